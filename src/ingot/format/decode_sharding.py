@@ -1,0 +1,77 @@
+"""Quantisation annotations and device configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ingot.format import messages
+from ingot.format.context import Context, Source, decode_entries
+from ingot.format.decode_types import decode_dim
+from ingot.format.residue import Residue
+from ingot.format.wire import Kind, parse, unpack_numbers
+from ingot.ir.graph import Value
+from ingot.ir.sharding import (
+    DeviceConfiguration,
+    NodeConfiguration,
+    ShardedDim,
+    Sharding,
+    SimpleSharding,
+    TensorAnnotation,
+)
+
+Find = Callable[[str], Value]
+
+
+def decode_annotation(context: Context, source: Source, find: Find) -> TensorAnnotation:
+    fields = parse(messages.ANNOTATION, source.buffer, source.start, source.stop, source.base)
+    names: dict[str, str] = {}
+    extra: dict[str, object] = {}
+    if "quant_parameter_tensor_names" in fields:
+        names, lost = decode_entries(context, source, fields, "quant_parameter_tensor_names")
+        if lost:
+            extra["quant_parameter_tensor_names"] = lost
+    parameters = {role: find(name) for role, name in names.items()}
+    value = find(fields.get("tensor_name", ""))
+    return TensorAnnotation(value, parameters, context.residue(fields, ("tensor_name",), extra))
+
+
+def decode_device_configuration(source: Source) -> DeviceConfiguration:
+    fields = parse(messages.DEVICE_CONFIGURATION, source.buffer, source.start, source.stop, source.base)
+    return DeviceConfiguration(
+        fields.get("name", ""), fields.get("num_devices", 0), tuple(fields.get("device", ())), bytes(source.view)
+    )
+
+
+def decode_node_configuration(context: Context, find: Find, source: Source) -> NodeConfiguration:
+    fields = parse(messages.NODE_CONFIGURATION, source.buffer, source.start, source.stop, source.base)
+    context.spend(fields, "sharding_spec")
+    shardings = tuple(_sharding(context, source.inner(span), find) for span in fields.get("sharding_spec", ()))
+    residue = Residue(extra={"verbatim": bytes(source.view), "names": tuple(s.value.name for s in shardings)})
+    return NodeConfiguration(fields.get("configuration_id", ""), shardings, fields.get("pipeline_stage"), residue)
+
+
+def _sharding(context: Context, source: Source, find: Find) -> Sharding:
+    fields = parse(messages.SHARDING, source.buffer, source.start, source.stop, source.base)
+    context.spend(fields, "index_to_device_group_map", "sharded_dim")
+    groups = []
+    for span in fields.get("index_to_device_group_map", ()):
+        row = parse(messages.DEVICE_GROUP, source.buffer, *span, source.base)
+        groups.append((row.get("key", 0), _integers(row.get("value", []), source)))
+    return Sharding(
+        find(fields.get("tensor_name", "")),
+        _integers(fields.get("device", []), source),
+        tuple(groups),
+        tuple(_sharded_dim(context, source.inner(span)) for span in fields.get("sharded_dim", ())),
+    )
+
+
+def _sharded_dim(context: Context, source: Source) -> ShardedDim:
+    fields = parse(messages.SHARDED_DIM, source.buffer, source.start, source.stop, source.base)
+    context.spend(fields, "simple_sharding")
+    rows = [parse(messages.SIMPLE_SHARDING, source.buffer, *s, source.base) for s in fields.get("simple_sharding", ())]
+    shardings = tuple(SimpleSharding(row.get("num_shards", 0), decode_dim(context, row)) for row in rows)
+    return ShardedDim(fields.get("axis", 0), shardings)
+
+
+def _integers(field: tuple[int, int] | list[int], source: Source) -> tuple[int, ...]:
+    return tuple(unpack_numbers(field, Kind.INT, source.buffer, source.base))

@@ -1,0 +1,149 @@
+"""TypeProto to types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ingot.dims import Dim, symbol
+from ingot.dims import parse as parse_dim
+from ingot.dtypes import DType
+from ingot.format import messages
+from ingot.format.context import Context, Source
+from ingot.format.encode_types import encode_type
+from ingot.format.wire import Fields, Malformed, parse
+from ingot.ir.types import (
+    MapType,
+    OpaqueType,
+    OptionalType,
+    SequenceType,
+    Shape,
+    SparseTensorType,
+    TensorType,
+    Type,
+)
+
+_KINDS = ("tensor_type", "sequence_type", "map_type", "optional_type", "sparse_tensor_type", "opaque_type")
+
+
+def decode_type(context: Context, source: Source, depth: int) -> Type | None:
+    """The type, or None for a message that names none. Equal bytes give one object."""
+    raw = bytes(source.view)
+    if raw in context.types:
+        return context.types[raw]
+    context.descend(depth, source.offset)
+    context.messages += 1
+    fields = parse(messages.TYPE, source.buffer, source.start, source.stop, source.base)
+    present = [name for name in _KINDS if name in fields]
+    if len(present) > 1:
+        raise Malformed(f"it is both {' and '.join(present)}", source.offset)
+    found: Type | None = None
+    if present:
+        name = present[0]
+        try:
+            found = _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1, None)
+            if encode_type(found) != raw:
+                found = _DECODERS[name](context, source.inner(fields[name]), found.denotation, depth + 1, raw)
+        except Malformed as error:
+            raise error.within(name) from None
+    context.types[raw] = found
+    return found
+
+
+def decode_dtype(fields: Fields, name: str, offset: int) -> DType:
+    number = fields.get(name, 0)
+    try:
+        return DType(number)
+    except ValueError:
+        raise Malformed(f"{number} is not an element type; they go from 1 to {max(DType)}", offset).within(name) from None
+
+
+def _tensor(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> TensorType:
+    dtype, shape, axes = _shaped(context, source, depth)
+    return TensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
+
+
+def _sparse(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SparseTensorType:
+    dtype, shape, axes = _shaped(context, source, depth)
+    return SparseTensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
+
+
+def _sequence(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SequenceType:
+    return SequenceType(_element(context, source, depth), denotation=denotation, source=raw)
+
+
+def _optional(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OptionalType:
+    return OptionalType(_element(context, source, depth), denotation=denotation, source=raw)
+
+
+def _map(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> MapType:
+    fields = parse(messages.MAP_TYPE, source.buffer, source.start, source.stop, source.base)
+    value = _nested(context, source, fields, "value_type", depth)
+    return MapType(decode_dtype(fields, "key_type", source.offset), value, denotation=denotation, source=raw)
+
+
+def _opaque(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OpaqueType:
+    del context, depth
+    fields = parse(messages.OPAQUE_TYPE, source.buffer, source.start, source.stop, source.base)
+    return OpaqueType(fields.get("domain", ""), fields.get("name", ""), denotation=denotation, source=raw)
+
+
+_DECODERS: dict[str, Callable[[Context, Source, str, int, bytes | None], Type]] = {
+    "tensor_type": _tensor,
+    "sequence_type": _sequence,
+    "map_type": _map,
+    "optional_type": _optional,
+    "sparse_tensor_type": _sparse,
+    "opaque_type": _opaque,
+}
+
+
+def _element(context: Context, source: Source, depth: int) -> Type | None:
+    fields = parse(messages.ELEMENT_TYPE, source.buffer, source.start, source.stop, source.base)
+    return _nested(context, source, fields, "elem_type", depth)
+
+
+def _nested(context: Context, source: Source, fields: Fields, name: str, depth: int) -> Type | None:
+    if name not in fields:
+        return None
+    try:
+        return decode_type(context, source.inner(fields[name]), depth + 1)
+    except Malformed as error:
+        raise error.within(name) from None
+
+
+def _shaped(context: Context, source: Source, depth: int) -> tuple[DType, Shape | None, tuple[str, ...]]:
+    context.descend(depth, source.offset)
+    fields = parse(messages.TENSOR_TYPE, source.buffer, source.start, source.stop, source.base)
+    dtype = decode_dtype(fields, "elem_type", source.offset)
+    if "shape" not in fields:
+        return dtype, None, ()
+    try:
+        shape = parse(messages.SHAPE, source.buffer, *fields["shape"], source.base)
+        context.spend(shape, "dim")
+        rows = [parse(messages.DIMENSION, source.buffer, *span, source.base) for span in shape.get("dim", ())]
+    except Malformed as error:
+        raise error.within("shape") from None
+    denotations = tuple(row.get("denotation", "") for row in rows)
+    return dtype, tuple(decode_dim(context, row) for row in rows), denotations if any(denotations) else ()
+
+
+def decode_dim(context: Context, fields: Fields) -> Dim | None:
+    """The size a dimension gives: a number, a name or expression, or None."""
+    if text := fields.get("dim_param"):
+        found = context.dims.get(text)
+        if found is None:
+            found = context.dims[text] = named_dim(text)
+        return found
+    value: int | None = fields.get("dim_value")
+    return value
+
+
+def named_dim(text: str) -> Dim:
+    """The size that the text of a `dim_param` stands for: an expression where it reads as one, else just a name."""
+    if text.isidentifier():
+        return symbol(text)
+    try:
+        found = parse_dim(text)
+    except ValueError:
+        return symbol(text)
+    return symbol(text) if isinstance(found, int) else found

@@ -1,0 +1,97 @@
+"""Loading a model from a file, bytes, a stream or a protobuf object."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+from ingot.errors import DecodeError, InputError
+from ingot.format.decode import decode
+from ingot.format.external import ExternalPolicy
+from ingot.format.limits import Limits
+from ingot.format.onnx import from_onnx, is_model_proto
+from ingot.ir.model import Model
+
+ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Any"
+"""A path, the bytes of a file, a stream of them, or a ModelProto of the onnx package."""
+
+TEXT_SUFFIXES = (".onnxtxt", ".onnxtext")
+
+
+def load(
+    source: ModelSource,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    external: Literal["require", "defer"] = "require",
+    trusted: Iterable[str | os.PathLike[str]] = (),
+    mapped: bool = True,
+    limits: Limits | None = None,
+) -> Model:
+    """The model in `source`. A file is mapped into memory; its weights are views of the map until they are changed.
+
+    `folder`: where external data is looked for, if not beside the file.
+    `external`: whether every external file must be there now, or only when its tensor is used.
+    `trusted`: folders (download caches) inside which links to external data are followed; elsewhere links are refused.
+    `mapped`: False reads files into memory instead: slower, and safe from whoever may truncate them meanwhile.
+    `limits`: bounds on what a file may ask for.
+
+    A path that ends in .onnxtxt is read as ONNX's textual syntax. DecodeError if the input is not a model.
+    """
+    policy = ExternalPolicy(
+        missing="error" if external == "require" else "defer", trusted=tuple(Path(t) for t in trusted), mapped=mapped
+    )
+    base = None if folder is None else Path(folder)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return decode(source, folder=base, limits=limits, policy=policy)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        base = path.parent if base is None else base
+        if path.suffix in TEXT_SUFFIXES:
+            return _load_text(path)
+        view = read_file(path, mapped=mapped)
+        try:
+            return decode(view, folder=base, limits=limits, policy=policy)
+        except DecodeError as error:
+            error.where = (*error.where, f"of {path}")
+            raise
+        finally:
+            _release_pages(view)
+    if is_model_proto(source):
+        return from_onnx(source, folder=base, limits=limits, policy=policy)
+    if hasattr(source, "read"):
+        content = source.read()
+        if isinstance(content, bytes):
+            return decode(content, folder=base, limits=limits, policy=policy)
+    raise InputError(
+        f"cannot load a model from a {type(source).__name__}",
+        hint="give a path, bytes, a file opened in binary mode, or an onnx.ModelProto",
+    )
+
+
+def read_file(path: Path, *, mapped: bool = True) -> memoryview:
+    """The bytes of a file: a map of it, or its content where it is a pipe or mapping is not wanted."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if mapped and stat.S_ISREG(status.st_mode) and status.st_size:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return memoryview(file.read())
+
+
+def _load_text(path: Path) -> Model:
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise DecodeError("the text is not UTF-8", offset=error.start, where=(f"of {path}",)) from None
+    from ingot.ir.text import parse_model  # rarely needed, and not free to import
+
+    return parse_model(text)
+
+
+def _release_pages(view: memoryview) -> None:
+    """Give back the pages that decoding looked at; they come back, from the system's cache, when they are used."""
+    if isinstance(view.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        view.obj.madvise(mmap.MADV_DONTNEED)

@@ -1,0 +1,48 @@
+"""What a message said beyond what the graph holds, kept so that saving an untouched model loses nothing.
+
+Protobuf tells a field that is absent from one that is present and empty, allows fields nobody knows, and lets lists
+name one thing twice. The graph has no use for such things; its objects carry them along as an opaque residue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingot.ir.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Residue:
+    """`explicit`: fields present though empty; `unknown`: the bytes of unknown fields; `extra`: the rest, by topic."""
+
+    explicit: tuple[str, ...] = ()
+    unknown: bytes = b""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A list of key-value entries that a dictionary cannot say: `raw` stands as long as the dictionary is `shown`."""
+
+    shown: dict[str, Any]
+    raw: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a list of value infos says of a value where another place says something else.
+
+    It stands as long as the value's type is `seen`.
+    """
+
+    name: str
+    type: Type | None
+    doc_string: str
+    metadata: dict[str, str] | None
+    residue: Residue | None
+    seen: Type | None
+
+
+NONE = Residue()

@@ -1,0 +1,424 @@
+"""Protobuf's wire format: tags, varints, fixed words, and messages as dictionaries of their fields."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Buffer: TypeAlias = "bytes | memoryview"
+Span: TypeAlias = tuple[int, int]
+"""Where in its buffer a submessage or a run of bytes lies."""
+Fields: TypeAlias = dict[str, Any]
+"""A parsed message: what is present, by name. Submessages and bytes are spans, not yet looked into."""
+
+UNKNOWN = ""
+"""The key under which a parsed message keeps the bytes of fields its table does not have."""
+
+
+class Kind(IntEnum):
+    """How a field is written."""
+
+    STRING = 0
+    MESSAGE = 1
+    INT = 2
+    BYTES = 3
+    FLOAT = 4
+    DOUBLE = 5
+    UINT = 6
+
+
+class Malformed(Exception):
+    """What is wrong with a message and at which byte; each level on the way up prepends its part of the path."""
+
+    def __init__(self, message: str, offset: int | None = None, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint
+        self.path: list[str] = []
+
+    def within(self, *parts: str) -> Malformed:
+        self.path[:0] = parts
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    number: int
+    name: str
+    kind: Kind
+    repeated: bool = False
+    packed: bool = False
+    """Whether a canonical writer packs it; both forms are read."""
+
+    @property
+    def wire(self) -> int:
+        return _WIRE[self.kind]
+
+
+class Message:
+    """The table of one message: its fields by tag."""
+
+    __slots__ = ("by_tag", "fields", "name", "numbers")
+
+    def __init__(self, name: str, *fields: Field) -> None:
+        self.name = name
+        self.fields = {field.name: field for field in fields}
+        self.numbers = {field.number: field for field in fields}
+        self.by_tag: dict[int, tuple[str, int]] = {}
+        for field in fields:
+            code = field.kind + (_REPEATED if field.repeated else 0) + (_DELIMITED if field.wire == 2 else 0)
+            self.by_tag[field.number << 3 | field.wire] = (field.name, code)
+            if field.repeated and field.wire != 2:
+                self.by_tag[field.number << 3 | 2] = (field.name, _PACKED + field.kind)
+
+
+_WIRE = {
+    Kind.STRING: 2,
+    Kind.MESSAGE: 2,
+    Kind.BYTES: 2,
+    Kind.INT: 0,
+    Kind.UINT: 0,
+    Kind.FLOAT: 5,
+    Kind.DOUBLE: 1,
+}
+# Codes of the table: a kind, plus what is said about it. They are plain integers, and those with a length come last,
+# because the loop below looks at one for every field of a file.
+_REPEATED = 8
+_DELIMITED = 16
+_PACKED = 32
+_INT = int(Kind.INT)
+_FLOAT = int(Kind.FLOAT)
+_INTS = Kind.INT + _REPEATED
+_FLOATS = Kind.FLOAT + _REPEATED
+_STRING = Kind.STRING + _DELIMITED
+_BYTES = Kind.BYTES + _DELIMITED
+_MESSAGE = Kind.MESSAGE + _DELIMITED
+_STRINGS = _STRING + _REPEATED
+_RUN = 16
+"""Elements after which repeated numbers are worth reading with numpy."""
+
+_WINDOW = 320
+"""Bytes first looked at for a run; a multiple of five, the length of a tagged float."""
+
+_WIRE_NAMES = ("a varint", "8 bytes", "a length and bytes", "a group", "the end of a group", "4 bytes")
+
+
+def parse(table: Message, buffer: Buffer, position: int, end: int, base: int) -> Fields:
+    """The fields of the message in `buffer[position:end]`; `base` is what offsets in errors are counted from.
+
+    Spans refer to `buffer`. Repeated numbers are lists; packed ones are spans if nothing else came before (a list of
+    spans and lists otherwise is never needed: later runs are appended as numbers).
+    """
+    out: Fields = {}
+    find = table.by_tag.get
+    start = position
+    try:
+        while position < end:
+            start = position
+            tag = buffer[position]
+            position += 1
+            if tag > 127:
+                tag, position = read_varint(buffer, start)
+            entry = find(tag)
+            if entry is None:
+                position = _skip_unknown(table, buffer, start, position, tag, end, base)
+                out.setdefault(UNKNOWN, bytearray()).extend(buffer[start:position])
+                continue
+            name, code = entry
+            if code >= _DELIMITED:
+                length = buffer[position]
+                position += 1
+                if length > 127:
+                    length, position = read_varint(buffer, position - 1)
+                stop = position + length
+                if stop > end:
+                    left = max(0, end - position)
+                    raise Malformed(f"it claims {length:,} bytes, {left:,} are left", base + start).within(name)
+                if code == _STRINGS:
+                    text = str(buffer[position:stop], "utf-8")
+                    if name in out:
+                        out[name].append(text)
+                    else:
+                        out[name] = [text]
+                elif code == _STRING:
+                    out[name] = str(buffer[position:stop], "utf-8")
+                elif code == _BYTES:
+                    out[name] = (position, stop)
+                elif code == _MESSAGE:
+                    if name in out:
+                        raise Malformed("it is given twice", base + start).within(name)
+                    out[name] = (position, stop)
+                elif code < _PACKED:
+                    if name in out:
+                        out[name].append((position, stop))
+                    else:
+                        out[name] = [(position, stop)]
+                else:
+                    _read_packed(out, name, Kind(code - _PACKED), buffer, position, stop, base)
+                position = stop
+            elif code == _INT:
+                value, position = read_varint(buffer, position)
+                out[name] = value if value < _SIGN else value - _WRAP
+            elif code == _INTS:
+                position = _read_ints(out, name, tag, buffer, start, position, end)
+            elif code == _FLOAT:
+                out[name] = _FLOAT_WORD.unpack_from(buffer, position)[0]
+                position += 4
+            elif code == _FLOATS:
+                position = _read_floats(out, name, tag, buffer, start, position, end)
+            else:
+                position = _read_rare(out, name, code, buffer, position)
+        if position > end:
+            raise IndexError
+    except (IndexError, struct.error):
+        raise Malformed("it ends in the middle of a field", base + min(start, end)) from None
+    except UnicodeDecodeError as error:
+        raise Malformed(f"it is not UTF-8 ({error.reason})", base + position + error.start).within(name) from None
+    except _Overlong:
+        raise Malformed("a varint is longer than 10 bytes", base + start) from None
+    return out
+
+
+_SIGN = 1 << 63
+_WRAP = 1 << 64
+_FLOAT_WORD = struct.Struct("<f")
+_DOUBLE_WORD = struct.Struct("<d")
+
+
+class _Overlong(Exception):
+    pass
+
+
+def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
+    """The unsigned 64-bit varint at `position`, and where it ends."""
+    value = buffer[position]
+    position += 1
+    if value < 128:
+        return value, position
+    value &= 127
+    shift = 7
+    while True:
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & 0xFFFFFFFFFFFFFFFF, position
+        shift += 7
+        if shift > 63:
+            raise _Overlong
+
+
+def read_varints(buffer: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """Every varint of a packed run. Malformed if the run ends inside one, or one is longer than 10 bytes."""
+    data = np.frombuffer(buffer, np.uint8)
+    ends = np.flatnonzero(data < 128)
+    if data.size and (not ends.size or ends[-1] != data.size - 1):
+        raise Malformed("a packed run ends in the middle of a number")
+    starts = np.concatenate([[0], ends[:-1] + 1]) if ends.size else ends
+    return _gather_varints(data, starts, ends)
+
+
+def count_varints(buffer: Buffer) -> int:
+    """How many varints a packed run holds. Malformed if the run ends inside one, or one is longer than 10 bytes."""
+    data = np.frombuffer(buffer, np.uint8)
+    ends = np.flatnonzero(data < 128)
+    if data.size and (not ends.size or ends[-1] != data.size - 1):
+        raise Malformed("a packed run ends in the middle of a number")
+    if np.diff(ends, prepend=-1).max(initial=0) > 10:
+        raise Malformed("a varint is longer than 10 bytes")
+    return int(ends.size)
+
+
+def _gather_varints(
+    data: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
+) -> npt.NDArray[np.uint64]:
+    lengths = ends - starts + 1
+    longest = int(lengths.max(initial=0))
+    if longest > 10:
+        raise Malformed("a varint is longer than 10 bytes")
+    values = np.zeros(starts.size, np.uint64)
+    for index in range(longest):
+        longer = lengths > index
+        part = (data[starts[longer] + index] & 127).astype(np.uint64)
+        values[longer] |= part << np.uint64(7 * index)
+    return values
+
+
+def _read_packed(out: Fields, name: str, kind: Kind, buffer: Buffer, start: int, stop: int, base: int) -> None:
+    """Packed numbers stay a span if they are all there is, so that large ones are not unpacked before they are used."""
+    if name not in out:
+        out[name] = (start, stop)
+        return
+    numbers = unpack_numbers(out[name], kind, buffer, base)
+    numbers.extend(unpack_numbers((start, stop), kind, buffer, base))
+    out[name] = numbers
+
+
+def unpack_numbers(field: Span | list[Any], kind: Kind, buffer: Buffer, base: int) -> list[Any]:
+    """The numbers of a repeated field, however it was written."""
+    if isinstance(field, list):
+        return field
+    start, stop = field
+    run = buffer[start:stop]
+    try:
+        if kind is Kind.FLOAT or kind is Kind.DOUBLE:
+            size = 4 if kind is Kind.FLOAT else 8
+            if len(run) % size:
+                raise Malformed(f"a packed run of {len(run)} bytes does not divide into {size}")
+            return list(np.frombuffer(run, f"<f{size}").tolist())
+        values = read_varints(run)
+    except Malformed as error:
+        error.offset = base + start
+        raise
+    return list((values.view(np.int64) if kind is Kind.INT else values).tolist())
+
+
+def _append(out: Fields, name: str, values: Sequence[Any], buffer: Buffer, kind: Kind) -> None:
+    if name not in out:
+        out[name] = list(values)
+    else:
+        if not isinstance(out[name], list):
+            out[name] = unpack_numbers(out[name], kind, buffer, 0)
+        out[name].extend(values)
+
+
+def _read_ints(out: Fields, name: str, tag: int, buffer: Buffer, start: int, position: int, end: int) -> int:
+    """One integer of an unpacked repeated field, or a long run of them at once."""
+    if tag > 127 or len(out.get(name, ())) < _RUN:
+        value, position = read_varint(buffer, position)
+        _append(out, name, (value if value < _SIGN else value - _WRAP,), buffer, Kind.INT)
+        return position
+    window = _WINDOW
+    while True:  # windows that double, so that the work stays in proportion to the run
+        data = np.frombuffer(buffer[start : min(end, start + window)], np.uint8)
+        # bytes below 128 alternate: a tag, the last byte of a number, a tag, ...
+        low = np.flatnonzero(data < 128)
+        low = low[: low.size & ~1]
+        tags, lasts = low[0::2], low[1::2]
+        good = data[tags] == tag
+        good[:1] &= tags[:1] == 0
+        good[1:] &= tags[1:] == lasts[:-1] + 1
+        good &= lasts - tags <= 10
+        count = good.size if good.all() else int(np.argmin(good))
+        if not count:
+            if window == _WINDOW:
+                read_varint(buffer, position)  # raises: nothing else stops the first of a run
+            return start
+        values = _gather_varints(data, tags[:count] + 1, lasts[:count])
+        _append(out, name, values.view(np.int64).tolist(), buffer, Kind.INT)
+        start += int(lasts[count - 1]) + 1
+        if count < good.size or start >= end:
+            return start
+        window *= 2
+
+
+def _read_floats(out: Fields, name: str, tag: int, buffer: Buffer, start: int, position: int, end: int) -> int:
+    """One float of an unpacked repeated field, or a long run of them at once."""
+    if tag > 127 or len(out.get(name, ())) < _RUN or position + 4 > end:
+        _append(out, name, _FLOAT_WORD.unpack_from(buffer, position), buffer, Kind.FLOAT)
+        return position + 4
+    window = _WINDOW
+    while True:
+        stop = start + min(window, (end - start) // 5 * 5)
+        rows = np.frombuffer(buffer[start:stop], np.uint8).reshape(-1, 5)
+        good = rows[:, 0] == tag
+        count = rows.shape[0] if good.all() else int(np.argmin(good))
+        values = np.ascontiguousarray(rows[:count, 1:]).view("<f4").reshape(-1)
+        _append(out, name, values.tolist(), buffer, Kind.FLOAT)
+        start += 5 * count
+        if count < rows.shape[0] or not count:
+            return start
+        window *= 2
+
+
+def _read_rare(out: Fields, name: str, code: int, buffer: Buffer, position: int) -> int:
+    """The kinds of number only tensors use: doubles and unsigned integers, one at a time."""
+    kind = Kind(code & 7)
+    if kind is Kind.DOUBLE:
+        (value,) = _DOUBLE_WORD.unpack_from(buffer, position)
+        position += 8
+    else:
+        value, position = read_varint(buffer, position)
+    if code >= _REPEATED:
+        _append(out, name, (value,), buffer, kind)
+    else:
+        out[name] = value
+    return position
+
+
+def _skip_unknown(table: Message, buffer: Buffer, start: int, position: int, tag: int, end: int, base: int) -> int:
+    """Where the unknown field at `start` ends; Malformed if it is a known field written in a way it cannot be."""
+    number, wire = tag >> 3, tag & 7
+    if number == 0 or number >= 1 << 29:
+        raise Malformed(f"{number} is not a field number", base + start)
+    known = table.numbers.get(number)
+    if known is not None:
+        found = _WIRE_NAMES[wire] if wire < 6 else f"wire type {wire}"
+        raise Malformed(f"expected {_WIRE_NAMES[known.wire]}, found {found}", base + start).within(known.name)
+    depth = 0
+    while True:
+        if wire == 0:
+            _, position = read_varint(buffer, position)
+        elif wire == 1:
+            position += 8
+        elif wire == 2:
+            length, position = read_varint(buffer, position)
+            position += length
+        elif wire == 3:
+            depth += 1
+        elif wire == 4 and depth:
+            depth -= 1
+        elif wire == 5:
+            position += 4
+        else:
+            raise Malformed(f"wire type {wire} cannot begin a field", base + start)
+        if position > end:
+            raise IndexError
+        if not depth:
+            return position
+        tag, position = read_varint(buffer, position)
+        wire = tag & 7
+
+
+def varint(value: int) -> bytes:
+    """`value` as a varint; negative numbers as 64-bit two's complement."""
+    if 0 <= value < 128:
+        return _SMALL[value]
+    if value < 0:
+        value += _WRAP
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def varints(values: npt.NDArray[Any]) -> bytes:
+    """A packed run of integers."""
+    if values.dtype.kind == "u":
+        rest = values.astype(np.uint64).reshape(-1)
+    else:
+        rest = values.astype(np.int64).reshape(-1).view(np.uint64)
+    columns = np.zeros((rest.size, 10), np.uint8)
+    lengths = np.zeros(rest.size, np.int64)
+    for index in range(10):
+        more = rest > 127
+        low = (rest & np.uint64(127)).astype(np.uint8)
+        columns[:, index] = np.where(more, low | 128, low)
+        ended = ~more & (lengths == 0)
+        lengths[ended] = index + 1
+        if not more.any():
+            break
+        rest = rest >> np.uint64(7)
+    return columns[np.arange(10) < lengths[:, None]].tobytes()
+
+
+_SMALL = [bytes([value]) for value in range(128)]

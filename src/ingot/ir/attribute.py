@@ -1,0 +1,292 @@
+"""Attributes: what a node is told besides its inputs."""
+
+from __future__ import annotations
+
+import enum
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+
+from ingot.errors import InputError
+from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.types import (
+    MapType,
+    OpaqueType,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+    Type,
+)
+
+if TYPE_CHECKING:
+    from ingot.ir.graph import Graph, Node
+
+    Scalar: TypeAlias = Union[float, int, str, bytes, Tensor, "Graph", SparseTensor, Type]
+    AttributeValue: TypeAlias = Scalar | tuple[Scalar, ...] | None
+    """The payload of an attribute; None only where it refers to an attribute of the enclosing function."""
+
+
+class AttributeKind(enum.IntEnum):
+    """What an attribute holds; the value is the number the format stores."""
+
+    FLOAT = 1
+    INT = 2
+    STRING = 3
+    TENSOR = 4
+    GRAPH = 5
+    FLOATS = 6
+    INTS = 7
+    STRINGS = 8
+    TENSORS = 9
+    GRAPHS = 10
+    SPARSE_TENSOR = 11
+    SPARSE_TENSORS = 12
+    TYPE = 13
+    TYPES = 14
+
+    @property
+    def is_list(self) -> bool:
+        return self in _ELEMENT
+
+    @property
+    def element(self) -> AttributeKind:
+        """The kind of one item of a list; the kind itself if it is no list."""
+        return _ELEMENT.get(self, self)
+
+    @property
+    def plural(self) -> AttributeKind:
+        """The list kind of this kind of item."""
+        return _PLURAL.get(self, self)
+
+
+class Attribute:
+    """One immutable attribute: a name, a kind and a value of that kind.
+
+    Strings are `str`, or `bytes` where they are not UTF-8; lists are tuples. `ref` names the attribute of the
+    enclosing function whose value is meant; then `value` is None.
+    """
+
+    __slots__ = ("doc_string", "kind", "name", "ref", "residue", "source", "value")
+
+    name: str
+    kind: AttributeKind
+    value: AttributeValue
+    ref: str
+    doc_string: str
+    source: bytes | None
+    residue: Any
+
+    def __init__(
+        self,
+        name: str,
+        value: object = None,
+        kind: AttributeKind | None = None,
+        *,
+        ref: str = "",
+        doc_string: str = "",
+    ) -> None:
+        """An attribute of `value`; its kind is found from the value unless given.
+
+        InputError if the value is of no kind, or not of the kind given; an empty list needs its kind.
+        """
+        self.name = name
+        self.ref = ref
+        self.doc_string = doc_string
+        self.source = None
+        self.residue = None
+        if ref:
+            if value is not None or kind is None:
+                raise InputError(f"attribute '{name}' refers to '{ref}': it has a kind and no value of its own")
+            self.kind, self.value = kind, None
+        else:
+            self.kind, self.value = _coerce(name, value, kind)
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The graphs it holds: none, one or several."""
+        if self.kind is AttributeKind.GRAPH and not self.ref:
+            return (self.value,)  # type: ignore[return-value]
+        return self.value if self.kind is AttributeKind.GRAPHS and not self.ref else ()  # type: ignore[return-value]
+
+    @property
+    def tensors(self) -> tuple[Tensor | SparseTensor, ...]:
+        """The tensors it holds: none, one or several."""
+        if self.ref or self.kind.element not in (AttributeKind.TENSOR, AttributeKind.SPARSE_TENSOR):
+            return ()
+        return self.value if self.kind.is_list else (self.value,)  # type: ignore[return-value]
+
+    def with_value(self, value: object) -> Attribute:
+        """The same attribute, of the same kind, with another value."""
+        return Attribute(self.name, value, self.kind, doc_string=self.doc_string)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Attribute):
+            return NotImplemented
+        return (self.name, self.kind, self.ref, self.value) == (other.name, other.kind, other.ref, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.kind, self.ref))
+
+    def __repr__(self) -> str:
+        shown = f"@{self.ref}" if self.ref else repr(self.value)
+        return f"<Attribute {self.name}: {self.kind.name.lower()} = {shown}>"
+
+
+class Attributes(dict[str, Attribute]):
+    """The attributes of one node by name, in order.
+
+    Values that are not yet attributes are made into ones: `node.attributes["axis"] = 1`.
+    """
+
+    __slots__ = ("_node",)
+
+    _node: Node
+
+    def __init__(self, node: Node, attributes: Iterable[Attribute] | Mapping[str, object] = ()) -> None:
+        super().__init__()
+        self._node = node
+        if isinstance(attributes, Mapping):
+            self.update(attributes)
+        else:
+            for attribute in attributes:
+                self[attribute.name] = attribute
+
+    def __setitem__(self, name: str, value: object) -> None:
+        attribute = value if isinstance(value, Attribute) else Attribute(name, value)
+        if attribute.name != name:
+            raise InputError(f"attribute '{attribute.name}' cannot be stored as '{name}'")
+        old = self.get(name)
+        if old is attribute:
+            return
+        if attribute.graphs:
+            for graph in attribute.graphs:
+                graph.adopt(self._node)
+        if old is not None:
+            self._release(old)
+        super().__setitem__(name, attribute)
+
+    def __delitem__(self, name: str) -> None:
+        self._release(self[name])
+        super().__delitem__(name)
+
+    def update(self, *others: object, **named: object) -> None:
+        for name, value in dict(*others, **named).items():  # type: ignore[call-overload]
+            self[name] = value
+
+    def __ior__(self, other: object) -> Attributes:  # type: ignore[override,misc]
+        self.update(other)
+        return self
+
+    def setdefault(self, name: str, default: object = None) -> Attribute:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name: str, *default: object) -> Any:
+        if name not in self and default:
+            return default[0]
+        found = self[name]
+        del self[name]
+        return found
+
+    def popitem(self) -> tuple[str, Attribute]:
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    def clear(self) -> None:
+        for name in list(self):
+            del self[name]
+
+    def copy(self) -> dict[str, Attribute]:
+        return dict(self)
+
+    def graphs(self) -> Iterator[Graph]:
+        """The graphs all attributes hold, in order."""
+        for attribute in self.values():
+            yield from attribute.graphs
+
+    @staticmethod
+    def _release(attribute: Attribute) -> None:
+        for graph in attribute.graphs:
+            graph.adopt(None)
+
+
+_ELEMENT = {
+    AttributeKind.FLOATS: AttributeKind.FLOAT,
+    AttributeKind.INTS: AttributeKind.INT,
+    AttributeKind.STRINGS: AttributeKind.STRING,
+    AttributeKind.TENSORS: AttributeKind.TENSOR,
+    AttributeKind.GRAPHS: AttributeKind.GRAPH,
+    AttributeKind.SPARSE_TENSORS: AttributeKind.SPARSE_TENSOR,
+    AttributeKind.TYPES: AttributeKind.TYPE,
+}
+_PLURAL = {one: many for many, one in _ELEMENT.items()}
+_TYPES = (TensorType, SparseTensorType, SequenceType, MapType, OptionalType, OpaqueType)
+
+
+def _coerce(name: str, value: object, kind: AttributeKind | None) -> tuple[AttributeKind, AttributeValue]:
+    if isinstance(value, np.ndarray) and kind is not None and kind.is_list:
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        if kind is not None and not kind.is_list:
+            raise InputError(f"attribute '{name}' is one {kind.name.lower()}, not a list")
+        return _coerce_list(name, value, kind)
+    if kind is not None and kind.is_list:
+        raise InputError(f"attribute '{name}' is a list ({kind.name.lower()}), got {value!r}")
+    found, payload = _coerce_one(name, value)
+    if kind is AttributeKind.FLOAT and found is AttributeKind.INT:
+        return kind, float(payload)  # type: ignore[arg-type]
+    if kind is not None and kind is not found:
+        raise InputError(f"attribute '{name}' is of kind {kind.name.lower()}, got {value!r}")
+    return found, payload
+
+
+def _coerce_list(
+    name: str, values: Sequence[object], kind: AttributeKind | None
+) -> tuple[AttributeKind, AttributeValue]:
+    pairs = [_coerce_one(name, value) for value in values]
+    kinds = {found for found, _ in pairs}
+    element = None if kind is None else kind.element
+    if AttributeKind.FLOAT in (kinds | {element}) and kinds <= {AttributeKind.INT, AttributeKind.FLOAT}:
+        return AttributeKind.FLOATS, tuple(float(payload) for _, payload in pairs)  # type: ignore[arg-type]
+    if not kinds:
+        if kind is None:
+            raise InputError(
+                f"attribute '{name}' is an empty list of no known kind",
+                hint="give the kind: Attribute(name, [], AttributeKind.INTS)",
+            )
+        return kind, ()
+    if len(kinds) > 1 or (element is not None and element not in kinds):
+        wanted = "of one kind" if element is None else f"of kind {element.name.lower()}"
+        raise InputError(f"the items of attribute '{name}' are not all {wanted}: {list(values)!r}")
+    return kinds.pop().plural, tuple(payload for _, payload in pairs)
+
+
+def _coerce_one(name: str, value: object) -> tuple[AttributeKind, Any]:
+    match value:
+        case numbers.Integral() | np.bool_():
+            integer = int(value)
+            if not -(1 << 63) <= integer < 1 << 63:
+                raise InputError(f"attribute '{name}' does not fit 64 bits: {integer}")
+            return AttributeKind.INT, integer
+        case numbers.Real() | np.floating():
+            return AttributeKind.FLOAT, float(value)
+        case str() | bytes():
+            return AttributeKind.STRING, value
+        case Tensor():
+            return AttributeKind.TENSOR, value
+        case np.ndarray():
+            return AttributeKind.TENSOR, Tensor(value)
+        case SparseTensor():
+            return AttributeKind.SPARSE_TENSOR, value
+    if isinstance(value, _TYPES):
+        return AttributeKind.TYPE, value
+    if hasattr(value, "adopt"):  # a Graph; its module imports this one
+        return AttributeKind.GRAPH, value
+    raise InputError(
+        f"attribute '{name}' cannot hold a {type(value).__name__}",
+        hint="numbers, strings, arrays, tensors, types, graphs, and lists of them",
+    )

@@ -1,0 +1,129 @@
+"""Verification of structure: single assignment, names, scope, order, and links that agree with each other.
+
+What an operator may be given is not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ingot.errors import CheckError
+from ingot.ir.graph import Graph, Node, Value
+from ingot.ir.model import Model
+
+
+def verify(model: Model) -> None:
+    """CheckError listing every structural problem; nothing if there is none."""
+    found = list(problems(model))
+    if found:
+        more = [f"and {len(found) - 20} more"] if len(found) > 20 else []
+        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        raise CheckError(f"the model has {count}", where=(*found[:20], *more))
+
+
+def verify_names(model: Model) -> None:
+    """CheckError if two values that one scope can see share a name: written out, one would become the other."""
+    for root in model.roots():
+        for problem in _shared_names(root, {}):
+            raise CheckError(
+                problem, hint="rename one of them: value.name = graph.fresh_name(value.name), or ir.uniquify(model)"
+            )
+
+
+def problems(model: Model) -> Iterator[str]:
+    """What breaks the rules of a graph, one sentence each."""
+    if not model.opset_imports:
+        yield "the model imports no operator set"
+    for root in model.roots():
+        yield from _shared_names(root, {})
+        visible = set(model.graph.values()) if root in _trainings(model) else set()
+        yield from _graph_problems(root, visible, model)
+    for function in model.functions.values():
+        for domain in sorted({node.domain for node in _all_nodes(function.graph)}):
+            if not _imported(domain, function.opset_imports) and not _is_local(model, domain):
+                yield f"function '{function.id}' uses domain '{domain or 'ai.onnx'}' without importing it"
+    for domain in sorted({node.domain for root in (model.graph, *_trainings(model)) for node in _all_nodes(root)}):
+        if not _imported(domain, model.opset_imports):
+            yield f"the model uses domain '{domain or 'ai.onnx'}' without importing it"
+
+
+def _graph_problems(graph: Graph, visible: set[Value], model: Model) -> Iterator[str]:
+    here = f"graph '{graph.name}'" if graph.name else "the graph"
+    names = Counter(value.name for value in graph.inputs)
+    for name, count in names.items():
+        if not name:
+            yield f"an input of {here} has no name"
+        elif count > 1:
+            yield f"input '{name}' of {here} is listed {count} times"
+    seen = visible | set(graph.inputs) | set(graph.initializers.values())
+    computed = {value for node in graph.nodes for value in node.outputs}
+    previous: Node | None = None
+    for node in graph.nodes:
+        if node.graph is not graph or node._previous is not previous:
+            yield f"node '{node.label}' is not linked into {here}"
+        previous = node
+        if not node.op_type:
+            yield f"node '{node.label}' names no operator"
+        for index, value in enumerate(node.inputs):
+            if value is None:
+                continue
+            if (node, index) not in value._uses:
+                yield f"node '{node.label}' reads '{value.name}', which does not know it"
+            if value not in seen:
+                yield f"node '{node.label}' reads '{value.name}', {_why(value, computed)}"
+        for subgraph in node.attributes.graphs():
+            if subgraph.parent is not node:
+                yield f"a subgraph of node '{node.label}' does not know it"
+            yield from _graph_problems(subgraph, seen, model)
+        for index, value in enumerate(node.outputs):
+            if value.producer is not node or value.index != index:
+                yield f"output '{value.name}' of node '{node.label}' does not know it"
+        seen.update(node.outputs)
+    for value in graph.outputs:
+        if value not in seen:
+            yield f"{here} returns '{value.name}', which nothing defines"
+        if graph not in (value._output_of or ()):
+            yield f"output '{value.name}' of {here} does not know it"
+
+
+def _why(value: Value, computed: set[Value]) -> str:
+    return "which is defined only later" if value in computed else "which nothing in scope defines"
+
+
+def _shared_names(graph: Graph, outer: dict[str, Value]) -> Iterator[str]:
+    """Names that two values have of which one place can see both."""
+    names = dict(outer)
+    for value in graph.values():
+        other = names.setdefault(value.name, value)
+        if other is not value:
+            yield f"two values are named '{value.name}': {_definition(other)} and {_definition(value)}"
+    for node in graph.nodes:
+        for subgraph in node.attributes.graphs():
+            yield from _shared_names(subgraph, names)
+
+
+def _definition(value: Value) -> str:
+    if value.producer is not None:
+        return f"output {value.index} of node '{value.producer.label}'"
+    return "an initialiser" if value.constant is not None else "an input"
+
+
+def _imported(domain: str, imports: dict[str, int]) -> bool:
+    return domain in imports or (domain in ("", "ai.onnx") and ("" in imports or "ai.onnx" in imports))
+
+
+def _is_local(model: Model, domain: str) -> bool:
+    return any(function.domain == domain for function in model.functions.values())
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        yield node
+        for subgraph in node.attributes.graphs():
+            yield from _all_nodes(subgraph)
+
+
+def _trainings(model: Model) -> list[Graph]:
+    graphs = [graph for training in model.training for graph in (training.initialization, training.algorithm)]
+    return [graph for graph in graphs if graph is not None]
