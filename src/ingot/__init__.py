@@ -1,9 +1,4 @@
-"""The whole ONNX system in one package: load, check, edit, build and save models."""
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+"""The whole ONNX system in one package: load, edit, build, print and save models."""
 
 from ingot.dtypes import DType
 from ingot.errors import (
@@ -35,5 +30,36 @@ from ingot.ir import (
 )
 from ingot.version import __version__
 
-if TYPE_CHECKING:
-    pass
+__all__ = [
+    "Attribute",
+    "AttributeKind",
+    "BuildError",
+    "CheckError",
+    "CompileError",
+    "DType",
+    "DecodeError",
+    "ExternalDataError",
+    "Function",
+    "Graph",
+    "IngotError",
+    "InputError",
+    "Limits",
+    "Model",
+    "Node",
+    "ParseError",
+    "ProviderError",
+    "ShapeError",
+    "SparseTensor",
+    "Tensor",
+    "TensorType",
+    "UnsupportedError",
+    "Value",
+    "__version__",
+    "decode",
+    "encode",
+    "from_onnx",
+    "load",
+    "save",
+    "to_onnx",
+    "verify",
+]

@@ -16,7 +16,10 @@ if TYPE_CHECKING:  # at run time typing and collections.abc would be most of thi
     from typing import NoReturn, TypeAlias
 
 LIMIT = 4096
-"""Arithmetic whose result would take more characters than this to write raises a ValueError."""
+"""Arithmetic whose result would take more characters than this to write raises a ValueError.
+
+So does a term of more than 64 factors, and more than 24 divisions, max and min in each other.
+"""
 
 
 class UnboundSymbolError(KeyError):
@@ -109,7 +112,8 @@ def parse(text: str) -> Dim:
     and `max`, `min`, `Mod`, `floor` and `ceiling` in sympy's and PyTorch's spellings. `/` is exact: `floor(h/2 - 1/2)`
     is `(h - 1)//2`, and what may come out fractional is refused.
 
-    `parse(str(d)) == d`, except for a lone symbol whose name is no such name: `str` gives that name bare.
+    `parse(str(d)) == d`, except for a lone symbol whose name is no such name: `str` gives that name bare. So a
+    dim_param that is refused here is the name of a symbol.
     """
     return _Parser(text).whole_text()
 
@@ -191,6 +195,7 @@ _Monomial: TypeAlias = "tuple[_Atom, ...]"
 _Terms: TypeAlias = "dict[_Monomial, int]"
 _Bounds: TypeAlias = "tuple[int | None, int | None]"
 
+_MAX_DEGREE = 64  # factors in one term
 _MAX_DEPTH = 24  # of calls in calls
 _MAX_PARENTHESES = 64  # in each other, in a text; a call takes two at most
 _MAX_COMPARED = 16  # arguments of one max or min that are compared with each other
@@ -370,20 +375,24 @@ def _is_positive(divisor: Dim) -> bool:
 
 
 def _extreme(op: str, dims: Iterable[Dim]) -> Dim:
-    pick = max if op == "max" else min
-    args: set[Dim] = set()
+    sizes: set[Dim] = set()
+    numbers: list[int] = []
     for dim in dims:
         atom = _lone_atom(dim)
-        args.update(atom.args if isinstance(atom, _Call) and atom.op == op else [dim])
-    numbers = [arg for arg in args if not isinstance(arg, Expr)]
-    args = {arg for arg in args if isinstance(arg, Expr)} | ({_as_int(pick(numbers))} if numbers else set())
+        for arg in atom.args if isinstance(atom, _Call) and atom.op == op else (dim,):
+            if isinstance(arg, Expr):
+                sizes.add(arg)
+            else:
+                numbers.append(_as_int(arg))
+    if numbers:
+        sizes.add(max(numbers) if op == "max" else min(numbers))
     kept: list[Dim] = []
-    for arg in sorted(args, key=lambda arg: (isinstance(arg, int), _text(arg))):
-        if len(args) <= _MAX_COMPARED:
-            if any(_decides(op, other, arg) for other in kept):
+    for size in sorted(sizes, key=lambda size: (isinstance(size, int), _text(size))):
+        if len(sizes) <= _MAX_COMPARED:
+            if any(_decides(op, other, size) for other in kept):
                 continue
-            kept = [other for other in kept if not _decides(op, arg, other)]
-        kept.append(arg)
+            kept = [other for other in kept if not _decides(op, size, other)]
+        kept.append(size)
     if not kept:
         raise ValueError(f"{op} of nothing")
     return kept[0] if len(kept) == 1 else _from_terms({(_Call(op, *kept),): 1})
@@ -424,7 +433,11 @@ def _order(monomial: _Monomial) -> tuple[int, list[str]]:
 
 
 def _merge(m: _Monomial, n: _Monomial) -> _Monomial:
-    return tuple(sorted(m + n, key=_atom_text)) if m and n else m or n
+    if not m or not n:
+        return m or n
+    if len(m) + len(n) > _MAX_DEGREE:
+        raise ValueError(f"the size would have a product of more than {_MAX_DEGREE} factors")
+    return tuple(sorted(m + n, key=_atom_text))
 
 
 def _without(monomial: _Monomial, part: _Monomial) -> _Monomial | None:
@@ -707,8 +720,8 @@ def _apply(op: str, values: tuple[_Ratio, ...]) -> _Ratio:
 
 
 def _power(x: Dim, n: int) -> Dim:
-    if n > LIMIT:
-        raise ValueError(f"a power above {LIMIT}")
+    if n > _MAX_DEGREE:
+        raise ValueError(f"a power above {_MAX_DEGREE}")
     if n < 2:
         return x if n else 1
     half = _power(x, n // 2)

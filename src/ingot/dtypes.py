@@ -116,7 +116,7 @@ def pack(array: Array, dtype: DType) -> Array:
         if flat.dtype.byteorder == ">" or (flat.dtype.byteorder == "=" and not _LITTLE_ENDIAN):
             flat = flat.astype(flat.dtype.newbyteorder("<"))
         return flat.view(np.uint8)
-    codes = flat.view(np.uint8) & ((1 << bits) - 1)
+    codes = flat.view(np.uint8) & np.uint8((1 << bits) - 1)
     if bits == 6:
         return _pack_six(codes)
     lanes = 8 // bits

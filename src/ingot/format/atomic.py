@@ -89,9 +89,7 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
 
 
-def _write(
-    path: Path, parts: Iterable[Part], like: Path, durable: bool, written: Callable[[int], None]
-) -> None:
+def _write(path: Path, parts: Iterable[Part], like: Path, durable: bool, written: Callable[[int], None]) -> None:
     """A new file with the permissions of the one it will replace, or the user's own."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     with open(descriptor, "wb", buffering=1 << 20) as file:

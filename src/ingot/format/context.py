@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingot.format.limits import Limits
 from ingot.format.messages import ENTRY
 from ingot.format.residue import Entries, Residue
-from ingot.format.wire import UNKNOWN, Buffer, Fields, Malformed, Span, parse
+from ingot.format.wire import UNKNOWN, Buffer, Fields, Malformed, Message, Span, parse
 
 if TYPE_CHECKING:
     from ingot.dims import Dim
@@ -36,6 +36,10 @@ class Source(NamedTuple):
         if stop - start > _SMALL:
             return Source(self.buffer, start, stop, self.base)
         return Source(bytes(self.buffer[start:stop]), 0, stop - start, self.base + start)
+
+    def fields(self, table: Message) -> Fields:
+        """The fields of the message, by the table of its kind."""
+        return parse(table, self.buffer, self.start, self.stop, self.base)
 
     @property
     def view(self) -> Buffer:
@@ -79,7 +83,9 @@ class Context:
                 hint="raise Limits.nesting if you trust the file",
             )
 
-    def residue(self, fields: Fields, names: Iterable[str], extra: dict[str, object] | None = None) -> Residue | None:
+    def residue(
+        self, fields: Fields, names: Iterable[str], extra: Mapping[str, object] | None = None
+    ) -> Residue | None:
         """What the graph will not remember of `fields`, whose optional scalars are `names`; None if nothing."""
         explicit = tuple([name for name in names if name in fields and not fields[name]])
         if UNKNOWN in fields or extra:
@@ -92,14 +98,16 @@ class Context:
         return found
 
 
-def decode_entries(context: Context, source: Source, fields: Fields, name: str) -> tuple[dict[str, str], Entries | None]:
+def decode_entries(
+    context: Context, source: Source, fields: Fields, name: str
+) -> tuple[dict[str, str], Entries | None]:
     """A list of key-value entries as a dictionary, the last of two equal keys winning, and what that loses."""
     context.spend(fields, name)
     shown: dict[str, str] = {}
     regular = True
     for index, span in enumerate(fields[name]):
         try:
-            entry = parse(ENTRY, source.buffer, *span, source.base)
+            entry = source.inner(span).fields(ENTRY)
         except Malformed as error:
             raise error.within(f"{name}[{index}]") from None
         key = entry.get("key", "")

@@ -16,8 +16,8 @@ from ingot.format.decode_types import decode_type
 from ingot.format.external import ExternalFiles, ExternalPolicy, Refused
 from ingot.format.limits import Limits
 from ingot.format.residue import Declared, Entries
+from ingot.format.wire import UNKNOWN, Fields, Kind, Malformed, Span, unpack_numbers
 from ingot.format.write import field_bytes
-from ingot.format.wire import UNKNOWN, Fields, Kind, Malformed, Span, parse, unpack_numbers
 from ingot.ir.attribute import Attribute, AttributeKind, Attributes
 from ingot.ir.graph import Graph, Node, Value
 from ingot.ir.model import Function, Model, TrainingInfo
@@ -97,7 +97,7 @@ class _Scope:
 
 
 def _model(context: Context, source: Source) -> Model:
-    fields = parse(messages.MODEL, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.MODEL)
     if "graph" not in fields:
         raise Malformed("it has no graph", source.offset, hint="is this an ONNX model?")
     extra: dict[str, object] = {}
@@ -126,7 +126,7 @@ def _model(context: Context, source: Source) -> Model:
 
 def _graph(context: Context, source: Source, scope: _Scope, depth: int) -> Graph:
     context.descend(depth, source.offset)
-    fields = parse(messages.GRAPH, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.GRAPH)
     graph = Graph(name=fields.get("name", ""), doc_string=fields.get("doc_string", ""))
     extra: dict[str, object] = {}
     names = scope.names
@@ -140,7 +140,11 @@ def _graph(context: Context, source: Source, scope: _Scope, depth: int) -> Graph
     _value_info(context, source, fields, graph, scope, depth, extra)
     graph.quantization.extend(
         _each(
-            context, source, fields, "quantization_annotation", lambda part: decode_annotation(context, part, scope.find)
+            context,
+            source,
+            fields,
+            "quantization_annotation",
+            lambda part: decode_annotation(context, part, scope.find),
         )
     )
     graph._metadata = _metadata(context, source, fields, extra)
@@ -169,11 +173,11 @@ def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope
     rows: list[tuple[Node, Fields, Source]] = []
     last: Node | None = None
     spans: list[Span] = fields.get("node", [])
-    index = 0
+    current: Node | None = None
     try:
-        for index, span in enumerate(spans):
+        for span in spans:
             part = source.copied(span)
-            row = parse(messages.NODE, part.buffer, part.start, part.stop, part.base)
+            row = part.fields(messages.NODE)
             node = _bare_node(context, part, row)
             for position, name in enumerate(row.get("output", ())):
                 value = node._outputs[position]
@@ -193,24 +197,24 @@ def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope
                 node._inputs = ()
         graph._tail = last
         graph._count = len(spans)
-        index = -1
-        for node, row, part in rows:
+        for current, row, part in rows:
             inputs: list[Value | None] = []
             for position, name in enumerate(row.get("input", ())):
                 if not name:
                     inputs.append(None)
                     continue
                 found = names.get(name) or scope.find(name)
-                found._uses[node, position] = None
+                found._uses[current, position] = None
                 inputs.append(found)
-            node._inputs = tuple(inputs)
+            current._inputs = tuple(inputs)
             if "attribute" in row:
-                _attributes(context, part, row, node, scope, depth + 1)
+                _attributes(context, part, row, current, scope, depth + 1)
             if "device_configurations" in row:
                 configure = partial(decode_node_configuration, context, scope.find)
-                node.device_configurations = tuple(_each(context, part, row, "device_configurations", configure))
+                current.device_configurations = tuple(_each(context, part, row, "device_configurations", configure))
     except Malformed as error:
-        at = index if index >= 0 else next(i for i, other in enumerate(graph.nodes) if other is node)
+        made = graph.nodes
+        at = len(made) if current is None else made.index(current)
         raise error.within(f"node[{at}]") from None
 
 
@@ -291,7 +295,7 @@ def _attribute(context: Context, source: Source, scope: _Scope, depth: int) -> A
         if known is not None:
             return known
     context.descend(depth, source.offset)
-    fields = parse(messages.ATTRIBUTE, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.ATTRIBUTE)
     attribute = Attribute.__new__(Attribute)
     attribute.name = fields.get("name", "")
     attribute.ref = fields.get("ref_attr_name", "")
@@ -443,7 +447,7 @@ def _value_info(
 
 
 def _take(value: Value, declared: Value, graph: Graph, *, inputs: bool = False) -> bool:
-    """Move what is declared into a value this graph computes, or takes as input; whether the value now says the same."""
+    """Move what is declared into a value this graph computes (or takes); whether the value now says the same."""
     if value.type is None and value.graph is graph and (value.producer is not None or inputs):
         if value.doc_string or value._metadata or value.residue:
             return False
@@ -475,7 +479,7 @@ _INFO_PLAIN = frozenset({"name", "type"})
 
 
 def _declared_value(context: Context, source: Source, depth: int) -> Value:
-    fields = parse(messages.VALUE_INFO, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.VALUE_INFO)
     value = Value(fields.get("name"))
     if "type" in fields:
         span = fields["type"]
@@ -503,7 +507,7 @@ def _functions(context: Context, source: Source, fields: Fields) -> list[Functio
 
 
 def _function(context: Context, source: Source) -> Function:
-    fields = parse(messages.FUNCTION, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.FUNCTION)
     extra: dict[str, object] = {}
     scope = _Scope(None)
     graph = Graph()
@@ -541,7 +545,7 @@ def _function(context: Context, source: Source) -> Function:
 
 
 def _training(context: Context, source: Source, model: Model, scope: _Scope) -> TrainingInfo:
-    fields = parse(messages.TRAINING, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.TRAINING)
     training = TrainingInfo()
     extra: dict[str, object] = {}
     for name in ("initialization", "algorithm"):
@@ -564,19 +568,19 @@ def _opsets(context: Context, source: Source, fields: Fields, extra: dict[str, o
     imports: dict[str, int] = {}
     raw: list[bytes] = []
     read = partial(_opset, imports)
-    for part in _each(context, source, fields, "opset_import", read):
-        raw.append(part)
+    raw.extend(_each(context, source, fields, "opset_import", read))
     if raw:
         extra["opset_import"] = Entries(dict(imports), tuple(raw))
     return imports
 
 
 def _opset(imports: dict[str, int], source: Source) -> bytes:
-    entry = parse(messages.OPSET_ID, source.buffer, source.start, source.stop, source.base)
+    entry = source.fields(messages.OPSET_ID)
     domain, version = entry.get("domain", ""), entry.get("version", 0)
     if imports.setdefault(domain, version) != version:
         raise Malformed(
-            f"operator set '{domain or 'ai.onnx'}' is imported in versions {imports[domain]} and {version}", source.offset
+            f"operator set '{domain or 'ai.onnx'}' is imported in versions {imports[domain]} and {version}",
+            source.offset,
         )
     return bytes(source.view)
 

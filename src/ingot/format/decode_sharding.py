@@ -8,7 +8,7 @@ from ingot.format import messages
 from ingot.format.context import Context, Source, decode_entries
 from ingot.format.decode_types import decode_dim
 from ingot.format.residue import Residue
-from ingot.format.wire import Kind, parse, unpack_numbers
+from ingot.format.wire import Kind, unpack_numbers
 from ingot.ir.graph import Value
 from ingot.ir.sharding import (
     DeviceConfiguration,
@@ -23,7 +23,7 @@ Find = Callable[[str], Value]
 
 
 def decode_annotation(context: Context, source: Source, find: Find) -> TensorAnnotation:
-    fields = parse(messages.ANNOTATION, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.ANNOTATION)
     names: dict[str, str] = {}
     extra: dict[str, object] = {}
     if "quant_parameter_tensor_names" in fields:
@@ -36,14 +36,14 @@ def decode_annotation(context: Context, source: Source, find: Find) -> TensorAnn
 
 
 def decode_device_configuration(source: Source) -> DeviceConfiguration:
-    fields = parse(messages.DEVICE_CONFIGURATION, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.DEVICE_CONFIGURATION)
     return DeviceConfiguration(
         fields.get("name", ""), fields.get("num_devices", 0), tuple(fields.get("device", ())), bytes(source.view)
     )
 
 
 def decode_node_configuration(context: Context, find: Find, source: Source) -> NodeConfiguration:
-    fields = parse(messages.NODE_CONFIGURATION, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.NODE_CONFIGURATION)
     context.spend(fields, "sharding_spec")
     shardings = tuple(_sharding(context, source.inner(span), find) for span in fields.get("sharding_spec", ()))
     residue = Residue(extra={"verbatim": bytes(source.view), "names": tuple(s.value.name for s in shardings)})
@@ -51,11 +51,11 @@ def decode_node_configuration(context: Context, find: Find, source: Source) -> N
 
 
 def _sharding(context: Context, source: Source, find: Find) -> Sharding:
-    fields = parse(messages.SHARDING, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.SHARDING)
     context.spend(fields, "index_to_device_group_map", "sharded_dim")
     groups = []
     for span in fields.get("index_to_device_group_map", ()):
-        row = parse(messages.DEVICE_GROUP, source.buffer, *span, source.base)
+        row = source.inner(span).fields(messages.DEVICE_GROUP)
         groups.append((row.get("key", 0), _integers(row.get("value", []), source)))
     return Sharding(
         find(fields.get("tensor_name", "")),
@@ -66,9 +66,9 @@ def _sharding(context: Context, source: Source, find: Find) -> Sharding:
 
 
 def _sharded_dim(context: Context, source: Source) -> ShardedDim:
-    fields = parse(messages.SHARDED_DIM, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.SHARDED_DIM)
     context.spend(fields, "simple_sharding")
-    rows = [parse(messages.SIMPLE_SHARDING, source.buffer, *s, source.base) for s in fields.get("simple_sharding", ())]
+    rows = [source.inner(s).fields(messages.SIMPLE_SHARDING) for s in fields.get("simple_sharding", ())]
     shardings = tuple(SimpleSharding(row.get("num_shards", 0), decode_dim(context, row)) for row in rows)
     return ShardedDim(fields.get("axis", 0), shardings)
 

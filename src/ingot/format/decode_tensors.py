@@ -12,8 +12,8 @@ from ingot.errors import UnsupportedError
 from ingot.format import messages
 from ingot.format.context import Context, Source, decode_entries
 from ingot.format.decode_types import decode_dtype
-from ingot.format.external import deferred_error, external_entry
-from ingot.format.wire import Fields, Kind, Malformed, Span, count_varints, parse, read_varints, unpack_numbers
+from ingot.format.external import Refused, deferred_error, external_entry
+from ingot.format.wire import Fields, Kind, Malformed, Span, count_varints, read_varints, unpack_numbers
 from ingot.ir.tensor import External, SparseTensor, Tensor
 
 STORED_IN: dict[DType, str] = {
@@ -31,11 +31,13 @@ STORED_IN: dict[DType, str] = {
 _PAYLOADS = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
 _SCALARS = ("data_type", "name", "doc_string", "data_location")
 _EXTERNAL = 1
+_MOST_ELEMENTS = (1 << 59) - 1
+"""Sixteen bytes times more than this is no array's size, even where an axis of zero leaves nothing to store."""
 
 
 def decode_tensor(context: Context, source: Source) -> Tensor:
     """The tensor of a message; Malformed if its payload is missing, doubled, of the wrong size or out of reach."""
-    fields = parse(messages.TENSOR, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.TENSOR)
     shape = decode_shape(fields, source)
     dtype = decode_dtype(fields, "data_type", source.offset)
     if dtype is DType.UNDEFINED:
@@ -52,7 +54,7 @@ def decode_tensor(context: Context, source: Source) -> Tensor:
         extra["absent"] = True  # an empty tensor may say so, or say nothing
     try:
         if "segment" in fields:
-            parse(messages.SEGMENT, source.buffer, *fields["segment"], source.base)
+            source.inner(fields["segment"]).fields(messages.SEGMENT)
             extra["verbatim"] = source.view
             tensor = Tensor.lazy(_segmented, dtype, shape, name=name, doc_string=doc_string, metadata=metadata)
         elif payload == "external_data":
@@ -63,9 +65,7 @@ def decode_tensor(context: Context, source: Source) -> Tensor:
                 load = _shaped(storage, shape)
                 tensor = Tensor.lazy(load, dtype, shape, name=name, doc_string=doc_string, metadata=metadata)
             else:
-                tensor = Tensor.from_buffer(
-                    storage, dtype, shape, name=name, doc_string=doc_string, metadata=metadata
-                )
+                tensor = Tensor.from_buffer(storage, dtype, shape, name=name, doc_string=doc_string, metadata=metadata)
     except Malformed as error:
         raise error.within(payload or "raw_data") from None
     tensor.residue = context.residue(fields, _SCALARS, extra)
@@ -74,7 +74,7 @@ def decode_tensor(context: Context, source: Source) -> Tensor:
 
 def decode_sparse(context: Context, source: Source) -> SparseTensor:
     """The sparse tensor of a message; Malformed if its parts do not fit together."""
-    fields = parse(messages.SPARSE_TENSOR, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.SPARSE_TENSOR)
     parts = {}
     for name in ("values", "indices"):
         if name not in fields:
@@ -99,11 +99,20 @@ def decode_sparse(context: Context, source: Source) -> SparseTensor:
 
 
 def decode_shape(fields: Fields, source: Source) -> tuple[int, ...]:
+    """The sizes a message gives; Malformed if one is negative, or if all but the zeros have no countable product."""
     if "dims" not in fields:
         return ()
-    shape = tuple(unpack_numbers(fields["dims"], Kind.INT, source.buffer, source.base))
-    if any(dim < 0 for dim in shape):
-        raise Malformed(f"a size is negative: {list(shape)}", source.offset).within("dims")
+    try:
+        shape = tuple(unpack_numbers(fields["dims"], Kind.INT, source.buffer, source.base))
+        count = 1
+        for axis, dim in enumerate(shape):
+            if dim < 0:
+                raise Malformed(f"the size of axis {axis} is negative: {dim}", source.offset)
+            count *= dim or 1
+            if count > _MOST_ELEMENTS:
+                raise Malformed(f"the sizes of the axes multiply to more than {_MOST_ELEMENTS:,}", source.offset)
+    except Malformed as error:
+        raise error.within("dims") from None
     return shape
 
 
@@ -115,11 +124,12 @@ def _payload(fields: Fields, source: Source) -> str | None:
     if location == _EXTERNAL:
         present.append("external_data")
     elif "external_data" in fields:
-        raise Malformed("it names external data but does not say that it is stored there", source.offset).within(
+        raise Refused("it names external data but does not say that it is stored there", source.offset).within(
             "external_data"
         )
     if len(present) > 1:
-        raise Malformed(
+        kind = Refused if location == _EXTERNAL else Malformed
+        raise kind(
             f"its elements are given twice, as {' and as '.join(present)}",
             source.offset,
             hint="which of them a reader takes is undefined; save the model again from its source",
@@ -139,7 +149,9 @@ def _raw(fields: Fields, source: Source, dtype: DType, count: int, extra: dict[s
     start, stop = fields.get("raw_data", (0, 0))
     needed = dtype.nbytes(count)
     if stop - start != needed:
-        raise Malformed(f"{count:,} elements of {dtype} take {needed:,} bytes, {stop - start:,} are here", source.offset)
+        raise Malformed(
+            f"{count:,} elements of {dtype} take {needed:,} bytes, {stop - start:,} are here", source.offset
+        )
     return memoryview(source.buffer)[start:stop]
 
 
@@ -164,17 +176,21 @@ def _integers(fields: Fields, source: Source, dtype: DType, count: int, extra: d
     name = _typed(dtype, source, ("int32_data", "int64_data", "uint64_data"), fields)
     extra["stored_in"] = name
     found: Span | list[int] = fields[name]
+    run: memoryview | None = None
     if isinstance(found, list):
         numbers = np.array([number & 0xFFFFFFFFFFFFFFFF for number in found], np.uint64)
-        entries, read = len(found), lambda: numbers
+        entries = len(found)
     else:
-        run = memoryview(source.buffer)[found[0] : found[1]]
-        entries, read = count_varints(run), lambda: read_varints(run)
-        extra["run"] = run
+        extra["run"] = run = memoryview(source.buffer)[found[0] : found[1]]
+        try:
+            entries = count_varints(run)
+        except Malformed as error:
+            error.offset = source.base + found[0]
+            raise
     needed = entries_of(dtype, count)
     if entries != needed:
         raise Malformed(f"{count:,} elements of {dtype} take {needed:,} entries, {entries:,} are here", source.offset)
-    return lambda: _elements(read(), dtype, count)
+    return lambda: _elements(numbers if run is None else read_varints(run), dtype, count)
 
 
 def _strings(fields: Fields, source: Source, dtype: DType, count: int, extra: dict[str, object]) -> Storage:
@@ -230,11 +246,11 @@ def _typed(dtype: DType, source: Source, names: tuple[str, ...], fields: Fields)
 def _elements(numbers: Array, dtype: DType, count: int) -> Array:
     """Numbers of a typed field as elements: values for integers, bit patterns for everything else."""
     if dtype is DType.BOOL:
-        return numbers != 0
+        return np.not_equal(numbers, 0)
     if dtype.bits in (2, 4):
         return unpack(numbers.astype(np.uint8).tobytes(), dtype, count)
     if dtype.bits == 6:
-        return from_codes(numbers.astype(np.uint8) & 63, dtype)
+        return from_codes(numbers.astype(np.uint8) & np.uint8(63), dtype)
     return numbers.astype(f"u{dtype.bits // 8}").view(dtype.numpy)
 
 
@@ -259,10 +275,10 @@ def _external(
     context.spend(fields, "external_data")
     entries = []
     for span in fields.get("external_data", ()):
-        entry = parse(messages.ENTRY, source.buffer, *span, source.base)
+        entry = source.inner(span).fields(messages.ENTRY)
         entries.append((entry.get("key", ""), entry.get("value", "")))
     if dtype is DType.STRING:
-        raise Malformed("strings cannot be stored outside the model", source.offset)
+        raise Refused("strings cannot be stored outside the model", source.offset)
     folder = context.external.folder
     try:
         external = external_entry(entries, None if folder is None else str(folder))

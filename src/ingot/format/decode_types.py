@@ -9,8 +9,7 @@ from ingot.dims import parse as parse_dim
 from ingot.dtypes import DType
 from ingot.format import messages
 from ingot.format.context import Context, Source
-from ingot.format.encode_types import encode_type
-from ingot.format.wire import Fields, Malformed, parse
+from ingot.format.wire import Fields, Malformed
 from ingot.ir.types import (
     MapType,
     OpaqueType,
@@ -32,7 +31,7 @@ def decode_type(context: Context, source: Source, depth: int) -> Type | None:
         return context.types[raw]
     context.descend(depth, source.offset)
     context.messages += 1
-    fields = parse(messages.TYPE, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.TYPE)
     present = [name for name in _KINDS if name in fields]
     if len(present) > 1:
         raise Malformed(f"it is both {' and '.join(present)}", source.offset)
@@ -40,9 +39,7 @@ def decode_type(context: Context, source: Source, depth: int) -> Type | None:
     if present:
         name = present[0]
         try:
-            found = _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1, None)
-            if encode_type(found) != raw:
-                found = _DECODERS[name](context, source.inner(fields[name]), found.denotation, depth + 1, raw)
+            found = _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1, raw)
         except Malformed as error:
             raise error.within(name) from None
     context.types[raw] = found
@@ -54,40 +51,42 @@ def decode_dtype(fields: Fields, name: str, offset: int) -> DType:
     try:
         return DType(number)
     except ValueError:
-        raise Malformed(f"{number} is not an element type; they go from 1 to {max(DType)}", offset).within(name) from None
+        raise Malformed(f"{number} is not an element type; they go from 1 to {max(DType)}", offset).within(
+            name
+        ) from None
 
 
-def _tensor(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> TensorType:
+def _tensor(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> TensorType:
     dtype, shape, axes = _shaped(context, source, depth)
     return TensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
 
 
-def _sparse(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SparseTensorType:
+def _sparse(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> SparseTensorType:
     dtype, shape, axes = _shaped(context, source, depth)
     return SparseTensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
 
 
-def _sequence(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SequenceType:
+def _sequence(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> SequenceType:
     return SequenceType(_element(context, source, depth), denotation=denotation, source=raw)
 
 
-def _optional(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OptionalType:
+def _optional(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> OptionalType:
     return OptionalType(_element(context, source, depth), denotation=denotation, source=raw)
 
 
-def _map(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> MapType:
-    fields = parse(messages.MAP_TYPE, source.buffer, source.start, source.stop, source.base)
+def _map(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> MapType:
+    fields = source.fields(messages.MAP_TYPE)
     value = _nested(context, source, fields, "value_type", depth)
     return MapType(decode_dtype(fields, "key_type", source.offset), value, denotation=denotation, source=raw)
 
 
-def _opaque(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OpaqueType:
+def _opaque(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> OpaqueType:
     del context, depth
-    fields = parse(messages.OPAQUE_TYPE, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.OPAQUE_TYPE)
     return OpaqueType(fields.get("domain", ""), fields.get("name", ""), denotation=denotation, source=raw)
 
 
-_DECODERS: dict[str, Callable[[Context, Source, str, int, bytes | None], Type]] = {
+_DECODERS: dict[str, Callable[[Context, Source, str, int, bytes], Type]] = {
     "tensor_type": _tensor,
     "sequence_type": _sequence,
     "map_type": _map,
@@ -98,7 +97,7 @@ _DECODERS: dict[str, Callable[[Context, Source, str, int, bytes | None], Type]] 
 
 
 def _element(context: Context, source: Source, depth: int) -> Type | None:
-    fields = parse(messages.ELEMENT_TYPE, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.ELEMENT_TYPE)
     return _nested(context, source, fields, "elem_type", depth)
 
 
@@ -113,14 +112,14 @@ def _nested(context: Context, source: Source, fields: Fields, name: str, depth: 
 
 def _shaped(context: Context, source: Source, depth: int) -> tuple[DType, Shape | None, tuple[str, ...]]:
     context.descend(depth, source.offset)
-    fields = parse(messages.TENSOR_TYPE, source.buffer, source.start, source.stop, source.base)
+    fields = source.fields(messages.TENSOR_TYPE)
     dtype = decode_dtype(fields, "elem_type", source.offset)
     if "shape" not in fields:
         return dtype, None, ()
     try:
-        shape = parse(messages.SHAPE, source.buffer, *fields["shape"], source.base)
+        shape = source.inner(fields["shape"]).fields(messages.SHAPE)
         context.spend(shape, "dim")
-        rows = [parse(messages.DIMENSION, source.buffer, *span, source.base) for span in shape.get("dim", ())]
+        rows = [source.inner(span).fields(messages.DIMENSION) for span in shape.get("dim", ())]
     except Malformed as error:
         raise error.within("shape") from None
     denotations = tuple(row.get("denotation", "") for row in rows)

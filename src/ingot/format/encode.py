@@ -9,7 +9,7 @@ from ingot.errors import UnsupportedError
 from ingot.format.encode_tensors import encode_sparse, encode_tensor
 from ingot.format.encode_types import encode_dim, encode_type
 from ingot.format.residue import NONE, Declared, Entries, Residue
-from ingot.format.write import Part, Parts, field_bytes, field_float, field_int, field_text
+from ingot.format.write import Parts, field_bytes, field_float, field_int, field_text
 from ingot.ir.attribute import Attribute, AttributeKind
 from ingot.ir.graph import Graph, Node, Value
 from ingot.ir.model import Function, Model, TrainingInfo
@@ -171,7 +171,7 @@ class _Encoder:
                 case int() | float():
                     out.add(field_float(number, item))
                 case _:
-                    assert item is not None
+                    assert not isinstance(item, tuple | None)
                     out.add(field_bytes(number, encode_type(item)))
 
     def function(self, function: Function) -> Parts:
@@ -255,12 +255,14 @@ def _entries(out: Parts, number: int, name: str, entries: Mapping[str, str] | No
 
 
 def _value_info(value: Value | Declared) -> bytes:
+    metadata = value.metadata if isinstance(value, Declared) else value._metadata
+    if value.residue is None and not metadata and not value.doc_string and value.name and value.type is not None:
+        return field_text(1, value.name) + field_bytes(2, encode_type(value.type))
     residue: Residue = value.residue or NONE
     out = Parts()
     out.text(1, value.name, residue.explicit, "name")
     if value.type is not None:
         out.add(field_bytes(2, encode_type(value.type)))
-    metadata = value.metadata if isinstance(value, Declared) else value._metadata
     if value.doc_string or metadata or residue is not NONE:
         out.text(3, value.doc_string, residue.explicit, "doc_string")
         _entries(out, 4, "metadata_props", metadata, residue)
@@ -280,7 +282,9 @@ def _value_infos(graph: Graph, residue: Residue, *, of_function: bool = False) -
     for value in graph.values():
         everything[value.name] = value
         computed = value.producer is not None and graph not in (value._output_of or ())
-        if (computed or (of_function and value.constant is None)) and (value.type or value.doc_string or value._metadata):
+        if (computed or (of_function and value.constant is None)) and (
+            value.type or value.doc_string or value._metadata
+        ):
             inner[value.name] = value
     rows: list[bytes] = []
     for item in residue.extra.get("value_info", ()):
@@ -343,7 +347,8 @@ def _sharding(sharding: Sharding) -> bytes:
 
 
 def _sharded_dim(dim: ShardedDim) -> bytes:
-    rows: list[Part] = [field_int(1, dim.axis)]
+    out = Parts()
+    out.add(field_int(1, dim.axis))
     for sharding in dim.shardings:
-        rows.append(field_bytes(2, encode_dim(sharding.dim) + field_int(3, sharding.num_shards)))
-    return b"".join(rows)
+        out.add(field_bytes(2, encode_dim(sharding.dim) + field_int(3, sharding.num_shards)))
+    return out.join()

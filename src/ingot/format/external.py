@@ -13,17 +13,19 @@ import mmap
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ingot.errors import ExternalDataError
 from ingot.format.wire import Malformed
 from ingot.ir.tensor import External
 
 _NUMBER = re.compile(r"[0-9]{1,19}\Z")
+_LONGEST = 4096
 _KEYS = ("location", "offset", "length", "checksum")
 
 
@@ -46,14 +48,30 @@ class ExternalPolicy:
     mapped: bool = True
 
 
+Stamp: TypeAlias = tuple[int, int, int, int]
+"""Device, inode, size and time of the last change: enough to tell whether a file is still the one that was read."""
+
+
+class _Map(mmap.mmap):
+    stamp: Stamp
+
+
+class _Content(bytes):
+    stamp: Stamp
+
+
+_MOST_MAPS = 1 << 20 if sys.version_info >= (3, 13) else 256
+"""Maps of one model, after which files are read: before Python 3.13 each keeps a descriptor, and 1,024 are usual."""
+
+
 class ExternalFiles:
     """The external files of one model, each opened and mapped once."""
 
     def __init__(self, folder: Path | None, policy: ExternalPolicy) -> None:
         self.folder = folder
         self.policy = policy
-        self._views: dict[str, memoryview] = {}
-        self._checked: set[tuple[str, str]] = set()
+        self._views: dict[tuple[str, ...], memoryview] = {}
+        self._checked: set[tuple[tuple[str, ...], str]] = set()
 
     def view(self, external: External, nbytes: int) -> memoryview | None:
         """The bytes of a tensor of `nbytes`; None if there is no folder to look in or the file may come later.
@@ -66,10 +84,14 @@ class ExternalFiles:
             raise Refused(f"the tensor takes {nbytes:,} bytes, its external data is {external.length:,} long")
         if self.folder is None:
             return None
-        whole = self._views.get(external.location)
+        key = tuple(parts)
+        whole = self._views.get(key)
         if whole is None:
             try:
-                whole = self._open(self.folder, parts, external.location)
+                with _opened(self.folder, parts, external.location, self.policy.trusted) as descriptor:
+                    status = os.fstat(descriptor)
+                    _check_range(offset, nbytes, status.st_size, external.location)
+                    whole = self._content(descriptor, status, external.location)
             except FileNotFoundError:
                 if self.policy.missing == "defer":
                     return None
@@ -77,25 +99,50 @@ class ExternalFiles:
                     f"external data '{external.location}' does not exist",
                     hint=f"put it beside the model, in {self.folder}",
                 ) from None
-            self._views[external.location] = whole
-        if offset + nbytes > len(whole):
-            raise Refused(
-                f"bytes {offset:,} to {offset + nbytes:,} lie outside '{external.location}', which has {len(whole):,}"
-            )
-        if external.checksum is not None and (external.location, external.checksum) not in self._checked:
+            self._views[key] = whole
+        _check_range(offset, nbytes, len(whole), external.location)
+        if external.checksum is not None and (key, external.checksum) not in self._checked:
             _verify(whole, external.checksum, external.location)
-            self._checked.add((external.location, external.checksum))
+            self._checked.add((key, external.checksum))
         return whole[offset : offset + nbytes]
 
-    def _open(self, folder: Path, parts: list[str], location: str) -> memoryview:
-        with _opened(folder, parts, location, self.policy.trusted) as descriptor:
-            size = os.fstat(descriptor).st_size
-            if not size:
-                return memoryview(b"")
-            if self.policy.mapped:
-                return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))
-            with open(descriptor, "rb", closefd=False) as file:
-                return memoryview(file.read(size))
+    def _content(self, descriptor: int, status: os.stat_result, location: str) -> memoryview:
+        size = status.st_size
+        content: _Map | _Content
+        try:
+            if size and self.policy.mapped and len(self._views) < _MOST_MAPS:
+                content = _map(descriptor, size)
+            else:
+                with open(descriptor, "rb", closefd=False) as file:
+                    content = _Content(file.read(size))
+        except (OSError, ValueError, MemoryError) as error:  # it shrank since, or is more than there is room for
+            raise Refused(f"external data '{location}' cannot be read: {str(error) or 'not enough memory'}") from None
+        content.stamp = _stamp(status)
+        return memoryview(content)
+
+
+def is_still(view: memoryview, path: str | os.PathLike[str]) -> bool:
+    """Whether the file at `path` is the one, unchanged, that `view` shows a part of."""
+    stamp: Stamp | None = getattr(view.obj, "stamp", None)
+    try:
+        return stamp is not None and _stamp(os.stat(path)) == stamp
+    except OSError:
+        return False
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _map(descriptor: int, size: int) -> _Map:
+    if sys.version_info >= (3, 13):
+        return _Map(descriptor, size, access=mmap.ACCESS_READ, trackfd=False)
+    return _Map(descriptor, size, access=mmap.ACCESS_READ)
+
+
+def _check_range(offset: int, nbytes: int, size: int, location: str) -> None:
+    if offset + nbytes > size:
+        raise Refused(f"bytes {offset:,} to {offset + nbytes:,} lie outside '{location}', which has {size:,}")
 
 
 def external_entry(entries: Iterable[tuple[str, str]], folder: str | None) -> External:
@@ -115,6 +162,8 @@ def external_entry(entries: Iterable[tuple[str, str]], folder: str | None) -> Ex
 
 def split_location(location: str) -> list[str]:
     """The names a location is made of; Refused if it could lead anywhere but down from the model's folder."""
+    if len(location) > _LONGEST:
+        raise Refused(f"an external location is {len(location):,} characters long; paths have at most {_LONGEST:,}")
     if "\0" in location:
         raise Refused("an external location has a NUL in it")
     if location.startswith("/") or "\\" in location or PureWindowsPath(location).drive:
@@ -138,24 +187,27 @@ def _number(seen: dict[str, str], key: str) -> int | None:
 
 @contextmanager
 def _opened(folder: Path, parts: list[str], location: str, trusted: tuple[Path, ...]) -> Iterator[int]:
-    """A descriptor of a regular file that no link leads to."""
+    """A descriptor of a regular file that no link leads to; FileNotFoundError if there is none of that name."""
+    by_link = False
     try:
-        descriptor = _open_beneath(folder, parts)
-    except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
-            if isinstance(error, FileNotFoundError):
+        try:
+            descriptor = _open_beneath(folder, parts, location)
+        except OSError as error:
+            if error.errno not in _AT_A_LINK or not _passes_link(folder, parts):
                 raise
-            raise Refused(f"external data '{location}' cannot be opened: {error.strerror}") from None
-        root, inner = _trusted_target(folder, parts, location, trusted)
-        descriptor = _open_beneath(root, inner)
-        trusted = (root,)
-        by_link = True
-    else:
-        by_link = False
+            root, inner = _trusted_target(folder, parts, location, trusted)
+            descriptor = _open_beneath(root, inner, location)
+            by_link = True
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Refused(f"external data '{location}' cannot be opened: {error.strerror}") from None
+    except UnicodeEncodeError:
+        raise Refused(f"external data '{location}' has a name this system cannot write") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise Refused(f"external data '{location}' is not a regular file")
+            raise _irregular(location)
         if status.st_nlink > 1 and not by_link and not _links_stay(folder, parts, status, trusted):
             raise Refused(
                 f"external data '{location}' is a hard link to a file that may lie elsewhere",
@@ -164,6 +216,17 @@ def _opened(folder: Path, parts: list[str], location: str, trusted: tuple[Path, 
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+_AT_A_LINK = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)  # what O_NOFOLLOW gives, by system and by kind of link
+
+
+def _passes_link(folder: Path, parts: list[str]) -> bool:
+    return any(os.path.islink(folder.joinpath(*parts[: step + 1])) for step in range(len(parts)))
+
+
+def _irregular(location: str) -> Refused:
+    return Refused(f"external data '{location}' is not a regular file")
 
 
 _HAS_DIR_FD = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
@@ -177,22 +240,26 @@ _FILE_FLAGS = (
 )
 
 
-def _open_beneath(folder: Path, parts: list[str]) -> int:
-    """Open `parts` below `folder` without following a link; OSError as the system gives it."""
+def _open_beneath(folder: Path, parts: list[str], location: str) -> int:
+    """Open `parts` below `folder` without following a link; OSError as the system gives it.
+
+    What is not a regular file is refused without opening it, because opening alone can make a device act.
+    """
     if not _HAS_DIR_FD:
-        return _open_checked(folder, parts)
+        return _open_checked(folder, parts, location)
     current = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
             following = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=current)
             os.close(current)
             current = following
+        _refuse_irregular(os.stat(parts[-1], dir_fd=current, follow_symlinks=False), location)
         return os.open(parts[-1], _FILE_FLAGS, dir_fd=current)
     finally:
         os.close(current)
 
 
-def _open_checked(folder: Path, parts: list[str]) -> int:
+def _open_checked(folder: Path, parts: list[str], location: str) -> int:
     """The same where the system cannot open relative to a folder: look for links, open, and compare what was opened."""
     path = folder.joinpath(*parts)
     for step in range(len(parts)):
@@ -201,6 +268,7 @@ def _open_checked(folder: Path, parts: list[str]) -> int:
     if Path(os.path.realpath(path)) != Path(os.path.realpath(folder)).joinpath(*parts):
         raise OSError(errno.ELOOP, "a link")
     before = os.lstat(path)
+    _refuse_irregular(before, location)
     descriptor = os.open(path, _FILE_FLAGS)
     if not os.path.samestat(before, os.fstat(descriptor)):
         os.close(descriptor)
@@ -208,15 +276,22 @@ def _open_checked(folder: Path, parts: list[str]) -> int:
     return descriptor
 
 
+def _refuse_irregular(status: os.stat_result, location: str) -> None:
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
+        raise _irregular(location)
+
+
 def _trusted_target(folder: Path, parts: list[str], location: str, trusted: tuple[Path, ...]) -> tuple[Path, list[str]]:
-    """The trusted folder a link leads into, and the way down from it."""
-    target = Path(os.path.realpath(folder.joinpath(*parts)))
-    for root in trusted:
-        resolved = Path(os.path.realpath(root))
-        if target != resolved and target.is_relative_to(resolved):
-            return resolved, list(target.relative_to(resolved).parts)
+    """The trusted folder that a link of another one leads into, and the way down from it."""
+    roots = [Path(os.path.realpath(root)) for root in trusted]
+    if any(Path(os.path.realpath(folder)).is_relative_to(root) for root in roots):
+        target = Path(os.path.realpath(folder.joinpath(*parts)))
+        for root in roots:
+            if target != root and target.is_relative_to(root):
+                return root, list(target.relative_to(root).parts)
     raise Refused(
-        f"external data '{location}' is behind a symbolic link" + (" that leaves the trusted folders" if trusted else ""),
+        f"external data '{location}' is behind a symbolic link"
+        + (" that is not inside the trusted folders or leaves them" if trusted else ""),
         hint="if it comes from a cache you trust, name the cache: load(path, trusted=[cache])",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ingot.errors import UnsupportedError
@@ -42,15 +43,14 @@ def from_onnx(
 
 def to_onnx(model: Model) -> Any:
     """The model as an onnx.ModelProto, of any size; UnsupportedError if the onnx package is not installed."""
-    module = sys.modules.get("onnx")
-    if module is None:
+    if "onnx" not in sys.modules:
         try:
-            import onnx as module
+            import_module("onnx")
         except ImportError:
             raise UnsupportedError(
                 "the onnx package is not installed", hint="pip install onnx, or ask for bytes: ingot.encode(model)"
             ) from None
-    return fill_proto(model, module.ModelProto())
+    return fill_proto(model, sys.modules["onnx"].ModelProto())
 
 
 def serialize(proto: Any, largest: int = LARGEST) -> bytes:

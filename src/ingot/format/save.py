@@ -45,7 +45,7 @@ def save(
     """Write `model` to `path`, a file or a binary stream. The same model always gives the same bytes.
 
     `external`: where the weights go.
-      "auto": inside, as long as the file stays below 2 GiB; tensors that already lie in files beside `path` stay in them,
+      "auto": inside, as long as the file stays below 2 GiB; tensors that already lie in files beside `path` stay there,
       and tensors that came from external files elsewhere are written to a new one.
       "never": inside; UnsupportedError if the file would pass 2 GiB.
       "one-file": tensors of at least `threshold` bytes in one file, `location` or the model's name with `.data`.
@@ -84,7 +84,9 @@ def save(
 def _write_stream(model: Model, stream: IO[bytes]) -> None:
     message = encode_parts(model, _inside)
     if message.size > LARGEST:
-        raise UnsupportedError(f"a stream cannot hold a protobuf message of {message.size:,} bytes", hint="save to a path")
+        raise UnsupportedError(
+            f"a stream cannot hold a protobuf message of {message.size:,} bytes", hint="save to a path"
+        )
     for part in message.parts:
         stream.write(part)
 
@@ -152,10 +154,11 @@ class _Layout:
             self._plan_auto(list(model_tensors(model, attributes=False)))
         elif mode != "never":
             self._plan(tensor for tensor in model_tensors(model, attributes=True) if tensor.nbytes >= threshold)
-        size = self.encode({}).size
-        if size > LARGEST and mode != "never":
+        self._message = self._encode({})
+        if self._message.size > LARGEST and mode != "never":
             self._plan(tensor for tensor in model_tensors(model, attributes=True) if tensor.nbytes >= threshold)
-            size = self.encode({}).size
+            self._message = self._encode({})
+        size = self._message.size
         if size > LARGEST:
             raise UnsupportedError(
                 f"the model file would take {size:,} bytes, more than protobuf's {LARGEST:,}",
@@ -167,6 +170,9 @@ class _Layout:
 
     def encode(self, names: dict[str, str]) -> Parts:
         """The model file, with the external files under other names where `names` has them."""
+        return self._encode(names) if names else self._message
+
+    def _encode(self, names: dict[str, str]) -> Parts:
         return encode_parts(self._model, lambda tensor: self._written(tensor, names))
 
     def _written(self, tensor: Tensor, names: dict[str, str]) -> Tensor:

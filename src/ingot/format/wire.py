@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -161,7 +161,7 @@ def parse(table: Message, buffer: Buffer, position: int, end: int, base: int) ->
                     else:
                         out[name] = [(position, stop)]
                 else:
-                    _read_packed(out, name, Kind(code - _PACKED), buffer, position, stop, base)
+                    _read_packed(out, name, Kind(code - _PACKED), buffer, position, stop)
                 position = stop
             elif code == _INT:
                 value, position = read_varint(buffer, position)
@@ -183,6 +183,11 @@ def parse(table: Message, buffer: Buffer, position: int, end: int, base: int) ->
         raise Malformed(f"it is not UTF-8 ({error.reason})", base + position + error.start).within(name) from None
     except _Overlong:
         raise Malformed("a varint is longer than 10 bytes", base + start) from None
+    except Malformed as error:
+        if error.offset is None:
+            error.offset = base + start
+            error.within(name)
+        raise
     return out
 
 
@@ -215,25 +220,42 @@ def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
             raise _Overlong
 
 
-def read_varints(buffer: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+def read_varints(buffer: Buffer) -> npt.NDArray[np.uint64]:
     """Every varint of a packed run. Malformed if the run ends inside one, or one is longer than 10 bytes."""
-    data = np.frombuffer(buffer, np.uint8)
-    ends = np.flatnonzero(data < 128)
-    if data.size and (not ends.size or ends[-1] != data.size - 1):
-        raise Malformed("a packed run ends in the middle of a number")
-    starts = np.concatenate([[0], ends[:-1] + 1]) if ends.size else ends
-    return _gather_varints(data, starts, ends)
+    values = np.empty(count_varints(buffer), np.uint64)
+    done = 0
+    for piece, ends in _pieces(buffer):
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        values[done : done + ends.size] = _gather_varints(piece, starts, ends)
+        done += ends.size
+    return values
 
 
 def count_varints(buffer: Buffer) -> int:
     """How many varints a packed run holds. Malformed if the run ends inside one, or one is longer than 10 bytes."""
+    count = 0
+    for _, ends in _pieces(buffer):
+        if np.diff(ends, prepend=-1).max() > 10:
+            raise Malformed("a varint is longer than 10 bytes")
+        count += int(ends.size)
+    return count
+
+
+_PIECE = 1 << 18
+"""Bytes of a packed run that are looked at together: what is known of each takes some fifty times as many."""
+
+
+def _pieces(buffer: Buffer) -> Iterator[tuple[npt.NDArray[np.uint8], npt.NDArray[np.intp]]]:
+    """A packed run in pieces of whole numbers, each with the places where its numbers end."""
     data = np.frombuffer(buffer, np.uint8)
-    ends = np.flatnonzero(data < 128)
-    if data.size and (not ends.size or ends[-1] != data.size - 1):
-        raise Malformed("a packed run ends in the middle of a number")
-    if np.diff(ends, prepend=-1).max(initial=0) > 10:
-        raise Malformed("a varint is longer than 10 bytes")
-    return int(ends.size)
+    start = 0
+    while start < data.size:
+        piece = data[start : start + _PIECE]
+        ends = np.flatnonzero(piece < 128)
+        if not ends.size or (start + piece.size == data.size and ends[-1] != piece.size - 1):
+            raise Malformed("a packed run ends in the middle of a number")
+        start += int(ends[-1]) + 1
+        yield piece, ends
 
 
 def _gather_varints(
@@ -251,32 +273,35 @@ def _gather_varints(
     return values
 
 
-def _read_packed(out: Fields, name: str, kind: Kind, buffer: Buffer, start: int, stop: int, base: int) -> None:
+def _read_packed(out: Fields, name: str, kind: Kind, buffer: Buffer, start: int, stop: int) -> None:
     """Packed numbers stay a span if they are all there is, so that large ones are not unpacked before they are used."""
     if name not in out:
         out[name] = (start, stop)
         return
-    numbers = unpack_numbers(out[name], kind, buffer, base)
-    numbers.extend(unpack_numbers((start, stop), kind, buffer, base))
+    numbers = _numbers(out[name], kind, buffer)
+    numbers.extend(_numbers((start, stop), kind, buffer))
     out[name] = numbers
 
 
 def unpack_numbers(field: Span | list[Any], kind: Kind, buffer: Buffer, base: int) -> list[Any]:
     """The numbers of a repeated field, however it was written."""
+    try:
+        return _numbers(field, kind, buffer)
+    except Malformed as error:
+        error.offset = base + field[0]
+        raise
+
+
+def _numbers(field: Span | list[Any], kind: Kind, buffer: Buffer) -> list[Any]:
     if isinstance(field, list):
         return field
-    start, stop = field
-    run = buffer[start:stop]
-    try:
-        if kind is Kind.FLOAT or kind is Kind.DOUBLE:
-            size = 4 if kind is Kind.FLOAT else 8
-            if len(run) % size:
-                raise Malformed(f"a packed run of {len(run)} bytes does not divide into {size}")
-            return list(np.frombuffer(run, f"<f{size}").tolist())
-        values = read_varints(run)
-    except Malformed as error:
-        error.offset = base + start
-        raise
+    run = buffer[field[0] : field[1]]
+    if kind is Kind.FLOAT or kind is Kind.DOUBLE:
+        size = 4 if kind is Kind.FLOAT else 8
+        if len(run) % size:
+            raise Malformed(f"a packed run of {len(run):,} bytes does not divide into {size}")
+        return list(np.frombuffer(run, f"<f{size}").tolist())
+    values = read_varints(run)
     return list((values.view(np.int64) if kind is Kind.INT else values).tolist())
 
 
@@ -285,16 +310,14 @@ def _append(out: Fields, name: str, values: Sequence[Any], buffer: Buffer, kind:
         out[name] = list(values)
     else:
         if not isinstance(out[name], list):
-            out[name] = unpack_numbers(out[name], kind, buffer, 0)
+            out[name] = _numbers(out[name], kind, buffer)
         out[name].extend(values)
 
 
 def _read_ints(out: Fields, name: str, tag: int, buffer: Buffer, start: int, position: int, end: int) -> int:
     """One integer of an unpacked repeated field, or a long run of them at once."""
     if tag > 127 or len(out.get(name, ())) < _RUN:
-        value, position = read_varint(buffer, position)
-        _append(out, name, (value if value < _SIGN else value - _WRAP,), buffer, Kind.INT)
-        return position
+        return _read_int(out, name, buffer, position)
     window = _WINDOW
     while True:  # windows that double, so that the work stays in proportion to the run
         data = np.frombuffer(buffer[start : min(end, start + window)], np.uint8)
@@ -307,10 +330,8 @@ def _read_ints(out: Fields, name: str, tag: int, buffer: Buffer, start: int, pos
         good[1:] &= tags[1:] == lasts[:-1] + 1
         good &= lasts - tags <= 10
         count = good.size if good.all() else int(np.argmin(good))
-        if not count:
-            if window == _WINDOW:
-                read_varint(buffer, position)  # raises: nothing else stops the first of a run
-            return start
+        if not count:  # a tag of more bytes than it needs, or a number that is cut off: not for this way of reading
+            return _read_int(out, name, buffer, position) if window == _WINDOW else start
         values = _gather_varints(data, tags[:count] + 1, lasts[:count])
         _append(out, name, values.view(np.int64).tolist(), buffer, Kind.INT)
         start += int(lasts[count - 1]) + 1
@@ -319,9 +340,15 @@ def _read_ints(out: Fields, name: str, tag: int, buffer: Buffer, start: int, pos
         window *= 2
 
 
+def _read_int(out: Fields, name: str, buffer: Buffer, position: int) -> int:
+    value, position = read_varint(buffer, position)
+    _append(out, name, (value if value < _SIGN else value - _WRAP,), buffer, Kind.INT)
+    return position
+
+
 def _read_floats(out: Fields, name: str, tag: int, buffer: Buffer, start: int, position: int, end: int) -> int:
     """One float of an unpacked repeated field, or a long run of them at once."""
-    if tag > 127 or len(out.get(name, ())) < _RUN or position + 4 > end:
+    if tag > 127 or tag != buffer[start] or len(out.get(name, ())) < _RUN or position + 4 > end:
         _append(out, name, _FLOAT_WORD.unpack_from(buffer, position), buffer, Kind.FLOAT)
         return position + 4
     window = _WINDOW
@@ -362,7 +389,7 @@ def _skip_unknown(table: Message, buffer: Buffer, start: int, position: int, tag
     if known is not None:
         found = _WIRE_NAMES[wire] if wire < 6 else f"wire type {wire}"
         raise Malformed(f"expected {_WIRE_NAMES[known.wire]}, found {found}", base + start).within(known.name)
-    depth = 0
+    groups: list[int] = []
     while True:
         if wire == 0:
             _, position = read_varint(buffer, position)
@@ -372,19 +399,19 @@ def _skip_unknown(table: Message, buffer: Buffer, start: int, position: int, tag
             length, position = read_varint(buffer, position)
             position += length
         elif wire == 3:
-            depth += 1
-        elif wire == 4 and depth:
-            depth -= 1
+            groups.append(number)
+        elif wire == 4 and groups and groups[-1] == number:
+            groups.pop()
         elif wire == 5:
             position += 4
         else:
             raise Malformed(f"wire type {wire} cannot begin a field", base + start)
         if position > end:
             raise IndexError
-        if not depth:
+        if not groups:
             return position
         tag, position = read_varint(buffer, position)
-        wire = tag & 7
+        number, wire = tag >> 3, tag & 7
 
 
 def varint(value: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ingot.ir.types import (
 if TYPE_CHECKING:
     from ingot.ir.graph import Graph, Node
 
-    Scalar: TypeAlias = Union[float, int, str, bytes, Tensor, "Graph", SparseTensor, Type]
+    Scalar: TypeAlias = float | int | str | bytes | Tensor | "Graph" | SparseTensor | Type
     AttributeValue: TypeAlias = Scalar | tuple[Scalar, ...] | None
     """The payload of an attribute; None only where it refers to an attribute of the enclosing function."""
 
@@ -76,7 +76,7 @@ class Attribute:
     value: AttributeValue
     ref: str
     doc_string: str
-    source: bytes | None
+    source: bytes | memoryview | None
     residue: Any
 
     def __init__(
@@ -173,7 +173,7 @@ class Attributes(dict[str, Attribute]):
         super().__delitem__(name)
 
     def update(self, *others: object, **named: object) -> None:
-        for name, value in dict(*others, **named).items():  # type: ignore[call-overload]
+        for name, value in dict(*others, **named).items():
             self[name] = value
 
     def __ior__(self, other: object) -> Attributes:  # type: ignore[override,misc]
@@ -238,7 +238,7 @@ def _coerce(name: str, value: object, kind: AttributeKind | None) -> tuple[Attri
         raise InputError(f"attribute '{name}' is a list ({kind.name.lower()}), got {value!r}")
     found, payload = _coerce_one(name, value)
     if kind is AttributeKind.FLOAT and found is AttributeKind.INT:
-        return kind, float(payload)  # type: ignore[arg-type]
+        return kind, float(payload)
     if kind is not None and kind is not found:
         raise InputError(f"attribute '{name}' is of kind {kind.name.lower()}, got {value!r}")
     return found, payload
@@ -251,7 +251,7 @@ def _coerce_list(
     kinds = {found for found, _ in pairs}
     element = None if kind is None else kind.element
     if AttributeKind.FLOAT in (kinds | {element}) and kinds <= {AttributeKind.INT, AttributeKind.FLOAT}:
-        return AttributeKind.FLOATS, tuple(float(payload) for _, payload in pairs)  # type: ignore[arg-type]
+        return AttributeKind.FLOATS, tuple(float(payload) for _, payload in pairs)
     if not kinds:
         if kind is None:
             raise InputError(

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Use(NamedTuple):
-    """One place where a value is read: input `index` of `node`."""
+    """One place where a value is read: input `position` of `node`."""
 
     node: Node
-    index: int
+    position: int
 
 
 class Value:
-    """What flows along one edge: defined once, by a node, a graph input or an initialiser, and read any number of times.
+    """What flows along one edge: defined once, by a node, an input or an initialiser, and read any number of times.
 
     A value with the empty name is an output nobody asked for.
     """
@@ -656,5 +656,3 @@ def _nested(node: Node) -> Iterator[Graph]:
         yield graph
         for inner in graph.nodes:
             yield from _nested(inner)
-
-

@@ -14,13 +14,11 @@ MOST_NODES = 1_000_000
 """A small file can ask for a body copied inside a body copied, doubling each time; this is where that ends."""
 
 
-def inline(
-    model: Model, which: Callable[[Function], bool] = lambda _: True, *, limit: int = MOST_NODES
-) -> int:
+def inline(model: Model, which: Callable[[Function], bool] = lambda _: True, *, limit: int = MOST_NODES) -> int:
     """Replace calls of the functions `which` chooses (all, by default) by their bodies; returns how many calls.
 
-    The functions then unused are removed and their operator sets imported. CheckError if a function calls itself, if its
-    operator sets differ from the model's, if a call lacks a required attribute, or past `limit` nodes.
+    The functions then unused are removed and their operator sets imported. CheckError if a function calls itself, if
+    its operator sets differ from the model's, if a call does not fit its function, or past `limit` nodes.
     """
     chosen = {name: function for name, function in model.functions.items() if which(function)}
     _refuse_recursion(model)
@@ -47,9 +45,7 @@ class _Budget:
             raise CheckError(f"inlining makes more than {self._limit:,} nodes", hint="inline fewer functions")
 
 
-def _inline_graph(
-    root: Graph, chosen: dict[FunctionId, Function], imports: dict[str, int], budget: _Budget
-) -> int:
+def _inline_graph(root: Graph, chosen: dict[FunctionId, Function], imports: dict[str, int], budget: _Budget) -> int:
     calls = 0
     pending = [node for graph in nested_graphs(root) for node in graph]
     while pending:

@@ -17,9 +17,9 @@ from ingot.ir.types import Shape, TensorType, Type, map_shapes
 def set_batch(model: Model, size: int | str, *, axis: int = 0, inputs: Iterable[str] | None = None) -> None:
     """Make axis `axis` of the inputs (all, or those named) `size`: a number, or the name of a free size.
 
-    A name those axes had is replaced wherever the model declares it. Where they were a number, every declared type whose
-    `axis` is that number changes too, since it came from there: shapes that only look alike must be set by hand, and
-    Reshape nodes with a constant target keep the old size: InputError naming the first if one would.
+    A name those axes had is replaced wherever the model declares it. Where they were a number, every declared type
+    whose `axis` is that number changes too, since it came from there; shapes that only look alike must be set back by
+    hand. InputError if a Reshape to a constant shape would keep the old size.
     """
     new = dims.symbol(size) if isinstance(size, str) else size
     chosen = model.inputs if inputs is None else [model.graph.value(name) for name in inputs]
@@ -65,7 +65,9 @@ def remove_outputs(model: Model, names: Iterable[str]) -> None:
     for name in [names] if isinstance(names, str) else names:
         value = model.graph.value(name)
         if value not in model.graph.outputs:
-            raise InputError(f"'{name}' is not an output", hint=f"the outputs are {', '.join(model.graph.outputs.names)}")
+            raise InputError(
+                f"'{name}' is not an output", hint=f"the outputs are {', '.join(model.graph.outputs.names)}"
+            )
         model.graph.outputs.remove(value)
 
 

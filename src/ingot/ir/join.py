@@ -23,8 +23,8 @@ def join(
 
     `connect` maps outputs of `first` to inputs of `second`; without it, those of one name are connected, or all of them
     in order if there are as many as `second` takes. What is not connected stays an input or output of the whole.
-    `prefixes` are put before the names of either model, and are needed where both use a name; `outputs` picks and orders
-    the outputs of the whole. CheckError if the two cannot go together: names, types, operator sets, functions.
+    `prefixes` are put before the names of either model, and are needed where both use a name; `outputs` picks and
+    orders the outputs of the whole. CheckError if the two cannot go together: names, types, operator sets, functions.
     """
     pairs = _pairs(first, second, connect)
     left, right = first.copy(), second.copy()

@@ -37,7 +37,18 @@ class Tensor:
     first use. Nothing is copied or unpacked before it is asked for.
     """
 
-    __slots__ = ("_array", "_buffer", "_load", "doc_string", "dtype", "external", "metadata", "name", "residue", "shape")
+    __slots__ = (
+        "_array",
+        "_buffer",
+        "_load",
+        "doc_string",
+        "dtype",
+        "external",
+        "metadata",
+        "name",
+        "residue",
+        "shape",
+    )
 
     dtype: DType
     shape: tuple[int, ...]
@@ -159,9 +170,8 @@ class Tensor:
             assert self._load is not None
             array = self._load()
             if array.shape != self.shape or DType.of(array.dtype) is not self.dtype:
-                raise InputError(
-                    f"tensor '{self.name}' is declared {self.type}, its loader returned {array.dtype}{list(array.shape)}"
-                )
+                found = f"{array.dtype}{list(array.shape)}"
+                raise InputError(f"tensor '{self.name}' is declared {self.type}, its loader returned {found}")
         self._array = _frozen(array)
         return self._array
 
@@ -171,7 +181,7 @@ class Tensor:
             raise InputError("strings have no packed bytes; ask for strings()")
         if self._buffer is not None:
             return self._buffer
-        return memoryview(pack(self.numpy(), self.dtype)).cast("B")
+        return memoryview(pack(self.numpy(), self.dtype)).cast("B")  # type: ignore[arg-type]
 
     def strings(self) -> list[bytes]:
         """The elements of a string tensor, encoded."""
@@ -248,16 +258,12 @@ class SparseTensor:
 
     def dense(self) -> Tensor:
         """The same constant with its zeros; InputError if an index lies outside the shape."""
-        indices = self.indices.numpy().astype(np.int64)
-        if indices.ndim == 2:
-            low, high = np.zeros(len(self.shape), np.int64), np.array(self.shape, np.int64)
-            outside = indices.shape[1] != len(self.shape) or ((indices < low) | (indices >= high)).any()
-            flat = None if outside else np.ravel_multi_index(tuple(indices.T), self.shape) if len(indices) else indices[:, 0]
-        else:
-            outside = bool(((indices < 0) | (indices >= self.size)).any())
-            flat = indices
-        if outside or flat is None:
+        indices = self.indices.numpy()
+        sizes = np.array(self.shape if indices.ndim == 2 else [self.size], np.int64)
+        rows = indices if indices.ndim == 2 else indices[:, None]
+        if rows.shape[1] != sizes.size or (rows < 0).any() or (rows >= sizes).any():
             raise InputError(f"sparse tensor '{self.name}' has an index outside its shape {list(self.shape)}")
+        flat = np.ravel_multi_index(tuple(rows.T), tuple(sizes.tolist())) if rows.size else rows[:, 0]
         fill: Any = "" if self.dtype is DType.STRING else 0
         array = np.full(self.size, fill, self.dtype.numpy)
         array[flat] = self.values.numpy()

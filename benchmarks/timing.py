@@ -1,0 +1,67 @@
+"""Measuring against a peer: the two take turns in one run, and the medians are compared."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Median seconds of either, and the median of the ratios of each round."""
+
+    ours: float
+    theirs: float
+    ratio: float
+
+
+def duel(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 11) -> Duel:
+    """Run both `rounds` times in turns, after one round that does not count."""
+    pairs = []
+    for turn in range(rounds + 1):
+        pair = []
+        for run in (ours, theirs) if turn % 2 else (theirs, ours):
+            gc.collect()
+            start = perf_counter()
+            result = run()
+            pair.append(perf_counter() - start)
+            del result
+        if turn:
+            pairs.append(tuple(pair if turn % 2 else reversed(pair)))
+    mine, peer = zip(*pairs, strict=True)
+    return Duel(statistics.median(mine), statistics.median(peer), statistics.median(m / p for m, p in pairs))
+
+
+def in_fresh_process(script: str, repeat: int = 1) -> float:
+    """The median of the number that `script` prints, each time in a new interpreter, after one that does not count.
+
+    The interpreters share a cache of bytecode, as an installed package has one.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = cache
+        command = [sys.executable, "-c", script]
+        found = [
+            float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+            for _ in range(repeat + 1)
+        ]
+    return statistics.median(found[1:])
+
+
+def machine() -> str:
+    """What the numbers were measured on, without naming it."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return f"{model}, Python {platform.python_version()}"

@@ -1,0 +1,6 @@
+"""`python -m ingot`: the command line."""
+
+from ingot.cli.main import main
+
+if __name__ == "__main__":
+    main()
