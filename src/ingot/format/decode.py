@@ -38,6 +38,7 @@ _MODEL_SCALARS = (
     "model_version",
     "doc_string",
 )
+_NOT_A_MODEL = "is this an ONNX model?"
 _NODE_SCALARS = ("name", "op_type", "domain", "overload", "doc_string")
 _NODE_PLAIN = frozenset({"input", "output", "name", "op_type", "attribute"})
 _FUNCTION_SCALARS = ("name", "domain", "overload", "doc_string")
@@ -67,7 +68,8 @@ def decode(
     except Malformed as error:
         kind = ExternalDataError if isinstance(error, Refused) else DecodeError
         path = ".".join(["model", *error.path])
-        raise kind(error.message, offset=error.offset, path=path, hint=error.hint) from None
+        hint = error.hint or (None if error.path else _NOT_A_MODEL)
+        raise kind(error.message, offset=error.offset, path=path, hint=hint) from None
     except RecursionError:
         raise DecodeError("messages are nested too deep", hint="lower Limits.nesting") from None
     finally:
@@ -99,7 +101,7 @@ class _Scope:
 def _model(context: Context, source: Source) -> Model:
     fields = source.fields(messages.MODEL)
     if "graph" not in fields:
-        raise Malformed("it has no graph", source.offset, hint="is this an ONNX model?")
+        raise Malformed("it has no graph", source.offset, hint=_NOT_A_MODEL)
     extra: dict[str, object] = {}
     scope = _Scope(None)
     with _Within("graph"):

@@ -50,16 +50,11 @@ def load(
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         base = path.parent if base is None else base
-        if path.suffix in TEXT_SUFFIXES:
-            return _load_text(path)
-        view = read_file(path, mapped=mapped)
         try:
-            return decode(view, folder=base, limits=limits, policy=policy)
+            return _load_text(path) if path.suffix in TEXT_SUFFIXES else _load_file(path, base, limits, policy)
         except DecodeError as error:
             error.where = (*error.where, f"of {path}")
             raise
-        finally:
-            _release_pages(view)
     if is_model_proto(source):
         return from_onnx(source, folder=base, limits=limits, policy=policy)
     if hasattr(source, "read"):
@@ -81,11 +76,19 @@ def read_file(path: Path, *, mapped: bool = True) -> memoryview:
         return memoryview(file.read())
 
 
+def _load_file(path: Path, folder: Path, limits: Limits | None, policy: ExternalPolicy) -> Model:
+    view = read_file(path, mapped=policy.mapped)
+    try:
+        return decode(view, folder=folder, limits=limits, policy=policy)
+    finally:
+        _release_pages(view)
+
+
 def _load_text(path: Path) -> Model:
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise DecodeError("the text is not UTF-8", offset=error.start, where=(f"of {path}",)) from None
+        raise DecodeError("the text is not UTF-8", offset=error.start) from None
     from ingot.ir.text import parse_model  # rarely needed, and not free to import
 
     return parse_model(text)

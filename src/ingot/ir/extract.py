@@ -13,17 +13,19 @@ from ingot.ir.sort import reads
 
 
 def extract(model: Model, inputs: Iterable[str] | None = None, outputs: Iterable[str] | None = None) -> Model:
-    """A new model that computes `outputs` from `inputs`, values of the main graph; the model's own where not given.
+    """A new model that computes `outputs` from `inputs`, values of the main graph.
 
-    Nodes that are not on the way are left out, and so are initialisers and functions nobody needs. CheckError if an
-    output also needs a graph input that is not among `inputs`; inputs that are not needed stay, as asked for.
+    Without `outputs` it computes all the model does; without `inputs` it takes of the model's own what it needs. Nodes
+    that are not on the way are left out, and so are initialisers and functions nobody needs. CheckError if an output
+    also needs a graph input that is not among `inputs`; inputs asked for stay, needed or not.
     """
     graph = model.graph
-    starts = [graph.value(name) for name in (graph.inputs.names if inputs is None else _listed(inputs))]
     ends = [graph.value(name) for name in (graph.outputs.names if outputs is None else _listed(outputs))]
-    if inputs is None:
-        starts = [value for value in starts if value.constant is None]
+    starts = [] if inputs is None else [graph.value(name) for name in _listed(inputs)]
     nodes, leaves = _between(graph, starts, ends)
+    if inputs is None:
+        starts = [value for value in graph.inputs if value in leaves and value.constant is None]
+        leaves = [value for value in leaves if value not in starts]
     needed = [value for value in leaves if value.constant is None]
     if needed:
         names = ", ".join(f"'{value.name}'" for value in needed)

@@ -28,6 +28,7 @@ def join(
     """
     pairs = _pairs(first, second, connect)
     left, right = first.copy(), second.copy()
+    name = "_".join(graph.name for graph in (left.graph, right.graph) if graph.name)
     sources = dict(zip(first.graph.outputs.names, left.graph.outputs, strict=True))
     heads = dict(zip(second.graph.inputs.names, right.graph.inputs, strict=True))
     for model, text in zip((left, right), prefixes, strict=True):
@@ -46,7 +47,7 @@ def join(
             right.graph.initializers.remove(head)
     _move(right.graph, left.graph)
     left.graph.outputs[:] = [*kept, *results]
-    left.graph.name = "_".join(name for name in (left.graph.name, right.graph.name) if name)
+    left.graph.name = name
     _merge(left, right)
     if outputs is not None:
         left.graph.outputs[:] = [left.graph.value(name) for name in outputs]

@@ -1,0 +1,18 @@
+"""Hints in the words of the command line: the library's name Python arguments, and here there are options."""
+
+from __future__ import annotations
+
+OPTIONS = {
+    "load(path, trusted=[cache])": "--trusted CACHE",
+    "decode(data, folder=...)": "--folder DIR",
+    "connect={'output': 'input'}": "--connect output=input",
+    "prefixes=('first/', 'second/')": "--prefix-first first/ --prefix-second second/",
+}
+"""What hints of the library say, and what does the same here; a test looks for each in the library."""
+
+
+def for_the_command_line(hint: str) -> str:
+    """`hint` with the options that stand for the arguments it names."""
+    for said, option in OPTIONS.items():
+        hint = hint.replace(said, option)
+    return hint

@@ -1,0 +1,41 @@
+"""A progress bar for what takes long: on stderr, only on a terminal, and only after a while."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from time import monotonic
+
+_PATIENCE = 0.5  # seconds
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A function to call with the bytes done and in all; None where there is nobody to show it to."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    started = monotonic()
+    with ExitStack() as stack:
+        update: Callable[[int, int], None] | None = None
+
+        def report(done: int, total: int) -> None:
+            nonlocal update
+            if update is None and done < total and monotonic() - started > _PATIENCE:
+                update = stack.enter_context(_bar(label))
+            if update is not None:
+                update(done, total)
+
+        yield report
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    from rich.console import Console  # most runs show no bar
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(binary_units=True)
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
