@@ -11,7 +11,7 @@ import pytest
 
 import ingot
 
-LAYERS = ["version", "errors", "dtypes", "dims", "ir", "format", "build", "cli"]
+LAYERS = ["version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "cli"]
 ROOT = Path(ingot.__file__).parent
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem not in ("__init__", "__main__"))
 

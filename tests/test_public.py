@@ -10,7 +10,7 @@ import pytest
 import ingot
 
 
-@pytest.mark.parametrize("module", ["ingot", "ingot.ir", "ingot.format", "ingot.build", "ingot.ir.text"])
+@pytest.mark.parametrize("module", ["ingot", "ingot.ir", "ingot.format", "ingot.builder", "ingot.ir.text"])
 def test_every_public_name_exists_and_is_listed_in_order(module: str) -> None:
     public = import_module(module)
     for name in public.__all__:

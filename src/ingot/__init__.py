@@ -1,4 +1,10 @@
-"""The whole ONNX system in one package: load, edit, build, print and save models."""
+"""The whole ONNX system in one package: load, edit, build, print and save models.
+
+What every program needs is imported at once; the builder, the text and the surgery when they are first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
 from ingot.dtypes import DType
 from ingot.errors import (
@@ -30,19 +36,136 @@ from ingot.ir import (
 )
 from ingot.version import __version__
 
+if TYPE_CHECKING:
+    from ingot.builder import (
+        BFloat16,
+        Bool,
+        Complex64,
+        Complex128,
+        Float4E2M1,
+        Float6E2M3,
+        Float6E3M2,
+        Float8E4M3FN,
+        Float8E4M3FNUZ,
+        Float8E5M2,
+        Float8E5M2FNUZ,
+        Float8E8M0,
+        Float16,
+        Float32,
+        Float64,
+        Int2,
+        Int4,
+        Int8,
+        Int16,
+        Int32,
+        Int64,
+        String,
+        UInt2,
+        UInt4,
+        UInt8,
+        UInt16,
+        UInt32,
+        UInt64,
+        build,
+        function,
+        inserting,
+        op,
+    )
+    from ingot.ir.extract import (
+        extract,
+    )
+    from ingot.ir.inline import (
+        inline,
+    )
+    from ingot.ir.interface import (
+        add_outputs,
+        initializers_to_inputs,
+        inputs_to_initializers,
+        remove_dead,
+        remove_outputs,
+        set_batch,
+    )
+    from ingot.ir.join import (
+        join,
+    )
+    from ingot.ir.names import (
+        prefix,
+        rename,
+        uniquify,
+    )
+    from ingot.ir.sizes import (
+        tensor_sizes,
+    )
+    from ingot.ir.text import (
+        parse_model,
+        to_text,
+    )
+
+_LATER = {
+    "ingot.builder": (
+        "BFloat16 Bool Complex64 Complex128 Float4E2M1 Float6E2M3 Float6E3M2 Float8E4M3FN Float8E4M3FNUZ "
+        "Float8E5M2 Float8E5M2FNUZ Float8E8M0 Float16 Float32 Float64 Int2 Int4 Int8 Int16 Int32 Int64 String "
+        "UInt2 UInt4 UInt8 UInt16 UInt32 UInt64 build function inserting op"
+    ),
+    "ingot.ir.extract": "extract",
+    "ingot.ir.inline": "inline",
+    "ingot.ir.interface": (
+        "add_outputs initializers_to_inputs inputs_to_initializers remove_dead remove_outputs set_batch"
+    ),
+    "ingot.ir.join": "join",
+    "ingot.ir.names": "prefix rename uniquify",
+    "ingot.ir.sizes": "tensor_sizes",
+    "ingot.ir.text": "parse_model to_text",
+}
+_HOME = {name: module for module, names in _LATER.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'ingot' has no attribute '{name}'")
+    found: object = getattr(_import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
+
 __all__ = [
     "Attribute",
     "AttributeKind",
+    "BFloat16",
+    "Bool",
     "BuildError",
     "CheckError",
     "CompileError",
+    "Complex64",
+    "Complex128",
     "DType",
     "DecodeError",
     "ExternalDataError",
+    "Float4E2M1",
+    "Float6E2M3",
+    "Float6E3M2",
+    "Float8E4M3FN",
+    "Float8E4M3FNUZ",
+    "Float8E5M2",
+    "Float8E5M2FNUZ",
+    "Float8E8M0",
+    "Float16",
+    "Float32",
+    "Float64",
     "Function",
     "Graph",
     "IngotError",
     "InputError",
+    "Int2",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
     "Limits",
     "Model",
     "Node",
@@ -50,16 +173,42 @@ __all__ = [
     "ProviderError",
     "ShapeError",
     "SparseTensor",
+    "String",
     "Tensor",
     "TensorType",
+    "UInt2",
+    "UInt4",
+    "UInt8",
+    "UInt16",
+    "UInt32",
+    "UInt64",
     "UnsupportedError",
     "Value",
     "__version__",
+    "add_outputs",
+    "build",
     "decode",
     "encode",
+    "extract",
     "from_onnx",
+    "function",
+    "initializers_to_inputs",
+    "inline",
+    "inputs_to_initializers",
+    "inserting",
+    "join",
     "load",
+    "op",
+    "parse_model",
+    "prefix",
+    "remove_dead",
+    "remove_outputs",
+    "rename",
     "save",
+    "set_batch",
+    "tensor_sizes",
     "to_onnx",
+    "to_text",
+    "uniquify",
     "verify",
 ]

@@ -91,7 +91,7 @@ class Expr:
         return (symbol, (atom,)) if isinstance(atom, str) else (parse, (_text(self),))
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
-        """This size with each bound symbol replaced; see the function of the same name."""
+        """The size with each bound symbol replaced; see the function of the same name."""
         return substitute(self, bindings)
 
 
@@ -265,7 +265,7 @@ def _length(terms: _Terms) -> int:
 
 
 def _add(x: Dim, y: Dim, times: int = 1) -> Dim:
-    """x + times*y, where times is 1 or -1."""
+    """The sum of x and times*y, where times is 1 or -1."""
     terms = _terms(x).copy()
     for monomial, coefficient in _terms(y).items():
         total = terms.get(monomial, 0) + times * coefficient
@@ -332,16 +332,19 @@ def _divide_by_sum(n: Dim, d: Dim) -> Dim | None:
         others = _without(top, leading)
         if others is None or len(terms) > 4 * _MAX_QUOTIENT or terms[top] % divisor[leading]:
             return None
-        step = _from_terms({others: terms[top] // divisor[leading]})
-        quotient = _add(quotient, step)
-        n = _add(n, _multiply(step, d), -1)
+        try:
+            step = _from_terms({others: terms[top] // divisor[leading]})
+            quotient = _add(quotient, step)
+            n = _add(n, _multiply(step, d), -1)
+        except ValueError:  # over the limits on the way, which n and d are not
+            return None
         if n == 0:
             return quotient
     return None
 
 
 def _cancel(n: Dim, d: Dim) -> tuple[Dim, Dim]:
-    """n and d without the factors that all of their terms share, which are not zero because d is not."""
+    """Takes out the factors that all terms of n and d share, which are not zero because d is not."""
     number = gcd(*_terms(n).values(), *_terms(d).values())
     factors: list[Dim] = [Expr({(atom,): 1}) for atom in next(iter(_terms(d)))]
     for factor in factors if number == 1 else [number, *factors]:
@@ -355,22 +358,21 @@ def _reduced_quotient(n: Dim, d: Dim) -> Dim:
     """n//d where _split and _cancel have nothing left to do."""
     alone = [m[0] for m, c in _terms(n).items() if c == 1 and len(m) == 1]
     nested = [atom for atom in alone if isinstance(atom, _Call) and atom.op == "//"]
-    if len(nested) == 1 and _is_positive(d):
+    if len(nested) == 1 and _is_natural(d):
         x, a = nested[0].args
         y = _add(n, Expr({(nested[0],): 1}), -1)
         if y == 0 or isinstance(a, int):  # (x//a + y)//d is (x + a*y)//(a*d)
             return _floor_divide(_add(x, _multiply(a, y)), _multiply(a, d))
-    low, high = _bounds(n)
-    if isinstance(d, int):
-        if low is not None and high is not None and low // d == high // d:
-            return low // d
-    elif low is not None and low >= 0 and (lower_bound(_add(d, n, -1)) or 0) > 0:
+    if isinstance(d, Expr) and _is_natural(n) and _is_natural(_add(_add(d, n, -1), 1, -1)):  # 0 <= n < d
         return 0
-    return _from_terms({(_Call("//", n, d),): 1})
+    call = _Call("//", n, d)
+    low, high = call.bounds
+    return low if low is not None and low == high else _from_terms({(call,): 1})
 
 
-def _is_positive(divisor: Dim) -> bool:
-    low = lower_bound(divisor)
+def _is_natural(dim: Dim) -> bool:
+    """Whether dim is provably 0 or more, which for a divisor means more."""
+    low = lower_bound(dim)
     return low is not None and low >= 0
 
 
@@ -400,8 +402,7 @@ def _extreme(op: str, dims: Iterable[Dim]) -> Dim:
 
 def _decides(op: str, x: Dim, y: Dim) -> bool:
     """Whether op of x and y is provably x."""
-    low = lower_bound(_add(x, y, -1) if op == "max" else _add(y, x, -1))
-    return low is not None and low >= 0
+    return _is_natural(_add(x, y, -1) if op == "max" else _add(y, x, -1))
 
 
 def _replace(dim: Dim, size: Callable[[str], Dim]) -> Dim:
@@ -441,7 +442,7 @@ def _merge(m: _Monomial, n: _Monomial) -> _Monomial:
 
 
 def _without(monomial: _Monomial, part: _Monomial) -> _Monomial | None:
-    """monomial divided by part, or None where part does not divide it."""
+    """The monomial divided by part, or None where part does not divide it."""
     left = list(monomial)
     for atom in part:
         if atom not in left:
@@ -490,7 +491,7 @@ def _call_bounds(op: str, args: list[_Bounds]) -> _Bounds:
             return max(lows, default=None), max(highs) if len(highs) == len(args) else None
         return min(lows) if len(lows) == len(args) else None, min(highs, default=None)
     (low, high), (least, most) = args
-    if least is None or least < 0:
+    if least is None or least < 0 or most == 0:  # most is 0 where every size would divide by zero
         return None, None
     least = max(least, 1)
     if op == "%":
@@ -534,7 +535,7 @@ def _fold_remainder(terms: _Terms, monomial: _Monomial, call: _Call) -> bool:
 
 
 def _text(dim: Dim) -> str:
-    """dim as parse reads it, with every name that it would not read in backticks."""
+    """The size as parse reads it, with every name that it would not read in backticks."""
     if isinstance(dim, int):
         return str(dim)
     text = ""
@@ -704,7 +705,7 @@ def _apply(op: str, values: tuple[_Ratio, ...]) -> _Ratio:
         case "floor" | "FloorToInt", ((a, b),):
             return _floor_divide(a, b), 1
         case "ceiling" | "CeilToInt", ((a, b),):
-            if _is_positive(b):
+            if _is_natural(b):
                 return _floor_divide(_add(_add(a, b), 1, -1), b), 1
             return _add(0, _floor_divide(_add(0, a, -1), b), -1), 1
         case "%" | "Mod" | "PythonMod", ((a, 1), (b, 1)):

@@ -33,35 +33,67 @@ class Staged:
 def publish(
     target: Path, files: list[Staged], message: Callable[[dict[str, str]], Iterable[Part]], *, durable: bool
 ) -> None:
-    """Write the data files and then the model whose parts `message` gives for given names of the data files."""
+    """Write the data files and then the model whose parts `message` gives for given names of the data files.
+
+    Whatever goes wrong, nothing that the model now at `target` needs is removed, and nothing else is left behind.
+    """
     folder = target.parent
     made: list[Path] = []
+    folders: list[Path] = []
     try:
         for file in files:
             final = folder / file.location
-            final.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(final.parent, folders)
             temporary = _temporary(final)
             file.temporary = temporary.relative_to(folder).as_posix()
             made.append(temporary)
             _write(temporary, file.content(), final, durable, file.written)
         model = _written_model(target, message({}), made, durable)
-        if any((folder / file.location).exists() for file in files):
+        staged = [folder / file.temporary for file in files]
+        finals = [folder / file.location for file in files]
+        new = [final for final in finals if not os.path.lexists(final)]
+        if len(new) < len(finals):
             names = {file.location: file.temporary for file in files}
-            os.replace(_written_model(target, message(names), made, durable), target)
-            _sync_folder(folder, durable)
-            for file in files:
-                _twin(folder / file.temporary, folder / file.location, made, durable)
+            between = _written_model(target, message(names), made, durable)
+            _sync_folders(finals, durable)
+            _commit(between, target, staged, made)
+            _sync_folders([target], durable)
+            made += new
+            for temporary, final in zip(staged, finals, strict=True):
+                _twin(temporary, final, made, durable)
         else:
-            for file in files:
-                os.replace(folder / file.temporary, folder / file.location)
-        for place in {(folder / file.location).parent for file in files}:
-            _sync_folder(place, durable)
-        os.replace(model, target)
-        _sync_folder(folder, durable)
+            made += new
+            for temporary, final in zip(staged, finals, strict=True):
+                os.replace(temporary, final)
+        _sync_folders(finals, durable)
+        _commit(model, target, new, made)
+        made += staged
+        _sync_folders([target], durable)
     finally:
         for path in made:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
+        for path in reversed(folders):
+            with contextlib.suppress(OSError):  # it is in use
+                path.rmdir()
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    if not folder.exists():
+        _make_folder(folder.parent, made)
+        made.append(folder)
+        folder.mkdir(exist_ok=True)
+
+
+def _commit(model: Path, target: Path, needs: list[Path], made: list[Path]) -> None:
+    """Put a model in place; what it needs is no longer to be removed, unless it certainly did not get there."""
+    needed = set(needs)
+    made[:] = [path for path in made if path not in needed]
+    try:
+        os.replace(model, target)
+    except OSError:
+        made += needs
+        raise
 
 
 def _written_model(target: Path, parts: Iterable[Part], made: list[Path], durable: bool) -> Path:
@@ -79,6 +111,7 @@ def _twin(source: Path, final: Path, made: list[Path], durable: bool) -> None:
         os.link(source, temporary)
     except OSError:  # a file system without hard links
         shutil.copyfile(source, temporary)
+        shutil.copymode(source, temporary)
         with open(temporary, "rb+") as file:
             if durable:
                 os.fsync(file.fileno())
@@ -86,7 +119,7 @@ def _twin(source: Path, final: Path, made: list[Path], durable: bool) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    return path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.tmp")  # names have at most 255 bytes
 
 
 def _write(path: Path, parts: Iterable[Part], like: Path, durable: bool, written: Callable[[int], None]) -> None:
@@ -103,17 +136,18 @@ def _write(path: Path, parts: Iterable[Part], like: Path, durable: bool, written
             os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path, durable: bool) -> None:
-    """Make renames last; systems that cannot open a folder have nothing to do."""
+def _sync_folders(files: Iterable[Path], durable: bool) -> None:
+    """Make the names of files last; systems that cannot open a folder have nothing to do."""
     if not durable:
         return
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
+    for folder in dict.fromkeys(path.parent for path in files):
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except OSError:
+            continue
+        try:
+            os.fsync(descriptor)
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)

@@ -19,7 +19,9 @@ from ingot.format.residue import Declared, Entries
 from ingot.format.wire import UNKNOWN, Fields, Kind, Malformed, Span, unpack_numbers
 from ingot.format.write import field_bytes
 from ingot.ir.attribute import Attribute, AttributeKind, Attributes
-from ingot.ir.graph import Graph, Node, Value
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
+from ingot.ir.value import Value
 from ingot.ir.model import Function, Model, TrainingInfo
 
 if TYPE_CHECKING:

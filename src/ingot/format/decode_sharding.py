@@ -9,7 +9,7 @@ from ingot.format.context import Context, Source, decode_entries
 from ingot.format.decode_types import decode_dim
 from ingot.format.residue import Residue
 from ingot.format.wire import Kind, unpack_numbers
-from ingot.ir.graph import Value
+from ingot.ir.value import Value
 from ingot.ir.sharding import (
     DeviceConfiguration,
     NodeConfiguration,

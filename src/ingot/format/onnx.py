@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 from ingot.format.decode import decode
 from ingot.format.encode import LARGEST, encode_parts
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from ingot.ir.model import Model
 
 _LENGTH_DELIMITED = 2
-_PLACEHOLDER = "ingot-placeholder-"
 
 
 def is_model_proto(item: object) -> bool:
@@ -66,9 +67,14 @@ def serialize(proto: Any, largest: int = LARGEST) -> bytes:
 
 def _pieces(proto: Any, largest: int) -> Iterator[bytes]:
     for field, value in sorted(proto.ListFields(), key=lambda pair: pair[0].number):
+        if isinstance(value, str | bytes):  # one string may be too large for protobuf by itself
+            payload = value.encode() if isinstance(value, str) else value
+            yield varint(field.number << 3 | _LENGTH_DELIMITED) + varint(len(payload))
+            yield payload
+            continue
         if field.message_type is None:
             alone = type(proto)()
-            if isinstance(value, str | bytes | int | float):
+            if isinstance(value, int | float):
                 setattr(alone, field.name, value)
             else:
                 getattr(alone, field.name).extend(value)
@@ -86,21 +92,22 @@ def fill_proto(model: Model, proto: Any, largest: int = LARGEST) -> Any:
     if message.size <= largest:
         proto.ParseFromString(message.join())
         return proto
-    held: list[Tensor] = []
+    held: dict[str, Tensor] = {}
+    secret = token_hex(16)  # no model can have a location that looks like a placeholder
 
     def hold(tensor: Tensor) -> Tensor:
-        if tensor.external is not None or tensor.nbytes < 1024:
+        if tensor.external is not None or tensor.dtype is DType.STRING or tensor.nbytes < 1024:
             return tensor
         twin = tensor.renamed(tensor.name)
-        twin.external = External(f"{_PLACEHOLDER}{len(held)}")
-        held.append(tensor)
+        twin.external = External(f"{secret}-{len(held)}")
+        held[twin.external.location] = tensor
         return twin
 
     proto.ParseFromString(encode_parts(model, hold).join())
     for tensor_proto in _tensors(proto):
         for entry in tensor_proto.external_data:
-            if entry.key == "location" and entry.value.startswith(_PLACEHOLDER):
-                tensor = held[int(entry.value.removeprefix(_PLACEHOLDER))]
+            tensor = held.get(entry.value) if entry.key == "location" else None
+            if tensor is not None:
                 tensor_proto.ClearField("external_data")
                 tensor_proto.ClearField("data_location")
                 tensor_proto.raw_data = bytes(tensor.raw())

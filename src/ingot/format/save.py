@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -14,12 +15,13 @@ from ingot.errors import DecodeError, InputError, UnsupportedError
 from ingot.format.atomic import Staged, publish
 from ingot.format.decode import decode
 from ingot.format.encode import LARGEST, encode_parts
-from ingot.format.external import ExternalPolicy, split_location
+from ingot.format.external import ExternalPolicy, is_still, split_location
 from ingot.format.load import TEXT_SUFFIXES, read_file
 from ingot.format.onnx import from_onnx, is_model_proto
+from ingot.format.residue import NONE
 from ingot.format.wire import Malformed
 from ingot.format.write import Part, Parts
-from ingot.ir.model import Model
+from ingot.ir.model import Model, nested_graphs
 from ingot.ir.tensor import External, SparseTensor, Tensor
 
 Mode: TypeAlias = Literal["auto", "never", "one-file", "per-tensor"]
@@ -29,6 +31,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 _ALIGNMENT = 64  # a cache line, and the widest vector
 _PAGE = 4096  # lets other readers map a large tensor by itself
 _LARGE = 1 << 16
+_SMALLEST = 128  # bytes that it takes to say where a tensor lies: moving anything smaller saves nothing
 _SLACK = 1 << 26  # room left in a whole file for everything that is not weights
 
 
@@ -145,89 +148,104 @@ class _Layout:
         self._model = model
         self._target = target
         self._mode = mode
-        self._threshold = threshold
+        self._folder = os.path.realpath(target.parent)
+        self._stem = re.sub(r"[\\:]", "_", target.name)  # readers take neither in a location
+        self._location = self._checked(location)
         self._placed: dict[int, tuple[Tensor, External]] = {}
         self._files: list[_File] = []
-        self._folder = os.path.realpath(target.parent)
-        self._location = self._checked(location)
+        everything = list(model_tensors(model, attributes=True))
+        staying = [tensor for tensor in everything if self._may_stay(tensor)]
+        self._staying = {id(tensor) for tensor in staying}
+        self._taken = {_normal(tensor.external.location) for tensor in staying if tensor.external is not None}
         if mode == "auto":
-            self._plan_auto(list(model_tensors(model, attributes=False)))
+            self._plan_auto(list(model_tensors(model, attributes=False)), threshold)
         elif mode != "never":
-            self._plan(tensor for tensor in model_tensors(model, attributes=True) if tensor.nbytes >= threshold)
-        self._message = self._encode({})
-        if self._message.size > LARGEST and mode != "never":
-            self._plan(tensor for tensor in model_tensors(model, attributes=True) if tensor.nbytes >= threshold)
-            self._message = self._encode({})
-        size = self._message.size
+            self._plan(everything, threshold)
+        size = self.encode({}).size
+        for bound in (threshold, _SMALLEST) if mode == "auto" else ():
+            if size > LARGEST:
+                self._plan(everything, min(bound, threshold))
+                size = self.encode({}).size
         if size > LARGEST:
             raise UnsupportedError(
                 f"the model file would take {size:,} bytes, more than protobuf's {LARGEST:,}",
-                hint="external='auto' moves the weights outside" if mode == "never" else "lower the threshold",
+                hint="lower the threshold" if mode in ("one-file", "per-tensor") else "use external='auto'",
             )
+        for file in self._files:
+            self._refuse_unreadable(file.location)
 
     def files(self) -> list[_File]:
         return self._files
 
     def encode(self, names: dict[str, str]) -> Parts:
         """The model file, with the external files under other names where `names` has them."""
-        return self._encode(names) if names else self._message
-
-    def _encode(self, names: dict[str, str]) -> Parts:
         return encode_parts(self._model, lambda tensor: self._written(tensor, names))
 
     def _written(self, tensor: Tensor, names: dict[str, str]) -> Tensor:
         placed = self._placed.get(id(tensor))
         if placed is None:
-            return tensor if self._stays(tensor) else _inside(tensor)
+            return tensor if id(tensor) in self._staying else _inside(tensor)
         external = placed[1]
         twin = tensor.renamed(tensor.name)
         twin.external = replace(external, location=names.get(external.location, external.location))
         return twin
 
-    def _stays(self, tensor: Tensor) -> bool:
-        """Whether a tensor is left in the file beside the target that it already lies in, or was never found."""
-        if tensor.external is None:
+    def _may_stay(self, tensor: Tensor) -> bool:
+        """Whether a tensor is left in the file beside the target that it still lies in, or was never found."""
+        external = tensor.external
+        if external is None:
             return False
         if not tensor.is_loaded:
             return True
-        folder = tensor.external.folder
-        return self._mode == "auto" and folder is not None and os.path.realpath(folder) == self._folder
+        if self._mode != "auto" or external.folder is None or os.path.realpath(external.folder) != self._folder:
+            return False
+        return is_still(tensor.raw(), Path(external.folder, external.location))
 
-    def _plan_auto(self, weights: list[Tensor]) -> None:
-        staying = [tensor for tensor in weights if self._stays(tensor)]
-        inside = [tensor for tensor in weights if not self._stays(tensor)]
-        if any(self._same_file(tensor) for tensor in staying) and self._location is None:
-            self._location = self._free_location({t.external.location for t in staying if t.external})
-        self._plan(t for t in inside if t.external is not None and t.nbytes >= self._threshold)
-        rest = [tensor for tensor in inside if id(tensor) not in self._placed]
+    def _plan_auto(self, weights: list[Tensor], threshold: int) -> None:
+        self._plan([tensor for tensor in weights if tensor.external is not None], threshold)
+        rest = [t for t in weights if id(t) not in self._placed and id(t) not in self._staying]
         if sum(tensor.nbytes for tensor in rest) > LARGEST - _SLACK:
-            self._plan(tensor for tensor in rest if tensor.nbytes >= self._threshold)
+            self._plan(rest, threshold)
 
-    def _same_file(self, tensor: Tensor) -> bool:
-        return tensor.external is not None and tensor.external.location == self._default_location()
-
-    def _free_location(self, taken: set[str]) -> str:
-        count = 1
-        while (name := f"{self._target.name}.{count}.data") in taken:
-            count += 1
-        return name
-
-    def _default_location(self) -> str:
-        return self._target.name + (".weights" if self._mode == "per-tensor" else ".data")
-
-    def _plan(self, tensors: Iterator[Tensor]) -> None:
-        where = self._location or self._default_location()
+    def _plan(self, tensors: list[Tensor], threshold: int) -> None:
         for tensor in tensors:
-            if tensor.dtype is DType.STRING or id(tensor) in self._placed or (tensor.external and not tensor.is_loaded):
+            known = id(tensor) in self._placed or id(tensor) in self._staying
+            if known or tensor.nbytes < threshold or "verbatim" in (tensor.residue or NONE).extra:
                 continue
-            if self._mode == "per-tensor":
-                name = re.sub(r"[^A-Za-z0-9._-]+", "_", tensor.name)[:80].strip("._") or "tensor"
-                self._files.append(_File(f"{where}/{len(self._files):05}-{name}", []))
-            elif not self._files:
-                self._files.append(_File(where, []))
-            file = self._files[-1]
+            file = self._file_for(tensor)
             offset = file.add(tensor)
             self._placed[id(tensor)] = tensor, External(file.location, offset, tensor.nbytes)
+
+    def _file_for(self, tensor: Tensor) -> _File:
+        if self._mode != "per-tensor":
+            if not self._files:
+                self._files.append(_File(self._free_location(), []))
+            return self._files[0]
+        where = self._location or f"{self._stem}.weights"
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", tensor.name)[:80].strip("._") or "tensor"
+        numbers = itertools.count(len(self._files))
+        while _normal(location := f"{where}/{next(numbers):05}-{name}") in self._taken:
+            pass
+        self._taken.add(_normal(location))
+        self._files.append(_File(location, []))
+        return self._files[-1]
+
+    def _free_location(self) -> str:
+        """The one data file: as asked for, or named like the model, if tensors that stay need no file of that name."""
+        location = self._location or f"{self._stem}.data"
+        if _normal(location) not in self._taken:
+            return location
+        if self._location is not None:
+            raise InputError(
+                f"'{location}' cannot be replaced: tensors of this model stay in it",
+                hint="choose another location; external='one-file' moves every tensor that was loaded",
+            )
+        ours = _locations(self._target)
+        for count in itertools.count(1):
+            location = f"{self._stem}.{count}.data"
+            if location not in self._taken and (location in ours or not (self._target.parent / location).exists()):
+                break
+        return location
 
     def _checked(self, location: str | None) -> str | None:
         if location is None:
@@ -236,37 +254,67 @@ class _Layout:
             split_location(location)
         except Malformed as error:
             raise InputError(error.message) from None
-        if (self._target.parent / location).exists() and location not in _locations(self._target):
+        if os.path.lexists(self._target.parent / location) and _normal(location) not in _locations(self._target):
             raise InputError(
                 f"'{location}' exists and is not this model's data; another model may need it",
                 hint="choose another location, or delete the file first",
             )
         return location
 
+    def _refuse_unreadable(self, location: str) -> None:
+        """InputError if the data could not be put there, or could not be read from there again."""
+        path = self._target.parent
+        *folders, name = split_location(location)
+        for part in folders:
+            path /= part
+            if path.is_symlink() or (path.exists() and not path.is_dir()):
+                raise InputError(f"'{location}' cannot be used: '{part}' is a link or no folder")
+        if (path / name).is_dir():
+            raise InputError(f"'{location}' cannot be used: it is a folder")
+
 
 def model_tensors(model: Model, *, attributes: bool) -> Iterator[Tensor]:
-    """The dense tensors among the initialisers of every graph, or among all constants, each object once."""
+    """The dense tensors among the initialisers of every graph, or among all constants, each object once.
+
+    Strings are left out: they have no place outside a model.
+    """
     seen: set[int] = set()
-    for graph in model.graphs():
-        constants: list[Tensor | SparseTensor | None] = [value.constant for value in graph.initializers.values()]
+    for constant in _constants(model, attributes):
+        dense = [constant.values, constant.indices] if isinstance(constant, SparseTensor) else [constant]
+        for tensor in dense:
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                if tensor.dtype is not DType.STRING:
+                    yield tensor
+
+
+def _constants(model: Model, attributes: bool) -> Iterator[Tensor | SparseTensor]:
+    defaults = [d for function in model.functions.values() for d in function.attributes.values() if d is not None]
+    inner = [graph for default in defaults for root in default.graphs for graph in nested_graphs(root)]
+    for graph in itertools.chain(model.graphs(), inner):
+        yield from (value.constant for value in graph.initializers.values() if value.constant is not None)
         if attributes:
             for node in graph:
                 for attribute in node.attributes.values():
-                    constants.extend(attribute.tensors)
-        for constant in constants:
-            dense = [constant.values, constant.indices] if isinstance(constant, SparseTensor) else [constant]
-            for tensor in dense:
-                if tensor is not None and id(tensor) not in seen:
-                    seen.add(id(tensor))
-                    if tensor.dtype is not DType.STRING:
-                        yield tensor
+                    yield from attribute.tensors
+    if attributes:
+        for default in defaults:
+            yield from default.tensors
 
 
 def _locations(path: Path) -> set[str]:
-    """The external files of the model at `path`: nothing if there is no model."""
+    """The external files of the model at `path`, and the folders they are in: nothing if there is no model."""
     try:
         old = decode(read_file(path), folder=path.parent, policy=ExternalPolicy(missing="defer"))
     except (OSError, DecodeError):
         return set()
-    found = {tensor.external.location for tensor in model_tensors(old, attributes=True) if tensor.external}
+    found = {_normal(t.external.location) for t in model_tensors(old, attributes=True) if t.external is not None}
     return found | {location.split("/")[0] for location in found}
+
+
+def _normal(location: str) -> str:
+    """One spelling for all the ways to write a location."""
+    try:
+        return "/".join(split_location(location))
+    except Malformed:  # no reader takes it, so it is no file's
+        return location

@@ -2,7 +2,9 @@
 
 from ingot.ir.attribute import Attribute, AttributeKind, Attributes
 from ingot.ir.clone import copy_function, copy_graph, copy_model
-from ingot.ir.graph import Graph, Node, Use, Value
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
+from ingot.ir.value import Use, Value
 from ingot.ir.model import IR_VERSION, Function, FunctionId, Model, TrainingInfo, nested_graphs
 from ingot.ir.sharding import (
     DeviceConfiguration,

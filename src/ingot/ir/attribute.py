@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ingot.errors import InputError
+from ingot.errors import CheckError, InputError
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import (
     MapType,
@@ -22,7 +22,8 @@ from ingot.ir.types import (
 )
 
 if TYPE_CHECKING:
-    from ingot.ir.graph import Graph, Node
+    from ingot.ir.graph import Graph
+    from ingot.ir.node import Node
 
     Scalar: TypeAlias = float | int | str | bytes | Tensor | "Graph" | SparseTensor | Type
     AttributeValue: TypeAlias = Scalar | tuple[Scalar, ...] | None
@@ -161,11 +162,14 @@ class Attributes(dict[str, Attribute]):
         old = self.get(name)
         if old is attribute:
             return
-        if attribute.graphs:
-            for graph in attribute.graphs:
-                graph.adopt(self._node)
+        kept = () if old is None else old.graphs
+        for graph in attribute.graphs:
+            if graph.owner is not None and graph not in kept:
+                raise CheckError("the graph already belongs elsewhere", hint="give a copy: graph.copy()")
         if old is not None:
             self._release(old)
+        for graph in attribute.graphs:
+            graph.adopt(self._node)
         super().__setitem__(name, attribute)
 
     def __delitem__(self, name: str) -> None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ingot.ir.attribute import Attribute
-from ingot.ir.graph import Graph, Node, Value
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
+from ingot.ir.value import Value
 from ingot.ir.model import Function, Model, TrainingInfo
 from ingot.ir.sharding import NodeConfiguration, TensorAnnotation
 

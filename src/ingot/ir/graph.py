@@ -7,336 +7,20 @@ removed, and `value.uses` is always right, across subgraphs too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from ingot.errors import CheckError, InputError, nearest
-from ingot.ir.attribute import Attribute, Attributes
+from ingot.ir.containers import Initializers, Inputs, Outputs
+from ingot.ir.node import Node
 from ingot.ir.sort import sorted_nodes
 from ingot.ir.tensor import SparseTensor, Tensor
-from ingot.ir.types import Type
-from ingot.ir.values import Initializers, Inputs, Outputs
+from ingot.ir.value import Value
 
 if TYPE_CHECKING:
-    from ingot.ir.attribute import AttributeValue
     from ingot.ir.model import Function, Model
-    from ingot.ir.sharding import NodeConfiguration, TensorAnnotation
-
-
-class Use(NamedTuple):
-    """One place where a value is read: input `position` of `node`."""
-
-    node: Node
-    position: int
-
-
-class Value:
-    """What flows along one edge: defined once, by a node, an input or an initialiser, and read any number of times.
-
-    A value with the empty name is an output nobody asked for.
-    """
-
-    __slots__ = (
-        "_graph",
-        "_metadata",
-        "_name",
-        "_output_of",
-        "_uses",
-        "constant",
-        "doc_string",
-        "index",
-        "producer",
-        "residue",
-        "type",
-    )
-
-    type: Type | None
-    constant: Tensor | SparseTensor | None
-    doc_string: str
-    producer: Node | None
-    index: int
-    residue: Any
-    _name: str | None
-    _graph: Graph | None
-    _metadata: dict[str, str] | None
-    _output_of: list[Graph] | None
-    _uses: dict[tuple[Node, int], None]
-
-    def __init__(
-        self,
-        name: str | None = None,
-        type: Type | None = None,
-        *,
-        constant: Tensor | SparseTensor | None = None,
-        doc_string: str = "",
-    ) -> None:
-        """A value that nothing defines yet. Without a name it gets a fresh one when it enters a graph."""
-        self._name = name
-        self.type = type if type is not None or constant is None else constant.type
-        self.constant = constant
-        self.doc_string = doc_string
-        self.producer = None
-        self.index = 0
-        self.residue = None
-        self._graph = None
-        self._metadata = None
-        self._output_of = None
-        self._uses = {}
-
-    @property
-    def name(self) -> str:
-        return self._name or ""
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = name
-        if (graph := self.graph) is not None:
-            graph.claim(name)
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
-
-    @property
-    def graph(self) -> Graph | None:
-        """The graph that defines it; None for a value nothing defines."""
-        return self._graph if self.producer is None else self.producer.graph
-
-    @property
-    def uses(self) -> tuple[Use, ...]:
-        """Where it is read, subgraphs included, in the order the uses were made."""
-        return tuple(Use(*use) for use in self._uses)
-
-    @property
-    def users(self) -> tuple[Node, ...]:
-        """The nodes that read it, each once."""
-        return tuple(dict.fromkeys(node for node, _ in self._uses))
-
-    @property
-    def is_input(self) -> bool:
-        return self._graph is not None and self in self._graph.inputs
-
-    @property
-    def is_output(self) -> bool:
-        """Whether a graph returns it."""
-        return bool(self._output_of)
-
-    @property
-    def is_initializer(self) -> bool:
-        return self._graph is not None and self.constant is not None and self in self._graph.initializers.values()
-
-    def replace_uses(self, new: Value) -> None:
-        """Make everything that reads this value read `new`; where a graph returns it, the graph returns `new`.
-
-        The names of a graph's outputs stay: `new` takes over the name, or, where it cannot because it is an input, an
-        initialiser, another output or a value of an outer graph, an Identity node that bears it.
-        """
-        if new is self:
-            return
-        for node, index in list(self._uses):
-            node.replace_input(index, new)
-        for graph in list(self._output_of or ()):
-            for position, value in enumerate(graph.outputs):
-                if value is self:
-                    graph.outputs[position] = _returned_as(self, new, graph)
-
-    def __repr__(self) -> str:
-        return f"<Value {self.name!r}: {self.type or '?'}>"
-
-
-def _returned_as(old: Value, new: Value, graph: Graph) -> Value:
-    name = old.name
-    old.name = graph.fresh_name(name)
-    if new.producer is not None and new.graph is graph and not new.is_output:
-        new.name = name
-        new.type = new.type or old.type
-        return new
-    node = Node("Identity", [new], [Value(name, old.type)])
-    graph.append(node)
-    return node.outputs[0]
-
-
-class Node:
-    """One application of an operator."""
-
-    __slots__ = (
-        "_inputs",
-        "_live",
-        "_metadata",
-        "_next",
-        "_outputs",
-        "_previous",
-        "attributes",
-        "device_configurations",
-        "doc_string",
-        "domain",
-        "graph",
-        "name",
-        "op_type",
-        "overload",
-        "residue",
-    )
-
-    op_type: str
-    domain: str
-    overload: str
-    name: str
-    doc_string: str
-    attributes: Attributes
-    device_configurations: tuple[NodeConfiguration, ...]
-    graph: Graph | None
-    residue: Any
-    _inputs: tuple[Value | None, ...]
-    _outputs: tuple[Value, ...]
-    _live: bool
-    _metadata: dict[str, str] | None
-    _previous: Node | None
-    _next: Node | None
-
-    def __init__(
-        self,
-        op_type: str,
-        inputs: Iterable[Value | None] = (),
-        outputs: int | Iterable[Value | str] = 1,
-        attributes: Iterable[Attribute] | Mapping[str, object] = (),
-        *,
-        domain: str = "",
-        overload: str = "",
-        name: str = "",
-        doc_string: str = "",
-    ) -> None:
-        """A node outside any graph; `outputs` are values, names, or how many to make. None is an omitted input."""
-        self.op_type = op_type
-        self.domain = domain
-        self.overload = overload
-        self.name = name
-        self.doc_string = doc_string
-        self.device_configurations = ()
-        self.graph = None
-        self.residue = None
-        self._metadata = None
-        self._previous = self._next = None
-        self._live = True
-        self._inputs = tuple(inputs)
-        for index, value in enumerate(self._inputs):
-            if value is not None:
-                value._uses[self, index] = None
-        made = [Value() for _ in range(outputs)] if isinstance(outputs, int) else outputs
-        self._outputs = tuple(Value(out) if isinstance(out, str) else out for out in made)
-        for index, value in enumerate(self._outputs):
-            if value.producer is not None or value._graph is not None:
-                raise CheckError(f"value '{value.name}' is already defined elsewhere")
-            value.producer, value.index = self, index
-        self.attributes = Attributes(self, attributes)
-
-    @property
-    def inputs(self) -> tuple[Value | None, ...]:
-        return self._inputs
-
-    @inputs.setter
-    def inputs(self, inputs: Iterable[Value | None]) -> None:
-        if self._live:
-            self._drop_uses()
-        self._inputs = tuple(inputs)
-        if self._live:
-            self._add_uses()
-
-    def replace_input(self, index: int, value: Value | None) -> None:
-        """Read `value` at `index`; None omits the input."""
-        inputs = list(self._inputs)
-        inputs[index] = value
-        if self._live:
-            old = self._inputs[index]
-            if old is not None:
-                del old._uses[self, index]
-            if value is not None:
-                value._uses[self, index] = None
-        self._inputs = tuple(inputs)
-
-    @property
-    def outputs(self) -> tuple[Value, ...]:
-        return self._outputs
-
-    @property
-    def output(self) -> Value:
-        """The first output."""
-        return self._outputs[0]
-
-    def add_output(self, value: Value | str | None = None) -> Value:
-        """One more output at the end."""
-        made = value if isinstance(value, Value) else Value(value)
-        if made.producer is not None or made._graph is not None:
-            raise CheckError(f"value '{made.name}' is already defined elsewhere")
-        made.producer, made.index = self, len(self._outputs)
-        self._outputs += (made,)
-        if self.graph is not None and made._name is None:
-            made.name = self.graph.fresh_name(self.op_type.lower())
-        return made
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
-
-    @property
-    def subgraphs(self) -> tuple[Graph, ...]:
-        """The graphs its attributes hold: the branches of an If, the body of a Loop or Scan."""
-        return tuple(self.attributes.graphs())
-
-    @property
-    def label(self) -> str:
-        """What messages call it: its name, or the name of what it computes."""
-        return self.name or next((v.name for v in self._outputs if v.name), "") or f"<unnamed {self.op_type}>"
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, or `default` if the node does not have it."""
-        attribute = self.attributes.get(name)
-        return default if attribute is None else attribute.value
-
-    def __getitem__(self, name: str) -> AttributeValue:
-        """The value of an attribute; KeyError if the node does not have it."""
-        return self.attributes[name].value
-
-    def __setitem__(self, name: str, value: object) -> None:
-        self.attributes[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self.attributes[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.attributes
-
-    def _add_uses(self) -> None:
-        for index, value in enumerate(self._inputs):
-            if value is not None:
-                value._uses[self, index] = None
-
-    def _drop_uses(self) -> None:
-        for index, value in enumerate(self._inputs):
-            if value is not None:
-                value._uses.pop((self, index), None)
-
-    def _set_live(self, live: bool) -> None:
-        """Start or stop being a user of the inputs, and so with every node of the subgraphs."""
-        if live == self._live:
-            return
-        self._live = live
-        if live:
-            self._add_uses()
-        else:
-            self._drop_uses()
-        for graph in self.attributes.graphs():
-            graph._set_live(live)
-
-    def __repr__(self) -> str:
-        ins = ", ".join("" if v is None else v.name for v in self._inputs)
-        outs = ", ".join(v.name for v in self._outputs)
-        domain = f"{self.domain}." if self.domain else ""
-        return f"<Node {outs} = {domain}{self.op_type}({ins})>"
+    from ingot.ir.sharding import TensorAnnotation
 
 
 class Graph:
@@ -373,7 +57,7 @@ class Graph:
     _tail: Node | None
     _count: int
     _owner: Node | Function | Model | None
-    _names: set[str] | None
+    _names: dict[str, int] | None
     _metadata: dict[str, str] | None
 
     def __init__(
@@ -440,6 +124,11 @@ class Graph:
         if self._metadata is None:
             self._metadata = {}
         return self._metadata
+
+    @property
+    def owner(self) -> Node | Function | Model | None:
+        """Whose graph it is: a node's, a function's, a model's, or nobody's yet."""
+        return self._owner
 
     @property
     def parent(self) -> Node | None:
@@ -543,35 +232,48 @@ class Graph:
         tensor = values if isinstance(values, Tensor | SparseTensor) else Tensor(values, name=name)
         return self.initializers.add(Value(name, constant=tensor))
 
+    def return_instead(self, position: int, new: Value) -> None:
+        """Return `new` as output `position`, under the name of what was returned there so far.
+
+        `new` takes over the name and the old value gets a fresh one; where `new` cannot, because it is an input, an
+        initialiser, another output or a value of an outer graph, an Identity node bears the name.
+        """
+        old = self.outputs[position]
+        name = old.name
+        old.name = self.fresh_name(name)
+        if new.producer is not None and new.graph is self and not new.is_output:
+            new.name = name
+            new.type = new.type or old.type
+            self.outputs[position] = new
+        else:
+            self.outputs[position] = self.append(Node("Identity", [new], [Value(name, old.type)])).output
+
     def fresh_name(self, stem: str = "value") -> str:
         """A name that no value of this graph, its subgraphs or the graphs around it has; taken from now on."""
+        stem = stem or "value"
         names = self._known_names()
-        name, count = stem or "value", 0
+        name, count = stem, names.get(stem, 0)
         while name in names:
             count += 1
             name = f"{stem}_{count}"
-        names.add(name)
+        names[stem] = count
+        names.setdefault(name, 0)
         return name
 
     def claim(self, name: str) -> None:
         """Note that `name` is taken, so that fresh names avoid it."""
-        root = self.root
-        if root._names is not None:
-            root._names.add(name)
+        names = self.root._names
+        if names is not None:
+            names.setdefault(name, 0)
 
     def adopt(self, owner: Node | Function | Model | None) -> None:
         """Say whose graph this is; CheckError if it is somebody's already: a graph has one place."""
-        if owner is not None and self._owner is not None and self._owner is not owner:
+        if owner is not None and self._owner is not None:
             raise CheckError("the graph already belongs elsewhere", hint="give a copy: graph.copy()")
         self._owner = owner
-        if isinstance(owner, Node):
-            self._set_live(owner._live)
-            if owner.graph is not None:
-                owner.graph.root._names = None
-        elif owner is None:
-            self._set_live(False)
-        else:
-            self._set_live(True)
+        self._set_live(owner is not None and (not isinstance(owner, Node) or owner._live))
+        if isinstance(owner, Node) and owner.graph is not None:
+            owner.graph._claim_all(self)
 
     def sort(self) -> None:
         """Order the nodes so that each follows what it reads; CheckError naming the nodes of a cycle."""
@@ -612,8 +314,8 @@ class Graph:
                 value._name = self.fresh_name(node.op_type.lower() or "value")
             else:
                 self.claim(value._name)
-        if any(True for _ in node.attributes.graphs()):
-            self.root._names = None
+        for subgraph in node.attributes.graphs():
+            self._claim_all(subgraph)
 
     def _unlink(self, node: Node) -> None:
         if node._previous is None:
@@ -631,24 +333,37 @@ class Graph:
         for node in self.nodes:
             node._set_live(live)
 
-    def _known_names(self) -> set[str]:
+    def _known_names(self) -> dict[str, int]:
+        """Every name in use from the root down, each with the last number a fresh name of that stem was given."""
         root = self.root
         if root._names is None:
-            names: set[str] = set()
-            pending = [root]
-            while pending:
-                graph = pending.pop()
-                names.update(value.name for value in graph.values())
-                for node in graph.nodes:
-                    names.update(value.name for value in node.inputs if value is not None)
-                    pending.extend(node.attributes.graphs())
-            root._names = names
+            root._names = dict.fromkeys(_names_in(root), 0)
         return root._names
+
+    def _claim_all(self, subgraph: Graph) -> None:
+        names = self.root._names
+        if names is not None:
+            for name in _names_in(subgraph):
+                names.setdefault(name, 0)
 
     def __repr__(self) -> str:
         ins = ", ".join(f"{v.name}: {v.type or '?'}" for v in self.inputs)
         outs = ", ".join(f"{v.name}: {v.type or '?'}" for v in self.outputs)
         return f"<Graph {self.name}({ins}) -> ({outs}), {len(self)} nodes>"
+
+
+def _names_in(graph: Graph) -> Iterator[str]:
+    """The names of all values that a graph and the graphs inside it define or read."""
+    pending = [graph]
+    while pending:
+        current = pending.pop()
+        for value in current.values():
+            yield value.name
+        for node in current.nodes:
+            for read in node.inputs:
+                if read is not None:
+                    yield read.name
+            pending.extend(node.attributes.graphs())
 
 
 def _nested(node: Node) -> Iterator[Graph]:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from ingot.errors import CheckError
 from ingot.ir.attribute import Attribute
 from ingot.ir.clone import Known, copy_node, copy_value
-from ingot.ir.graph import Graph, Node, Value
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
+from ingot.ir.value import Value
 from ingot.ir.model import Function, FunctionId, Model, nested_graphs
 
 MOST_NODES = 1_000_000

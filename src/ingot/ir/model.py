@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingot.ir.attribute import Attribute
-from ingot.ir.graph import Graph, Node
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
 from ingot.ir.sharding import DeviceConfiguration
 
 if TYPE_CHECKING:
-    from ingot.ir.graph import Value
+    from ingot.ir.value import Value
 
 IR_VERSION = 14
 """The newest version of the format this package knows."""

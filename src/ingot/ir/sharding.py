@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ingot.dims import Dim
 
 if TYPE_CHECKING:
-    from ingot.ir.graph import Value
+    from ingot.ir.value import Value
 
 
 @dataclass(slots=True, eq=False)

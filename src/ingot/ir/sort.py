@@ -10,7 +10,9 @@ from ingot.errors import CheckError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingot.ir.graph import Graph, Node, Value
+    from ingot.ir.graph import Graph
+    from ingot.ir.node import Node
+    from ingot.ir.value import Value
 
 
 def sorted_nodes(graph: Graph) -> list[Node]:

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ingot.errors import CheckError
-from ingot.ir.graph import Graph, Node, Value
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
+from ingot.ir.value import Value
 from ingot.ir.model import Model
 
 
@@ -37,8 +39,7 @@ def problems(model: Model) -> Iterator[str]:
         yield "the model imports no operator set"
     for root in model.roots():
         yield from _shared_names(root, {})
-        visible = set(model.graph.values()) if root in _trainings(model) else set()
-        yield from _graph_problems(root, visible, model)
+        yield from _graph_problems(root, [set(model.graph.values())] if root in _trainings(model) else [])
     for function in model.functions.values():
         for domain in sorted({node.domain for node in _all_nodes(function.graph)}):
             if not _imported(domain, function.opset_imports) and not _is_local(model, domain):
@@ -48,7 +49,8 @@ def problems(model: Model) -> Iterator[str]:
             yield f"the model uses domain '{domain or 'ai.onnx'}' without importing it"
 
 
-def _graph_problems(graph: Graph, visible: set[Value], model: Model) -> Iterator[str]:
+def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
+    """The problems of a graph that can see the values in `outer`, innermost last."""
     here = f"graph '{graph.name}'" if graph.name else "the graph"
     names = Counter(value.name for value in graph.inputs)
     for name, count in names.items():
@@ -56,7 +58,8 @@ def _graph_problems(graph: Graph, visible: set[Value], model: Model) -> Iterator
             yield f"an input of {here} has no name"
         elif count > 1:
             yield f"input '{name}' of {here} is listed {count} times"
-    seen = visible | set(graph.inputs) | set(graph.initializers.values())
+    seen = set(graph.inputs) | set(graph.initializers.values())
+    scopes = [*outer, seen]
     computed = {value for node in graph.nodes for value in node.outputs}
     previous: Node | None = None
     for node in graph.nodes:
@@ -70,18 +73,18 @@ def _graph_problems(graph: Graph, visible: set[Value], model: Model) -> Iterator
                 continue
             if (node, index) not in value._uses:
                 yield f"node '{node.label}' reads '{value.name}', which does not know it"
-            if value not in seen:
+            if not any(value in scope for scope in reversed(scopes)):
                 yield f"node '{node.label}' reads '{value.name}', {_why(value, computed)}"
         for subgraph in node.attributes.graphs():
             if subgraph.parent is not node:
                 yield f"a subgraph of node '{node.label}' does not know it"
-            yield from _graph_problems(subgraph, seen, model)
+            yield from _graph_problems(subgraph, scopes)
         for index, value in enumerate(node.outputs):
             if value.producer is not node or value.index != index:
                 yield f"output '{value.name}' of node '{node.label}' does not know it"
         seen.update(node.outputs)
     for value in graph.outputs:
-        if value not in seen:
+        if not any(value in scope for scope in reversed(scopes)):
             yield f"{here} returns '{value.name}', which nothing defines"
         if graph not in (value._output_of or ()):
             yield f"output '{value.name}' of {here} does not know it"
@@ -91,16 +94,21 @@ def _why(value: Value, computed: set[Value]) -> str:
     return "which is defined only later" if value in computed else "which nothing in scope defines"
 
 
-def _shared_names(graph: Graph, outer: dict[str, Value]) -> Iterator[str]:
-    """Names that two values have of which one place can see both."""
-    names = dict(outer)
+def _shared_names(graph: Graph, names: dict[str, Value]) -> Iterator[str]:
+    """Names that two values have of which one place can see both; `names` holds those around the graph."""
+    added: list[str] = []
     for value in graph.values():
-        other = names.setdefault(value.name, value)
-        if other is not value:
+        other = names.get(value.name)
+        if other is None:
+            names[value.name] = value
+            added.append(value.name)
+        elif other is not value:
             yield f"two values are named '{value.name}': {_definition(other)} and {_definition(value)}"
     for node in graph.nodes:
         for subgraph in node.attributes.graphs():
             yield from _shared_names(subgraph, names)
+    for name in added:
+        del names[name]
 
 
 def _definition(value: Value) -> str:

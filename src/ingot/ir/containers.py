@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, overload
 from ingot.errors import CheckError, InputError
 
 if TYPE_CHECKING:
-    from ingot.ir.graph import Graph, Value
+    from ingot.ir.graph import Graph
+    from ingot.ir.value import Value
 
 
 class _Values(MutableSequence["Value"]):

@@ -1,0 +1,191 @@
+"""`build`: a Python function, run once with values in place of arrays, becomes a model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import Any, overload
+
+import numpy as np
+
+from ingot.builder.constants import Constants
+from ingot.builder.literals import as_array
+from ingot.builder.location import definition, failure, user_frame
+from ingot.builder.names import Names
+from ingot.builder.parameters import EMPTY, Fn, Input, model_inputs
+from ingot.builder.results import close, declared_results
+from ingot.builder.scope import Checker, Scope, Trace, opened
+from ingot.builder.variable import Var
+from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, OPSET, ir_version_of, standard
+from ingot.errors import BuildError, CheckError
+from ingot.ir.graph import Graph
+from ingot.ir.value import Value
+from ingot.ir.model import Model
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import TensorType, Type
+from ingot.ir.verify import verify
+from ingot.version import __version__
+
+
+@overload
+def build(
+    fn: Fn,
+    /,
+    *types: object,
+    opset: int = ...,
+    opsets: Mapping[str, int] | None = ...,
+    inputs: Mapping[str, object] | None = ...,
+    outputs: Sequence[str] | None = ...,
+    name: str | None = ...,
+    doc_string: str | None = ...,
+    ir_version: int | None = ...,
+    check: Checker | None = ...,
+    locations: bool = ...,
+) -> Model: ...
+@overload
+def build(
+    *,
+    opset: int = ...,
+    opsets: Mapping[str, int] | None = ...,
+    inputs: Mapping[str, object] | None = ...,
+    outputs: Sequence[str] | None = ...,
+    name: str | None = ...,
+    doc_string: str | None = ...,
+    ir_version: int | None = ...,
+    check: Checker | None = ...,
+    locations: bool = ...,
+) -> Callable[[Fn], Model]: ...
+def build(
+    fn: Fn | None = None,
+    /,
+    *types: object,
+    opset: int = OPSET,
+    opsets: Mapping[str, int] | None = None,
+    inputs: Mapping[str, object] | None = None,
+    outputs: Sequence[str] | None = None,
+    name: str | None = None,
+    doc_string: str | None = None,
+    ir_version: int | None = None,
+    check: Checker | None = None,
+    locations: bool = False,
+) -> Model | Callable[[Fn], Model]:
+    """The model that `fn` writes when it is run: as a decorator, or as a call with the types of the inputs.
+
+    `types` and `inputs` (by name) type the parameters, before their annotations. `opset` is the version of the
+    standard operators; `opsets` has those of other domains, and a domain used without being there gets version 1 (the
+    one released with `opset`, if it is ONNX's own). `outputs` names the results, `name` and `doc_string` replace
+    those of `fn`, and `ir_version` the one released with `opset`. `check` is called with each node as it is made.
+    `locations` notes each node's `file:line` in its metadata.
+
+    BuildError, showing the line of `fn`, for what a model cannot say.
+    """
+    if not 1 <= opset <= OPSET:
+        raise failure(f"opset {opset} is not known", hint=f"versions 1 to {OPSET} are")
+    imports = {"": opset} | {standard(domain): version for domain, version in (opsets or {}).items()}
+    frame = user_frame()
+
+    def made(fn: Fn) -> Model:
+        graph = Graph(name=name or _name_of(fn))
+        trace = Trace(
+            graph,
+            imports.copy(),
+            Constants(as_nodes=False),
+            names=Names(),
+            functions={},
+            check=check,
+            locations=locations,
+        )
+        _trace(fn, trace, model_inputs(fn, types, inputs or {}, frame), outputs, frame)
+        return _model(fn, trace, ir_version, _doc_of(fn) if doc_string is None else doc_string)
+
+    return made if fn is None else made(fn)
+
+
+def _trace(
+    fn: Fn, trace: Trace, inputs: Sequence[Input], outputs: Sequence[str] | None, frame: FrameType | None
+) -> None:
+    graph = trace.root
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    trace.constants.note_names(fn)
+    with opened(Scope(trace, graph)) as scope:
+        for given in inputs:
+            trace.fresh_name(given.name)
+            value = _graph_input(fn, given)
+            graph.inputs.append(value)
+            if value.constant is not None:
+                graph.initializers.add(value)
+        by_name = {value.name: Var(value) for value in graph.inputs}
+        for parameter in inspect.signature(fn).parameters.values():
+            argument = by_name.get(parameter.name, parameter.default)
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                keywords[parameter.name] = argument
+            else:
+                positional.append(argument)
+        close(fn, fn(*positional, **keywords), scope, outputs, declared_results(fn, frame))
+
+
+def _graph_input(fn: Fn, given: Input) -> Value:
+    """The value of an input, with its default as its constant; BuildError if the default is not of its type."""
+    if given.default is EMPTY:
+        return Value(given.name, given.type)
+    wanted = given.type.dtype if isinstance(given.type, TensorType) else None
+    if isinstance(given.default, Tensor):
+        constant = given.default.renamed(given.name)
+    elif isinstance(given.default, np.ndarray | np.generic):
+        constant = Tensor(np.asarray(given.default), name=given.name)
+    else:
+        try:
+            constant = Tensor(as_array(given.default, wanted), name=given.name)
+        except BuildError as error:
+            raise BuildError(error.message, where=definition(fn, given.name), hint=error.hint) from None
+    if wanted is not constant.dtype or not _fits(constant.shape, given.type):
+        raise BuildError(
+            f"the default of '{given.name}' is {constant.type}, declared as {given.type}",
+            where=definition(fn, given.name),
+        )
+    return Value(given.name, given.type, constant=constant)
+
+
+def _fits(shape: tuple[int, ...], type_: Type) -> bool:
+    """Whether a constant of this shape may be of the type: where both name a size, the same."""
+    sizes = type_.shape if isinstance(type_, TensorType) else None
+    if sizes is None:
+        return True
+    return len(sizes) == len(shape) and all(
+        size == n for size, n in zip(sizes, shape, strict=True) if isinstance(size, int)
+    )
+
+
+def _model(fn: Fn, trace: Trace, ir_version: int | None, doc_string: str) -> Model:
+    graph, functions = trace.root, trace.functions or {}
+    if ir_version is None:
+        overloads = any(function.overload for function in functions.values())
+        ir_version = ir_version_of(trace.opset, functions=bool(functions), overloads=overloads)
+    if ir_version < INITIALIZERS_ALONE_SINCE:
+        graph.inputs.extend(value for value in graph.initializers.values() if not value.is_input)
+    model = Model(
+        graph,
+        trace.opsets,
+        functions=functions.values(),
+        ir_version=ir_version,
+        producer_name="ingot",
+        producer_version=__version__,
+        doc_string=doc_string,
+    )
+    try:
+        verify(model)
+    except CheckError as error:
+        raise BuildError(error.message, where=(*definition(fn), *error.where), hint=error.hint) from None
+    return model
+
+
+def _name_of(fn: Fn) -> str:
+    name = getattr(fn, "__name__", "")
+    return name if name.isidentifier() else "main"
+
+
+def _doc_of(fn: Fn) -> str:
+    doc = getattr(fn, "__doc__", None)
+    return inspect.cleandoc(doc) if doc and hasattr(fn, "__code__") else ""
