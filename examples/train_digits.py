@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """How digits.onnx was made: a small convolutional network trained on scikit-learn's 8×8 digits.
 
 Needs torch and scikit-learn, which ingot itself does not: pip install torch scikit-learn.
@@ -51,14 +52,14 @@ def as_model(weights: list[np.ndarray]) -> Model:
     """The network as a model."""
     conv1_weight, conv1_bias, conv2_weight, conv2_bias, dense_weight, dense_bias = weights
 
-    @build(opset=OPSET)
-    def digits(image: Float32["batch", 1, 8, 8]) -> dict[str, Float32["batch", 10]]:
+    @build(opset=OPSET, outputs=["probabilities"])
+    def digits(image: Float32[batch, 1, 8, 8]) -> Float32[batch, 10]:
         """Which digit an 8×8 image of grey levels from 0 to 1 shows."""
         x = op.Relu(op.Conv(image, conv1_weight, conv1_bias, pads=[1, 1, 1, 1]))
         x = op.MaxPool(x, kernel_shape=[2, 2], strides=[2, 2])
         x = op.Relu(op.Conv(x, conv2_weight, conv2_bias, pads=[1, 1, 1, 1]))
         x = op.MaxPool(x, kernel_shape=[2, 2], strides=[2, 2])
-        return {"probabilities": op.Softmax(op.Gemm(op.Flatten(x), dense_weight, dense_bias, transB=1), axis=1)}
+        return op.Softmax(op.Gemm(op.Flatten(x), dense_weight, dense_bias, transB=1), axis=1)
 
     return digits
 

@@ -13,7 +13,8 @@ import ingot
 
 LAYERS = ["version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "cli"]
 ROOT = Path(ingot.__file__).parent
-MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem not in ("__init__", "__main__"))
+TOP = ("__init__.py", "__main__.py")
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.name not in TOP)
 
 
 def layer(module: str) -> str:

@@ -73,6 +73,25 @@ def test_replacing_uses_reaches_into_subgraphs() -> None:
     verify(model)
 
 
+def test_what_is_put_after_a_value_goes_on_reading_it() -> None:
+    model = chain("Relu", "Neg")
+    graph = model.graph
+    relu, neg = graph.nodes
+    scale = Node("Abs", [relu.output])
+    clip = Node("Clip", [scale.output])
+    graph.insert_after(relu, scale, clip)
+    relu.output.replace_uses(clip.output, keep=[scale])
+    assert [node.op_type for node in graph] == ["Relu", "Abs", "Clip", "Neg"]
+    assert neg.inputs == (clip.output,)
+    verify(model)
+    last = graph.append(Node("Floor", [neg.output]))
+    neg.output.replace_uses(last.output)
+    assert last.inputs == (neg.output,)
+    assert graph.outputs[0] is last.output
+    assert graph.outputs.names == ["v1"]
+    verify(model)
+
+
 def test_replacing_an_output_keeps_its_name() -> None:
     model = chain("Relu", "Neg")
     graph = model.graph

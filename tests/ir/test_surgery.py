@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from models import real_models
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
@@ -25,6 +24,7 @@ from ingot.ir.interface import (
 from ingot.ir.join import join
 from ingot.ir.names import prefix, rename, uniquify
 from ingot.ir.sizes import tensor_sizes
+from models import real_models
 
 BATCHED = TensorType(DType.FLOAT32, (symbol("batch"), 4))
 
@@ -339,7 +339,8 @@ def test_a_body_that_doubles_at_every_level_is_stopped() -> None:
             helper.make_node(f"F{level - 1}", ["h"], ["c"], domain="my"),
         ]
         functions.append(helper.make_function("my", f"F{level}", ["a"], ["c"], inner, opset))
-    graph = helper.make_graph([helper.make_node("F39", ["x"], ["y"], domain="my")], "g", [_float("x", 2)], [_float("y", 2)])
+    call = helper.make_node("F39", ["x"], ["y"], domain="my")
+    graph = helper.make_graph([call], "g", [_float("x", 2)], [_float("y", 2)])
     model = ingot.from_onnx(helper.make_model(graph, opset_imports=opset, functions=functions))
     with pytest.raises(CheckError, match="more than 10,000 nodes"):
         inline(model, limit=10_000)

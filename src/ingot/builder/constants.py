@@ -13,8 +13,8 @@ from ingot.builder.location import failure
 from ingot.builder.scope import Scope
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
-from ingot.ir.value import Value
 from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.value import Value
 
 _SMALL = 1024
 """Bytes up to which arrays are copied and known by their content; larger ones are shared and known by identity."""

@@ -15,8 +15,8 @@ from ingot.builder.scope import Scope, current, opened
 from ingot.builder.variable import Var
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph
-from ingot.ir.value import Value
 from ingot.ir.types import TensorType, Type
+from ingot.ir.value import Value
 
 _SCAN_SINCE = 9
 

@@ -14,8 +14,8 @@ from ingot.dtypes import DType
 from ingot.errors import BuildError, CheckError, InputError
 from ingot.ir.attribute import Attribute
 from ingot.ir.node import Node
-from ingot.ir.value import Value
 from ingot.ir.types import Type
+from ingot.ir.value import Value
 
 
 def emit(

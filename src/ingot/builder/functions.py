@@ -24,10 +24,10 @@ from ingot.builder.versions import standard
 from ingot.errors import BuildError, InputError, nearest
 from ingot.ir.attribute import Attribute, AttributeKind
 from ingot.ir.graph import Graph
-from ingot.ir.value import Value
 from ingot.ir.model import Function, FunctionId
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import Type
+from ingot.ir.value import Value
 
 
 class LocalFunction:

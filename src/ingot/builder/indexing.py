@@ -20,8 +20,8 @@ from ingot.builder.scope import current
 from ingot.builder.shapes import is_integer, vector
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.ir.value import Value
 from ingot.ir.types import SequenceType, Shape
+from ingot.ir.value import Value
 
 _LAST = (1 << 63) - 1
 _FIRST = -(1 << 63)

@@ -10,8 +10,8 @@ from ingot.builder.location import failure
 from ingot.builder.scope import Checker, Scope, Trace, opened
 from ingot.builder.versions import OPSET
 from ingot.ir.graph import Graph
-from ingot.ir.node import Node
 from ingot.ir.model import Function, Model
+from ingot.ir.node import Node
 
 
 def inserting(

@@ -6,7 +6,6 @@ from itertools import zip_longest
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.ir.value import Value
 from ingot.ir.types import (
     MapType,
     OptionalType,
@@ -16,6 +15,7 @@ from ingot.ir.types import (
     TensorType,
     Type,
 )
+from ingot.ir.value import Value
 
 
 def dtype_of(value: Value) -> DType | None:

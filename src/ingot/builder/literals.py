@@ -16,8 +16,8 @@ from ingot.builder.operand import AttributeRef, Traced
 from ingot.builder.scope import Scope, current
 from ingot.dtypes import Array, DType
 from ingot.ir.attribute import AttributeKind
-from ingot.ir.value import Value
 from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.value import Value
 
 CAST_LIKE_SINCE = 15
 

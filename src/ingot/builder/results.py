@@ -16,9 +16,9 @@ from ingot.builder.parameters import EMPTY, Fn, evaluated
 from ingot.builder.scope import Scope
 from ingot.builder.variable import Var
 from ingot.errors import BuildError
-from ingot.ir.value import Value
 from ingot.ir.model import nested_graphs
 from ingot.ir.types import TensorType, Type
+from ingot.ir.value import Value
 
 
 def returned_values(fn: Fn, result: object) -> tuple[list[object], bool]:

@@ -12,9 +12,9 @@ from ingot.builder.names import Names
 from ingot.builder.versions import OPSET, domain_version_of
 from ingot.errors import BuildError
 from ingot.ir.graph import Graph
+from ingot.ir.model import Function, FunctionId
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.ir.model import Function, FunctionId
 
 if TYPE_CHECKING:
     from ingot.builder.constants import Constants

@@ -20,10 +20,10 @@ from ingot.builder.variable import Var
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, OPSET, ir_version_of, standard
 from ingot.errors import BuildError, CheckError
 from ingot.ir.graph import Graph
-from ingot.ir.value import Value
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType, Type
+from ingot.ir.value import Value
 from ingot.ir.verify import verify
 from ingot.version import __version__
 

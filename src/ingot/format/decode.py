@@ -20,9 +20,9 @@ from ingot.format.wire import UNKNOWN, Fields, Kind, Malformed, Span, unpack_num
 from ingot.format.write import field_bytes
 from ingot.ir.attribute import Attribute, AttributeKind, Attributes
 from ingot.ir.graph import Graph
+from ingot.ir.model import Function, Model, TrainingInfo
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.ir.model import Function, Model, TrainingInfo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,6 @@ from ingot.format.context import Context, Source, decode_entries
 from ingot.format.decode_types import decode_dim
 from ingot.format.residue import Residue
 from ingot.format.wire import Kind, unpack_numbers
-from ingot.ir.value import Value
 from ingot.ir.sharding import (
     DeviceConfiguration,
     NodeConfiguration,
@@ -18,6 +17,7 @@ from ingot.ir.sharding import (
     SimpleSharding,
     TensorAnnotation,
 )
+from ingot.ir.value import Value
 
 Find = Callable[[str], Value]
 

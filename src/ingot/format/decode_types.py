@@ -126,6 +126,10 @@ def _shaped(context: Context, source: Source, depth: int) -> tuple[DType, Shape 
     return dtype, tuple(decode_dim(context, row) for row in rows), denotations if any(denotations) else ()
 
 
+_LONGEST_EXPRESSION = 256
+"""A longer text is a name: no exporter writes such an expression, and normalising one takes a while."""
+
+
 def decode_dim(context: Context, fields: Fields) -> Dim | None:
     """The size a dimension gives: a number, a name or expression, or None."""
     if text := fields.get("dim_param"):
@@ -139,7 +143,7 @@ def decode_dim(context: Context, fields: Fields) -> Dim | None:
 
 def named_dim(text: str) -> Dim:
     """The size that the text of a `dim_param` stands for: an expression where it reads as one, else just a name."""
-    if text.isidentifier():
+    if text.isidentifier() or len(text) > _LONGEST_EXPRESSION:
         return symbol(text)
     try:
         found = parse_dim(text)

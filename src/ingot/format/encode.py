@@ -12,11 +12,11 @@ from ingot.format.residue import NONE, Declared, Entries, Residue
 from ingot.format.write import Parts, field_bytes, field_float, field_int, field_text
 from ingot.ir.attribute import Attribute, AttributeKind
 from ingot.ir.graph import Graph
-from ingot.ir.node import Node
-from ingot.ir.value import Value
 from ingot.ir.model import Function, Model, TrainingInfo
+from ingot.ir.node import Node
 from ingot.ir.sharding import DeviceConfiguration, NodeConfiguration, ShardedDim, Sharding, TensorAnnotation
 from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.value import Value
 from ingot.ir.verify import verify_names
 
 Place: TypeAlias = "Callable[[Tensor], Tensor]"

@@ -33,7 +33,7 @@ _OPTIONAL_FIELDS = {number: name.removesuffix("s") for number, name in _SEQUENCE
 
 
 def decode_value(buffer: bytes | memoryview, type_: Type, *, limits: Limits | None = None) -> Item:
-    """The value of `type_` in `buffer`: the bytes alone do not say which kind they hold. DecodeError if they are none."""
+    """The value of `type_` in `buffer`, whose bytes alone do not say what they hold. DecodeError if it is none."""
     context = Context(limits or Limits(), ExternalFiles(None, ExternalPolicy()))
     view = memoryview(buffer).cast("B").toreadonly()
     source = Source(view, 0, len(view), 0)

@@ -241,7 +241,7 @@ def count_varints(buffer: Buffer) -> int:
     return count
 
 
-_PIECE = 1 << 18
+_PIECE = 1 << 16
 """Bytes of a packed run that are looked at together: what is known of each takes some fifty times as many."""
 
 

@@ -3,9 +3,8 @@
 from ingot.ir.attribute import Attribute, AttributeKind, Attributes
 from ingot.ir.clone import copy_function, copy_graph, copy_model
 from ingot.ir.graph import Graph
-from ingot.ir.node import Node
-from ingot.ir.value import Use, Value
 from ingot.ir.model import IR_VERSION, Function, FunctionId, Model, TrainingInfo, nested_graphs
+from ingot.ir.node import Node
 from ingot.ir.sharding import (
     DeviceConfiguration,
     NodeConfiguration,
@@ -29,6 +28,7 @@ from ingot.ir.types import (
     is_static,
     map_shapes,
 )
+from ingot.ir.value import Use, Value
 from ingot.ir.verify import problems, verify
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
-from ingot.ir.node import Node
-from ingot.ir.value import Value
 from ingot.ir.model import Function, Model, TrainingInfo
+from ingot.ir.node import Node
 from ingot.ir.sharding import NodeConfiguration, TensorAnnotation
+from ingot.ir.value import Value
 
 Known = dict[Value, Value]
 """The copies of values made so far; what is missing is defined outside and stays itself."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from ingot.errors import CheckError, InputError
 from ingot.ir.clone import Known, copy_function, copy_node, copy_value
 from ingot.ir.graph import Graph
-from ingot.ir.node import Node
-from ingot.ir.value import Value
 from ingot.ir.model import Function, FunctionId, Model, nested_graphs
+from ingot.ir.node import Node
 from ingot.ir.sharding import TensorAnnotation
 from ingot.ir.sort import reads
+from ingot.ir.value import Value
 
 
 def extract(model: Model, inputs: Iterable[str] | None = None, outputs: Iterable[str] | None = None) -> Model:

@@ -8,9 +8,9 @@ from ingot.errors import CheckError
 from ingot.ir.attribute import Attribute
 from ingot.ir.clone import Known, copy_node, copy_value
 from ingot.ir.graph import Graph
+from ingot.ir.model import Function, FunctionId, Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.ir.model import Function, FunctionId, Model, nested_graphs
 
 MOST_NODES = 1_000_000
 """A small file can ask for a body copied inside a body copied, doubling each time; this is where that ends."""

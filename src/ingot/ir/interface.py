@@ -9,11 +9,11 @@ from ingot.dims import Dim, Expr
 from ingot.errors import CheckError, InputError
 from ingot.ir.attribute import AttributeKind
 from ingot.ir.graph import Graph
-from ingot.ir.node import Node
-from ingot.ir.value import Value
 from ingot.ir.model import Model, nested_graphs
+from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import Shape, TensorType, Type, map_shapes
+from ingot.ir.value import Value
 
 
 def set_batch(model: Model, size: int | str, *, axis: int = 0, inputs: Iterable[str] | None = None) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from ingot.errors import CheckError, nearest
 from ingot.ir.graph import Graph
-from ingot.ir.value import Value
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.names import prefix
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 
 
 def join(

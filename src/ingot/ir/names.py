@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from ingot.errors import CheckError, nearest
 from ingot.ir.graph import Graph
-from ingot.ir.value import Value
 from ingot.ir.model import Model, nested_graphs
+from ingot.ir.value import Value
 
 
 def rename(model: Model, names: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingot.ir.tensor import SparseTensor, Tensor
@@ -116,15 +117,18 @@ class Value:
     def is_initializer(self) -> bool:
         return self._graph is not None and self.constant is not None and self in self._graph.initializers.values()
 
-    def replace_uses(self, new: Value) -> None:
+    def replace_uses(self, new: Value, *, keep: Iterable[Node] = ()) -> None:
         """Make everything that reads this value read `new`; where a graph returns it, the graph returns `new`.
 
-        The names of a graph's outputs stay: see `Graph.return_instead`.
+        The node that computes `new` goes on reading this value, and so do the nodes in `keep`: what is put after a
+        value reads it. The names of a graph's outputs stay: see `Graph.return_instead`.
         """
         if new is self:
             return
+        staying = {new.producer, *keep}
         for node, index in list(self._uses):
-            node.replace_input(index, new)
+            if node not in staying:
+                node.replace_input(index, new)
         for graph in list(self._output_of or ()):
             for position, value in enumerate(graph.outputs):
                 if value is self:

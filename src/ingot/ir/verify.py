@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ingot.errors import CheckError
 from ingot.ir.graph import Graph
+from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.ir.model import Model
 
 
 def verify(model: Model) -> None:

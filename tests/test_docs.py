@@ -1,0 +1,55 @@
+"""What the README and the guides show runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    blocks = BLOCK.findall(page.read_text("utf-8"))
+    if page.name in ("README.md", "editing.md", "building.md"):
+        assert blocks
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    script = tmp_path / f"{page.stem}.py"
+    script.write_text("\n".join(blocks), "utf-8")
+    run = subprocess.run(
+        [sys.executable, "-W", "error", script.name], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_readme_shows_loading_editing_saving_and_building() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    for shown in ("ingot.load(", "ingot.save(", "@build(", "make demo", "make test"):
+        assert shown in text
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_demo_runs(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "error", ROOT / "examples" / "demo.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "loaded again" in run.stdout
+    assert not list(tmp_path.iterdir())
