@@ -1,3 +1,4 @@
+# mypy: disable-error-code="valid-type,name-defined"
 """What ingot does today, shown on a small classifier of digits: load, look inside, edit, build, join, save."""
 
 from __future__ import annotations
@@ -20,14 +21,11 @@ def title(text: str) -> None:
 def run(*arguments: str) -> None:
     """A command as it would be typed."""
     print(f"$ ingot {' '.join(arguments)}", flush=True)
-    try:
-        command_line(list(arguments))
-    except SystemExit as end:
-        assert not end.code, f"ingot {arguments[0]} ended with {end.code}"
+    command_line(list(arguments), standalone_mode=False)
 
 
 @build(opset=20, outputs=["image"])
-def from_bytes(pixels: Float32[batch, 1, 8, 8]) -> Float32[batch, 1, 8, 8]:
+def from_bytes(pixels: Float32["batch", 1, 8, 8]) -> Float32["batch", 1, 8, 8]:
     """Grey levels from 0 to 255 as the classifier wants them."""
     return op.Clip(pixels / 255.0, 0.0, 1.0)
 

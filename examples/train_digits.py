@@ -53,7 +53,7 @@ def as_model(weights: list[np.ndarray]) -> Model:
     conv1_weight, conv1_bias, conv2_weight, conv2_bias, dense_weight, dense_bias = weights
 
     @build(opset=OPSET, outputs=["probabilities"])
-    def digits(image: Float32[batch, 1, 8, 8]) -> Float32[batch, 10]:
+    def digits(image: Float32["batch", 1, 8, 8]) -> Float32["batch", 10]:
         """Which digit an 8×8 image of grey levels from 0 to 1 shows."""
         x = op.Relu(op.Conv(image, conv1_weight, conv1_bias, pads=[1, 1, 1, 1]))
         x = op.MaxPool(x, kernel_shape=[2, 2], strides=[2, 2])

@@ -23,7 +23,7 @@ def layer(module: str) -> str:
 
 def imports(path: Path) -> set[str]:
     """The modules of the package that a file imports, type checking included."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"

@@ -118,6 +118,20 @@ def parse(text: str) -> Dim:
     return _Parser(text).whole_text()
 
 
+def from_param(text: str) -> Dim:
+    """The size that a dim_param stands for: an expression where it reads as one, else a symbol of that name.
+
+    A text longer than any exporter writes is a name: normalising one takes a while, and a file may hold many.
+    """
+    if text.isidentifier() or len(text) > _LONGEST_PARAM:
+        return symbol(text)
+    try:
+        found = parse(text)
+    except ValueError:
+        return symbol(text)
+    return symbol(text) if isinstance(found, int) else found
+
+
 def maximum(*dims: Dim) -> Dim:
     """The largest of one or more sizes."""
     return _extreme("max", dims)
@@ -195,6 +209,7 @@ _Monomial: TypeAlias = "tuple[_Atom, ...]"
 _Terms: TypeAlias = "dict[_Monomial, int]"
 _Bounds: TypeAlias = "tuple[int | None, int | None]"
 
+_LONGEST_PARAM = 256
 _MAX_DEGREE = 64  # factors in one term
 _MAX_DEPTH = 24  # of calls in calls
 _MAX_PARENTHESES = 64  # in each other, in a text; a call takes two at most

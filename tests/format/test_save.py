@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -280,7 +281,7 @@ def test_progress_is_told_in_bytes_up_to_all_of_them(tmp_path: Path) -> None:
     ingot.save(
         sample(), tmp_path / "m.onnx", external="one-file", progress=lambda done, all_: calls.append((done, all_))
     )
-    total = (tmp_path / "m.onnx.data").stat().st_size
+    total = sum((tmp_path / name).stat().st_size for name in ("m.onnx", "m.onnx.data"))
     assert {all_ for _, all_ in calls} == {total}
     assert [done for done, _ in calls] == sorted(done for done, _ in calls)
     assert calls[-1] == (total, total)
@@ -907,7 +908,7 @@ def test_a_stream_cannot_hold_data_that_has_not_come(tmp_path: Path) -> None:
 
 def test_a_stream_has_protobufs_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(save_module, "LARGEST", 1000)
-    with pytest.raises(UnsupportedError, match="a stream cannot hold"):
+    with pytest.raises(UnsupportedError, match="the whole model takes"):
         ingot.save(sample(), io.BytesIO())
 
 
@@ -949,3 +950,27 @@ def test_no_location_of_a_model_is_taken_for_a_piece_to_fill_in(location: str) -
     (mine,) = [tensor for tensor in proto.graph.initializer if tensor.name == "mine"]
     assert [(entry.key, entry.value) for entry in mine.external_data] == [("location", location)]
     assert not mine.HasField("raw_data")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    model = ingot.decode(onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [])).SerializeToString())
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    ingot.save(model, pipe)
+    reader.join(timeout=30)
+    assert received == [ingot.encode(model)]
+    assert pipe.is_fifo()
+
+
+def test_text_holds_the_weights_that_were_outside(tmp_path: Path) -> None:
+    graph = ingot.Graph(name="g")
+    graph.add_initializer("w", np.arange(300, dtype=np.float32))
+    ingot.save(ingot.Model(graph, 20), tmp_path / "m.onnx", external="one-file")
+    ingot.save(ingot.load(tmp_path / "m.onnx"), tmp_path / "m.onnxtxt")
+    constant = ingot.load(tmp_path / "m.onnxtxt").graph.initializers["w"].constant
+    assert isinstance(constant, ingot.Tensor)
+    assert constant.external is None
+    assert constant.tolist() == list(range(300))

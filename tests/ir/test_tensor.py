@@ -79,7 +79,7 @@ def test_typed_fields_are_read_and_written_as_the_onnx_package_does(dtype: DType
 
 
 def test_bit_patterns_of_sixteen_bit_floats_survive_the_typed_field() -> None:
-    array = np.arange(0, 65536, 7, np.uint16).view(ml_dtypes.bfloat16)
+    array = np.arange(0, 65536, 7, dtype=np.uint16).view(ml_dtypes.bfloat16)
     proto = onnx.TensorProto(name="t", data_type=int(DType.BFLOAT16), dims=[array.size])
     proto.int32_data.extend(array.view(np.uint16).tolist())
     assert same_bits(decoded(proto).numpy(), array)

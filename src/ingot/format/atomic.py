@@ -31,9 +31,16 @@ class Staged:
 
 
 def publish(
-    target: Path, files: list[Staged], message: Callable[[dict[str, str]], Iterable[Part]], *, durable: bool
+    target: Path,
+    files: list[Staged],
+    message: Callable[[dict[str, str]], Iterable[Part]],
+    *,
+    durable: bool,
+    written: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Write the data files and then the model whose parts `message` gives for given names of the data files.
+
+    `written` is told of the bytes of the model file, as each data file's own is of its bytes.
 
     Whatever goes wrong, nothing that the model now at `target` needs is removed, and nothing else is left behind.
     """
@@ -48,13 +55,13 @@ def publish(
             file.temporary = temporary.relative_to(folder).as_posix()
             made.append(temporary)
             _write(temporary, file.content(), final, durable, file.written)
-        model = _written_model(target, message({}), made, durable)
+        model = _written_model(target, message({}), made, durable, written)
         staged = [folder / file.temporary for file in files]
         finals = [folder / file.location for file in files]
         new = [final for final in finals if not os.path.lexists(final)]
         if len(new) < len(finals):
             names = {file.location: file.temporary for file in files}
-            between = _written_model(target, message(names), made, durable)
+            between = _written_model(target, message(names), made, durable, lambda _: None)
             _sync_folders(finals, durable)
             _commit(between, target, staged, made)
             _sync_folders([target], durable)
@@ -96,10 +103,12 @@ def _commit(model: Path, target: Path, needs: list[Path], made: list[Path]) -> N
         raise
 
 
-def _written_model(target: Path, parts: Iterable[Part], made: list[Path], durable: bool) -> Path:
+def _written_model(
+    target: Path, parts: Iterable[Part], made: list[Path], durable: bool, written: Callable[[int], None]
+) -> Path:
     temporary = _temporary(target)
     made.append(temporary)
-    _write(temporary, parts, target, durable, lambda _: None)
+    _write(temporary, parts, target, durable, written)
     return temporary
 
 

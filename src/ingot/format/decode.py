@@ -182,6 +182,7 @@ def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope
         for span in spans:
             part = source.copied(span)
             row = part.fields(messages.NODE)
+            context.spend(row, "input", "output")
             node = _bare_node(context, part, row)
             for position, name in enumerate(row.get("output", ())):
                 value = node._outputs[position]
@@ -513,6 +514,7 @@ def _functions(context: Context, source: Source, fields: Fields) -> list[Functio
 def _function(context: Context, source: Source) -> Function:
     fields = source.fields(messages.FUNCTION)
     extra: dict[str, object] = {}
+    context.spend(fields, "input", "output", "attribute")
     scope = _Scope(None)
     graph = Graph()
     for name in fields.get("input", ()):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ingot.dims import Dim, symbol
-from ingot.dims import parse as parse_dim
+from ingot.dims import Dim, from_param
 from ingot.dtypes import DType
 from ingot.format import messages
 from ingot.format.context import Context, Source
@@ -25,25 +24,28 @@ _KINDS = ("tensor_type", "sequence_type", "map_type", "optional_type", "sparse_t
 
 
 def decode_type(context: Context, source: Source, depth: int) -> Type | None:
-    """The type, or None for a message that names none. Equal bytes give one object."""
+    """The type, or None for a message that names none. Equal bytes give one object, which keeps them."""
     raw = bytes(source.view)
-    if raw in context.types:
-        return context.types[raw]
+    if raw not in context.types:
+        context.types[raw] = _type(context, source, depth, raw)
+    return context.types[raw]
+
+
+def _type(context: Context, source: Source, depth: int, raw: bytes | None) -> Type | None:
+    """The type of a message; the types inside it do not keep their bytes, which are part of its own."""
     context.descend(depth, source.offset)
     context.messages += 1
     fields = source.fields(messages.TYPE)
     present = [name for name in _KINDS if name in fields]
     if len(present) > 1:
         raise Malformed(f"it is both {' and '.join(present)}", source.offset)
-    found: Type | None = None
-    if present:
-        name = present[0]
-        try:
-            found = _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1, raw)
-        except Malformed as error:
-            raise error.within(name) from None
-    context.types[raw] = found
-    return found
+    if not present:
+        return None
+    name = present[0]
+    try:
+        return _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1, raw)
+    except Malformed as error:
+        raise error.within(name) from None
 
 
 def decode_dtype(fields: Fields, name: str, offset: int) -> DType:
@@ -56,37 +58,37 @@ def decode_dtype(fields: Fields, name: str, offset: int) -> DType:
         ) from None
 
 
-def _tensor(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> TensorType:
+def _tensor(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> TensorType:
     dtype, shape, axes = _shaped(context, source, depth)
     return TensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
 
 
-def _sparse(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> SparseTensorType:
+def _sparse(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SparseTensorType:
     dtype, shape, axes = _shaped(context, source, depth)
     return SparseTensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
 
 
-def _sequence(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> SequenceType:
+def _sequence(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SequenceType:
     return SequenceType(_element(context, source, depth), denotation=denotation, source=raw)
 
 
-def _optional(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> OptionalType:
+def _optional(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OptionalType:
     return OptionalType(_element(context, source, depth), denotation=denotation, source=raw)
 
 
-def _map(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> MapType:
+def _map(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> MapType:
     fields = source.fields(messages.MAP_TYPE)
     value = _nested(context, source, fields, "value_type", depth)
     return MapType(decode_dtype(fields, "key_type", source.offset), value, denotation=denotation, source=raw)
 
 
-def _opaque(context: Context, source: Source, denotation: str, depth: int, raw: bytes) -> OpaqueType:
+def _opaque(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OpaqueType:
     del context, depth
     fields = source.fields(messages.OPAQUE_TYPE)
     return OpaqueType(fields.get("domain", ""), fields.get("name", ""), denotation=denotation, source=raw)
 
 
-_DECODERS: dict[str, Callable[[Context, Source, str, int, bytes], Type]] = {
+_DECODERS: dict[str, Callable[[Context, Source, str, int, bytes | None], Type]] = {
     "tensor_type": _tensor,
     "sequence_type": _sequence,
     "map_type": _map,
@@ -105,7 +107,7 @@ def _nested(context: Context, source: Source, fields: Fields, name: str, depth: 
     if name not in fields:
         return None
     try:
-        return decode_type(context, source.inner(fields[name]), depth + 1)
+        return _type(context, source.inner(fields[name]), depth + 1, None)
     except Malformed as error:
         raise error.within(name) from None
 
@@ -126,27 +128,12 @@ def _shaped(context: Context, source: Source, depth: int) -> tuple[DType, Shape 
     return dtype, tuple(decode_dim(context, row) for row in rows), denotations if any(denotations) else ()
 
 
-_LONGEST_EXPRESSION = 256
-"""A longer text is a name: no exporter writes such an expression, and normalising one takes a while."""
-
-
 def decode_dim(context: Context, fields: Fields) -> Dim | None:
     """The size a dimension gives: a number, a name or expression, or None."""
     if text := fields.get("dim_param"):
         found = context.dims.get(text)
         if found is None:
-            found = context.dims[text] = named_dim(text)
+            found = context.dims[text] = from_param(text)
         return found
     value: int | None = fields.get("dim_value")
     return value
-
-
-def named_dim(text: str) -> Dim:
-    """The size that the text of a `dim_param` stands for: an expression where it reads as one, else just a name."""
-    if text.isidentifier() or len(text) > _LONGEST_EXPRESSION:
-        return symbol(text)
-    try:
-        found = parse_dim(text)
-    except ValueError:
-        return symbol(text)
-    return symbol(text) if isinstance(found, int) else found

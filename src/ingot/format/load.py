@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-from ingot.errors import DecodeError, InputError
+from ingot.errors import DecodeError, ExternalDataError, InputError
 from ingot.format.decode import decode
-from ingot.format.external import ExternalPolicy
+from ingot.format.external import ExternalFiles, ExternalPolicy, Refused
 from ingot.format.limits import Limits
 from ingot.format.onnx import from_onnx, is_model_proto
 from ingot.ir.model import Model
@@ -51,7 +51,8 @@ def load(
         path = Path(source)
         base = path.parent if base is None else base
         try:
-            return _load_text(path) if path.suffix in TEXT_SUFFIXES else _load_file(path, base, limits, policy)
+            load_one = _load_text if path.suffix in TEXT_SUFFIXES else _load_file
+            return load_one(path, base, limits, policy)
         except DecodeError as error:
             error.where = (*error.where, f"of {path}")
             raise
@@ -84,14 +85,18 @@ def _load_file(path: Path, folder: Path, limits: Limits | None, policy: External
         _release_pages(view)
 
 
-def _load_text(path: Path) -> Model:
-    try:
-        text = path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise DecodeError("the text is not UTF-8", offset=error.start) from None
+def _load_text(path: Path, folder: Path, limits: Limits | None, policy: ExternalPolicy) -> Model:
     from ingot.ir.text import parse_model  # rarely needed, and not free to import
 
-    return parse_model(text)
+    del limits  # the parser has its own
+    try:
+        text = str(read_file(path, mapped=policy.mapped), "utf-8")
+    except UnicodeDecodeError as error:
+        raise DecodeError("the text is not UTF-8", offset=error.start) from None
+    try:
+        return parse_model(text, external=ExternalFiles(folder, policy).view)
+    except Refused as error:
+        raise ExternalDataError(error.message, hint=error.hint) from None
 
 
 def _release_pages(view: memoryview) -> None:

@@ -71,27 +71,38 @@ def save(
     if target.suffix in TEXT_SUFFIXES:
         from ingot.ir.text import to_text  # rarely needed, and not free to import
 
-        publish(target, [], lambda _: [to_text(model, elide=None).encode()], durable=durable)
+        text = to_text(decode(_whole(model).join()), elide=None).encode()
+        publish(target, [], lambda _: [text], durable=durable)
+        return
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with open(target, "wb") as device:  # a pipe or a terminal is written to, never replaced
+            _write_stream(model, device)
         return
     layout = _Layout(model, target, external, threshold, location)
     files = layout.files()
-    counter = _Counter(progress, sum(file.size for file in files))
+    counter = _Counter(progress, sum(file.size for file in files) + layout.encode({}).size)
     staged = [Staged(file.location, file.write, counter.add) for file in files]
 
     def message(names: dict[str, str]) -> list[Part]:
         return layout.encode(names).parts
 
-    publish(target, staged, message, durable=durable)
+    publish(target, staged, message, durable=durable, written=counter.add)
 
 
 def _write_stream(model: Model, stream: IO[bytes]) -> None:
+    for part in _whole(model).parts:
+        stream.write(part)
+
+
+def _whole(model: Model) -> Parts:
+    """The model with all its tensors inside."""
     message = encode_parts(model, _inside)
     if message.size > LARGEST:
         raise UnsupportedError(
-            f"a stream cannot hold a protobuf message of {message.size:,} bytes", hint="save to a path"
+            f"the whole model takes {message.size:,} bytes, more than protobuf's {LARGEST:,}",
+            hint="save it to a path that ends in .onnx",
         )
-    for part in message.parts:
-        stream.write(part)
+    return message
 
 
 def _inside(tensor: Tensor) -> Tensor:

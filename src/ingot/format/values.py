@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from ingot.dtypes import DType
@@ -113,7 +113,7 @@ def _optional(context: Context, source: Source, depth: int) -> Item:
         raise error.within(name) from None
 
 
-_DECODERS: Mapping[int, Any] = {
+_DECODERS: Mapping[int, Callable[[Context, Source, int], Item]] = {
     _TENSOR: lambda context, source, _: decode_tensor(context, source),
     _SPARSE: lambda context, source, _: decode_sparse(context, source),
     _SEQUENCE: _sequence,

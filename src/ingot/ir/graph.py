@@ -163,8 +163,9 @@ class Graph:
     def values(self) -> Iterator[Value]:
         """Every value the graph defines: inputs, initialisers, what its nodes compute."""
         yield from self.inputs
+        given = set(self.inputs)
         for value in self.initializers.values():
-            if not value.is_input:
+            if value not in given:
                 yield value
         for node in self.nodes:
             for value in node.outputs:

@@ -212,7 +212,7 @@ class Tensor:
 
     def __repr__(self) -> str:
         shown = ""
-        if self.size <= 8 and self.is_loaded and len(self.shape) <= _MOST_AXES:
+        if 0 < self.size <= 8 and self.is_loaded and len(self.shape) <= _MOST_AXES:
             shown = f" {self.tolist()}"
         return f"<Tensor {self.name + ': ' if self.name else ''}{self.type}{shown}>"
 

@@ -1,0 +1,149 @@
+"""From what a text says to the graph it means: names become values.
+
+A graph sees its own values and those of the graphs around it, wherever they are defined; of two values of one name the
+first is meant. A name that nothing defines becomes a value that nothing defines, the same for every reader. A value
+has one type: that of an input or an initialiser is where it is defined, and what is said elsewhere is passed over, as
+is the type of a name that nothing reads or defines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ingot.ir.attribute import Attribute
+from ingot.ir.graph import Graph
+from ingot.ir.model import Function, Model
+from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
+from ingot.ir.text.syntax import AttributeSyntax, FunctionSyntax, GraphSyntax, ModelSyntax, NodeSyntax, ValueSyntax
+from ingot.ir.value import Value
+
+
+class Scope:
+    """The names a graph can see: its own values, then those of the graphs around it."""
+
+    __slots__ = ("names", "outer")
+
+    def __init__(self, outer: Scope | None) -> None:
+        self.names: dict[str, Value] = {}
+        self.outer = outer
+
+    def define(self, value: Value) -> None:
+        if value.name:
+            self.names.setdefault(value.name, value)
+
+    def find(self, name: str) -> Value | None:
+        """The value of that name, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            if (found := scope.names.get(name)) is not None:
+                return found
+            scope = scope.outer
+        return None
+
+    def meant(self, value: Value) -> Value | None:
+        """The value that the name of `value` stands for: itself if nothing else defines the name."""
+        found = self.find(value.name)
+        if found is None and value.name:
+            found = self.names[value.name] = value
+        return found
+
+    def need(self, name: str) -> Value:
+        """The value of that name; one that nothing defines if there is none."""
+        return self.find(name) or self.names.setdefault(name, Value(name))
+
+
+def build_model(tree: ModelSyntax) -> Model:
+    header = dict(tree.header)
+    return Model(
+        build_graph(tree.graph, Scope(None)),
+        header.pop("opset_import", {}),
+        functions=[build_function(function) for function in tree.functions],
+        ir_version=header.pop("ir_version", 0),
+        metadata=header.pop("metadata_props", {}),
+        **header,
+    )
+
+
+def build_function(tree: FunctionSyntax) -> Function:
+    scope = Scope(None)
+    graph = _body(tree.graph, [Value(value.name) for value in tree.graph.inputs], [], scope, "")
+    graph.outputs.extend(scope.need(value.name) for value in tree.graph.outputs)
+    _declare(tree.graph.values, graph, scope, inputs=True)
+    header = dict(tree.header)
+    return Function(
+        header.pop("domain", ""),
+        tree.graph.name,
+        graph,
+        attributes={name: default and _attribute(default, scope) for name, default in tree.attributes.items()},
+        opset_imports=header.pop("opset_import", {}),
+        **header,
+    )
+
+
+def build_graph(tree: GraphSyntax, scope: Scope) -> Graph:
+    inputs = [Value(value.name, value.type) for value in tree.inputs]
+    graph = _body(tree, inputs, tree.initializers, scope, tree.name)
+    for declared in tree.outputs:
+        value = scope.need(declared.name)
+        _take(value, declared, graph)
+        graph.outputs.append(value)
+    _declare(tree.values, graph, scope)
+    return graph
+
+
+def build_nodes(trees: Iterable[NodeSyntax], scope: Scope) -> list[Node]:
+    """The nodes in order, in no graph; each may read what any of them computes."""
+    made = [(tree, [Value(name) for name in tree.outputs]) for tree in trees]
+    for _, outputs in made:
+        for value in outputs:
+            scope.define(value)
+    return [
+        Node(
+            tree.op_type,
+            [scope.need(name) if name else None for name in tree.inputs],
+            outputs,
+            [_attribute(attribute, scope) for attribute in tree.attributes],
+            domain=tree.domain,
+            overload=tree.overload,
+            name=tree.name,
+        )
+        for tree, outputs in made
+    ]
+
+
+def _body(tree: GraphSyntax, inputs: list[Value], tensors: list[Tensor], scope: Scope, name: str) -> Graph:
+    """The graph without its outputs."""
+    for value in inputs:
+        scope.define(value)
+    initializers = []
+    for tensor in tensors:
+        found = scope.names.get(tensor.name)
+        if found is None or found.constant is not None:
+            found = Value(tensor.name, constant=tensor)
+            scope.define(found)
+        found.constant = tensor
+        initializers.append(found)
+    return Graph(inputs, (), build_nodes(tree.nodes, scope), initializers, name=name)
+
+
+def _attribute(tree: AttributeSyntax, scope: Scope) -> Attribute:
+    value = tree.value
+    if isinstance(value, GraphSyntax):
+        value = build_graph(value, Scope(scope))
+    elif isinstance(value, tuple) and value and isinstance(value[0], GraphSyntax):
+        value = tuple(build_graph(item, Scope(scope)) for item in value)
+    return Attribute(tree.name, value, tree.kind, ref=tree.ref)
+
+
+def _declare(values: list[ValueSyntax], graph: Graph, scope: Scope, *, inputs: bool = False) -> None:
+    for declared in values:
+        if (value := scope.names.get(declared.name)) is not None:
+            _take(value, declared, graph, inputs=inputs)
+
+
+def _take(value: Value, declared: ValueSyntax, graph: Graph, *, inputs: bool = False) -> None:
+    """Give a value the type it is declared with, unless it has one, or is another graph's or an input with none."""
+    computed = value.graph is graph and (value.producer is not None or inputs)
+    if value.type is None and (computed or value.graph is None):
+        value.type = declared.type
