@@ -11,7 +11,10 @@ import pytest
 
 import ingot
 
-LAYERS = ["version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "cli"]
+LAYERS = [
+    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "passes", "lower"),
+    *("codegen", "runtime", "providers", "compile", "session", "cli"),
+]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.name not in TOP)

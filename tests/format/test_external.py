@@ -726,6 +726,38 @@ def test_a_wrong_checksum_is_refused_in_every_place(place: str, folder: Path) ->
         decode(hostile([("location", "w.bin"), ("checksum", sha1(b""))], place), folder=folder)
 
 
+# Models written as text.
+
+
+def as_text(folder: Path, location: str) -> Path:
+    path = folder / "m.onnxtxt"
+    declared = f'int64[4] w = ["location": "{location}"]'
+    path.write_text(f'<ir_version: 9, opset_import: ["" : 17]>\ng () => () <{declared}> {{}}')
+    return path
+
+
+def test_a_model_in_text_has_external_data_too(folder: Path) -> None:
+    assert weights(ingot.load(as_text(folder, "sub/w.bin"))) == RIGHT.tolist()
+
+
+@pytest.mark.parametrize("arrange", FILES[:-4], ids=lambda f: f.__name__)
+def test_a_model_in_text_may_read_no_more_than_another(
+    arrange: Callable[[Path, Path], str], folder: Path, outside: Path
+) -> None:
+    path = as_text(folder, arrange(folder, outside))
+    with Reads(outside) as reads, deadline(20), pytest.raises(ExternalDataError):
+        ingot.load(path, mapped=False)
+    assert reads.seen == []
+
+
+@pytest.mark.parametrize("location", ["../outside/w.bin", "sub/../../outside/w.bin", "C:w.bin", "", ".", "w.bin/"])
+def test_a_model_in_text_may_name_no_more_than_another(location: str, folder: Path, outside: Path) -> None:
+    path = as_text(folder, location)
+    with Reads(outside) as reads, pytest.raises(ExternalDataError):
+        ingot.load(path, mapped=False)
+    assert reads.seen == []
+
+
 # Somebody changes the files while they are read.
 
 

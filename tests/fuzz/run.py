@@ -18,6 +18,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the script finds what tests find
 
@@ -35,12 +36,13 @@ def main() -> int:
     begun = time.monotonic()
     slowest = 0.0, -1
     numbers = [options.only] if options.only is not None else range(options.start, options.start + options.count)
-    with _target(options) as attempt:
+    with _target(options) as (make, attempt):
         for number in numbers:
+            made = make(number)
             before = time.monotonic()
             try:
                 with _no_longer_than(options.seconds):
-                    ends[attempt(number)] += 1
+                    ends[attempt(made)] += 1
             except (Exception, Stuck) as error:
                 ends[f"DEFECT {type(error).__name__}"] += 1
                 _keep(options, number, error)
@@ -67,17 +69,18 @@ def _options() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _target(options: argparse.Namespace) -> Iterator[Callable[[int], str]]:
+def _target(options: argparse.Namespace) -> Iterator[tuple[Callable[[int], Any], Callable[[Any], str]]]:
+    """What makes the input of a number, and what tries an input."""
     seed = options.seed
     if options.target == "decode":
         files = targets.corpus()
-        yield lambda number: targets.try_decode(mutated(seed, number, files))
+        yield lambda number: mutated(seed, number, files), targets.try_decode
     elif options.target == "text":
         texts = targets.texts()
-        yield lambda number: targets.try_text(mutated_text(seed, number, texts))
+        yield lambda number: mutated_text(seed, number, texts), targets.try_text
     else:
         with contextlib.contextmanager(targets.external_folder)() as folder:
-            yield lambda number: targets.try_external(seed, number, folder)
+            yield lambda number: number, lambda number: targets.try_external(seed, number, folder)
 
 
 @contextlib.contextmanager

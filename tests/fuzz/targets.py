@@ -56,8 +56,7 @@ def _look_at(model: ingot.Model) -> None:
         for node in graph:
             repr(node)
     for tensor in all_tensors(model):
-        if tensor.size or max(tensor.shape, default=0) < 1000:  # see test_hostile.py: a tensor without elements
-            repr(tensor)
+        repr(tensor)
         try:
             array = tensor.numpy()
             assert array.shape == tensor.shape
@@ -105,6 +104,8 @@ _LOCATIONS = [
 ]
 _LOCATIONS += ["../secret", "sub/../../secret", "/etc/passwd", "a\\b", "C:w.bin", "", ".", "..", "w.bin/", "w.bin\0"]
 _NUMBERS = ["0", "8", "32", "56", "64", "-1", "+1", " 1", "1_0", "x", "", "9" * 19, "9" * 40, str(1 << 62), "٣"]
+_GOOD = ["w.bin", "sub/w.bin", "twin", "hard", "link", "linked/w.bin"] * 4
+_FITTING = ["0", "8", "32"] * 10
 _KEYS = ["location", "offset", "length", "checksum", "basepath", "__class__", ""]
 
 
@@ -112,9 +113,9 @@ def try_external(seed: int, number: int, folder: Path) -> str:
     """Decode a model of external tensors in a folder made by `external_folder`: no byte from outside may come in."""
     source = random.Random(f"{seed}/{number}")
     tensor = TensorProto(name="w", data_type=TensorProto.INT64, dims=[source.choice([4, 4, 4, 0, 8, 1000])])
-    tensor.data_location = source.choice([TensorProto.EXTERNAL, TensorProto.EXTERNAL, TensorProto.DEFAULT])
-    entries = [("location", source.choice(_LOCATIONS)), ("offset", source.choice(_NUMBERS))]
-    entries.append(("length", source.choice(["32", "64", *_NUMBERS])))
+    tensor.data_location = TensorProto.DEFAULT if source.random() < 0.05 else TensorProto.EXTERNAL
+    entries = [("location", source.choice([*_GOOD, *_LOCATIONS])), ("offset", source.choice([*_FITTING, *_NUMBERS]))]
+    entries.append(("length", source.choice([str(8 * tensor.dims[0])] * 20 + _NUMBERS)))
     for _ in range(source.choice([0, 0, 1, 2])):
         change = source.randrange(len(entries) + 1)
         new = source.choice(_KEYS), source.choice([*_NUMBERS, *_LOCATIONS])
@@ -136,7 +137,9 @@ def try_external(seed: int, number: int, folder: Path) -> str:
                 content = bytes(found.raw())
             except IngotError:
                 return "deferred"
-            assert not set(content) - set(_RIGHT), "something was read that does not belong to the model"
+            by_hard_link = trusted == (folder,) and found.external is not None and found.external.location == "hard"
+            allowed = _SECRET if by_hard_link else _RIGHT  # a trusted folder may have hard links to anything
+            assert not set(content) - set(allowed), "something was read that does not belong to the model"
     return "model"
 
 

@@ -64,14 +64,15 @@ class Context:
         self.dims: dict[str, Dim] = {}
         self.residues: dict[tuple[str, ...], Residue] = {}
 
-    def spend(self, fields: Fields, *names: str) -> None:
-        """Count the submessages about to be read; Malformed past the limit."""
+    def spend(self, source: Source, fields: Fields, *names: str) -> None:
+        """Count the submessages about to be read of a message; Malformed past the limit."""
         for name in names:
             if name in fields:
                 self.messages += len(fields[name])
         if self.messages > self.limits.messages:
             raise Malformed(
                 f"the model has more than {self.limits.messages:,} parts",
+                source.offset,
                 hint="raise Limits.messages if you trust the file",
             )
 
@@ -102,7 +103,7 @@ def decode_entries(
     context: Context, source: Source, fields: Fields, name: str
 ) -> tuple[dict[str, str], Entries | None]:
     """A list of key-value entries as a dictionary, the last of two equal keys winning, and what that loses."""
-    context.spend(fields, name)
+    context.spend(source, fields, name)
     shown: dict[str, str] = {}
     regular = True
     for index, span in enumerate(fields[name]):

@@ -172,7 +172,7 @@ def _initializers(context: Context, source: Source, fields: Fields, graph: Graph
 
 def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope: _Scope, depth: int) -> None:
     """Make every node, then look up what each reads: nodes may come in any order, and subgraphs see all of it."""
-    context.spend(fields, "node")
+    context.spend(source, fields, "node")
     names = scope.names
     rows: list[tuple[Node, Fields, Source]] = []
     last: Node | None = None
@@ -182,7 +182,7 @@ def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope
         for span in spans:
             part = source.copied(span)
             row = part.fields(messages.NODE)
-            context.spend(row, "input", "output")
+            context.spend(part, row, "input", "output")
             node = _bare_node(context, part, row)
             for position, name in enumerate(row.get("output", ())):
                 value = node._outputs[position]
@@ -246,7 +246,7 @@ def _bare_node(context: Context, source: Source, row: Fields) -> Node:
 
 
 def _attributes(context: Context, source: Source, row: Fields, node: Node, scope: _Scope, depth: int) -> None:
-    context.spend(row, "attribute")
+    context.spend(source, row, "attribute")
     attributes = node.attributes
     for index, span in enumerate(row["attribute"]):
         try:
@@ -309,8 +309,9 @@ def _attribute(context: Context, source: Source, scope: _Scope, depth: int) -> A
     attribute.residue = None
     if kind in _NESTED and not attribute.ref:
         attribute.source = None
-        extra = {} if "type" in fields else {"untyped": True}
-        attribute.residue = context.residue(fields, ("name", "doc_string", "ref_attr_name"), extra)
+        extra = {} if fields.get("type") else {"untyped": True}
+        _keep_defaults(fields, kind)
+        attribute.residue = context.residue(fields, ("name", "doc_string", "ref_attr_name", "type"), extra)
         attribute.value = _nested_payload(context, source, fields, kind, scope, depth)
     else:
         attribute.source = raw
@@ -349,6 +350,13 @@ def _is_default(payload: Any) -> bool:
     if isinstance(payload, tuple):
         return bool(payload[0] == payload[1])
     return not isinstance(payload, list) and payload == 0
+
+
+def _keep_defaults(fields: Fields, kind: AttributeKind) -> None:
+    """Put scalars that say nothing, beside the value of an attribute, among the fields nobody knows."""
+    for name, raw in (("f", b"\x15\0\0\0\0"), ("i", b"\x18\0"), ("s", b"\x22\0")):
+        if name in fields and name != _PAYLOAD[kind]:
+            fields[UNKNOWN] = bytes(fields.get(UNKNOWN, b"")) + raw
 
 
 def _plain_payload(context: Context, source: Source, fields: Fields, kind: AttributeKind, depth: int) -> Any:
@@ -514,7 +522,7 @@ def _functions(context: Context, source: Source, fields: Fields) -> list[Functio
 def _function(context: Context, source: Source) -> Function:
     fields = source.fields(messages.FUNCTION)
     extra: dict[str, object] = {}
-    context.spend(fields, "input", "output", "attribute")
+    context.spend(source, fields, "input", "output", "attribute")
     scope = _Scope(None)
     graph = Graph()
     for name in fields.get("input", ()):
@@ -526,7 +534,9 @@ def _function(context: Context, source: Source) -> Function:
     for name in fields.get("output", ()):
         value = scope.find(name)
         graph.outputs._items.append(value)
-        value._output_of = [*(value._output_of or ()), graph]
+        if value._output_of is None:
+            value._output_of = []
+        value._output_of.append(graph)
     _value_info(context, source, fields, graph, scope, 2, extra, of_function=True)
     attributes: dict[str, Attribute | None] = dict.fromkeys(fields.get("attribute", ()))
     if len(attributes) < len(fields.get("attribute", ())):
@@ -607,7 +617,7 @@ def _each(
     spans = fields.get(name)
     if not spans:
         return
-    context.spend(fields, name)
+    context.spend(source, fields, name)
     buffer, base = source.buffer, source.base
     for index, (start, stop) in enumerate(spans):
         try:

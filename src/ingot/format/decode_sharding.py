@@ -44,7 +44,7 @@ def decode_device_configuration(source: Source) -> DeviceConfiguration:
 
 def decode_node_configuration(context: Context, find: Find, source: Source) -> NodeConfiguration:
     fields = source.fields(messages.NODE_CONFIGURATION)
-    context.spend(fields, "sharding_spec")
+    context.spend(source, fields, "sharding_spec")
     shardings = tuple(_sharding(context, source.inner(span), find) for span in fields.get("sharding_spec", ()))
     residue = Residue(extra={"verbatim": bytes(source.view), "names": tuple(s.value.name for s in shardings)})
     return NodeConfiguration(fields.get("configuration_id", ""), shardings, fields.get("pipeline_stage"), residue)
@@ -52,7 +52,7 @@ def decode_node_configuration(context: Context, find: Find, source: Source) -> N
 
 def _sharding(context: Context, source: Source, find: Find) -> Sharding:
     fields = source.fields(messages.SHARDING)
-    context.spend(fields, "index_to_device_group_map", "sharded_dim")
+    context.spend(source, fields, "index_to_device_group_map", "sharded_dim")
     groups = []
     for span in fields.get("index_to_device_group_map", ()):
         row = source.inner(span).fields(messages.DEVICE_GROUP)
@@ -67,7 +67,7 @@ def _sharding(context: Context, source: Source, find: Find) -> Sharding:
 
 def _sharded_dim(context: Context, source: Source) -> ShardedDim:
     fields = source.fields(messages.SHARDED_DIM)
-    context.spend(fields, "simple_sharding")
+    context.spend(source, fields, "simple_sharding")
     rows = [source.inner(s).fields(messages.SIMPLE_SHARDING) for s in fields.get("simple_sharding", ())]
     shardings = tuple(SimpleSharding(row.get("num_shards", 0), decode_dim(context, row)) for row in rows)
     return ShardedDim(fields.get("axis", 0), shardings)

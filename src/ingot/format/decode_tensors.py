@@ -14,7 +14,7 @@ from ingot.format.context import Context, Source, decode_entries
 from ingot.format.decode_types import decode_dtype
 from ingot.format.external import Refused, deferred_error, external_entry
 from ingot.format.wire import Fields, Kind, Malformed, Span, count_varints, read_varints, unpack_numbers
-from ingot.ir.tensor import External, SparseTensor, Tensor
+from ingot.ir.tensor import External, SparseTensor, Tensor, refuses_shape
 
 STORED_IN: dict[DType, str] = {
     DType.FLOAT32: "float_data",
@@ -31,7 +31,6 @@ STORED_IN: dict[DType, str] = {
 _PAYLOADS = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
 _SCALARS = ("data_type", "name", "doc_string", "data_location")
 _EXTERNAL = 1
-_MOST_ELEMENTS = (1 << 59) - 1
 """Sixteen bytes times more than this is no array's size, even where an axis of zero leaves nothing to store."""
 
 
@@ -104,13 +103,9 @@ def decode_shape(fields: Fields, source: Source) -> tuple[int, ...]:
         return ()
     try:
         shape = tuple(unpack_numbers(fields["dims"], Kind.INT, source.buffer, source.base))
-        count = 1
-        for axis, dim in enumerate(shape):
-            if dim < 0:
-                raise Malformed(f"the size of axis {axis} is negative: {dim}", source.offset)
-            count *= dim or 1
-            if count > _MOST_ELEMENTS:
-                raise Malformed(f"the sizes of the axes multiply to more than {_MOST_ELEMENTS:,}", source.offset)
+        reason = refuses_shape(shape)
+        if reason is not None:
+            raise Malformed(reason, source.offset)
     except Malformed as error:
         raise error.within("dims") from None
     return shape
@@ -272,7 +267,7 @@ def _external(
     doc_string: str,
     metadata: dict[str, str],
 ) -> Tensor:
-    context.spend(fields, "external_data")
+    context.spend(source, fields, "external_data")
     entries = []
     for span in fields.get("external_data", ()):
         entry = source.inner(span).fields(messages.ENTRY)

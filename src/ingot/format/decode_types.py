@@ -120,7 +120,7 @@ def _shaped(context: Context, source: Source, depth: int) -> tuple[DType, Shape 
         return dtype, None, ()
     try:
         shape = source.inner(fields["shape"]).fields(messages.SHAPE)
-        context.spend(shape, "dim")
+        context.spend(source, shape, "dim")
         rows = [source.inner(span).fields(messages.DIMENSION) for span in shape.get("dim", ())]
     except Malformed as error:
         raise error.within("shape") from None

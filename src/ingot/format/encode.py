@@ -145,6 +145,8 @@ class _Encoder:
             self.payload(message, field, attribute)
         if "untyped" not in residue.extra:
             message.add(field_int(20, attribute.kind))
+        elif "type" in explicit:
+            message.add(field_int(20, 0))
         message.text(21, attribute.ref, explicit, "ref_attr_name")
         if field > 21:
             self.payload(message, field, attribute)
@@ -296,7 +298,7 @@ def _value_infos(graph: Graph, residue: Residue, *, of_function: bool = False) -
             if value_ is None or item.seen == value_.type:
                 rows.append(_value_info(item))
                 inner.pop(name, None)
-        elif value_ is not None and (value_.type or value_.doc_string or value_._metadata or value_.residue):
+        elif value_ is not None:
             rows.append(_value_info(value_))
             inner.pop(name, None)
     rows.extend(_value_info(value) for value in inner.values())

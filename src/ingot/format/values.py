@@ -75,7 +75,7 @@ def _sequence(context: Context, source: Source, depth: int) -> list[Any]:
     if not given:
         return []
     name = _SEQUENCE_FIELDS[given[0]]
-    context.spend(fields, name)
+    context.spend(source, fields, name)
     items = []
     for index, span in enumerate(fields[name]):
         try:

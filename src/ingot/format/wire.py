@@ -301,8 +301,24 @@ def _numbers(field: Span | list[Any], kind: Kind, buffer: Buffer) -> list[Any]:
         if len(run) % size:
             raise Malformed(f"a packed run of {len(run):,} bytes does not divide into {size}")
         return list(np.frombuffer(run, f"<f{size}").tolist())
+    if len(run) < _RUN:  # numpy is for more
+        return _few_varints(run, signed=kind is Kind.INT)
     values = read_varints(run)
     return list((values.view(np.int64) if kind is Kind.INT else values).tolist())
+
+
+def _few_varints(run: Buffer, *, signed: bool) -> list[int]:
+    values = []
+    position = 0
+    try:
+        while position < len(run):
+            value, position = read_varint(run, position)
+            values.append(value - _WRAP if signed and value >= _SIGN else value)
+    except IndexError:
+        raise Malformed("a packed run ends in the middle of a number") from None
+    except _Overlong:
+        raise Malformed("a varint is longer than 10 bytes") from None
+    return values
 
 
 def _append(out: Fields, name: str, values: Sequence[Any], buffer: Buffer, kind: Kind) -> None:
@@ -316,8 +332,10 @@ def _append(out: Fields, name: str, values: Sequence[Any], buffer: Buffer, kind:
 
 def _read_ints(out: Fields, name: str, tag: int, buffer: Buffer, start: int, position: int, end: int) -> int:
     """One integer of an unpacked repeated field, or a long run of them at once."""
-    if tag > 127 or len(out.get(name, ())) < _RUN:
-        return _read_int(out, name, buffer, position)
+    value, after = read_varint(buffer, position)
+    if tag > 127 or len(out.get(name, ())) < _RUN or after >= end or buffer[after] != tag:
+        _append(out, name, (value if value < _SIGN else value - _WRAP,), buffer, Kind.INT)
+        return after
     window = _WINDOW
     while True:  # windows that double, so that the work stays in proportion to the run
         data = np.frombuffer(buffer[start : min(end, start + window)], np.uint8)
@@ -330,8 +348,12 @@ def _read_ints(out: Fields, name: str, tag: int, buffer: Buffer, start: int, pos
         good[1:] &= tags[1:] == lasts[:-1] + 1
         good &= lasts - tags <= 10
         count = good.size if good.all() else int(np.argmin(good))
-        if not count:  # a tag of more bytes than it needs, or a number that is cut off: not for this way of reading
-            return _read_int(out, name, buffer, position) if window == _WINDOW else start
+        if not count:
+            if window > _WINDOW:
+                return start
+            # a tag of more bytes than it needs: not for this way of reading
+            _append(out, name, (value if value < _SIGN else value - _WRAP,), buffer, Kind.INT)
+            return after
         values = _gather_varints(data, tags[:count] + 1, lasts[:count])
         _append(out, name, values.view(np.int64).tolist(), buffer, Kind.INT)
         start += int(lasts[count - 1]) + 1
@@ -340,17 +362,13 @@ def _read_ints(out: Fields, name: str, tag: int, buffer: Buffer, start: int, pos
         window *= 2
 
 
-def _read_int(out: Fields, name: str, buffer: Buffer, position: int) -> int:
-    value, position = read_varint(buffer, position)
-    _append(out, name, (value if value < _SIGN else value - _WRAP,), buffer, Kind.INT)
-    return position
-
-
 def _read_floats(out: Fields, name: str, tag: int, buffer: Buffer, start: int, position: int, end: int) -> int:
     """One float of an unpacked repeated field, or a long run of them at once."""
-    if tag > 127 or tag != buffer[start] or len(out.get(name, ())) < _RUN or position + 4 > end:
+    after = position + 4
+    alone = tag > 127 or tag != buffer[start] or after >= end or buffer[after] != tag
+    if alone or len(out.get(name, ())) < _RUN:
         _append(out, name, _FLOAT_WORD.unpack_from(buffer, position), buffer, Kind.FLOAT)
-        return position + 4
+        return after
     window = _WINDOW
     while True:
         stop = start + min(window, (end - start) // 5 * 5)

@@ -37,6 +37,36 @@ def inline(model: Model, which: Callable[[Function], bool] = lambda _: True, *, 
     return calls
 
 
+def call_arguments(call: Node, function: Function) -> dict[str, Attribute | None]:
+    """What each attribute of the function is in this call: the call's, the default, or None where neither is."""
+    found: dict[str, Attribute | None] = {}
+    for name, default in function.attributes.items():
+        found[name] = call.attributes.get(name, default)
+    unknown = [name for name in call.attributes if name not in function.attributes]
+    if unknown:
+        raise CheckError(f"node '{call.label}' gives '{unknown[0]}', which function '{function.id}' does not have")
+    return found
+
+
+def bind(node: Node, arguments: dict[str, Attribute | None], omitted: set[Value], graph: Graph) -> None:
+    """Put the caller's attributes where the body refers to them, in subgraphs too; what the caller omits is dropped."""
+    for name, attribute in list(node.attributes.items()):
+        if attribute.ref:
+            actual = arguments.get(attribute.ref)
+            if actual is None:
+                del node.attributes[name]
+            elif actual.ref:
+                node.attributes[name] = Attribute(name, None, actual.kind, ref=actual.ref)
+            else:
+                node.attributes[name] = Attribute(name, actual.value, actual.kind)
+        for subgraph in attribute.graphs:
+            for value in list(subgraph.values()):
+                value.name = graph.fresh_name(value.name)
+            for inner in subgraph.nodes:
+                inner.inputs = [None if value in omitted else value for value in inner.inputs]
+                bind(inner, arguments, omitted, graph)
+
+
 class _Budget:
     def __init__(self, limit: int) -> None:
         self._left = self._limit = limit
@@ -83,7 +113,7 @@ def _replace_call(call: Node, function: Function) -> list[Node]:
             omitted.add(value)
         else:
             known[value] = actual
-    attributes = _arguments(call, function)
+    attributes = call_arguments(call, function)
     for value in body.initializers.values():
         graph.initializers.add(_fresh(value, known, graph))
     made: list[Node] = []
@@ -96,7 +126,7 @@ def _replace_call(call: Node, function: Function) -> list[Node]:
         if copy.name:
             copy.name = f"{stem}/{copy.name}"
         copy.inputs = [None if value in omitted else value for value in copy.inputs]
-        _bind(copy, attributes, omitted, graph)
+        bind(copy, attributes, omitted, graph)
         made.append(copy)
     graph.insert_before(call, *made)
     for formal, actual in zip(body.outputs, call.outputs, strict=False):
@@ -115,36 +145,6 @@ def _fresh(value: Value, known: Known, graph: Graph) -> Value:
     if value.name:
         twin._name = graph.fresh_name(value.name)
     return twin
-
-
-def _arguments(call: Node, function: Function) -> dict[str, Attribute | None]:
-    """What each attribute of the function is in this call: the call's, the default, or None where neither is."""
-    found: dict[str, Attribute | None] = {}
-    for name, default in function.attributes.items():
-        found[name] = call.attributes.get(name, default)
-    unknown = [name for name in call.attributes if name not in function.attributes]
-    if unknown:
-        raise CheckError(f"node '{call.label}' gives '{unknown[0]}', which function '{function.id}' does not have")
-    return found
-
-
-def _bind(node: Node, arguments: dict[str, Attribute | None], omitted: set[Value], graph: Graph) -> None:
-    """Put the caller's attributes where the body refers to them, in subgraphs too; what the caller omits is dropped."""
-    for name, attribute in list(node.attributes.items()):
-        if attribute.ref:
-            actual = arguments.get(attribute.ref)
-            if actual is None:
-                del node.attributes[name]
-            elif actual.ref:
-                node.attributes[name] = Attribute(name, None, actual.kind, ref=actual.ref)
-            else:
-                node.attributes[name] = Attribute(name, actual.value, actual.kind)
-        for subgraph in attribute.graphs:
-            for value in list(subgraph.values()):
-                value.name = graph.fresh_name(value.name)
-            for inner in subgraph.nodes:
-                inner.inputs = [None if value in omitted else value for value in inner.inputs]
-                _bind(inner, arguments, omitted, graph)
 
 
 def _import(function: Function, imports: dict[str, int]) -> None:

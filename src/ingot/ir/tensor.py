@@ -15,6 +15,7 @@ from ingot.errors import InputError, UnsupportedError
 from ingot.ir.types import SparseTensorType, TensorType
 
 _MOST_AXES = 64  # numpy's own limit
+_MOST_ELEMENTS = (1 << 59) - 1  # so that sixteen bytes each can still be counted in 63 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,18 @@ class Tensor:
         if 0 < self.size <= 8 and self.is_loaded and len(self.shape) <= _MOST_AXES:
             shown = f" {self.tolist()}"
         return f"<Tensor {self.name + ': ' if self.name else ''}{self.type}{shown}>"
+
+
+def refuses_shape(shape: Sequence[int]) -> str | None:
+    """Why no tensor has this shape: a size is negative, or all but the zeros have no countable product."""
+    count = 1
+    for axis, dim in enumerate(shape):
+        if dim < 0:
+            return f"the size of axis {axis} is negative: {dim}"
+        count *= dim or 1
+        if count > _MOST_ELEMENTS:
+            return f"the sizes of the axes multiply to more than {_MOST_ELEMENTS:,}"
+    return None
 
 
 class SparseTensor:

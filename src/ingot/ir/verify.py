@@ -37,12 +37,15 @@ def problems(model: Model) -> Iterator[str]:
     """What breaks the rules of a graph, one sentence each."""
     if not model.opset_imports:
         yield "the model imports no operator set"
+    trainings = set(_trainings(model))
+    seen_in_training = [set(model.graph.values())] if trainings else []
     for root in model.roots():
         yield from _shared_names(root, {})
-        yield from _graph_problems(root, [set(model.graph.values())] if root in _trainings(model) else [])
+        yield from _graph_problems(root, seen_in_training if root in trainings else [])
+    local = {function.domain for function in model.functions.values()}
     for function in model.functions.values():
         for domain in sorted({node.domain for node in _all_nodes(function.graph)}):
-            if not _imported(domain, function.opset_imports) and not _is_local(model, domain):
+            if not _imported(domain, function.opset_imports) and domain not in local:
                 yield f"function '{function.id}' uses domain '{domain or 'ai.onnx'}' without importing it"
     for domain in sorted({node.domain for root in (model.graph, *_trainings(model)) for node in _all_nodes(root)}):
         if not _imported(domain, model.opset_imports):
@@ -119,10 +122,6 @@ def _definition(value: Value) -> str:
 
 def _imported(domain: str, imports: dict[str, int]) -> bool:
     return domain in imports or (domain in ("", "ai.onnx") and ("" in imports or "ai.onnx" in imports))
-
-
-def _is_local(model: Model, domain: str) -> bool:
-    return any(function.domain == domain for function in model.functions.values())
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ingot.dtypes import Array, DType
 from ingot.errors import ExternalDataError
-from ingot.ir.tensor import External, Tensor
+from ingot.ir.tensor import External, Tensor, refuses_shape
 from ingot.ir.text.elements import entry_count, entry_range, tensor_of
 from ingot.ir.text.lexer import Reader
 from ingot.ir.text.literals import integer, integers, real, reals
@@ -59,7 +59,7 @@ def read_entries(reader: Reader) -> list[tuple[str, str]]:
 def _internal(reader: Reader, dtype: DType, shape: tuple[int, ...], name: str) -> Tensor:
     at = reader.start
     reader.expect("{", where="or '[' before the elements of a constant")
-    wanted = entry_count(dtype, math.prod(shape))
+    wanted = entry_count(dtype, _count(reader, shape))
     plain = _plain(reader, dtype)
     values = _one_by_one(reader, dtype) if plain is None else plain
     reader.expect("}", where="or ',' after an element")
@@ -151,7 +151,7 @@ def _external(reader: Reader, dtype: DType, shape: tuple[int, ...], name: str) -
         numbers[key] = None if text is None else integer(text, 0, (1 << 63) - 1)
         if text is not None and (numbers[key] is None or not text.isascii()):
             raise reader.error(f"the {key} of external data is not a number: '{text[:40]}'", at)
-    needed = dtype.nbytes(math.prod(shape))
+    needed = dtype.nbytes(_count(reader, shape))
     if numbers["length"] not in (None, needed):
         raise reader.error(f"the tensor takes {needed:,} bytes, its external data is {numbers['length']:,} long", at)
     others = tuple((key, value) for key, value in entries.items() if key not in _KEYS)
@@ -170,3 +170,10 @@ def _absent(place: External) -> Callable[[], Array]:
         )
 
     return load
+
+
+def _count(reader: Reader, shape: tuple[int, ...]) -> int:
+    reason = refuses_shape(shape)
+    if reason is not None:
+        raise reader.error(reason, reader.start)
+    return math.prod(shape)
