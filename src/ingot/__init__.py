@@ -1,6 +1,7 @@
-"""The whole ONNX system in one package: load, edit, build, print and save models.
+"""The whole ONNX system in one package: load, check, edit, build, print, run and save models.
 
-What every program needs is imported at once; the builder, the text and the surgery when they are first used.
+What every program needs is imported at once; the builder, the text, the surgery, the operators and sessions when they
+are first used.
 """
 
 from importlib import import_module as _import_module
@@ -100,6 +101,9 @@ if TYPE_CHECKING:
         parse_model,
         to_text,
     )
+    from ingot.ops.define import operator
+    from ingot.passes.upgrade import upgrade
+    from ingot.session import Cancel, Interrupted, Session
 
 _LATER = {
     "ingot.builder": (
@@ -116,6 +120,9 @@ _LATER = {
     "ingot.ir.names": "prefix rename uniquify",
     "ingot.ir.sizes": "tensor_sizes",
     "ingot.ir.text": "parse_model to_text",
+    "ingot.session": "Cancel Interrupted Session",
+    "ingot.passes.upgrade": "upgrade",
+    "ingot.ops.define": "operator",
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names.split()}
 
@@ -138,6 +145,7 @@ __all__ = [
     "BFloat16",
     "Bool",
     "BuildError",
+    "Cancel",
     "CheckError",
     "CompileError",
     "Complex64",
@@ -166,11 +174,13 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
+    "Interrupted",
     "Limits",
     "Model",
     "Node",
     "ParseError",
     "ProviderError",
+    "Session",
     "ShapeError",
     "SparseTensor",
     "String",
@@ -199,6 +209,7 @@ __all__ = [
     "join",
     "load",
     "op",
+    "operator",
     "parse_model",
     "prefix",
     "remove_dead",
@@ -210,5 +221,6 @@ __all__ = [
     "to_onnx",
     "to_text",
     "uniquify",
+    "upgrade",
     "verify",
 ]

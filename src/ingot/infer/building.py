@@ -1,0 +1,38 @@
+"""A checker for the builder: each node is held to its operator as it is made, and its outputs get their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ingot.infer.check import node_errors
+from ingot.infer.driver import Facts, Inference
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model
+from ingot.ir.node import Node
+from ingot.ops.catalog import Catalog, standard
+from ingot.ops.rewrite import normalised
+
+
+def builder_checker(catalog: Catalog | None = None) -> Callable[[Node, Mapping[str, int]], None]:
+    """What `build(..., check=...)` takes: it refuses a node that breaks the standard, and types what it computes.
+
+    Operators of domains that `catalog` does not know are taken as they come. One checker is for one build: it follows
+    the small integers that shapes are computed from.
+    """
+    known = catalog or standard()
+    nothing = Model(Graph(), {})
+    facts: Facts = {}
+
+    def check(node: Node, opsets: Mapping[str, int]) -> None:
+        imports = normalised(opsets)
+        inference = Inference(nothing, known, imports)
+        inference.facts = facts
+        for error in node_errors(node, inference.read(node), imports, known):
+            raise type(error)(error.message, where=inference.place(node), hint=error.hint)
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        operator = known.find(domain, node.op_type, imports[domain])
+        refers = any(attribute.ref for attribute in node.attributes.values())
+        if operator is not None and operator is known.newest(domain, node.op_type) and not refers:
+            inference.node(node)
+
+    return check

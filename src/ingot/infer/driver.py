@@ -1,0 +1,200 @@
+"""Inference: each operator, in order, is asked what it makes of what is known of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ingot.dims import Dim
+from ingot.errors import CheckError, ShapeError
+from ingot.infer.types import check_inputs, versioned
+from ingot.ir.clone import copy_graph
+from ingot.ir.graph import Graph
+from ingot.ir.inline import bind, call_arguments
+from ingot.ir.model import Function, FunctionId, Model
+from ingot.ir.node import Node
+from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.types import SequenceType, Shape, SparseTensorType, TensorType, Type
+from ingot.ir.value import Value
+from ingot.ops.arguments import keywords
+from ingot.ops.catalog import Catalog, standard
+from ingot.ops.define import Operator
+from ingot.ops.facts import Fact, of_constant
+
+Facts = dict[Value, Fact]
+
+OMITTED = Fact(given=False)
+
+MOST_CALLS = 100
+"""Functions called in functions; a model that goes deeper calls itself."""
+
+
+def infer(model: Model, *, catalog: Catalog | None = None) -> Facts:
+    """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
+
+    What the model declares and what is inferred are merged. CheckError, with the node and its inputs, where an operator
+    refuses what it is given, and where the two contradict each other.
+    """
+    inference = Inference(model, catalog or standard())
+    inference.graph(model.graph)
+    return inference.facts
+
+
+class Inference:
+    """One run over a model."""
+
+    def __init__(
+        self, model: Model, catalog: Catalog, imports: Mapping[str, int] | None = None, depth: int = 0
+    ) -> None:
+        """A run over graphs of `model` that import the given operator sets, `depth` calls of functions deep."""
+        self.facts: Facts = {}
+        self._model = model
+        self._catalog = catalog
+        self._imports = model.opset_imports if imports is None else imports
+        self._depth = depth
+
+    def graph(self, graph: Graph, inputs: Mapping[Value, Fact] | None = None) -> None:
+        """Everything in a graph, `inputs` being what is known of its inputs beside what it declares."""
+        for value in graph.inputs:
+            given = (inputs or {}).get(value, Fact())
+            self.facts[value] = _merged(Fact(value.type), given)
+        for value in graph.initializers.values():
+            if isinstance(value.constant, Tensor):
+                fact = of_constant(value.constant)
+                self.facts[value] = Fact(fact.type) if value in graph.inputs else fact
+            elif isinstance(value.constant, SparseTensor):
+                self.facts[value] = Fact(value.constant.type)
+        for node in graph:
+            self.node(node)
+
+    def node(self, node: Node) -> None:
+        """What a node computes; a node nothing is known of leaves its outputs as declared."""
+        try:
+            found = self._ask(node, self.read(node))
+        except CheckError as error:
+            self.refuse(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
+            found = []
+        for index, value in enumerate(node.outputs):
+            fact = found[index] if index < len(found) else Fact()
+            try:
+                merged = _merged(Fact(value.type), fact)
+            except ShapeError as error:
+                said = f"'{value.name}' is declared {value.type}: {error.message}"
+                self.refuse(ShapeError(said, where=self.place(node)))
+                merged = Fact(value.type)
+            self.facts[value] = merged
+            if merged.type is not None:
+                value.type = merged.type
+
+    def read(self, node: Node) -> list[Fact]:
+        """What is known of the inputs of a node."""
+        return [OMITTED if value is None else self.fact(value) for value in node.inputs]
+
+    def fact(self, value: Value) -> Fact:
+        """What is known of a value: what was found, else what it is if it is a constant, else what it is declared."""
+        if value not in self.facts and isinstance(value.constant, Tensor) and not value.is_input:
+            self.facts[value] = of_constant(value.constant)
+        return self.facts.get(value, Fact(value.type))
+
+    def refuse(self, error: CheckError) -> None:
+        """What becomes of an error, which has its place: it is raised. Who overrides this may note it and go on."""
+        raise error from None
+
+    def inside(self, function: Function) -> Inference:
+        """The inference of the body of a function called here."""
+        return Inference(self._model, self._catalog, function.opset_imports, self._depth + 1)
+
+    def _ask(self, node: Node, inputs: list[Fact]) -> list[Fact]:
+        function = self._model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
+        if function is not None:
+            return self._call(node, function, inputs)
+        operator = self.operator(node)
+        check_inputs(operator, node, inputs, self.version(node.domain))
+        arguments = keywords(operator, node)
+        for subgraph in node.subgraphs:
+            self.graph(subgraph)
+        if "infer" not in operator.rules:
+            return []
+        parts = operator.apply("infer", inputs, {**operator.defaults, **arguments}, len(node.outputs))
+        return [part if isinstance(part, Fact) else Fact(part) for part in parts]
+
+    def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
+        """What a function computes of these inputs: its body, with the attributes of this call, gone through afresh."""
+        if self._depth >= MOST_CALLS:
+            raise CheckError(f"functions call each other more than {MOST_CALLS} deep, or themselves")
+        body = copy_graph(function.graph)
+        arguments = call_arguments(node, function)
+        omitted = {
+            value for index, value in enumerate(body.inputs) if index >= len(node.inputs) or not node.inputs[index]
+        }
+        for inner in body:
+            inner.inputs = [None if value in omitted else value for value in inner.inputs]
+            bind(inner, arguments, omitted, body)
+        inference = self.inside(function)
+        inference.graph(body, dict(zip(body.inputs, inputs, strict=False)))
+        return [inference.facts.get(value, Fact()) for value in body.outputs]
+
+    def operator(self, node: Node) -> Operator:
+        """What the node means in the versions the model imports; CheckError if it means nothing."""
+        return self._catalog.get(node.domain, node.op_type, self.version(node.domain))
+
+    def version(self, domain: str) -> int:
+        """The version of a domain that is imported; CheckError if it is not."""
+        names = ("", "ai.onnx") if domain in ("", "ai.onnx") else (domain,)
+        for name in names:
+            if name in self._imports:
+                return self._imports[name]
+        raise CheckError(f"the model does not import domain '{domain or 'ai.onnx'}'")
+
+    def place(self, node: Node) -> tuple[str, ...]:
+        """Lines that show a node and what it reads."""
+        try:
+            operator = self.operator(node)
+        except CheckError:
+            return (f"in node '{node.label}' ({node.op_type})",)
+        lines = [f"in node '{node.label}' ({versioned(operator, self.version(node.domain))})"]
+        for index, value in enumerate(node.inputs):
+            if value is not None:
+                formal = operator.inputs[min(index, len(operator.inputs) - 1)].name if operator.inputs else "?"
+                lines.append(f"{formal:<8} = {value.name}: {self.facts.get(value, Fact(value.type))}")
+        return tuple(lines)
+
+
+def _merged(declared: Fact, found: Fact) -> Fact:
+    """One fact from two; ShapeError where they contradict each other."""
+    if declared.type is None or found.type is None:
+        return found if declared.type is None else replace(found, type=declared.type)
+    return replace(found, type=merge_types(declared.type, found.type))
+
+
+def merge_types(declared: Type, found: Type) -> Type:
+    """What both say of a type: the more exact of either, part by part; ShapeError where they contradict each other."""
+    match declared, found:
+        case TensorType(), TensorType():
+            if declared.dtype and found.dtype and declared.dtype != found.dtype:
+                raise ShapeError(f"found {found}")
+            shape = _merge_shapes(declared.shape, found.shape, found)
+            if shape == declared.shape and (declared.dtype or not found.dtype):
+                return declared
+            return TensorType(declared.dtype or found.dtype, shape, denotation=declared.denotation)
+        case SparseTensorType(), SparseTensorType():
+            return declared
+        case SequenceType(), SequenceType() if declared.element is not None and found.element is not None:
+            return SequenceType(merge_types(declared.element, found.element))
+    return declared if type(declared) is type(found) else found
+
+
+def _merge_shapes(declared: Shape | None, found: Shape | None, shown: Type) -> Shape | None:
+    if declared is None or found is None:
+        return found if declared is None else declared
+    if len(declared) != len(found):
+        raise ShapeError(f"found {shown}")
+    return tuple(_merge_dims(a, b, shown) for a, b in zip(declared, found, strict=True))
+
+
+def _merge_dims(a: Dim | None, b: Dim | None, shown: Type) -> Dim | None:
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, int) and isinstance(b, int) and a != b:
+        raise ShapeError(f"found {shown}")
+    return b if isinstance(b, int) else a if isinstance(a, int) else b

@@ -1,0 +1,121 @@
+"""Inference over a model of any version: each old node is said in the newest operators just before it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from ingot.errors import CheckError, InputError, UnsupportedError
+from ingot.infer.driver import Inference
+from ingot.ir.graph import Graph
+from ingot.ir.model import Function, FunctionId, Model, nested_graphs
+from ingot.ir.node import Node
+from ingot.ir.types import Type
+from ingot.ir.value import Value
+from ingot.ops.catalog import Catalog, standard
+from ingot.ops.define import Operator
+from ingot.ops.facts import Fact
+from ingot.ops.rewrite import newest, normalised, rewrite
+
+
+def types_of(model: Model, *, catalog: Catalog | None = None) -> dict[Value, Type]:
+    """The types found of the values of the main graph and its subgraphs, whatever operator sets the model imports.
+
+    The model is not changed. CheckError as `infer` raises it.
+    """
+    twin = model.copy()
+    pairs = list(_twins(model.graph, twin.graph))
+    inference = Stepwise(twin, catalog or standard())
+    inference.graph(twin.graph)
+    found = ((value, inference.facts.get(other, Fact()).type or other.type) for value, other in pairs)
+    return {value: type_ for value, type_ in found if type_ is not None}
+
+
+class Stepwise(Inference):
+    """One run over a model, which it rewrites; what nobody knows of leaves its outputs as declared."""
+
+    def __init__(
+        self, model: Model, catalog: Catalog, imports: Mapping[str, int] | None = None, depth: int = 0
+    ) -> None:
+        """A run over graphs of `model` that import the given operator sets, `depth` calls of functions deep."""
+        self.old = normalised(model.opset_imports if imports is None else imports)
+        super().__init__(model, catalog, self.old, depth)
+        if imports is None:
+            model.opset_imports = newest(self.old)
+        self._said: dict[Node, tuple[str, ...]] = {}
+
+    def node(self, node: Node) -> None:
+        """What a node computes; one of an old meaning is rewritten, and what stands in for it asked."""
+        with self._speaking(newest(self.old) if node in self._said else self.old):
+            operator = None if node in self._said or self.is_call(node) else self.meaning(node)
+            if operator is None or operator is self._catalog.newest(node.domain, node.op_type):
+                super().node(node)
+            else:
+                self._renewed(node, operator)
+
+    def meaning(self, node: Node) -> Operator | None:
+        """The operator that a node names in the version imported; None if there is none."""
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        return self._catalog.find(domain, node.op_type, self.old[domain]) if domain in self.old else None
+
+    def is_call(self, node: Node) -> bool:
+        """Whether a node calls a function of the model."""
+        return FunctionId(node.domain, node.op_type, node.overload) in self._model.functions
+
+    def inside(self, function: Function) -> Inference:
+        """The inference of the body of a function called here."""
+        return Stepwise(self._model, self._catalog, function.opset_imports, self._depth + 1)
+
+    def place(self, node: Node) -> tuple[str, ...]:
+        """Lines that show a node and what it reads: of one that stands in, the node that the model has."""
+        return self._said.get(node) or super().place(node)
+
+    def leave(self, node: Node) -> None:
+        """Take the outputs of a node as they are declared; its subgraphs are gone through all the same."""
+        for subgraph in node.subgraphs:
+            self.graph(subgraph)
+        for value in node.outputs:
+            self.facts[value] = Fact(value.type)
+
+    def _renewed(self, node: Node, operator: Operator) -> None:
+        graph = node.graph
+        assert graph is not None
+        place = self.place(node)
+        kept = set(_inner(node))
+        try:
+            rewritten = rewrite(node, operator, graph, self._model)
+        except CheckError as error:
+            self.refuse(type(error)(error.message, where=place, hint=error.hint))
+            self.leave(node)
+            return
+        except (UnsupportedError, InputError):
+            self.leave(node)
+            return
+        for new in rewritten.nodes:
+            self._said.update({each: place for each in (new, *_inner(new)) if each not in kept})
+            self.node(new)
+        for old, result in rewritten.results.items():
+            self.facts[old] = self.facts.get(result, Fact(result.type))
+
+    @contextmanager
+    def _speaking(self, imports: Mapping[str, int]) -> Iterator[None]:
+        before, self._imports = self._imports, imports
+        try:
+            yield
+        finally:
+            self._imports = before
+
+
+def _inner(node: Node) -> Iterator[Node]:
+    """The nodes in the subgraphs of a node, however deep."""
+    for subgraph in node.subgraphs:
+        for graph in nested_graphs(subgraph):
+            yield from graph
+
+
+def _twins(graph: Graph, copy: Graph) -> Iterator[tuple[Value, Value]]:
+    """The values of a graph and of its subgraphs, with those of a copy that is still like it."""
+    yield from zip(graph.values(), copy.values(), strict=True)
+    for node, other in zip(graph.nodes, copy.nodes, strict=True):
+        for subgraph, twin in zip(node.subgraphs, other.subgraphs, strict=True):
+            yield from _twins(subgraph, twin)

@@ -1,0 +1,100 @@
+"""Checking what a node is given against the signature of its operator: how many, and of which types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ingot.errors import CheckError
+from ingot.ir.node import Node
+from ingot.ops.define import Formal, Operator
+from ingot.ops.facts import Fact
+from ingot.ops.typesets import name_of
+
+
+def check_inputs(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> None:
+    """CheckError if there are too few or too many inputs or outputs, or one is of a type the operator does not take."""
+    for error in signature_errors(operator, node, inputs, version):
+        raise error
+
+
+def signature_errors(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> Iterator[CheckError]:
+    """Everything that is wrong with how many inputs and outputs a node has, what it omits, and their types."""
+    name = versioned(operator, version)
+    yield from _count_errors(operator.inputs, _given(node), version, f"{name} takes", "inputs")
+    yield from _count_errors(operator.outputs, len(node.outputs), version, f"{name} has", "outputs")
+    for formal, value in zip(operator.inputs, node.inputs[: _given(node)], strict=False):
+        if value is None and not formal.optional and not formal.variadic:
+            yield CheckError(f"{name} needs input '{formal.name}', the node omits it")
+    bound: dict[str, tuple[str, str]] = {}
+    for index, fact in enumerate(inputs):
+        found = _formal_at(operator.inputs, index)
+        if found is None or fact.type is None or not fact.given:
+            continue
+        given = name_of(fact.type)
+        if "undefined" in given or "?" in given:
+            continue
+        taken = found.types.at(version)
+        if given not in taken:
+            yield CheckError(f"{found.name} is {given}; {name} takes {_shown(taken)} there")
+            continue
+        variable = found.types.name
+        if variable and not found.heterogeneous:
+            other = bound.setdefault(variable, (found.name, given))
+            if other[1] != given:
+                yield CheckError(
+                    f"{other[0]} is {other[1]} and {found.name} is {given}; {name} takes one type for both",
+                    hint="put a Cast before one of them",
+                )
+
+
+def missing_outputs(operator: Operator, node: Node, version: int) -> Iterator[CheckError]:
+    """What the standard asks of a node beside what is needed to run it: all outputs that are not optional."""
+    here = [formal for formal in operator.outputs if formal.since <= version]
+    least = sum(not formal.optional and not formal.variadic for formal in here)
+    if 0 < len(node.outputs) < least:
+        yield CheckError(
+            f"{versioned(operator, version)} has {least} outputs, the node has {len(node.outputs)}",
+            hint="name one that is not wanted with the empty name",
+        )
+
+
+def effective(operator: Operator, version: int) -> int:
+    """The version of an operator that an import of `version` means."""
+    return max((since for since in operator.since if since <= version), default=operator.version)
+
+
+def versioned(operator: Operator, version: int) -> str:
+    """`MatMul-9`: the operator, and the version of it that an import of `version` means."""
+    return f"{operator.name}-{effective(operator, version)}"
+
+
+def _given(node: Node) -> int:
+    count = len(node.inputs)
+    while count and node.inputs[count - 1] is None:
+        count -= 1
+    return count
+
+
+def _count_errors(formals: Sequence[Formal], count: int, version: int, says: str, what: str) -> Iterator[CheckError]:
+    here = [formal for formal in formals if formal.since <= version]
+    variadic = bool(here) and here[-1].variadic
+    needed = [not formal.optional and not formal.variadic for formal in here]
+    least = max((index + 1 for index, need in enumerate(needed) if need), default=0)
+    if variadic and here[-1].at_least:
+        least = len(here) - 1 + here[-1].at_least
+    if what == "outputs":
+        least = min(least, 1)
+    if count < least or (count > len(here) and not variadic):
+        wanted = f"at least {least}" if variadic else f"{least} to {len(here)}" if least < len(here) else str(least)
+        yield CheckError(f"{says} {wanted} {what}, the node has {count}")
+
+
+def _formal_at(formals: Sequence[Formal], index: int) -> Formal | None:
+    if index < len(formals):
+        return formals[index]
+    return formals[-1] if formals and formals[-1].variadic else None
+
+
+def _shown(names: frozenset[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(ordered[:8]) + (f" and {len(ordered) - 8} more" if len(ordered) > 8 else "")

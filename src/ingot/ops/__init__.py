@@ -1,0 +1,1 @@
+"""The operators: one operator, one place, in folders by family."""

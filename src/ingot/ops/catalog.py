@@ -1,0 +1,93 @@
+"""Catalogs: which operator a name means in which version of which domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+
+from ingot.errors import CheckError, nearest
+from ingot.ops.define import Operator
+
+STANDARD = ""
+"""The domain of the standard operators, which may also be spelled `ai.onnx`."""
+
+
+class Catalog:
+    """Operators by domain, name and version; immutable: `with_operators` gives a larger one."""
+
+    def __init__(self, operators: Iterable[Operator] = ()) -> None:
+        self._by_name: dict[tuple[str, str], list[Operator]] = {}
+        for operator in operators:
+            self._by_name.setdefault((_canonical(operator.domain), operator.name), []).append(operator)
+        for key, versions in self._by_name.items():
+            versions.sort(key=lambda operator: operator.since)
+            covered = [version for operator in versions for version in operator.since]
+            if covered != sorted(set(covered)):
+                raise TypeError(f"two definitions of {key[1]} cover one version: {covered}")
+
+    def with_operators(self, *operators: Operator) -> Catalog:
+        """A catalog of these and more; an operator of a name and version that is here already replaces it."""
+        new = {(_canonical(o.domain), o.name, v) for o in operators for v in o.since}
+        kept = [o for o in self if not any((_canonical(o.domain), o.name, v) in new for v in o.since)]
+        return Catalog([*kept, *operators])
+
+    def find(self, domain: str, name: str, version: int) -> Operator | None:
+        """What `name` means when `version` of its domain is imported: the newest definition not newer than that."""
+        found = None
+        for operator in self._by_name.get((_canonical(domain), name), ()):
+            if operator.since[0] <= version:
+                found = operator
+        return found
+
+    def get(self, domain: str, name: str, version: int) -> Operator:
+        """The same; CheckError, saying why and what may have been meant, if there is none."""
+        found = self.find(domain, name, version)
+        if found is not None:
+            return found
+        shown = domain or "ai.onnx"
+        versions = self.versions(domain, name)
+        if versions:
+            raise CheckError(
+                f"{shown} has no operator {name} in version {version}: it came with {versions[0].since[0]}",
+                hint=f"import version {versions[0].since[0]} or newer",
+            )
+        names = [key[1] for key in self._by_name if key[0] == _canonical(domain)]
+        if not names:
+            raise CheckError(f"nothing is known of domain '{shown}', which operator {name} is from")
+        raise CheckError(f"{shown} has no operator {name}", hint=nearest(name, names))
+
+    def versions(self, domain: str, name: str) -> list[Operator]:
+        """Every meaning of a name, oldest first."""
+        return list(self._by_name.get((_canonical(domain), name), ()))
+
+    def newest(self, domain: str, name: str) -> Operator | None:
+        versions = self._by_name.get((_canonical(domain), name))
+        return versions[-1] if versions else None
+
+    def domains(self) -> list[str]:
+        return sorted({domain for domain, _ in self._by_name})
+
+    def __iter__(self) -> Iterator[Operator]:
+        for versions in self._by_name.values():
+            yield from versions
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_name.values()))
+
+
+@cache
+def standard() -> Catalog:
+    """Every operator of this package: whatever its modules define."""
+    package = import_module("ingot.ops")
+    found: dict[int, Operator] = {}
+    for module in walk_packages(package.__path__, "ingot.ops."):
+        for item in vars(import_module(module.name)).values():
+            if isinstance(item, Operator):
+                found[id(item)] = item
+    return Catalog(found.values())
+
+
+def _canonical(domain: str) -> str:
+    return STANDARD if domain == "ai.onnx" else domain

@@ -1,0 +1,1 @@
+"""The operators of com.microsoft, as onnxruntime defines them."""

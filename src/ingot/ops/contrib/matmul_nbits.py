@@ -1,0 +1,112 @@
+"""MatMulNBits: a product with a matrix whose columns are stored in blocks of a few bits an element."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.ir.types import TensorType
+from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
+from ingot.ops.contrib.packed import check_block_size, unpacked
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.precision import refuse_huge
+from ingot.ops.typesets import INT32, UINT8, types
+
+T1: TypeAlias = Annotated[Array, types("T1", SMALL_FLOATS)]
+T2: TypeAlias = Annotated[Array, types("T2", UINT8)]
+T3: TypeAlias = Annotated[Array, types("T3", UINT8 | SMALL_FLOATS)]
+T4: TypeAlias = Annotated[Array, types("T4", INT32)]
+
+
+@operator("MatMulNBits", since=1, domain=MICROSOFT)
+def matmul_nbits(
+    a: T1,
+    b: T2,
+    scales: T1,
+    zero_points: T3 | None = None,
+    g_idx: T4 | None = None,
+    bias: T1 | None = None,
+    /,
+    *,
+    K: int,  # noqa: N803
+    N: int,  # noqa: N803
+    block_size: int,
+    accuracy_level: int = 0,
+    bits: int = 4,
+    weight_prepacked: int = 0,
+) -> T1:
+    """`a @ weights.T + bias`, where the weights, N rows of K, are `(codes - zero_point) * scale`.
+
+    Each block of a row has a scale and a zero point, by default the middle of the codes; zero points are packed as
+    the codes are, or floats. `g_idx` names a block for each of the K instead. The product is taken in float32.
+    """
+    _check(K, N, block_size, weight_prepacked)
+    if not a.ndim or a.shape[-1] != K:
+        raise ShapeError(f"a has shape {list(a.shape)}, and K is {K}")
+    blocks = -(-K // block_size)
+    refuse_huge((N, blocks * block_size), np.dtype(np.float32))
+    refuse_huge((*a.shape[:-1], N), np.dtype(np.float32))
+    codes = unpacked(_shaped(b, (N, blocks * (block_size * bits // 8)), "b"), bits)[:, :K]
+    scale = _shaped(scales, (N, blocks), "scales").astype(np.float32)
+    point = _zero_points(zero_points, N, blocks, bits)
+    group = np.arange(K) // block_size if g_idx is None else _groups(g_idx, K, blocks)
+    weights = (codes.astype(np.float32) - point[:, group]) * scale[:, group]
+    y = a.astype(np.float32) @ weights.T
+    if bias is not None:
+        y = y + _shaped(bias, (N,), "the bias").astype(np.float32)
+    return np.asarray(y, a.dtype)
+
+
+@matmul_nbits.infer
+def infer(
+    a: Fact,
+    b: Fact,
+    scales: Fact,
+    /,
+    *_: Fact,
+    K: int,  # noqa: N803
+    N: int,  # noqa: N803
+    block_size: int,
+    weight_prepacked: int,
+    **__: object,
+) -> Inferred:
+    _check(K, N, block_size, weight_prepacked)
+    if a.shape is not None and (not a.shape or (isinstance(a.shape[-1], int) and a.shape[-1] != K)):
+        raise ShapeError(f"a has shape {list(a.shape)}, and K is {K}")
+    dtype = a.dtype or scales.dtype
+    return None if dtype is None else TensorType(dtype, None if a.shape is None else (*a.shape[:-1], N))
+
+
+def _check(k: int, n: int, block_size: int, prepacked: int) -> None:
+    check_block_size(block_size)
+    if k < 1 or n < 1:
+        raise CheckError(f"K is {k} and N is {n}, expected at least 1")
+    if prepacked:
+        raise UnsupportedError(f"weight_prepacked is {prepacked}: the layout is that of one CUDA kernel")
+
+
+def _shaped(x: Array, shape: tuple[int, ...], name: str) -> Array:
+    if x.size != int(np.prod(shape, dtype=object)):
+        raise ShapeError(f"{name} has shape {list(x.shape)}, expected {list(shape)}")
+    return x.reshape(shape)
+
+
+def _zero_points(given: Array | None, n: int, blocks: int, bits: int) -> Array:
+    if given is None:
+        return np.full((n, blocks), 2.0 ** (bits - 1), np.float32)
+    if given.dtype != np.uint8:
+        return _shaped(given, (n, blocks), "zero_points").astype(np.float32)
+    return unpacked(_shaped(given, (n, -(-blocks * bits // 8)), "zero_points"), bits)[:, :blocks].astype(np.float32)
+
+
+def _groups(g_idx: Array, k: int, blocks: int) -> Array:
+    if g_idx.ndim != 1 or g_idx.size < k:
+        raise ShapeError(f"g_idx has shape {list(g_idx.shape)}, expected [{k}]")
+    found = g_idx[:k]
+    if not 0 <= int(found.min()) <= int(found.max()) < blocks:
+        raise InputError(f"g_idx goes from {found.min()} to {found.max()}, there are {blocks} blocks")
+    return found

@@ -1,0 +1,95 @@
+"""QLinearAveragePool and QLinearGlobalAveragePool: means of bytes that stand for real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ir.types import Shape, TensorType
+from ingot.ops.contrib.domain import BYTES, MICROSOFT, Scale, may_omit
+from ingot.ops.contrib.quantized_elements import codes, real
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.pooling import average_pool
+from ingot.ops.nn.precision import mean
+from ingot.ops.typesets import types
+
+T: TypeAlias = Annotated[Array, types("T", BYTES)]
+
+
+@operator("QLinearAveragePool", since=1, domain=MICROSOFT)
+def qlinear_average_pool(
+    x: T,
+    x_scale: Scale,
+    x_zero_point: T | None,
+    y_scale: Scale,
+    y_zero_point: T | None = None,
+    /,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    channels_last: int = 0,
+    count_include_pad: int = 0,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    """The mean of each window of what `x` stands for, quantised again; channels come second, or last."""
+    if x.ndim < 3:
+        raise ShapeError(f"the input has {x.ndim} axes, expected at least 3")
+    values = real(x, x_scale, x_zero_point)
+    pooled = average_pool.evaluate(
+        np.moveaxis(values, -1, 1) if channels_last else values,
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        pads=pads,
+        strides=strides,
+    )
+    return codes(np.moveaxis(pooled, 1, -1) if channels_last else pooled, y_scale, y_zero_point, x.dtype)
+
+
+may_omit(qlinear_average_pool, "x_zero_point")
+
+
+@qlinear_average_pool.infer
+def infer_pool(x: Fact, /, *_: Fact, channels_last: int, **attributes: Any) -> Inferred:
+    if x.dtype is None or x.shape is None:
+        return None if x.dtype is None else TensorType(x.dtype)
+    if len(x.shape) < 3:
+        raise ShapeError(f"the input has {len(x.shape)} axes, expected at least 3")
+    shape: Shape = (x.shape[0], x.shape[-1], *x.shape[1:-1]) if channels_last else x.shape
+    found = average_pool.rules["infer"](Fact(TensorType(x.dtype, shape)), dilations=None, **attributes)
+    made = getattr(found, "shape", None)
+    if made is not None and channels_last:
+        made = (made[0], *made[2:], made[1])
+    return TensorType(x.dtype, made)
+
+
+@operator("QLinearGlobalAveragePool", since=1, domain=MICROSOFT)
+def qlinear_global_average_pool(
+    x: T, x_scale: Scale, x_zero_point: T, y_scale: Scale, y_zero_point: T, /, *, channels_last: int = 0
+) -> T:
+    """The mean of each channel of what `x` stands for, quantised again; channels come second, or last."""
+    axes = _spatial(x.ndim, channels_last)
+    values = real(x, x_scale, x_zero_point)
+    return codes(mean(values, axes), y_scale, y_zero_point, x.dtype)
+
+
+@qlinear_global_average_pool.infer
+def infer_global(x: Fact, /, *_: Fact, channels_last: int) -> Inferred:
+    if x.dtype is None or x.shape is None:
+        return None if x.dtype is None else TensorType(x.dtype)
+    axes = _spatial(len(x.shape), channels_last)
+    return TensorType(x.dtype, tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)))
+
+
+def _spatial(rank: int, channels_last: int) -> tuple[int, ...]:
+    if rank < 3:
+        raise ShapeError(f"the input has {rank} axes, expected at least 3")
+    return tuple(range(1, rank - 1) if channels_last else range(2, rank))

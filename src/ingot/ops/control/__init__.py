@@ -1,0 +1,1 @@
+"""Operators that run graphs: branches and loops."""

@@ -1,0 +1,252 @@
+"""What flows in and out of bodies: the types they carry, and how a type seen inside reads outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim, Expr, substitute, symbol, symbols
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.ir.graph import Graph
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import OptionalType, SequenceType, Shape, TensorType, Type, map_shapes
+from ingot.ir.value import Value
+from ingot.ops.typesets import (
+    ALL,
+    ALL_3,
+    ALL_19,
+    ALL_21,
+    ALL_23,
+    ALL_24,
+    ALL_25,
+    TypeNames,
+    optionals,
+    sequences,
+    types,
+)
+
+
+def _with_containers(tensors: TypeNames) -> TypeNames:
+    """The optionals of sequences were left at the types of opset 16 when the rest grew."""
+    return tensors | sequences(tensors) | optionals(tensors | sequences(ALL))
+
+
+CARRIED = types(
+    "V",
+    {
+        1: ALL_3,
+        13: ALL_3 | sequences(ALL_3),
+        16: _with_containers(ALL),
+        19: _with_containers(ALL_19),
+        21: _with_containers(ALL_21),
+        23: _with_containers(ALL_23),
+        24: _with_containers(ALL_24),
+        25: _with_containers(ALL_25),
+    },
+)
+V: TypeAlias = Annotated[Array, CARRIED]
+
+Names: TypeAlias = dict[str, "Dim | None"]
+"""What the sizes that a body names are outside; None for one that changes from run to run."""
+
+
+def scalar(value: Any, name: str) -> Any:
+    """The only element of an array; InputError if there is not exactly one."""
+    if not isinstance(value, np.ndarray | np.generic) or value.size != 1:
+        shown = f"of shape {list(value.shape)}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+        raise InputError(f"{name} must hold one element, it is {shown}")
+    return value.reshape(()).item()
+
+
+def truth(constant: object) -> bool | None:
+    """Whether a constant of one element is true; None where there is none at hand."""
+    if not isinstance(constant, Tensor) or constant.size != 1 or (constant.external and not constant.is_loaded):
+        return None
+    return bool(constant.item())
+
+
+def shaped_as(value: Value, array: Array) -> Array:
+    """A single element with the axes an input of a body declares: none, or one."""
+    rank = value.type.rank if isinstance(value.type, TensorType) else 0
+    return array.reshape((1,) * (rank or 0))
+
+
+class Collection:
+    """Tensors of one type and shape that the runs of a body give, to be stacked."""
+
+    def __init__(self, source: Value, place: int) -> None:
+        self._source = source
+        self._place = place
+        self._items: list[Array] = []
+
+    def add(self, item: Any) -> None:
+        """Keep one more; ShapeError if it is not like the first."""
+        if isinstance(item, np.generic):
+            item = np.asarray(item)
+        if not isinstance(item, np.ndarray):
+            raise InputError(f"the body collects output {self._place}, which is no tensor: {type(item).__name__}")
+        if self._items and (item.shape != self._items[0].shape or item.dtype != self._items[0].dtype):
+            first = self._items[0]
+            raise ShapeError(
+                f"output {self._place} of the body was {first.dtype}{list(first.shape)}, "
+                f"in run {len(self._items)} it is {item.dtype}{list(item.shape)}"
+            )
+        self._items.append(item)
+
+    def stacked(self, axis: int = 0, *, reverse: bool = False) -> Array:
+        """All of them along a new axis; with no runs, an empty tensor of the type the body declares."""
+        if not self._items:
+            return self._nothing(axis)
+        rank = self._items[0].ndim + 1
+        return np.stack(self._items[::-1] if reverse else self._items, axis=_inside(axis, rank))
+
+    def _nothing(self, axis: int) -> Array:
+        type_ = self._source.type
+        if not isinstance(type_, TensorType) or type_.dtype is DType.UNDEFINED:
+            raise UnsupportedError(
+                f"a body that never runs says nothing of its output '{self._source.name}'",
+                hint="declare the type of the output in the body",
+            )
+        sizes = [size if isinstance(size, int) else 0 for size in type_.shape or ()]
+        sizes.insert(_inside(axis, len(sizes) + 1), 0)
+        try:
+            return np.empty(sizes, type_.dtype.numpy)
+        except ValueError:
+            raise InputError(f"'{self._source.name}' would have shape {sizes}") from None
+
+
+def _inside(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ShapeError(f"outputs of {rank - 1} axes cannot be stacked along axis {axis}")
+    return axis % rank
+
+
+def moved(body: Graph, name: str) -> Graph:
+    """The graph, taken out of the node that holds it under `name`: what upgrades that node puts it elsewhere."""
+    if body.parent is not None:
+        del body.parent.attributes[name]
+    return body
+
+
+def require_arity(body: Graph, inputs: int, outputs: int) -> None:
+    """CheckError unless a body takes `inputs` values and gives at least `outputs`."""
+    if len(body.inputs) != inputs:
+        raise CheckError(f"the body takes {len(body.inputs)} inputs, it is given {inputs}")
+    if len(body.outputs) < outputs:
+        raise CheckError(f"the body gives {len(body.outputs)} outputs, expected at least {outputs}")
+
+
+def joined(a: Type | None, b: Type | None) -> Type | None:
+    """A type that holds of both, with the sizes on which they agree; CheckError where they are of two kinds."""
+    return _combined(a, b, lambda x, y: x if x == y else None)
+
+
+def after_runs(initial: Type | None, taken: Type | None, given: Type | None) -> Type | None:
+    """The type of a state after any number of runs of a body that takes and gives it back as these types.
+
+    A size that the body gives back as it takes it stays what it was; another is known where it is one number.
+    """
+    kept = _combined(taken, given, lambda x, y: x if x == y else None) if _alike(taken, given) else None
+    joint = joined(initial, given)
+    return joint if kept is None or initial is None else _combined(initial, kept, _kept, joint=joint)
+
+
+def bound(pairs: Iterable[tuple[Type | None, Type | None]]) -> Names:
+    """The sizes that the inputs of a body name, by the types of what they are given."""
+    names: Names = {}
+    for inside, outside in pairs:
+        while isinstance(inside, SequenceType | OptionalType) and type(inside) is type(outside):
+            inside, outside = inside.element, outside.element
+        if not isinstance(inside, TensorType) or inside.shape is None:
+            continue
+        given = outside.shape if isinstance(outside, TensorType) else None
+        if given is None or len(given) != len(inside.shape):
+            given = (None,) * len(inside.shape)
+        for dim, actual in zip(inside.shape, given, strict=True):
+            if isinstance(dim, Expr):
+                _bind(names, dim, actual)
+    return names
+
+
+def _bind(names: Names, dim: Expr, actual: Dim | None) -> None:
+    for name in symbols(dim):
+        found = actual if dim == symbol(name) else None
+        names[name] = found if names.get(name, found) == found else None
+
+
+def outward(type_: Type | None, names: Names, *, varies: bool = False) -> Type | None:
+    """A type seen in a body, with its sizes as they are called outside; None for those that have no name there.
+
+    `varies` says that sizes which only the body names may be others in each run.
+    """
+    return None if type_ is None else map_shapes(type_, lambda shape: tuple(_outside(d, names, varies) for d in shape))
+
+
+def _outside(dim: Dim | None, names: Names, varies: bool) -> Dim | None:
+    if not isinstance(dim, Expr):
+        return dim
+    actual = {name: names.get(name) for name in symbols(dim) if varies or name in names}
+    known = {name: size for name, size in actual.items() if size is not None}
+    if len(known) < len(actual):
+        return None
+    try:
+        return substitute(dim, known)
+    except ValueError:  # too large an expression to follow, or a size that would be negative
+        return None
+
+
+def _alike(a: Type | None, b: Type | None) -> bool:
+    return a is not None and type(a) is type(b)
+
+
+def _kept(initial: Dim | None, constant: Dim | None) -> Dim | None:
+    """A size that no run changes: what it was, or the number the body insists on."""
+    if constant is None:
+        return None
+    return constant if isinstance(constant, int) and not isinstance(initial, int) else initial
+
+
+def _combined(
+    a: Type | None,
+    b: Type | None,
+    choose: Callable[[Dim | None, Dim | None], Dim | None],
+    *,
+    joint: Type | None = None,
+) -> Type | None:
+    """Two types in one, each size by `choose`; where that is unknown, the size of `joint` if it is given."""
+    if a is None or b is None:
+        return None
+    match a, b:
+        case TensorType(), TensorType():
+            if a.dtype and b.dtype and a.dtype is not b.dtype:
+                raise CheckError(f"one value would be {a} and {b}")
+            other = joint.shape if isinstance(joint, TensorType) else None
+            return TensorType(a.dtype or b.dtype, _combined_shapes(a.shape, b.shape, choose, other))
+        case SequenceType(), SequenceType():
+            inner = joint.element if isinstance(joint, SequenceType) else None
+            return SequenceType(_combined(a.element, b.element, choose, joint=inner))
+        case OptionalType(), OptionalType():
+            inner = joint.element if isinstance(joint, OptionalType) else None
+            return OptionalType(_combined(a.element, b.element, choose, joint=inner))
+    if isinstance(a, OptionalType) or isinstance(b, OptionalType):
+        return None  # the standard's own cases give an optional and take what it holds
+    if type(a) is not type(b):
+        raise CheckError(f"one value would be {a} and {b}")
+    return a if a == b else None
+
+
+def _combined_shapes(
+    a: Shape | None,
+    b: Shape | None,
+    choose: Callable[[Dim | None, Dim | None], Dim | None],
+    other: Shape | None,
+) -> Shape | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    chosen = [choose(x, y) for x, y in zip(a, b, strict=True)]
+    if other is not None and len(other) == len(chosen):
+        chosen = [y if x is None else x for x, y in zip(chosen, other, strict=True)]
+    return tuple(chosen)

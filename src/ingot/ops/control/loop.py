@@ -1,0 +1,130 @@
+"""Loop: a graph run over and over, carrying states, until a count is reached or a condition fails."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array
+from ingot.errors import CheckError
+from ingot.ir.graph import Graph
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.control.carried import (
+    Collection,
+    V,
+    after_runs,
+    bound,
+    moved,
+    outward,
+    require_arity,
+    scalar,
+    shaped_as,
+    truth,
+)
+from ingot.ops.define import AtLeast, Heterogeneous, Runtime, operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.shapes import is_natural
+from ingot.ops.typesets import ALL_3, BOOL, INT64, types
+
+I: TypeAlias = Annotated[Array, types("I", INT64)]  # noqa: E741
+B: TypeAlias = Annotated[Array, types("B", BOOL)]
+V1: TypeAlias = Annotated[Array, types("V", ALL_3)]
+
+_OMITTED = Fact(given=False)
+
+
+@operator("Loop", since=(11, 13, 16, 19, 21, 23, 24, 25))
+def loop(
+    m: I | None = None,
+    cond: B | None = None,
+    /,
+    *v_initial: Annotated[V, Heterogeneous(), AtLeast(0)],
+    body: Graph,
+    runtime: Runtime,
+) -> Annotated[tuple[V, ...], Heterogeneous()]:
+    """The states after the last run of `body(i, going, *states) -> going, *states, *collected`; then what was
+    collected, each stacked along a new first axis.
+
+    It runs at most `m` times, and as long as the condition holds; without `cond`, what the body says of it is ignored.
+    """
+    _require_end(m is not None, cond is not None)
+    require_arity(body, 2 + len(v_initial), 1 + len(v_initial))
+    limit = None if m is None else scalar(m, "the trip count")
+    going = np.asarray(cond is None or bool(scalar(cond, "the condition")))
+    states: list[Any] = list(v_initial)
+    carried = 1 + len(states)
+    wanted = (*runtime.wanted, *[False] * len(body.outputs))
+    collected = {
+        place: Collection(value, place)
+        for place, value in enumerate(body.outputs)
+        if place >= carried and wanted[place - 1]
+    }
+    step = 0
+    while (limit is None or step < limit) and (cond is None or going):
+        counter = np.asarray(step, np.int64)
+        outputs = runtime.run(body, [shaped_as(body.inputs[0], counter), shaped_as(body.inputs[1], going), *states])
+        going = np.asarray(bool(scalar(outputs[0], "the condition the body gives")))
+        states = outputs[1:carried]
+        for place, collection in collected.items():
+            collection.add(outputs[place])
+        step += 1
+    places = range(carried, len(body.outputs))
+    return (*states, *(collected[place].stacked() if place in collected else None for place in places))
+
+
+@loop.infer
+def infer(m: Fact = _OMITTED, cond: Fact = _OMITTED, /, *states: Fact, body: Graph) -> list[Inferred]:
+    _require_end(m.given, cond.given)
+    require_arity(body, 2 + len(states), 1 + len(states))
+    taken = [value.type for value in body.inputs][2:]
+    given = [value.type for value in body.outputs][1:]
+    final = [after_runs(fact.type, a, b) for fact, a, b in zip(states, taken, given, strict=False)]
+    names = bound(zip(taken, final, strict=True))
+    count = _count(m, cond, body)
+    found: list[Inferred] = [*final]
+    for type_ in given[len(states) :]:
+        element = outward(type_, names)
+        if not isinstance(element, TensorType):
+            found.append(None)
+        else:
+            found.append(TensorType(element.dtype, None if element.shape is None else (count, *element.shape)))
+    return found
+
+
+def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:
+    """How often the body runs, where a known count alone decides it."""
+    if not m.elements or (cond.given and not (truth(cond.constant) and _goes_on(body))):
+        return None
+    count = m.elements[0]
+    if isinstance(count, int):
+        return max(count, 0)
+    return count if is_natural(count) else None
+
+
+def _goes_on(body: Graph) -> bool:
+    """Whether the body gives the condition back as it takes it, or a constant true."""
+    source = body.outputs[0]
+    while source.producer is not None and source.producer.op_type == "Identity" and source.producer.inputs[0]:
+        source = source.producer.inputs[0]
+    return source is body.inputs[1] or truth(source.constant) is True
+
+
+def _require_end(counted: bool, conditional: bool) -> None:
+    if not counted and not conditional:
+        raise CheckError("a Loop with neither a trip count nor a condition never ends", hint="give one of them")
+
+
+@operator("Loop", since=1)
+def loop_1(
+    m: I | None = None, cond: B | None = None, /, *v_initial: Annotated[V1, Heterogeneous()], body: Graph
+) -> Annotated[tuple[V1, ...], Heterogeneous()]:
+    """The same with at least one state."""
+    raise superseded()
+
+
+@loop_1.upgrade
+def upgrade(op: Any, m: Value | None, cond: Value | None, /, *v_initial: Value, body: Graph) -> Any:
+    return op.Loop(m, cond, *v_initial, body=moved(body, "body"))

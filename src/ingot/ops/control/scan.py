@@ -1,0 +1,179 @@
+"""Scan: a graph run once for each slice of its inputs, carrying states and collecting what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array
+from ingot.errors import CheckError, ShapeError
+from ingot.ir.graph import Graph
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.control.carried import Collection, after_runs, bound, moved, outward, require_arity
+from ingot.ops.define import Heterogeneous, Runtime, operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.shapes import axis_of, unify
+from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
+
+V: TypeAlias = Annotated[
+    Array, types("V", {9: ALL_3, 16: ALL, 19: ALL_19, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})
+]
+V8: TypeAlias = Annotated[Array, types("V", ALL_3)]
+I8: TypeAlias = Annotated[Array, types("I", INT64)]
+
+
+@operator("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
+def scan(
+    *initial_state_and_scan_inputs: Annotated[V, Heterogeneous()],
+    body: Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] | None = None,
+    scan_input_directions: Sequence[int] | None = None,
+    scan_output_axes: Sequence[int] | None = None,
+    scan_output_directions: Sequence[int] | None = None,
+    runtime: Runtime,
+) -> Annotated[tuple[V, ...], Heterogeneous()]:
+    """The states after `body(*states, *slices) -> *states, *collected` ran for each slice of the last
+    `num_scan_inputs` inputs; then what was collected, stacked.
+
+    Each input is cut along its axis, from the front or (direction 1) from the back; outputs are put together so too.
+    """
+    given = initial_state_and_scan_inputs
+    carried = _state_count(len(given), num_scan_inputs, body)
+    states: list[Any] = list(given[:carried])
+    collects = len(body.outputs) - carried
+    forward = _flags("scan_input_directions", scan_input_directions, num_scan_inputs)
+    backward_out = _flags("scan_output_directions", scan_output_directions, collects)
+    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
+    axes_out = _per_value("scan_output_axes", scan_output_axes, collects)
+    slices = []
+    for x, axis, reverse in zip(given[carried:], axes, forward, strict=True):
+        along = np.moveaxis(x, axis_of(axis, x.ndim, "scan_input_axes"), 0)
+        slices.append(along[::-1] if reverse else along)
+    counts = {x.shape[0] for x in slices}
+    if len(counts) != 1:
+        raise ShapeError(f"the scanned axes differ in size: {[x.shape[0] for x in slices]}")
+    collected = [Collection(value, carried + k) for k, value in enumerate(list(body.outputs)[carried:])]
+    for step in range(counts.pop()):
+        outputs = runtime.run(body, [*states, *(x[step, ...] for x in slices)])
+        states = outputs[:carried]
+        for collection, item in zip(collected, outputs[carried:], strict=True):
+            collection.add(item)
+    stacked = [
+        collection.stacked(axis, reverse=reverse)
+        for collection, axis, reverse in zip(collected, axes_out, backward_out, strict=True)
+    ]
+    return (*states, *stacked)
+
+
+@scan.infer
+def infer(
+    *given: Fact,
+    body: Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
+    scan_output_axes: Sequence[int] | None,
+    scan_output_directions: Sequence[int] | None,
+) -> list[Inferred]:
+    carried = _state_count(len(given), num_scan_inputs, body)
+    collects = len(body.outputs) - carried
+    _flags("scan_input_directions", scan_input_directions, num_scan_inputs)
+    _flags("scan_output_directions", scan_output_directions, collects)
+    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
+    axes_out = _per_value("scan_output_axes", scan_output_axes, collects)
+    length: Dim | None = None
+    slices: list[TensorType | None] = []
+    for fact, axis in zip(given[carried:], axes, strict=True):
+        if fact.shape is None:
+            slices.append(None if fact.dtype is None else TensorType(fact.dtype))
+            continue
+        place = axis_of(axis, len(fact.shape), "scan_input_axes")
+        length = unify(length, fact.shape[place], "the scanned axes")
+        slices.append(TensorType(fact.dtype, fact.shape[:place] + fact.shape[place + 1 :]) if fact.dtype else None)
+    taken = [value.type for value in body.inputs]
+    outputs = [value.type for value in body.outputs]
+    final = [after_runs(fact.type, a, b) for fact, a, b in zip(given[:carried], taken[:carried], outputs, strict=False)]
+    names = bound(zip(taken, [*final, *slices], strict=True))
+    found: list[Inferred] = [*final]
+    for type_, axis in zip(outputs[carried:], axes_out, strict=True):
+        element = outward(type_, names)
+        if not isinstance(element, TensorType) or element.shape is None:
+            found.append(element if isinstance(element, TensorType) else None)
+            continue
+        sizes = list(element.shape)
+        sizes.insert(axis_of(axis, len(sizes) + 1, "scan_output_axes"), length)
+        found.append(TensorType(element.dtype, tuple(sizes)))
+    return found
+
+
+def _state_count(inputs: int, scanned: int, body: Graph) -> int:
+    if not 1 <= scanned <= inputs:
+        raise CheckError(f"num_scan_inputs is {scanned}, of {inputs} inputs")
+    require_arity(body, inputs, inputs - scanned)
+    return inputs - scanned
+
+
+def _per_value(name: str, given: Sequence[int] | None, count: int) -> Sequence[int]:
+    if not given:
+        return [0] * count
+    if len(given) != count:
+        raise CheckError(f"{name} has {len(given)} numbers for {count} values")
+    return given
+
+
+def _flags(name: str, given: Sequence[int] | None, count: int) -> list[bool]:
+    found = _per_value(name, given, count)
+    if not set(found) <= {0, 1}:
+        raise CheckError(f"{name} holds {list(found)}: 0 is forward, 1 backward")
+    return [flag == 1 for flag in found]
+
+
+@operator("Scan", since=8)
+def scan_8(
+    sequence_lens: I8 | None = None,
+    /,
+    *initial_state_and_scan_inputs: Annotated[V8, Heterogeneous()],
+    body: Graph,
+    num_scan_inputs: int,
+    directions: Sequence[int] | None = None,
+) -> Annotated[tuple[V8, ...], Heterogeneous()]:
+    """The same for each row of a batch, along the second axis, up to the length of the row."""
+    raise superseded()
+
+
+@scan_8.upgrade
+def upgrade(
+    op: Any,
+    lengths: Value | None,
+    /,
+    *given: Value,
+    body: Graph,
+    num_scan_inputs: int,
+    directions: Sequence[int] | None,
+) -> Any:
+    """A Scan over the batch, whose body is a Scan over the row; rows are padded with zeros to the longest."""
+    inner = moved(body, "body")
+    carried = _state_count(len(given), num_scan_inputs, inner)
+
+    def row(*values: Any) -> Any:
+        states, scanned = values[:carried], list(values[carried : len(given)])
+        missing = None
+        if lengths is not None:
+            length = op.Reshape(values[-1], [1])
+            missing = op.Sub(op.Shape(scanned[0], start=0, end=1), length)
+            scanned = [op.Slice(x, [0], length, [0]) for x in scanned]
+        results = op.Scan(
+            *states, *scanned, body=inner, num_scan_inputs=num_scan_inputs, scan_input_directions=directions or None
+        )
+        results = results if isinstance(results, tuple) else (results,)
+        if missing is None:
+            return results
+        pads = op.Concat([0], missing, axis=0)
+        return (*results[:carried], *(op.Pad(x, pads, None, [0]) for x in results[carried:]))
+
+    return op.Scan([], [*given, *([] if lengths is None else [lengths])], body=row)

@@ -1,0 +1,282 @@
+"""`@operator` turns one numpy function into one ONNX operator: its signature is the schema.
+
+Positional-only parameters are inputs (`= None` makes one optional, `*xs` variadic), keyword-only parameters are
+attributes with their defaults, the return annotation gives the outputs (`X | None` one that need not be asked for,
+`tuple[X, ...]` any number). Annotations carry the type sets.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types as python_types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from ingot.ir import AttributeKind, Graph, SparseTensor, Tensor
+from ingot.ir.types import Type
+from ingot.ops.typesets import TypeSet
+
+Rule: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Marks an input, an output or an attribute that a later version of the operator brought."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Marks an attribute that a version of the operator still had and the next has not."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heterogeneous:
+    """Marks a variadic parameter each of whose values may have a type of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """How many values a variadic parameter takes at the least; one, if not said."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """An input or an output of an operator."""
+
+    name: str
+    types: TypeSet
+    optional: bool = False
+    variadic: bool = False
+    heterogeneous: bool = False
+    at_least: int = 1
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An attribute of an operator: `required` has no default, and an optional one may have none either."""
+
+    name: str
+    kind: AttributeKind
+    default: Any = None
+    required: bool = False
+    since: int = 0
+    until: int | None = None
+
+    def exists_at(self, version: int) -> bool:
+        return self.since <= version and (self.until is None or version <= self.until)
+
+
+class Runtime(Protocol):
+    """What a function may ask of whoever evaluates it; a parameter annotated with this class is no attribute."""
+
+    @property
+    def wanted(self) -> tuple[bool, ...]:
+        """For each output of the node, whether somebody reads it."""
+
+    def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of a graph that an attribute holds, for these inputs; it may read the values around the node."""
+
+    def generator(self, seed: float | None) -> np.random.Generator:
+        """The source of random numbers of this node: the same for the same seed, model and run."""
+
+
+@dataclass(eq=False, slots=True)
+class Operator:
+    """Everything ingot knows about one meaning of one operator, in the versions that share it."""
+
+    name: str
+    domain: str
+    since: tuple[int, ...]
+    inputs: tuple[Formal, ...]
+    outputs: tuple[Formal, ...]
+    attributes: dict[str, Parameter]
+    evaluate: Rule
+    runtime: str | None = None
+    deprecated: bool = False
+    keywords: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, Rule] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        """The newest version with this meaning."""
+        return self.since[-1]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The keyword arguments of a rule for a node that sets no attribute, but for those it must set."""
+        optional = (parameter for parameter in self.attributes.values() if not parameter.required)
+        return {self.keywords[parameter.name]: parameter.default for parameter in optional}
+
+    @property
+    def documentation(self) -> str:
+        return inspect.getdoc(self.evaluate) or ""
+
+    def infer(self, rule: Rule) -> Rule:
+        """Attach what says the types and shapes of the outputs."""
+        return self._attach("infer", rule)
+
+    def upgrade(self, rule: Rule) -> Rule:
+        """Attach what says this meaning in newer operators."""
+        return self._attach("upgrade", rule)
+
+    def downgrade(self, rule: Rule) -> Rule:
+        """Attach what says this meaning in the operators of an older version."""
+        return self._attach("downgrade", rule)
+
+    def lower(self, rule: Rule) -> Rule:
+        """Attach what says this meaning in primitives."""
+        return self._attach("lower", rule)
+
+    def gradient(self, rule: Rule) -> Rule:
+        """Attach a gradient of its own, where that of the primitives is unstable or costly."""
+        return self._attach("gradient", rule)
+
+    def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], outputs: int) -> tuple[Any, ...]:
+        """What a rule says, one answer an output; it is told how many outputs the node has if it asks for `outputs`."""
+        rule = self.rules[kind]
+        asks = "outputs" in inspect.signature(rule).parameters and "outputs" not in self.attributes
+        answer = rule(*arguments, **named, outputs=outputs) if asks else rule(*arguments, **named)
+        return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
+
+    def _attach(self, kind: str, rule: Rule) -> Rule:
+        if kind in self.rules:
+            raise TypeError(f"{self.name}-{self.version} already has a rule to {kind}")
+        self.rules[kind] = rule
+        return rule
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.domain or 'ai.onnx'}.{self.name}-{self.version}>"
+
+
+def operator(
+    name: str, *, since: int | Sequence[int], domain: str = "", deprecated: bool = False
+) -> Callable[[Rule], Operator]:
+    """Make a function an operator; `since` lists the versions whose meaning it is, oldest first.
+
+    TypeError if the signature says something no schema can.
+    """
+    versions = (since,) if isinstance(since, int) else tuple(since)
+
+    def define(evaluate: Rule) -> Operator:
+        _round_defaults(evaluate)
+        hints = get_type_hints(evaluate, include_extras=True)
+        inputs: list[Formal] = []
+        attributes: dict[str, Parameter] = {}
+        keywords: dict[str, str] = {}
+        runtime: str | None = None
+        for parameter in inspect.signature(evaluate).parameters.values():
+            hint = hints.get(parameter.name)
+            if hint is None:
+                raise TypeError(f"{name}: parameter '{parameter.name}' has no annotation")
+            if hint is Runtime:
+                runtime = parameter.name
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                attribute = _attribute(name, parameter, hint)
+                attributes[attribute.name] = attribute
+                keywords[attribute.name] = parameter.name
+            elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+                variadic = parameter.kind is parameter.VAR_POSITIONAL
+                inputs.append(_formal(name, parameter.name, hint, parameter.default is None, variadic))
+            else:
+                raise TypeError(f"{name}: '{parameter.name}' is neither positional-only nor keyword-only")
+        outputs = _outputs(name, hints.get("return"))
+        return Operator(
+            name, domain, versions, tuple(inputs), outputs, attributes, evaluate, runtime, deprecated, keywords
+        )
+
+    return define
+
+
+def _round_defaults(evaluate: Rule) -> None:
+    """Make the defaults of float attributes what a file would hold: the nearest float32."""
+    defaults = getattr(evaluate, "__kwdefaults__", None)
+    if defaults:
+        rounded = {name: float(np.float32(v)) if isinstance(v, float) else v for name, v in defaults.items()}
+        evaluate.__kwdefaults__ = rounded
+
+
+def superseded() -> AssertionError:
+    """What the body of an old meaning raises: it is upgraded before a model runs, and never evaluated."""
+    return AssertionError("an old meaning of an operator was evaluated; it should have been upgraded")
+
+
+def _formal(operator: str, name: str, hint: Any, optional: bool, variadic: bool) -> Formal:
+    plain, marks = _unwrap(hint)
+    sets = [mark for mark in marks if isinstance(mark, TypeSet)]
+    if len(sets) != 1:
+        raise TypeError(f"{operator}: '{name}' is annotated with {len(sets)} type sets: {plain}")
+    least = next((mark.count for mark in marks if isinstance(mark, AtLeast)), 1)
+    since = next((mark.version for mark in marks if isinstance(mark, Since)), 0)
+    mixed = any(isinstance(mark, Heterogeneous) for mark in marks)
+    return Formal(name, sets[0], optional, variadic, mixed, least, since)
+
+
+def _outputs(operator: str, hint: Any) -> tuple[Formal, ...]:
+    if hint is None or hint is type(None):
+        return ()
+    if get_origin(hint) is Annotated and get_origin(get_args(hint)[0]) is tuple:
+        inner, marks = get_args(hint)[0], get_args(hint)[1:]
+        return (_formal(operator, "outputs", Annotated[get_args(inner)[0], *marks], False, True),)
+    if get_origin(hint) is not tuple:
+        return (_formal(operator, "output", hint, _is_optional(hint), False),)
+    parts = get_args(hint)
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        return (_formal(operator, "outputs", parts[0], False, True),)
+    return tuple(_formal(operator, f"output_{i}", part, _is_optional(part), False) for i, part in enumerate(parts))
+
+
+_KINDS: dict[Any, AttributeKind] = {
+    int: AttributeKind.INT,
+    bool: AttributeKind.INT,
+    float: AttributeKind.FLOAT,
+    str: AttributeKind.STRING,
+    Tensor: AttributeKind.TENSOR,
+    SparseTensor: AttributeKind.SPARSE_TENSOR,
+    Graph: AttributeKind.GRAPH,
+    Type: AttributeKind.TYPE,
+}
+
+
+def _attribute(operator: str, parameter: inspect.Parameter, hint: Any) -> Parameter:
+    plain, marks = _unwrap(hint)
+    kind = _KINDS.get(plain)
+    if kind is None and get_origin(plain) in (list, tuple, Sequence):
+        element = _KINDS.get(get_args(plain)[0])
+        kind = None if element is None else element.plural
+    if kind is None:
+        raise TypeError(f"{operator}: attribute '{parameter.name}' cannot be of type {plain}")
+    required = parameter.default is parameter.empty
+    since = next((mark.version for mark in marks if isinstance(mark, Since)), 0)
+    until = next((mark.version for mark in marks if isinstance(mark, Until)), None)
+    default = None if required else parameter.default
+    return Parameter(parameter.name.rstrip("_"), kind, default, required, since, until)
+
+
+def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The plain type and all marks of an annotation, `| None` taken off."""
+    marks: tuple[Any, ...] = ()
+    while True:
+        if get_origin(hint) is Annotated:
+            hint, *found = get_args(hint)
+            marks += tuple(found)
+        elif _is_optional(hint) and hint != Type:
+            arms = [arm for arm in get_args(hint) if arm is not type(None)]
+            hint = arms[0] if len(arms) == 1 else Union[tuple(arms)]  # noqa: UP007
+        else:
+            return hint, marks
+
+
+def _is_optional(hint: Any) -> bool:
+    if get_origin(hint) is Annotated:
+        return _is_optional(get_args(hint)[0])
+    return get_origin(hint) in (Union, python_types.UnionType) and type(None) in get_args(hint)

@@ -1,0 +1,1 @@
+"""Tensors out of nothing: constants, ranges, random numbers."""

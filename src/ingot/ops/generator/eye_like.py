@@ -1,0 +1,51 @@
+"""EyeLike: ones on a diagonal."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, ShapeError
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import affordable
+from ingot.ops.shapes import require_rank
+from ingot.ops.tensor.convert import element_type
+from ingot.ops.tensor.follow import tensor
+from ingot.ops.typesets import BOOL, NUMERIC, NUMERIC_3, name_of, types
+
+_TYPES = {9: NUMERIC_3 | BOOL, 22: NUMERIC | BOOL}
+T1: TypeAlias = Annotated[Array, types("T1", _TYPES)]
+T2: TypeAlias = Annotated[Array, types("T2", _TYPES)]
+
+
+@operator("EyeLike", since=(9, 22))
+def eye_like(x: T1, /, *, dtype: int | None = None, k: int = 0) -> T2:
+    """A matrix of the shape of `x` with ones where the column is the row plus `k`, zeros elsewhere.
+
+    It has the type numbered `dtype`, else that of `x`.
+    """
+    if x.ndim != 2:
+        raise ShapeError(f"the input has {x.ndim} axes, expected 2")
+    target = DType.of(x.dtype) if dtype is None else _target(dtype)
+    rows, columns = affordable(x.shape, target.numpy)
+    result = np.zeros((rows, columns), target.numpy)
+    row = np.arange(max(-k, 0), max(min(rows, columns - k), 0))
+    result[row, row + k] = np.ones((), target.numpy)
+    return result
+
+
+@eye_like.infer
+def infer(x: Fact, /, *, dtype: int | None, k: int) -> Inferred:
+    require_rank(x, 2, "the input")
+    shape = (None, None) if x.shape is None else x.shape
+    return tensor(x.dtype if dtype is None else _target(dtype), shape)
+
+
+def _target(number: int) -> DType:
+    found = element_type(number, "dtype")
+    if name_of(tensor(found, None)) not in _TYPES[22]:  # type: ignore[arg-type]
+        raise CheckError(f"EyeLike makes no tensors of {found}")
+    return found

@@ -1,0 +1,98 @@
+"""Range: numbers from a start to before a limit, evenly spaced."""
+
+from __future__ import annotations
+
+from math import ceil, isfinite
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim, maximum
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, InputError, ShapeError
+from ingot.ops.define import Since, operator
+from ingot.ops.facts import MOST_ELEMENTS, Fact, Inferred
+from ingot.ops.limit import affordable
+from ingot.ops.tensor.convert import convert
+from ingot.ops.tensor.follow import followed, guarded, scalar
+from ingot.ops.typesets import FLOAT32, FLOAT64, FLOATS, INDICES, tensors, types
+
+_INTEGERS = INDICES | tensors(DType.INT16)
+T: TypeAlias = Annotated[Array, types("T", {11: _INTEGERS | FLOAT32 | FLOAT64, 27: _INTEGERS | FLOATS})]
+
+_STASHES: dict[int, type[np.floating[Any]]] = {int(DType.FLOAT32): np.float32, int(DType.FLOAT64): np.float64}
+
+
+@operator("Range", since=(11, 27))
+def range_(start: T, limit: T, delta: T, /, *, stash_type: Annotated[int, Since(27)] = 1) -> T:
+    """`start`, `start + delta`, and so on up to before `limit`.
+
+    16-bit floats are computed in the type numbered `stash_type`, float32 or float64, others in float64; all are rounded
+    once.
+    """
+    for name, x in (("start", start), ("limit", limit), ("delta", delta)):
+        if x.size != 1 or x.ndim > 1:
+            raise ShapeError(f"{name} has shape {list(x.shape)}, expected a single number")
+    dtype = start.dtype
+    if dtype.kind in "iu":
+        first, last, step = (int(x.reshape(-1)[0]) for x in (start, limit, delta))
+        if step == 0:
+            raise InputError("delta is 0")
+        count = max(-((first - last) // step), 0)
+        affordable((count,), dtype)
+        return (first + np.arange(count, dtype=np.int64) * step).astype(dtype)
+    return _floats(start, limit, delta, stash_type)
+
+
+@range_.infer
+def infer(start: Fact, limit: Fact, delta: Fact, /, *, stash_type: int) -> Inferred:
+    dtype = next((x.dtype for x in (start, limit, delta) if x.dtype is not None), None)
+    if dtype is not None and dtype.is_float:
+        return followed(dtype, (_constant_count(start, limit, delta),), lambda: None)
+    first, last, step = scalar(start), scalar(limit), scalar(delta)
+    if step == 0:
+        raise CheckError("delta is 0")
+    count = guarded(lambda: _count(first, last, step))
+
+    def numbers() -> Array | None:
+        if not isinstance(count, int) or count > MOST_ELEMENTS or first is None or step is None:
+            return None
+        result = np.empty(count, np.object_)
+        result[:] = [first + index * step for index in range(count)]
+        return result
+
+    return followed(dtype, (count,), numbers)
+
+
+def _floats(start: Array, limit: Array, delta: Array, stash_type: int) -> Array:
+    first, last, step = (float(x.reshape(-1)[0]) for x in (start, limit, delta))
+    if not step or not (isfinite(first) and isfinite(last) and isfinite(step)):
+        raise InputError(f"there is no range from {first} to {last} in steps of {step}")
+    length = (last - first) / step
+    count = max(ceil(length), 0) if isfinite(length) else 2**62
+    affordable((count,), np.float64)
+    wide: type[np.floating[Any]] = np.float64
+    if start.dtype.itemsize == 2:
+        if stash_type not in _STASHES:
+            raise CheckError(f"stash_type is {stash_type}, expected 1 (float32) or 11 (float64)")
+        wide = _STASHES[stash_type]
+    values = wide(first) + np.arange(count).astype(wide) * wide(step)
+    return convert(values, DType.of(start.dtype))
+
+
+def _count(first: Dim | None, last: Dim | None, step: Dim | None) -> Dim | None:
+    if first is None or last is None or not isinstance(step, int):
+        return None
+    way = last - first if step > 0 else first - last
+    return maximum((way + abs(step) - 1) // abs(step), 0)
+
+
+def _constant_count(start: Fact, limit: Fact, delta: Fact) -> int | None:
+    """How many floats, where the inputs are constants."""
+    found = [x.constant for x in (start, limit, delta)]
+    if any(tensor is None or not tensor.is_loaded or tensor.size != 1 for tensor in found):
+        return None
+    first, last, step = (float(tensor.numpy().reshape(-1)[0]) for tensor in found if tensor is not None)
+    if not step or not isfinite((last - first) / step):
+        return None
+    return max(ceil((last - first) / step), 0)

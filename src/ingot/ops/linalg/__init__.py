@@ -1,0 +1,1 @@
+"""Products of matrices, of quantised matrices, and of tensors by subscripts; determinants."""

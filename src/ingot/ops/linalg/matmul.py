@@ -1,0 +1,59 @@
+"""MatMul: the product of matrices, of stacks of them that broadcast, and of vectors."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ir.types import Shape, TensorType, format_shape
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.limit import refuse_oversized
+from ingot.ops.shapes import broadcast
+from ingot.ops.typesets import FLOATS_3, WIDE, WIDE_3, types
+
+T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 9: WIDE_3, 13: WIDE})]
+
+
+@operator("MatMul", since=(1, 9, 13))
+def mat_mul(a: T, b: T, /) -> T:
+    """Rows of `a` times columns of `b`: the last two axes are matrices, those before broadcast, a vector is one row or
+    column. Integers wrap around; sums of 16-bit floats are taken in float32.
+    """
+    return product(a, b)
+
+
+@mat_mul.infer
+def infer(a: Fact, b: Fact, /) -> Inferred:
+    dtype = a.dtype or b.dtype
+    return None if dtype is None else TensorType(dtype, product_shape(a.shape, b.shape))
+
+
+def product(a: Array, b: Array) -> Array:
+    """The matrix product, in the type of `a`; ShapeError if the shapes do not fit, InputError if it is too large."""
+    shape = product_shape(a.shape, b.shape)
+    assert shape is not None
+    inside = a.dtype if a.dtype.kind in "iu" or a.dtype.itemsize > 2 else np.dtype(np.float32)
+    refuse_oversized(shape, inside.itemsize)
+    result = np.matmul(a.astype(inside, copy=False), b.astype(inside, copy=False))
+    return np.asarray(result).astype(a.dtype, copy=False)
+
+
+def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
+    """The shape of a matrix product; ShapeError if there is none."""
+    for shape, name in ((a, "a"), (b, "b")):
+        if shape == ():
+            raise ShapeError(f"{name} is a scalar, and no matrix")
+    if a is None or b is None:
+        return None
+    inner = (a[-1], b[-2] if len(b) > 1 else b[0])
+    if isinstance(inner[0], int) and isinstance(inner[1], int) and inner[0] != inner[1]:
+        hint = "is one side stored transposed? Gemm has transA and transB"
+        shown = f"[{format_shape(a)}] and [{format_shape(b)}]"
+        raise ShapeError(f"inner dimensions differ: {inner[0]} and {inner[1]}, in shapes {shown}", hint=hint)
+    stacks = broadcast(a[:-2], b[:-2])
+    assert stacks is not None
+    return (*stacks, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))

@@ -1,0 +1,43 @@
+"""Floor, Ceil and Round: floats to whole floats; infinities and NaN stay."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.ops.define import operator
+from ingot.ops.math.legacy import consuming
+from ingot.ops.math.precision import rounded
+from ingot.ops.shapes import same
+from ingot.ops.typesets import FLOATS, FLOATS_3, types
+
+T: TypeAlias = Annotated[Array, types("T", {6: FLOATS_3, 13: FLOATS})]
+T22: TypeAlias = Annotated[Array, types("T", {11: FLOATS_3, 22: FLOATS})]
+
+
+@operator("Floor", since=(6, 13))
+def floor(x: T, /) -> T:
+    """The largest whole number that is not above `x`."""
+    return rounded(np.floor, x)
+
+
+@operator("Ceil", since=(6, 13))
+def ceil(x: T, /) -> T:
+    """The smallest whole number that is not below `x`."""
+    return rounded(np.ceil, x)
+
+
+@operator("Round", since=(11, 22))
+def round_(x: T22, /) -> T22:
+    """The nearest whole number; halves go to the even one."""
+    return rounded(np.rint, x)
+
+
+floor.infer(same)
+ceil.infer(same)
+round_.infer(same)
+
+floor_1 = consuming("Floor")
+ceil_1 = consuming("Ceil")

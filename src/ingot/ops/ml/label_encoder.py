@@ -1,0 +1,132 @@
+"""LabelEncoder: each element replaced by what a list of pairs has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, InputError, UnsupportedError
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.define import Since, operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml.lookup import translated
+from ingot.ops.typesets import FLOAT32, FLOAT64, INDICES, INT64, STRING, tensors, types
+
+_TYPES = {2: FLOAT32 | INT64 | STRING, 4: INDICES | FLOAT32 | FLOAT64 | STRING | tensors(DType.INT16)}
+T1: TypeAlias = Annotated[Array, types("T1", _TYPES)]
+T2: TypeAlias = Annotated[Array, types("T2", _TYPES)]
+T1V1: TypeAlias = Annotated[Array, types("T1", INT64 | STRING)]
+T2V1: TypeAlias = Annotated[Array, types("T2", INT64 | STRING)]
+
+
+@operator("LabelEncoder", since=(2, 4), domain="ai.onnx.ml")
+def label_encoder(
+    x: T1,
+    /,
+    *,
+    default_float: float = -0.0,
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+    default_tensor: Annotated[Tensor | None, Since(4)] = None,
+    keys_floats: Sequence[float] | None = None,
+    keys_int64s: Sequence[int] | None = None,
+    keys_strings: Sequence[str] | None = None,
+    keys_tensor: Annotated[Tensor | None, Since(4)] = None,
+    values_floats: Sequence[float] | None = None,
+    values_int64s: Sequence[int] | None = None,
+    values_strings: Sequence[str] | None = None,
+    values_tensor: Annotated[Tensor | None, Since(4)] = None,
+) -> T2:
+    """The value at the place of the element among the keys, the default where it is none of them.
+
+    The last of equal keys counts, and NaN equals NaN. One list of keys and one of values is given, equally long.
+    """
+    keys = _given("keys", keys_floats, keys_int64s, keys_strings, keys_tensor)
+    values = _given("values", values_floats, values_int64s, values_strings, values_tensor)
+    _check(x.dtype, keys, values)
+    default = _default(values.dtype, default_float, default_int64, default_string, default_tensor)
+    return translated(x, keys, np.concatenate([values, default]))
+
+
+@label_encoder.infer
+def infer(x: Fact, /, **attributes: Any) -> Inferred:
+    keys, values = (
+        _given(what, *(attributes[f"{what}_{kind}"] for kind in ("floats", "int64s", "strings", "tensor")))
+        for what in ("keys", "values")
+    )
+    _check(None if x.dtype is None else x.dtype.numpy, keys, values)
+    return TensorType(DType.of(values.dtype), x.shape)
+
+
+def _given(
+    name: str,
+    floats: Sequence[float] | None,
+    int64s: Sequence[int] | None,
+    strings: Sequence[str] | None,
+    tensor: Tensor | None,
+) -> Array:
+    found: list[Array] = []
+    if floats:
+        found.append(np.array(floats, np.float32))
+    if int64s:
+        found.append(np.array(int64s, np.int64))
+    if strings:
+        found.append(np.array([*strings, None], object)[:-1])
+    if tensor is not None:
+        found.append(tensor.numpy().reshape(-1))
+    if len(found) != 1:
+        raise CheckError(f"{len(found)} of the lists of {name} are set, expected one")
+    return found[0]
+
+
+def _check(dtype: np.dtype[Any] | None, keys: Array, values: Array) -> None:
+    if len(keys) != len(values):
+        raise CheckError(f"there are {len(keys)} keys and {len(values)} values")
+    if dtype is not None and dtype != keys.dtype:
+        raise CheckError(f"the input is {DType.of(dtype)}, its keys are {DType.of(keys.dtype)}")
+
+
+def _default(dtype: np.dtype[Any], floating: float, integer: int, string: str, tensor: Tensor | None) -> Array:
+    if tensor is not None:
+        default = tensor.numpy().reshape(-1)
+        if default.dtype != dtype or default.size != 1:
+            raise CheckError(f"default_tensor is {tensor.type}, expected one element of {DType.of(dtype)}")
+        return default
+    if dtype == np.object_:
+        return np.array([string, None], object)[:1]
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= integer <= np.iinfo(dtype).max:
+        raise InputError(f"default_int64 is {integer}, which does not fit {dtype}")
+    return np.array([floating if dtype.kind == "f" else integer], dtype)
+
+
+@operator("LabelEncoder", since=1, domain="ai.onnx.ml")
+def label_encoder_1(
+    x: T1V1,
+    /,
+    *,
+    classes_strings: Sequence[str] | None = None,
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> T2V1:
+    """Strings to their positions in a list, or positions to the strings."""
+    raise superseded()
+
+
+@label_encoder_1.upgrade
+def upgrade(
+    op: Any, x: Value, /, *, classes_strings: Sequence[str] | None, default_int64: int, default_string: str
+) -> Any:
+    if not isinstance(x.type, TensorType) or x.type.dtype not in (DType.STRING, DType.INT64):
+        raise UnsupportedError("the element type of the input is unknown", hint="infer the types of the model first")
+    if not classes_strings:
+        raise CheckError("classes_strings is empty")
+    classes, places = list(classes_strings), list(range(len(classes_strings)))
+    encoder = op.domain("ai.onnx.ml").LabelEncoder
+    if x.type.dtype is DType.STRING:
+        return encoder(x, keys_strings=classes, values_int64s=places, default_int64=default_int64)
+    return encoder(x, keys_int64s=places, values_strings=classes, default_string=default_string)

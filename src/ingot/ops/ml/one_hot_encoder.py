@@ -1,0 +1,66 @@
+"""OneHotEncoder: a one at the place of each element's category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, InputError
+from ingot.ir.types import TensorType
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml.element_types import NUMBERS, Float32
+from ingot.ops.ml.labels import either
+from ingot.ops.ml.lookup import positions
+from ingot.ops.ml.rows import affordable
+from ingot.ops.typesets import STRING, types
+
+T: TypeAlias = Annotated[Array, types("T", NUMBERS | STRING)]
+
+
+@operator("OneHotEncoder", since=1, domain="ai.onnx.ml")
+def one_hot_encoder(
+    x: T,
+    /,
+    *,
+    cats_int64s: Sequence[int] | None = None,
+    cats_strings: Sequence[str] | None = None,
+    zeros: int = 1,
+) -> Float32:
+    """A new last axis, of zeros with a one at the category of the element; floats are cut to integers first.
+
+    An element of no category has only zeros, or is an InputError where `zeros` is 0.
+    """
+    categories = either("categories", cats_int64s, cats_strings)
+    _check_kind(x.dtype == np.object_, categories)
+    affordable(x.size * len(categories))
+    found = _positions(x, categories).reshape(-1)
+    if not zeros and (found < 0).any():
+        raise InputError(f"{x.reshape(-1)[np.argmin(found)]!r} is none of the {len(categories)} categories")
+    hot = np.zeros((x.size, len(categories)), np.float32)
+    known = np.flatnonzero(found >= 0)
+    hot[known, found[known]] = 1
+    return hot.reshape(*x.shape, len(categories))
+
+
+@one_hot_encoder.infer
+def infer(x: Fact, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int) -> Inferred:
+    categories = either("categories", cats_int64s, cats_strings)
+    if x.dtype is not None:
+        _check_kind(x.dtype is DType.STRING, categories)
+    return TensorType(DType.FLOAT32, None if x.shape is None else (*x.shape, len(categories)))
+
+
+def _positions(x: Array, categories: Sequence[int] | Sequence[str]) -> Array:
+    if x.dtype.kind != "f":
+        return positions(x.astype(np.int64) if x.dtype == np.int32 else x, categories)
+    inside = np.abs(x) < 2.0**63
+    return np.where(inside, positions(np.where(inside, x, 0).astype(np.int64), categories), -1)
+
+
+def _check_kind(strings: bool, categories: Sequence[int] | Sequence[str]) -> None:
+    if strings == isinstance(categories[0], int):
+        raise CheckError(f"an input of {'strings' if strings else 'numbers'} takes categories of the same kind")

@@ -1,0 +1,181 @@
+"""SVMClassifier: a vote among machines that each tell two classes apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError
+from ingot.ir.types import TensorType
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml.element_types import NUMBERS, Float32, Label
+from ingot.ops.ml.labels import either, label_array, label_type
+from ingot.ops.ml.post_transform import checked, logistic, transformed, two_classes
+from ingot.ops.ml.rows import affordable, as_rows, row_count
+from ingot.ops.ml.svm_kernel import check_kernel, similarity, vectors_of
+from ingot.ops.typesets import types
+
+T1: TypeAlias = Annotated[Array, types("T1", NUMBERS)]
+
+
+@operator("SVMClassifier", since=1, domain="ai.onnx.ml")
+def svm_classifier(
+    x: T1,
+    /,
+    *,
+    classlabels_ints: Sequence[int] | None = None,
+    classlabels_strings: Sequence[str] | None = None,
+    coefficients: Sequence[float] | None = None,
+    kernel_params: Sequence[float] | None = None,
+    kernel_type: str = "LINEAR",
+    post_transform: str = "NONE",
+    prob_a: Sequence[float] | None = None,
+    prob_b: Sequence[float] | None = None,
+    rho: Sequence[float] | None = None,
+    support_vectors: Sequence[float] | None = None,
+    vectors_per_class: Sequence[int] | None = None,
+) -> tuple[Label, Float32]:
+    """The class that wins most pairs, the first of equals, and its scores: one for each pair, two for a single pair.
+
+    With `prob_a` and `prob_b` the scores are probabilities of the classes. Without support vectors each class has
+    its own weights, and the largest of `x @ weights + rho` wins.
+    """
+    labels = either("labels", classlabels_ints, classlabels_strings)
+    classes = len(labels)
+    sizes = _sizes(classes, coefficients, rho, prob_a, prob_b, support_vectors, vectors_per_class)
+    check_kernel(kernel_type, kernel_params)
+    rows = as_rows(x).astype(np.float64)
+    weights = np.array(coefficients or (), np.float64)
+    offsets = np.array(rho or (), np.float64)
+    if not sizes:
+        scores = similarity(rows, weights.reshape(classes, -1), "LINEAR", None) + offsets[0]
+        chosen = scores.argmax(axis=1)
+        results = transformed(scores, post_transform)
+        return label_array(labels)[chosen], results.astype(np.float32)
+    vectors = vectors_of(support_vectors, sum(sizes))
+    kernels = similarity(rows, vectors, kernel_type, kernel_params)
+    pairs, votes = _pairs(kernels, weights, offsets, sizes)
+    chosen = votes.argmax(axis=1)
+    if prob_a:
+        results = transformed(_probabilities(pairs, classes, prob_a, prob_b or ()), post_transform)
+    elif classes == 2:
+        results = two_classes(pairs[:, 0], post_transform, complement=False)
+    else:
+        results = transformed(pairs, post_transform)
+    return label_array(labels)[chosen], results.astype(np.float32)
+
+
+@svm_classifier.infer
+def infer(
+    x: Fact,
+    /,
+    *,
+    classlabels_ints: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+    coefficients: Sequence[float] | None,
+    kernel_params: Sequence[float] | None,
+    kernel_type: str,
+    post_transform: str,
+    prob_a: Sequence[float] | None,
+    prob_b: Sequence[float] | None,
+    rho: Sequence[float] | None,
+    support_vectors: Sequence[float] | None,
+    vectors_per_class: Sequence[int] | None,
+) -> tuple[Inferred, Inferred]:
+    checked(post_transform)
+    check_kernel(kernel_type, kernel_params)
+    classes = len(either("labels", classlabels_ints, classlabels_strings))
+    sizes = _sizes(classes, coefficients, rho, prob_a, prob_b, support_vectors, vectors_per_class)
+    columns = classes if not sizes or prob_a or classes == 2 else classes * (classes - 1) // 2
+    rows = row_count(x)
+    label = label_type(classlabels_ints, classlabels_strings)
+    return TensorType(label, (rows,)), TensorType(DType.FLOAT32, (rows, columns))
+
+
+def _sizes(
+    classes: int,
+    coefficients: Sequence[float] | None,
+    rho: Sequence[float] | None,
+    prob_a: Sequence[float] | None,
+    prob_b: Sequence[float] | None,
+    support_vectors: Sequence[float] | None,
+    vectors_per_class: Sequence[int] | None,
+) -> list[int]:
+    """How many support vectors each class has, none where there are none at all; CheckError if the lists do not fit."""
+    sizes = list(vectors_per_class or ())
+    weights, total = len(coefficients or ()), sum(sizes)
+    pairs = classes * (classes - 1) // 2 if total else 1
+    if min(sizes, default=0) < 0 or (total and len(sizes) != classes):
+        raise CheckError(f"vectors_per_class is {sizes}, for {classes} classes")
+    if not total and (not weights or weights % classes):
+        raise CheckError(f"there are {weights} coefficients for {classes} classes")
+    if total and weights != (classes - 1) * total:
+        raise CheckError(f"there are {weights} coefficients for {classes} classes and {total} support vectors")
+    if total and len(support_vectors or ()) % total:
+        raise CheckError(f"support_vectors has {len(support_vectors or ())} numbers for {total} vectors")
+    for name, values in ("rho", rho), ("prob_a", prob_a), ("prob_b", prob_b):
+        if len(values or ()) < pairs and (name == "rho" or prob_a or prob_b):
+            raise CheckError(f"{name} has {len(values or ())} numbers for {pairs} pairs of classes")
+    return sizes if total else []
+
+
+def _pairs(kernels: Array, weights: Array, rho: Array, sizes: list[int]) -> tuple[Array, Array]:
+    """The score of each pair of classes, shape [rows, pairs], and how many pairs each class wins.
+
+    Row `j - 1` of the weights holds what the vectors of class `i < j` say against `j`, row `i` the other way round.
+    """
+    ends = np.cumsum(sizes)
+    spans = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    weights = weights.reshape(len(sizes) - 1, sum(sizes))
+    scores = np.empty((len(kernels), len(sizes) * (len(sizes) - 1) // 2))
+    votes = np.zeros((len(kernels), len(sizes)), np.int64)
+    for pair, (i, j) in enumerate(combinations(range(len(sizes)), 2)):
+        one = kernels[:, spans[i]] @ weights[j - 1, spans[i]]
+        other = kernels[:, spans[j]] @ weights[i, spans[j]]
+        scores[:, pair] = one + other + rho[pair]
+        votes[:, i] += scores[:, pair] > 0
+        votes[:, j] += ~(scores[:, pair] > 0)
+    return scores, votes
+
+
+def _probabilities(pairs: Array, classes: int, prob_a: Sequence[float], prob_b: Sequence[float]) -> Array:
+    """Probabilities of classes from those of pairs, by the second method of Wu, Lin and Weng (2004), as in libsvm."""
+    affordable(len(pairs) * classes * classes, 8)
+    count = pairs.shape[1]
+    a, b = np.array(prob_a[:count], np.float64), np.array(prob_b[:count], np.float64)
+    wins = np.clip(1 - logistic(pairs * a + b), 1e-7, 1 - 1e-7)
+    r = np.zeros((len(pairs), classes, classes))
+    for pair, (i, j) in enumerate(combinations(range(classes), 2)):
+        r[:, i, j] = wins[:, pair]
+        r[:, j, i] = 1 - wins[:, pair]
+    q = -np.swapaxes(r, 1, 2) * r
+    diagonal = np.arange(classes)
+    q[:, diagonal, diagonal] = np.square(r).sum(axis=1)
+    p = np.full((len(pairs), classes), 1 / classes)
+    active = np.arange(len(pairs))
+    for _ in range(max(100, classes)):
+        qp = np.einsum("nij,nj->ni", q[active], p[active])
+        pqp = (p[active] * qp).sum(axis=1)
+        open_ = np.abs(qp - pqp[:, None]).max(axis=1, initial=0) >= 0.005 / classes
+        active, qp, pqp = active[open_], qp[open_], pqp[open_]
+        if not active.size:
+            break
+        p[active] = _step(q[active], p[active], qp, pqp)
+    return p
+
+
+def _step(q: Array, p: Array, qp: Array, pqp: Array) -> Array:
+    for t in range(q.shape[1]):
+        diagonal = q[:, t, t]
+        change = (pqp - qp[:, t]) / diagonal
+        p[:, t] += change
+        scale = 1 + change
+        pqp = (pqp + change * (change * diagonal + 2 * qp[:, t])) / scale**2
+        qp = (qp + change[:, None] * q[:, t]) / scale[:, None]
+        p = p / scale[:, None]
+    return p

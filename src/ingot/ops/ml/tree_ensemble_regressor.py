@@ -1,0 +1,115 @@
+"""TreeEnsembleRegressor, deprecated: decision trees whose leaves cast any number of votes.
+
+It becomes TreeEnsemble where that can say it; where a leaf votes more than once, it cannot, and the operator stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.define import Since, operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml.element_types import Float32, Numbers
+from ingot.ops.ml.forest import Forest, aggregated
+from ingot.ops.ml.post_transform import checked, transformed
+from ingot.ops.ml.rows import as_rows, row_count
+from ingot.ops.ml.tree_ensemble_attributes import raw_scores
+from ingot.ops.ml.voting_trees import Votes, forest_of, numbers
+
+
+def _regressor(
+    x: Numbers,
+    /,
+    *,
+    aggregate_function: str = "SUM",
+    base_values: Sequence[float] | None = None,
+    base_values_as_tensor: Annotated[Tensor | None, Since(3)] = None,
+    n_targets: int | None = None,
+    nodes_falsenodeids: Sequence[int] | None = None,
+    nodes_featureids: Sequence[int] | None = None,
+    nodes_hitrates: Sequence[float] | None = None,
+    nodes_hitrates_as_tensor: Annotated[Tensor | None, Since(3)] = None,
+    nodes_missing_value_tracks_true: Sequence[int] | None = None,
+    nodes_modes: Sequence[str] | None = None,
+    nodes_nodeids: Sequence[int] | None = None,
+    nodes_treeids: Sequence[int] | None = None,
+    nodes_truenodeids: Sequence[int] | None = None,
+    nodes_values: Sequence[float] | None = None,
+    nodes_values_as_tensor: Annotated[Tensor | None, Since(3)] = None,
+    post_transform: str = "NONE",
+    target_ids: Sequence[int] | None = None,
+    target_nodeids: Sequence[int] | None = None,
+    target_treeids: Sequence[int] | None = None,
+    target_weights: Sequence[float] | None = None,
+    target_weights_as_tensor: Annotated[Tensor | None, Since(3)] = None,
+) -> Float32:
+    """Each row goes down every tree; the votes of the leaves it comes to are put together for each target.
+
+    Base values are added then, and the scores transformed. Leaves may cast several votes, which is why this operator
+    is still evaluated: TreeEnsemble has one.
+    """
+    attributes = dict(locals())
+    targets = _targets(n_targets, target_ids)
+    scores = aggregated(_forest(attributes, targets), as_rows(x).astype(np.float64), targets, aggregate_function)
+    base = numbers(base_values, base_values_as_tensor)
+    return transformed(scores + _checked_base(base, targets), post_transform).astype(np.float32)
+
+
+tree_ensemble_regressor = operator("TreeEnsembleRegressor", since=5, domain="ai.onnx.ml", deprecated=True)(_regressor)
+tree_ensemble_regressor_3 = operator("TreeEnsembleRegressor", since=(1, 3), domain="ai.onnx.ml")(_regressor)
+
+
+@tree_ensemble_regressor.infer
+@tree_ensemble_regressor_3.infer
+def infer(
+    x: Fact, /, *, n_targets: int | None, target_ids: Sequence[int] | None, post_transform: str, **_: object
+) -> Inferred:
+    checked(post_transform)
+    return TensorType(DType.FLOAT32, (row_count(x), _targets(n_targets, target_ids)))
+
+
+@tree_ensemble_regressor_3.upgrade
+def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
+    targets = _targets(attributes["n_targets"], attributes["target_ids"])
+    transform = checked(attributes["post_transform"])
+    if transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+        wide = attributes["nodes_values_as_tensor"] is not None or attributes["target_weights_as_tensor"] is not None
+        forest = _forest(attributes, targets)
+        scores = raw_scores(op, x, forest, targets, attributes["aggregate_function"], wide=wide)
+        if scores is not None:
+            base = _checked_base(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
+            if base.any():
+                scores = op.Add(scores, base.astype(np.float32))
+            if transform == "NONE":
+                return scores
+            return op.Sigmoid(scores) if transform == "LOGISTIC" else op.Softmax(scores, axis=-1)
+    kept = {name: value for name, value in attributes.items() if value is not None and value != ()}
+    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **kept)
+
+
+def _forest(attributes: dict[str, Any], n_targets: int) -> Forest:
+    weights = numbers(attributes["target_weights"], attributes["target_weights_as_tensor"])
+    trees, nodes, targets = (attributes[f"target_{name}"] or () for name in ("treeids", "nodeids", "ids"))
+    splits = numbers(attributes["nodes_values"], attributes["nodes_values_as_tensor"])
+    return forest_of(attributes, splits, Votes(trees, nodes, targets, weights), n_targets)
+
+
+def _targets(n_targets: int | None, target_ids: Sequence[int] | None) -> int:
+    count = n_targets if n_targets is not None else max(target_ids or (0,)) + 1
+    if count < 1:
+        raise CheckError(f"n_targets is {count}, expected at least 1")
+    return count
+
+
+def _checked_base(base: Array, targets: int) -> Array:
+    if len(base) not in (0, 1, targets):
+        raise CheckError(f"there are {len(base)} base values for {targets} targets")
+    return base if len(base) else np.zeros(1)

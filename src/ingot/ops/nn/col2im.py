@@ -1,0 +1,97 @@
+"""Col2Im: blocks that a window cut out of an image are put back, and summed where they overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dims import divide_exactly
+from ingot.dtypes import Array
+from ingot.errors import InputError, ShapeError
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.precision import refuse_huge, widened
+from ingot.ops.nn.results import dim, tensor
+from ingot.ops.nn.windows import elements, spatially, windows
+from ingot.ops.shapes import require_rank
+from ingot.ops.typesets import ALL, INT64, types
+
+T: TypeAlias = Annotated[Array, types("T", ALL)]
+Sizes: TypeAlias = Annotated[Array, types("", INT64)]
+
+
+@operator("Col2Im", since=18)
+def col2im(
+    x: T,
+    image_shape: Sizes,
+    block_shape: Sizes,
+    /,
+    *,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    """The image (batch, channels, `image_shape`) whose blocks are the columns of `x` (batch, channels times elements
+    of a block, blocks); elements that several blocks hold are summed, and padding is dropped.
+    """
+    image, block = _sizes(image_shape, "image_shape"), _sizes(block_shape, "block_shape")
+    if x.ndim != 3:
+        raise ShapeError(f"the input has {x.ndim} axes, expected 3")
+    if len(image) != len(block):
+        raise InputError(f"image_shape is {image} and block_shape is {block}: one has more axes")
+    if x.dtype == np.object_:
+        raise InputError("strings cannot be summed")
+    sweeps = windows(len(image), block, strides=strides, dilations=dilations, pads=pads).over(image)
+    counts = [sweep.count for sweep in sweeps]
+    batch, rows, columns = x.shape
+    if rows % prod(block) or columns != prod(counts):
+        raise ShapeError(
+            f"the input has {rows} rows and {columns} columns, expected a multiple of {prod(block)} rows and "
+            f"{prod(counts)} columns ({counts} blocks of {block} in an image of {image})"
+        )
+    channels = rows // prod(block)
+    padded = [max(sweep.covered, sweep.before + sweep.size) for sweep in sweeps]
+    wide = widened(x)[0] if x.dtype.kind in "fV" and x.dtype.itemsize < 4 else x
+    refuse_huge((batch, channels, *padded), wide.dtype)
+    summed = np.zeros((batch, channels, *padded), wide.dtype)
+    blocks = wide.reshape(batch, channels, *block, *counts)
+    whole = (slice(None),) * len(counts)
+    for offsets, places in elements(sweeps):
+        summed[spatially(places)] += blocks[spatially((*offsets, *whole))]
+    inner = (slice(sweep.before, sweep.before + sweep.size) for sweep in sweeps)
+    return np.asarray(summed[spatially(inner)], x.dtype)
+
+
+@col2im.infer
+def infer(
+    x: Fact,
+    image_shape: Fact,
+    block_shape: Fact,
+    /,
+    *,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> Inferred:
+    require_rank(x, 3, "the input")
+    block, image = block_shape.integers, image_shape.elements
+    axes = next((size for given in (image_shape, block_shape) if (size := dim(given.shape, 0)) is not None), None)
+    if not isinstance(axes, int):
+        return tensor(x.dtype, None)
+    batch = x.shape[0] if x.shape is not None else None
+    rows = x.shape[1] if x.shape is not None else None
+    channels = divide_exactly(rows, prod(block)) if rows is not None and block else None
+    if block is not None and isinstance(rows, int) and channels is None:
+        raise ShapeError(f"the input has {rows} rows, which blocks of {block} do not divide")
+    windows(axes, block, strides=strides, dilations=dilations, pads=pads)
+    return tensor(x.dtype, (batch, channels, *(image or (None,) * axes)))
+
+
+def _sizes(given: Array, name: str) -> list[int]:
+    found = [int(size) for size in given.reshape(-1)]
+    if not found or min(found) < 1:
+        raise InputError(f"{name} is {found}: each size must be 1 or more")
+    return found

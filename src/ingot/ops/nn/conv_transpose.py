@@ -1,0 +1,178 @@
+"""ConvTranspose: each element of the input spreads a filter over the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array
+from ingot.errors import CheckError, ShapeError
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.contraction import kernel_of
+from ingot.ops.nn.convolution import per_channel
+from ingot.ops.nn.precision import refuse_huge, widened
+from ingot.ops.nn.results import dim, tensor, vector_of
+from ingot.ops.nn.windows import Sweep, Windows, elements, per_axis, spatial_rank, spatially, windows
+from ingot.ops.typesets import FLOATS, FLOATS_3, types
+
+T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 22: FLOATS})]
+
+
+@operator("ConvTranspose", since=(1, 11, 22))
+def conv_transpose(
+    x: T,
+    w: T,
+    b: T | None = None,
+    /,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    """The gradient of a convolution with respect to its input: filters (channels, outputs of a group, kernel) scaled
+    by the elements of `x`, put down `strides` apart and summed; `pads` cuts the borders off.
+    """
+    rank = spatial_rank("x", x.ndim)
+    _fit(x.shape, w.shape, group)
+    kernel = kernel_of(w.shape, kernel_shape)
+    spread = windows(rank, kernel, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    extra = per_axis("output_padding", output_padding, rank, 0, least=0)
+    sizes, befores = _placed(spread, x.shape[2:], extra, output_shape)
+    wide_x, wide_w = widened(x, w)
+    whole = _spread(wide_x, wide_w, group, spread)
+    refuse_huge((x.shape[0], whole.shape[1], *sizes), whole.dtype)
+    y = np.zeros((x.shape[0], whole.shape[1], *sizes), whole.dtype)
+    inner = zip(sizes, befores, whole.shape[2:], strict=True)
+    taken = [max(0, min(size, full - before)) for size, before, full in inner]
+    source = (slice(before, before + n) for before, n in zip(befores, taken, strict=True))
+    y[spatially(slice(0, n) for n in taken)] = whole[spatially(source)]
+    return np.asarray(y if b is None else y + per_channel(b, y, "the bias"), x.dtype)
+
+
+@conv_transpose.infer
+def infer(
+    x: Fact,
+    w: Fact,
+    b: Fact | None = None,
+    /,
+    *,
+    auto_pad: str,
+    dilations: Sequence[int] | None,
+    group: int,
+    kernel_shape: Sequence[int] | None,
+    output_padding: Sequence[int] | None,
+    output_shape: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> Inferred:
+    dtype, rank = x.dtype or w.dtype, x.rank if x.rank is not None else w.rank
+    if rank is None:
+        return tensor(dtype, None)
+    spatial = spatial_rank("x" if x.rank is not None else "w", rank)
+    if x.shape is not None and w.shape is not None:
+        _fit(x.shape, w.shape, group)
+    each = dim(w.shape, 1)
+    channels = None if each is None else each * group
+    vector_of(b, channels, "the bias")
+    kernel = kernel_of(w.shape, kernel_shape) if w.shape is not None else kernel_shape or None
+    spread = windows(spatial, kernel, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    extra = per_axis("output_padding", output_padding, spatial, 0, least=0)
+    given = _explicit(output_shape, spatial)
+    found = x.shape[2:] if x.shape is not None else (None,) * spatial
+    sizes = [_size(spread, axis, found[axis], extra[axis], given) for axis in range(spatial)]
+    return tensor(dtype, (dim(x.shape, 0), channels, *sizes))
+
+
+def _fit(x: Sequence[Dim | None], w: Sequence[Dim | None], group: int) -> None:
+    if group < 1:
+        raise CheckError(f"group is {group}")
+    if len(w) != len(x):
+        raise ShapeError(f"x has {len(x)} axes and the filters have {len(w)}")
+    if isinstance(x[1], int) and isinstance(w[0], int) and x[1] != w[0]:
+        raise ShapeError(f"x has {x[1]} channels and there are filters for {w[0]}")
+    if isinstance(x[1], int) and x[1] % group:
+        raise ShapeError(f"{x[1]} channels cannot be dealt out to {group} groups")
+
+
+def _explicit(output_shape: Sequence[int] | None, rank: int) -> Sequence[int] | None:
+    """The spatial sizes asked for; some files give batch and channels before them."""
+    if not output_shape:
+        return None
+    if len(output_shape) not in (rank, rank + 2):
+        raise CheckError(f"output_shape has {len(output_shape)} entries for {rank} spatial axes")
+    return output_shape[-rank:]
+
+
+def _full(spread: Windows, axis: int, size: Dim, extra: int) -> Dim | None:
+    """How far the filters reach with nothing cut off."""
+    kernel = spread.kernel[axis]
+    if kernel is None:
+        return None
+    return (size - 1) * spread.strides[axis] + (kernel - 1) * spread.dilations[axis] + (1 + extra)
+
+
+def _size(spread: Windows, axis: int, size: Dim | None, extra: int, given: Sequence[int] | None) -> Dim | None:
+    if given is not None:
+        return given[axis]
+    if size is None:
+        return None
+    if spread.auto_pad.startswith("SAME"):
+        return size * spread.strides[axis]
+    full = _full(spread, axis, size, extra)
+    found = None if full is None else full - sum(spread.pads[axis])
+    if isinstance(found, int) and found < 0:
+        raise ShapeError(f"pads cut {sum(spread.pads[axis])} off an axis of {full}")
+    return found
+
+
+def _placed(
+    spread: Windows, sizes: Sequence[int], extra: Sequence[int], output_shape: Sequence[int] | None
+) -> tuple[list[int], list[int]]:
+    """The sizes of the output, and where along each axis it begins in what the filters reach."""
+    given = _explicit(output_shape, len(sizes))
+    found, befores = [], []
+    for axis, size in enumerate(sizes):
+        wanted = _size(spread, axis, size, extra[axis], given)
+        full = _full(spread, axis, size, extra[axis])
+        assert isinstance(wanted, int)
+        assert isinstance(full, int)
+        if wanted < 0:
+            raise CheckError(f"output_shape is {list(given or ())}")
+        before = spread.pads[axis][0]
+        if given is not None or spread.auto_pad.startswith("SAME"):
+            cut = max(full - wanted, 0)
+            before = cut // 2 if spread.auto_pad == "SAME_UPPER" else cut - cut // 2
+        found.append(wanted)
+        befores.append(before)
+    return found, befores
+
+
+def _spread(x: Array, w: Array, group: int, spread: Windows) -> Array:
+    """Everything the filters reach, one element of the kernel at a time."""
+    batch, channels, *sizes = x.shape
+    sweeps = []
+    for axis, size in enumerate(sizes):
+        kernel = spread.kernel[axis]
+        assert isinstance(kernel, int)
+        sweeps.append(Sweep(0, kernel, spread.strides[axis], spread.dilations[axis], 0, 0, size))
+    outputs = w.shape[1]
+    shape = (batch, group * outputs, *(sweep.covered for sweep in sweeps))
+    refuse_huge(shape, x.dtype)
+    y = np.zeros(shape, x.dtype)
+    if not y.size or not x.size:
+        return y
+    grouped = x.reshape(batch, group, channels // group, -1)
+    filters = w.reshape(group, channels // group, outputs, *w.shape[2:]).swapaxes(1, 2)
+    for offsets, places in elements(sweeps):
+        part = np.matmul(filters[spatially(offsets)], grouped)
+        y[spatially(places)] += part.reshape(batch, group * outputs, *sizes)
+    return y

@@ -1,0 +1,104 @@
+"""Dropout: in training, elements are zeroed at random and the others scaled up; else nothing happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError
+from ingot.ir.value import Value
+from ingot.ops.define import Runtime, operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.precision import widened
+from ingot.ops.nn.results import tensor
+from ingot.ops.shapes import require_rank
+from ingot.ops.typesets import BOOL, FLOAT8, FLOATS, FLOATS_3, types
+
+T: TypeAlias = Annotated[Array, types("T", {12: FLOATS_3, 13: FLOATS, 22: FLOATS | FLOAT8})]
+Ratio: TypeAlias = Annotated[Array, types("T1", {12: FLOATS_3, 22: FLOATS | FLOAT8})]
+Bool: TypeAlias = Annotated[Array, types("T2", BOOL)]
+T10: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+Mask10: TypeAlias = Annotated[Array, types("T1", BOOL)]
+
+
+@operator("Dropout", since=(12, 13, 22))
+def dropout(
+    x: T,
+    ratio: Ratio | None = None,
+    training_mode: Bool | None = None,
+    /,
+    *,
+    seed: int | None = None,
+    runtime: Runtime,
+) -> tuple[T, Bool | None]:
+    """In training, `x / (1 - ratio)` where a draw is not below `ratio`, else zero; and where that is.
+
+    A seed draws as the standard's test data do, from a Mersenne twister.
+    """
+    for name, given in (("ratio", ratio), ("training_mode", training_mode)):
+        if given is not None and given.shape not in ((), (1,)):
+            raise InputError(f"{name} has shape {list(given.shape)}, expected one number")
+    rate = 0.5 if ratio is None else float(ratio.reshape(()).astype(np.float64))
+    if training_mode is None or not training_mode.reshape(()) or rate == 0:
+        return x, np.ones(x.shape, np.bool_)
+    if not 0 <= rate < 1:
+        raise InputError(f"ratio is {rate}, it must be at least 0 and below 1")
+    if seed is None:
+        drawn = runtime.generator(None).random(x.shape)
+    else:
+        drawn = np.random.RandomState(seed % 2**32).uniform(0, 1, x.shape)
+    mask = np.asarray(drawn >= rate)
+    values = widened(x)[0]
+    return np.asarray(np.where(mask, values * values.dtype.type(1 / (1 - rate)), 0), x.dtype), mask
+
+
+@dropout.infer
+def infer(
+    x: Fact, ratio: Fact | None = None, training_mode: Fact | None = None, /, *, seed: int | None
+) -> tuple[Inferred, Inferred]:
+    for name, given in (("ratio", ratio), ("training_mode", training_mode)):
+        if given is not None and given.rank != 1:
+            require_rank(given, 0, name)
+    return tensor(x.dtype, x.shape), tensor(DType.BOOL, x.shape)
+
+
+@operator("Dropout", since=10)
+def dropout_10(x: T10, /, *, ratio: float = 0.5) -> tuple[T10, Mask10 | None]:
+    """The same outside of training."""
+    raise superseded()
+
+
+@operator("Dropout", since=7)
+def dropout_7(x: T10, /, *, ratio: float = 0.5) -> tuple[T10, T10 | None]:
+    """The same, with a mask of numbers."""
+    raise superseded()
+
+
+@operator("Dropout", since=6)
+def dropout_6(x: T10, /, *, is_test: int = 0, ratio: float = 0.5) -> tuple[T10, T10 | None]:
+    """The same, in training unless `is_test` is set."""
+    raise superseded()
+
+
+@operator("Dropout", since=1)
+def dropout_1(
+    x: T10, /, *, consumed_inputs: Sequence[int] | None = None, is_test: int = 0, ratio: float = 0.5
+) -> tuple[T10, T10 | None]:
+    """The same, with a hint which inputs may be overwritten."""
+    raise superseded()
+
+
+@dropout_10.upgrade
+def upgrade_10(op: Any, x: Value, /, *, ratio: float) -> Any:
+    return op.Dropout(x, outputs=2)
+
+
+@dropout_7.upgrade
+@dropout_6.upgrade
+@dropout_1.upgrade
+def upgrade(op: Any, x: Value, /, *, ratio: float, is_test: int = 1, **_: object) -> Any:
+    y, mask = op.Dropout(x, outputs=2) if is_test else op.Dropout(x, np.float32(ratio), np.bool_(True), outputs=2)
+    return y, op.CastLike(mask, x)

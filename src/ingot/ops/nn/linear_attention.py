@@ -1,0 +1,151 @@
+"""LinearAttention: a state per head that each token decays, corrects and adds to, and that queries read."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim, divide_exactly
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, InputError, ShapeError
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.precision import refuse_huge
+from ingot.ops.nn.results import dim, tensor
+from ingot.ops.shapes import require_rank, unify
+from ingot.ops.typesets import BFLOAT16, FLOAT32, tensors, types
+
+SMALL_FLOATS = tensors(DType.FLOAT16) | BFLOAT16 | FLOAT32
+T: TypeAlias = Annotated[Array, types("T", SMALL_FLOATS)]
+S: TypeAlias = Annotated[Array, types("S", SMALL_FLOATS)]
+
+RULES = ("linear", "gated", "delta", "gated_delta")
+
+
+@operator("LinearAttention", since=27)
+def linear_attention(
+    query: T,
+    key: T,
+    value: T,
+    past_state: S | None = None,
+    decay: T | None = None,
+    beta: T | None = None,
+    /,
+    *,
+    kv_num_heads: int,
+    q_num_heads: int,
+    chunk_size: int = 64,
+    scale: float = 0.0,
+    update_rule: str = "gated_delta",
+) -> tuple[T, S]:
+    """For each token t, the state of a head becomes `exp(decay) * S + k ⊗ v`, and the output is `scale * qᵀ S`.
+
+    The delta rules write `beta * (v - Sᵀ k)` for v, and only the gated ones decay. Computed in float32; with the
+    last state. `chunk_size` changes nothing.
+    """
+    _checked(kv_num_heads, q_num_heads, update_rule)
+    gated, delta = update_rule.startswith("gated"), update_rule.endswith("delta")
+    for name, given, used in (("decay", decay, gated), ("beta", beta, delta)):
+        if (given is not None) != used:
+            raise InputError(f"update_rule is {update_rule}: {name} must {'' if used else 'not '}be given")
+    q, k, v = (
+        _heads(query, q_num_heads, "query"),
+        _heads(key, kv_num_heads, "key"),
+        _heads(value, kv_num_heads, "value"),
+    )
+    batch, length, _, size = q.shape
+    width = v.shape[3]
+    if k.shape != (batch, length, kv_num_heads, size) or v.shape[:3] != k.shape[:3]:
+        shown = [list(x.shape) for x in (query, key, value)]
+        raise ShapeError(f"query, key and value of shapes {shown} do not go together")
+    refuse_huge((batch, length, q_num_heads, width), q.dtype)
+    refuse_huge((batch, kv_num_heads, size, width), q.dtype)
+    kept = None if decay is None else np.exp(_gate(decay, "decay", (batch, length), kv_num_heads, size))
+    rate = None if beta is None else _gate(beta, "beta", (batch, length), kv_num_heads, 1)
+    state = _initial(past_state, (batch, kv_num_heads, size, width))
+    factor = np.float32(scale or (1 / sqrt(size) if size else 1))
+    y = np.zeros((batch, length, kv_num_heads, q_num_heads // kv_num_heads, width), np.float32)
+    shared = q.reshape(batch, length, kv_num_heads, q_num_heads // kv_num_heads, size)
+    for t in range(length):
+        if kept is not None:
+            state = state * kept[:, t, :, :, None]
+        write = v[:, t]
+        if rate is not None:
+            write = rate[:, t] * (write - np.matmul(k[:, t, :, None], state)[:, :, 0])
+        state = state + k[:, t, :, :, None] * write[:, :, None, :]
+        y[:, t] = np.matmul(shared[:, t], state) * factor
+    present = state.astype(query.dtype if past_state is None else past_state.dtype)
+    return y.reshape(batch, length, q_num_heads * width).astype(query.dtype), present
+
+
+@linear_attention.infer
+def infer(
+    query: Fact,
+    key: Fact,
+    value: Fact,
+    past_state: Fact | None = None,
+    decay: Fact | None = None,
+    beta: Fact | None = None,
+    /,
+    *,
+    kv_num_heads: int,
+    q_num_heads: int,
+    chunk_size: int,
+    scale: float,
+    update_rule: str,
+) -> tuple[Inferred, ...]:
+    _checked(kv_num_heads, q_num_heads, update_rule)
+    for name, given in (("query", query), ("key", key), ("value", value), ("decay", decay), ("beta", beta)):
+        if given is not None:
+            require_rank(given, 3, name)
+    batch = unify(dim(query.shape, 0), dim(key.shape, 0), "batch sizes of query and key")
+    length = unify(dim(query.shape, 1), dim(key.shape, 1), "lengths of query and key")
+    size = unify(_size(query, q_num_heads, "query"), _size(key, kv_num_heads, "key"), "head sizes of query and key")
+    width = _size(value, kv_num_heads, "value")
+    state = query.dtype if past_state is None else past_state.dtype
+    return (
+        tensor(query.dtype, (batch, length, None if width is None else width * q_num_heads)),
+        tensor(state, (batch, kv_num_heads, size, width)),
+    )
+
+
+def _checked(kv_num_heads: int, q_num_heads: int, update_rule: str) -> None:
+    if update_rule not in RULES:
+        raise CheckError(f"update_rule is '{update_rule}'", hint=f"one of {', '.join(RULES)}")
+    if kv_num_heads < 1 or q_num_heads < 1 or q_num_heads % kv_num_heads:
+        raise CheckError(f"q_num_heads is {q_num_heads}, it must be a multiple of kv_num_heads, {kv_num_heads}")
+
+
+def _size(x: Fact, count: int, name: str) -> Dim | None:
+    hidden = dim(x.shape, 2)
+    size = None if hidden is None else divide_exactly(hidden, count)
+    if isinstance(hidden, int) and size is None:
+        raise ShapeError(f"{name} has a hidden size of {hidden}, which {count} heads do not divide")
+    return size
+
+
+def _heads(x: Array, count: int, name: str) -> Array:
+    """`x` in float32 as (batch, length, heads, size)."""
+    if x.ndim != 3 or x.shape[2] % count:
+        raise ShapeError(f"{name} has shape {list(x.shape)}, expected batch, length and a multiple of {count} heads")
+    return x.astype(np.float32).reshape(*x.shape[:2], count, x.shape[2] // count)
+
+
+def _gate(x: Array, name: str, rows: tuple[int, int], heads: int, size: int) -> Array:
+    """A gate as (batch, length, heads or 1, size or 1)."""
+    most = heads * size
+    allowed = (heads, most) if name == "decay" else (heads, 1)
+    if x.ndim != 3 or x.shape[:2] != rows or x.shape[2] not in allowed:
+        raise ShapeError(f"{name} has shape {list(x.shape)}, expected {[*rows]} and {' or '.join(map(str, allowed))}")
+    count = min(heads, x.shape[2])
+    return x.astype(np.float32).reshape(*rows, count, x.shape[2] // count if count else 0)
+
+
+def _initial(past: Array | None, shape: tuple[int, ...]) -> Array:
+    if past is None:
+        return np.zeros(shape, np.float32)
+    if past.shape != shape:
+        raise ShapeError(f"past_state has shape {list(past.shape)}, expected {list(shape)}")
+    return past.astype(np.float32)

@@ -1,0 +1,95 @@
+"""LpNormalization, MeanVarianceNormalization and LRN: a tensor over its own norm, deviation, or neighbourhood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.pooling import norm
+from ingot.ops.nn.precision import mean, refuse_huge, widened
+from ingot.ops.shapes import axes_of, axis_of, require
+from ingot.ops.typesets import FLOATS, FLOATS_3, types
+
+T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 22: FLOATS})]
+T13: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 13: FLOATS})]
+
+MVN_EPSILON = 1e-9
+"""What the standard's definition of MeanVarianceNormalization adds to the deviation."""
+
+
+@operator("LpNormalization", since=(1, 22))
+def lp_normalization(x: T, /, *, axis: int = -1, p: int = 2) -> T:
+    """`x` over its `p`-norm along `axis`; zero where that norm is zero. `p` is 1 or 2."""
+    _order(p)
+    values = widened(x)[0]
+    size = norm(values, p, (axis_of(axis, x.ndim),), keepdims=True)
+    return np.asarray(np.where(size == 0, 0, values / np.where(size == 0, 1, size)), x.dtype)
+
+
+@operator("MeanVarianceNormalization", since=(9, 13))
+def mean_variance_normalization(x: T13, /, *, axes: Sequence[int] = (0, 2, 3)) -> T13:
+    """`x` less its mean over `axes`, over its deviation."""
+    found = axes_of(axes, x.ndim)
+    values = widened(x)[0]
+    centred = values - mean(values, found)
+    deviation = np.sqrt(mean(np.square(centred), found))
+    return np.asarray(centred / (deviation + values.dtype.type(MVN_EPSILON)), x.dtype)
+
+
+@operator("LRN", since=(1, 13))
+def lrn(x: T13, /, *, size: int, alpha: float = 0.0001, beta: float = 0.75, bias: float = 1.0) -> T13:
+    """`x / (bias + alpha / size * s) ** beta`, s being the sum of squares of `size` channels around each: of an even
+    number, one more lies behind than before.
+    """
+    require(size >= 1, f"size is {size}, it must be 1 or more")
+    _channels(x.ndim)
+    if not x.size:
+        return x
+    values = widened(x)[0]
+    before, after = min((size - 1) // 2, x.shape[1]), min(size // 2, x.shape[1])
+    padded = (x.shape[0], x.shape[1] + before + after, *x.shape[2:])
+    refuse_huge(padded, values.dtype)
+    squares = np.zeros(padded, values.dtype)
+    squares[:, before : before + x.shape[1]] = np.square(values)
+    around = sliding_window_view(squares, before + after + 1, axis=1)[:, : x.shape[1]].sum(axis=-1)
+    kind = values.dtype.type
+    return np.asarray(values / np.power(kind(bias) + kind(alpha / size) * around, kind(beta)), x.dtype)
+
+
+@lp_normalization.infer
+def infer_lp(x: Fact, /, *, axis: int, p: int) -> Inferred:
+    _order(p)
+    if x.rank is not None:
+        axis_of(axis, x.rank)
+    return x.type
+
+
+@mean_variance_normalization.infer
+def infer_mvn(x: Fact, /, *, axes: Sequence[int]) -> Inferred:
+    if x.rank is not None:
+        axes_of(axes, x.rank)
+    return x.type
+
+
+@lrn.infer
+def infer_lrn(x: Fact, /, *, size: int, alpha: float, beta: float, bias: float) -> Inferred:
+    require(size >= 1, f"size is {size}, it must be 1 or more")
+    if x.rank is not None:
+        _channels(x.rank)
+    return x.type
+
+
+def _order(p: int) -> None:
+    require(p in (1, 2), f"p is {p}, it must be 1 or 2")
+
+
+def _channels(rank: int) -> None:
+    if rank < 2:
+        raise ShapeError(f"x has {rank} axes, expected batch and channels at least")

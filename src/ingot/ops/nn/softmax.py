@@ -1,0 +1,70 @@
+"""Softmax and its logarithm: exponentials along one axis, scaled to sum to one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.ir.value import Value
+from ingot.ops.define import operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.precision import widened
+from ingot.ops.shapes import axis_of
+from ingot.ops.typesets import FLOATS, FLOATS_3, types
+
+T: TypeAlias = Annotated[Array, types("T", FLOATS)]
+T11: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+
+
+@operator("Softmax", since=13)
+def softmax(x: T, /, *, axis: int = -1) -> T:
+    """`exp(x)` divided by its sum along `axis`; the largest element is taken off first, so that nothing overflows."""
+    axis = axis_of(axis, x.ndim)
+    if not x.size:
+        return x
+    values = widened(x)[0]
+    exponentials = np.exp(values - values.max(axis, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis, keepdims=True), x.dtype)
+
+
+@operator("LogSoftmax", since=13)
+def log_softmax(x: T, /, *, axis: int = -1) -> T:
+    """The logarithm of the softmax of `x`, found without ever taking the logarithm of a small quotient."""
+    axis = axis_of(axis, x.ndim)
+    if not x.size:
+        return x
+    values = widened(x)[0]
+    shifted = values - values.max(axis, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis, keepdims=True)), x.dtype)
+
+
+@softmax.infer
+@log_softmax.infer
+def infer(x: Fact, /, *, axis: int) -> Inferred:
+    if x.rank is not None:
+        axis_of(axis, x.rank)
+    return x.type
+
+
+@operator("Softmax", since=(1, 11))
+def softmax_11(x: T11, /, *, axis: int = 1) -> T11:
+    """The same over all axes from `axis` on, taken as one."""
+    raise superseded()
+
+
+@operator("LogSoftmax", since=(1, 11))
+def log_softmax_11(x: T11, /, *, axis: int = 1) -> T11:
+    """The same over all axes from `axis` on, taken as one."""
+    raise superseded()
+
+
+@softmax_11.upgrade
+def upgrade(op: Any, x: Value, /, *, axis: int) -> Any:
+    return op.Reshape(op.Softmax(op.Flatten(x, axis=axis), axis=-1), op.Shape(x))
+
+
+@log_softmax_11.upgrade
+def upgrade_log(op: Any, x: Value, /, *, axis: int) -> Any:
+    return op.Reshape(op.LogSoftmax(op.Flatten(x, axis=axis), axis=-1), op.Shape(x))

@@ -1,0 +1,71 @@
+"""`docs/operators.md`, from the catalog: `python -m ingot.ops.page > docs/operators.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from ingot.ops.catalog import Catalog, standard
+from ingot.ops.define import Operator
+from ingot.ops.describe import abbreviated, headline
+
+_INTRODUCTION = """\
+# Operators
+
+Every operator that ingot knows, in the newest version of each domain: what it means is its numpy function in
+`src/ingot/ops/`, which the *reference* provider runs. `ingot ops NAME` has the whole page of one.
+
+- **versions**: those with the meaning of today. After a slash, older ones that mean or spell something else; models
+  that use them are rewritten when they are loaded. In parentheses, those that cannot be.
+- **types**: what the first input takes (or the output gives). *floats* are float16, float32 and float64, *signed* and
+  *unsigned* the integers of 8 to 64 bits, *integers* both, *numbers* floats and integers; *all* is every type of
+  opset 1, *all-25* every one that opset 25 has.
+- This page is made by `python -m ingot.ops.page`; a test fails where it is not up to date.
+"""
+
+
+def page(catalog: Catalog) -> str:
+    """The page of all operators of a catalog, by domain and family."""
+    return "\n".join(_lines(catalog))
+
+
+def _lines(catalog: Catalog) -> Iterator[str]:
+    yield _INTRODUCTION
+    for domain in catalog.domains():
+        names = sorted({operator.name for operator in catalog if operator.domain == domain})
+        members = [found for name in names if (found := catalog.newest(domain, name)) is not None]
+        yield f"## {domain or 'ai.onnx'} ({len(members)})\n"
+        families: dict[str, list[Operator]] = {}
+        for operator in members:
+            families.setdefault(_family(operator), []).append(operator)
+        for family, operators in sorted(families.items()):
+            if len(families) > 1:
+                yield f"### {family}\n"
+            yield "| operator | versions | types | provider | |"
+            yield "|---|---|---|---|---|"
+            yield from (_row(operator, catalog) for operator in operators)
+            yield ""
+
+
+def _family(operator: Operator) -> str:
+    """The folder that holds its file."""
+    return operator.evaluate.__module__.split(".")[2]
+
+
+def _row(operator: Operator, catalog: Catalog) -> str:
+    *older, _ = catalog.versions(operator.domain, operator.name)
+    versions = ", ".join(map(str, operator.since)) + "".join(_older(meaning) for meaning in reversed(older))
+    formals = [*operator.inputs, *operator.outputs]
+    types = abbreviated(formals[0].types.at(operator.version)) if formals else ""
+    said = ("deprecated: " if operator.deprecated else "") + headline(operator)
+    cells = (operator.name, versions, types, "reference", said)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _older(meaning: Operator) -> str:
+    numbers = ", ".join(map(str, meaning.since))
+    return f" / {numbers}" if "upgrade" in meaning.rules else f" / ({numbers})"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(standard()))

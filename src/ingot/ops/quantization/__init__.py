@@ -1,0 +1,1 @@
+"""Operators between real numbers and the few bits that stand for them."""

@@ -1,0 +1,60 @@
+"""From real numbers to the few that a narrow type has: nearest, ties to even, held inside its range."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+
+
+def to_codes(real: Array, zero_point: Array | None, dtype: DType, saturate: bool = True) -> Array:
+    """Numbers in units of the scale, moved by the zero point, as elements of a quantised type.
+
+    Integers are rounded before the zero point is added; NaN is 0 there, and so the zero point. Floats are rounded
+    after; beyond the largest they are the largest or, in a float8 without `saturate`, its infinity or NaN.
+    """
+    if dtype.is_integer:
+        lowest, highest = _integer_range(dtype)
+        whole = np.rint(real.astype(np.float64))
+        whole = np.where(np.isnan(whole), 0.0, whole)
+        moved = whole if zero_point is None else whole + zero_point.astype(np.float64)
+        return np.asarray(np.clip(moved, lowest, highest)).astype(np.int32).astype(dtype.numpy)
+    moved = real if zero_point is None else real.astype(np.float64) + zero_point.astype(np.float64)
+    if saturate or dtype.bits < 8:
+        most = _LARGEST[dtype]
+        moved = np.clip(moved, -most, most)
+    return single_rounding(np.asarray(moved)).astype(dtype.numpy)
+
+
+def _integer_range(dtype: DType) -> tuple[int, int]:
+    signed = dtype in (DType.INT2, DType.INT4, DType.INT8, DType.INT16)
+    return (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if signed else (0, (1 << dtype.bits) - 1)
+
+
+def single_rounding(x: Array) -> Array:
+    """Doubles as float32s that a second rounding, to a much narrower type, takes to where one would have.
+
+    A float32 that is not exact gets an odd last bit: it is then no tie of the narrower type.
+    """
+    if x.dtype != np.float64:
+        return x
+    near = x.astype(np.float32)
+    exact = near.astype(np.float64)
+    inexact = np.isfinite(near) & (exact != x)
+    bits = near.view(np.int32)
+    even = inexact & ((bits & 1) == 0)
+    away = np.abs(x) > np.abs(exact)
+    odd = np.where(even, bits + np.where(away, 1, -1), bits)
+    return odd.astype(np.int32).view(np.float32)
+
+
+_LARGEST = {
+    DType.FLOAT8E4M3FN: 448.0,
+    DType.FLOAT8E4M3FNUZ: 240.0,
+    DType.FLOAT8E5M2: 57344.0,
+    DType.FLOAT8E5M2FNUZ: 57344.0,
+    DType.FLOAT6E2M3: 7.5,
+    DType.FLOAT6E3M2: 28.0,
+    DType.FLOAT4E2M1: 6.0,
+}
+"""The largest finite number of each narrow float."""

@@ -1,0 +1,97 @@
+"""The axes a reduction runs over: how they are given, what shape they leave, and that they once were an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ir.types import Shape, TensorType
+from ingot.ops.facts import Fact, Inferred, integers
+from ingot.ops.shapes import axes_of
+
+InferRule: TypeAlias = Callable[..., Inferred]
+
+
+def reduced_axes(data: Array, axes: Array | None, noop_with_empty_axes: int) -> tuple[int, ...]:
+    """The axes to reduce, counted from the front; none given are all of them, or none at all where that is asked for.
+
+    ShapeError if one is outside the tensor or named twice.
+    """
+    if axes is None or axes.size == 0:
+        return () if noop_with_empty_axes else tuple(range(data.ndim))
+    if axes.ndim > 1:
+        raise ShapeError(f"axes has {axes.ndim} axes, expected 1")
+    return axes_of(axes.reshape(-1).tolist(), data.ndim)
+
+
+def count(data: Array, axes: tuple[int, ...]) -> int:
+    """How many elements become one."""
+    return int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64))
+
+
+def reducing(data: Fact, axes: Fact | None = None, /, *, keepdims: int, noop_with_empty_axes: int) -> Inferred:
+    """The element type of the data, and its shape with the axes reduced to one or left out."""
+    if data.dtype is None:
+        return None
+    return TensorType(data.dtype, reduced_shape(data.shape, axes, keepdims, noop_with_empty_axes))
+
+
+def following(combine: Callable[[Dim, Dim], Dim]) -> InferRule:
+    """The same rule, which also knows the result where sizes are reduced: the product of a shape, the largest of it."""
+
+    def rule(data: Fact, axes: Fact | None = None, /, *, keepdims: int, noop_with_empty_axes: int) -> Inferred:
+        found = reducing(data, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+        if not isinstance(found, TensorType) or found.shape not in ((), (1,)) or not data.elements or data.rank != 1:
+            return found
+        if found.shape == (1,) and not keepdims:  # nothing was reduced
+            return found
+        result = _combined(data.elements, combine)
+        fits = not isinstance(result, int) or abs(result) < 1 << (found.dtype.bits - 1)
+        return integers(found.dtype, found.shape, [result if fits else None])
+
+    return rule
+
+
+def reduced_shape(shape: Shape | None, axes: Fact | None, keepdims: int, noop_with_empty_axes: int) -> Shape | None:
+    """The shape of a result; None where its rank is not known."""
+    none_given = axes is None or not axes.given or axes.elements == () or axes.shape == (0,)
+    if none_given and noop_with_empty_axes:
+        return shape
+    if none_given and not keepdims:
+        return ()
+    if shape is None:
+        return None
+    if none_given:
+        return (1,) * len(shape)
+    assert axes is not None
+    given = axes.integers
+    if given is not None:
+        return without(shape, axes_of(given, len(shape)), keepdims)
+    if keepdims:
+        return tuple(1 if size == 1 else None for size in shape)
+    many = axes.shape[0] if axes.shape is not None and len(axes.shape) == 1 else None
+    return (None,) * (len(shape) - many) if isinstance(many, int) and many <= len(shape) else None
+
+
+def without(shape: Shape, axes: Sequence[int], keepdims: int) -> Shape:
+    """A shape whose axes, counted from the front, are reduced to one or left out."""
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def _combined(elements: Sequence[Dim | None], combine: Callable[[Dim, Dim], Dim]) -> Dim | None:
+    total, *rest = elements
+    try:
+        for element in rest:
+            if total is None or element is None:
+                return None
+            total = combine(total, element)
+    except ValueError:  # too large an expression to follow
+        return None
+    return total

@@ -1,0 +1,75 @@
+"""ReduceL1, ReduceL2 and ReduceSumSquare: how long the elements along axes are, as a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.ir.value import Value
+from ingot.ops.define import operator, superseded
+from ingot.ops.reduction.axes import reduced_axes, reducing
+from ingot.ops.reduction.precision import narrowed, widened
+from ingot.ops.reduction.sums import total
+from ingot.ops.reduction.types import T13, Axes, T
+
+
+@operator("ReduceL1", since=18)
+def reduce_l1(data: T, axes: Axes | None = None, /, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> T:
+    """The sum of absolute values along `axes`; of nothing, 0."""
+    over = reduced_axes(data, axes, noop_with_empty_axes)
+    return narrowed(total(np.abs(widened(data)), over, keepdims), data.dtype)
+
+
+@operator("ReduceL2", since=18)
+def reduce_l2(data: T, axes: Axes | None = None, /, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> T:
+    """The root of the sum of squares along `axes`, of integers cut off and no larger than their type; of nothing, 0."""
+    over = reduced_axes(data, axes, noop_with_empty_axes)
+    wider = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
+    return narrowed(np.sqrt(total(np.square(wider), over, keepdims)), data.dtype)
+
+
+@operator("ReduceSumSquare", since=18)
+def reduce_sum_square(data: T, axes: Axes | None = None, /, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> T:
+    """The sum of squares along `axes`; integers wrap around; of nothing, 0."""
+    over = reduced_axes(data, axes, noop_with_empty_axes)
+    return narrowed(total(np.square(widened(data)), over, keepdims), data.dtype)
+
+
+reduce_l1.infer(reducing)
+reduce_l2.infer(reducing)
+reduce_sum_square.infer(reducing)
+
+
+@operator("ReduceL1", since=(1, 11, 13))
+def reduce_l1_13(data: T13, /, *, axes: Sequence[int] | None = None, keepdims: int = 1) -> T13:
+    """The sum of absolute values along axes that are an attribute."""
+    raise superseded()
+
+
+@reduce_l1_13.upgrade
+def upgrade_reduce_l1(op: Any, data: Value, /, *, axes: Sequence[int] | None, keepdims: int) -> Any:
+    return op.ReduceL1(data, list(axes) if axes else None, keepdims=keepdims)
+
+
+@operator("ReduceL2", since=(1, 11, 13))
+def reduce_l2_13(data: T13, /, *, axes: Sequence[int] | None = None, keepdims: int = 1) -> T13:
+    """The root of the sum of squares along axes that are an attribute."""
+    raise superseded()
+
+
+@reduce_l2_13.upgrade
+def upgrade_reduce_l2(op: Any, data: Value, /, *, axes: Sequence[int] | None, keepdims: int) -> Any:
+    return op.ReduceL2(data, list(axes) if axes else None, keepdims=keepdims)
+
+
+@operator("ReduceSumSquare", since=(1, 11, 13))
+def reduce_sum_square_13(data: T13, /, *, axes: Sequence[int] | None = None, keepdims: int = 1) -> T13:
+    """The sum of squares along axes that are an attribute."""
+    raise superseded()
+
+
+@reduce_sum_square_13.upgrade
+def upgrade_reduce_sum_square(op: Any, data: Value, /, *, axes: Sequence[int] | None, keepdims: int) -> Any:
+    return op.ReduceSumSquare(data, list(axes) if axes else None, keepdims=keepdims)

@@ -1,0 +1,84 @@
+"""One node of an old meaning, said in the newest operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ingot.builder import Var, inserting, op
+from ingot.errors import IngotError, UnsupportedError
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model
+from ingot.ir.node import Node
+from ingot.ir.value import Value
+from ingot.ops.arguments import keywords
+from ingot.ops.define import Operator
+
+NEWEST = {"": 28, "ai.onnx.ml": 5, "ai.onnx.preview.training": 1, "ai.onnx.preview": 1, "com.microsoft": 1}
+"""The newest version of each domain that ingot knows; its operators are defined in that meaning."""
+
+
+def normalised(imports: Mapping[str, int]) -> dict[str, int]:
+    """Imports under the one spelling of the standard domain that catalogs use."""
+    return {"" if domain == "ai.onnx" else domain: version for domain, version in imports.items()}
+
+
+def newest(imports: Mapping[str, int]) -> dict[str, int]:
+    """The same domains in the newest version known of each."""
+    return {domain: max(version, NEWEST.get(domain, version)) for domain, version in imports.items()}
+
+
+def drop_superseded(node: Node, operator: Operator) -> None:
+    """Take attributes off a node that only older versions of the same meaning had; they changed nothing."""
+    for name in list(node.attributes):
+        parameter = operator.attributes.get(name)
+        if parameter is not None and not parameter.exists_at(operator.version):
+            del node.attributes[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The nodes that say a node anew, in order, and what stands in for what the old one computed."""
+
+    nodes: list[Node]
+    results: dict[Value, Value]
+
+
+def rewrite(node: Node, operator: Operator, graph: Graph, model: Model) -> Rewritten:
+    """Replace a node of `graph`, whose old meaning is `operator`, by nodes of the newest; names stay.
+
+    UnsupportedError if there is no rule to say it anew.
+    """
+    try:
+        if "upgrade" not in operator.rules:
+            raise UnsupportedError(f"{operator.name}-{operator.version} has no equivalent in newer versions")
+        arguments = {**operator.defaults, **keywords(operator, node)}
+        with inserting(before=node, model=model) as made:
+            parts = operator.apply("upgrade", (op, *node.inputs), arguments, len(node.outputs))
+    except IngotError as error:
+        error.where = (f"in node '{node.label}' ({node.op_type}-{operator.version})", *error.where)
+        raise
+    for index, old in enumerate(node.outputs):
+        if (old.uses or old.is_output) and (index >= len(parts) or parts[index] is None):
+            raise UnsupportedError(
+                f"output {index} of {operator.name}-{operator.version} ('{old.name}') has no newer equivalent",
+                where=(f"in node '{node.label}' ({node.op_type}-{operator.version})",),
+            )
+    results: dict[Value, Value] = {}
+    for old, new in zip(node.outputs, parts, strict=False):
+        if old.name and new is not None:
+            results[old] = new.value if isinstance(new, Var) else new
+            _stand_in(old, results[old], set(made), graph)
+    graph.remove(node)
+    return Rewritten(made, results)
+
+
+def _stand_in(old: Value, new: Value, made: set[Node], graph: Graph) -> None:
+    """Put what a rule made in the place of what the old node computed, under its name."""
+    new.type = new.type or old.type
+    returned = old.is_output
+    old.replace_uses(new)
+    if not returned and new.producer in made:
+        name = old.name
+        old.name = graph.fresh_name(name)
+        new.name = name

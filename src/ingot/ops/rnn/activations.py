@@ -1,0 +1,85 @@
+"""The functions a recurrent network may use for its gates and states, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.errors import CheckError, nearest
+
+Activation: TypeAlias = Callable[[Array], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    compute: Callable[..., Array]
+    alpha: float | None = None
+    beta: float | None = None
+
+
+_KINDS = {
+    "Relu": _Kind(lambda x: np.maximum(x, 0)),
+    "Tanh": _Kind(lambda x: np.tanh(x)),
+    "Sigmoid": _Kind(lambda x: _sigmoid(x)),
+    "Affine": _Kind(lambda x, a, b: a * x + b, 1.0, 0.0),
+    "LeakyRelu": _Kind(lambda x, a: np.where(x < 0, a * x, x), 0.01),
+    "ThresholdedRelu": _Kind(lambda x, a: np.where(x >= a, x, 0), 1.0),
+    "ScaledTanh": _Kind(lambda x, a, b: a * np.tanh(b * x), 1.0, 1.0),
+    "HardSigmoid": _Kind(lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
+    "Elu": _Kind(lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x), 1.0),
+    "Softsign": _Kind(lambda x: x / (1 + np.abs(x))),
+    "Softplus": _Kind(lambda x: np.logaddexp(x, 0)),
+}
+
+
+def bound(
+    names: Sequence[str] | None,
+    default: Sequence[str],
+    directions: int,
+    alphas: Sequence[float] | None,
+    betas: Sequence[float] | None,
+    clip: float | None,
+) -> list[list[Activation]]:
+    """For each direction its functions in order, each of its argument cut to `clip`.
+
+    Names may be in any case. Functions that take a parameter take the next of `alphas` or `betas`, or their own
+    default. CheckError for an unknown name, or more or fewer than there is use for.
+    """
+    chosen = list(names) if names else list(default) * directions
+    if len(chosen) != len(default) * directions:
+        shown = f"{directions} direction{'s' if directions > 1 else ''}"
+        raise CheckError(f"activations has {len(chosen)} entries, {shown} of {len(default)} are needed")
+    left, right = iter(alphas or ()), iter(betas or ())
+    found = []
+    for name in chosen:
+        kind = _kind(name)
+        alpha = [] if kind.alpha is None else [next(left, kind.alpha)]
+        beta = [] if kind.beta is None else [next(right, kind.beta)]
+        found.append(_activation(kind, alpha + beta, clip))
+    each = len(default)
+    return [found[start : start + each] for start in range(0, len(found), each)]
+
+
+def _kind(name: str) -> _Kind:
+    for known, kind in _KINDS.items():
+        if known.lower() == name.lower():
+            return kind
+    raise CheckError(f"'{name}' is no activation", hint=nearest(name, _KINDS) or f"one of {', '.join(_KINDS)}")
+
+
+def _activation(kind: _Kind, parameters: Sequence[float], clip: float | None) -> Activation:
+    def activation(x: Array) -> Array:
+        cut = x if clip is None else np.clip(x, -clip, clip)
+        return np.asarray(kind.compute(cut, *parameters), x.dtype)
+
+    return activation
+
+
+def _sigmoid(x: Array) -> Array:
+    """Without overflow on either side."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))

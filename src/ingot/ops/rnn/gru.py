@@ -1,0 +1,115 @@
+"""GRU: the next state lies between the state and a candidate, as a gate decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.ir.value import Value
+from ingot.ops.define import Since, Until, operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.rnn.activations import Activation, bound
+from ingot.ops.rnn.sequences import Network, Step, network, shapes
+from ingot.ops.typesets import FLOATS, FLOATS_3, INT32, types
+
+T: TypeAlias = Annotated[Array, types("T", {3: FLOATS_3, 22: FLOATS})]
+Lengths: TypeAlias = Annotated[Array, types("T1", INT32)]
+T1: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+
+
+@operator("GRU", since=(3, 7, 14, 22))
+def gru(
+    x: T,
+    w: T,
+    r: T,
+    b: T | None = None,
+    sequence_lens: Lengths | None = None,
+    initial_h: T | None = None,
+    /,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: Annotated[int, Since(14)] = 0,
+    linear_before_reset: int = 0,
+    output_sequence: Annotated[int, Until(3)] = 0,
+) -> tuple[T | None, T | None]:
+    """`h = (1 - z) * c + z * h`, with gates z and r from input and state, and a candidate c for which r scales the
+    state, or with `linear_before_reset` what the state adds. Every h of each direction, and the last.
+    """
+    net = network(x, w, r, b, sequence_lens, gates=3, direction=direction, hidden_size=hidden_size, layout=layout)
+    default = ("Sigmoid", "Tanh")
+    functions = bound(activations, default, net.directions, activation_alpha, activation_beta, clip)
+    steps = [_step(net, index, bool(linear_before_reset), *functions[index]) for index in range(net.directions)]
+    y, last = net.run([net.state(initial_h, "initial_h")], steps)
+    return y.astype(x.dtype, copy=False), last.astype(x.dtype, copy=False)
+
+
+@gru.infer
+def infer(
+    x: Fact,
+    w: Fact,
+    r: Fact,
+    b: Fact | None = None,
+    /,
+    *_: Fact,
+    direction: str,
+    hidden_size: int | None,
+    layout: int,
+    **__: object,
+) -> tuple[Inferred, ...]:
+    return shapes(x, w, r, b, gates=3, direction=direction, hidden_size=hidden_size, layout=layout, states=1)
+
+
+@operator("GRU", since=1)
+def gru_1(
+    x: T1,
+    w: T1,
+    r: T1,
+    b: T1 | None = None,
+    sequence_lens: Lengths | None = None,
+    initial_h: T1 | None = None,
+    /,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "foward",
+    hidden_size: int | None = None,
+    output_sequence: int = 0,
+) -> tuple[T1 | None, T1]:
+    """The same; the default direction is misspelt in the standard."""
+    raise superseded()
+
+
+@gru_1.upgrade
+def upgrade(op: Any, *inputs: Value | None, direction: str, output_sequence: int, **attributes: Any) -> Any:
+    return op.GRU(*inputs, direction="forward" if direction == "foward" else direction, outputs=2, **attributes)
+
+
+def _step(net: Network, index: int, linear_first: bool, f: Activation, g: Activation) -> Step:
+    hidden = net.hidden
+    input_bias, state_bias = np.split(net.b[index], 2)
+    gates_r, candidate_r = net.r[index][: 2 * hidden].T, net.r[index][2 * hidden :].T
+    gates_bias = input_bias[: 2 * hidden] + state_bias[: 2 * hidden]
+    candidate_bias, candidate_state_bias = input_bias[2 * hidden :], state_bias[2 * hidden :]
+
+    def step(gate: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        h = states[0]
+        both = f(gate[:, : 2 * hidden] + np.matmul(h, gates_r) + gates_bias)
+        z, reset = both[:, :hidden], both[:, hidden:]
+        if linear_first:
+            recurrent = reset * (np.matmul(h, candidate_r) + candidate_state_bias)
+        else:
+            recurrent = np.matmul(reset * h, candidate_r) + candidate_state_bias
+        candidate = g(gate[:, 2 * hidden :] + recurrent + candidate_bias)
+        return ((1 - z) * candidate + z * h,)
+
+    return step

@@ -1,0 +1,74 @@
+"""RNN: the next state is a function of the input and the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.ops.define import Since, Until, operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.rnn.activations import Activation, bound
+from ingot.ops.rnn.sequences import Network, Step, network, shapes
+from ingot.ops.typesets import FLOATS, FLOATS_3, INT32, types
+
+T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 22: FLOATS})]
+Lengths: TypeAlias = Annotated[Array, types("T1", INT32)]
+
+
+@operator("RNN", since=(1, 7, 14, 22))
+def rnn(
+    x: T,
+    w: T,
+    r: T,
+    b: T | None = None,
+    sequence_lens: Lengths | None = None,
+    initial_h: T | None = None,
+    /,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] = ("Tanh", "Tanh"),
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: Annotated[int, Since(14)] = 0,
+    output_sequence: Annotated[int, Until(1)] = 0,
+) -> tuple[T | None, T | None]:
+    """`h = f(W x + R h + b)` at each time: every h of each direction, and the last.
+
+    Of one direction the first activation counts, the default naming two.
+    """
+    net = network(x, w, r, b, sequence_lens, gates=1, direction=direction, hidden_size=hidden_size, layout=layout)
+    named = activations[: net.directions] if tuple(activations) == ("Tanh", "Tanh") else activations
+    functions = bound(named, ("Tanh",), net.directions, activation_alpha, activation_beta, clip)
+    steps = [_step(net, index, *functions[index]) for index in range(net.directions)]
+    y, last = net.run([net.state(initial_h, "initial_h")], steps)
+    return y.astype(x.dtype, copy=False), last.astype(x.dtype, copy=False)
+
+
+@rnn.infer
+def infer(
+    x: Fact,
+    w: Fact,
+    r: Fact,
+    b: Fact | None = None,
+    /,
+    *_: Fact,
+    direction: str,
+    hidden_size: int | None,
+    layout: int,
+    **__: object,
+) -> tuple[Inferred, ...]:
+    return shapes(x, w, r, b, gates=1, direction=direction, hidden_size=hidden_size, layout=layout, states=1)
+
+
+def _step(net: Network, index: int, f: Activation) -> Step:
+    r, bias = net.r[index].T, sum(np.split(net.b[index], 2))
+
+    def step(gate: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        return (f(gate + np.matmul(states[0], r) + bias),)
+
+    return step

@@ -1,0 +1,1 @@
+"""Operators on sequences of tensors and on optional values."""

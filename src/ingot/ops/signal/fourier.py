@@ -1,0 +1,115 @@
+"""DFT: the discrete Fourier transform along one axis, its inverse, and both for real signals."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
+from ingot.ops.define import operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.limit import refuse_oversized
+from ingot.ops.shapes import axis_of
+from ingot.ops.signal.scalars import complex_of, half, integer, size_of
+from ingot.ops.typesets import FLOATS, INDICES, INT64, types
+
+T1: TypeAlias = Annotated[Array, types("T1", FLOATS)]
+T2: TypeAlias = Annotated[Array, types("T2", INDICES)]
+Axis: TypeAlias = Annotated[Array, types("", INT64)]
+
+
+@operator("DFT", since=20)
+def dft(x: T1, dft_length: T2 | None = None, axis: Axis | None = None, /, *, inverse: int = 0, onesided: int = 0) -> T1:
+    """The spectrum of a signal along `axis`, or the signal of a spectrum; of 16-bit floats in float32.
+
+    The last axis holds real parts, or real and imaginary parts. The signal is cut or filled up with zeros to
+    `dft_length`. `onesided` keeps the half of the spectrum of a real signal that is no mirror image, and takes that
+    half back to the real signal.
+    """
+    at = _signal_axis(-2 if axis is None else integer(axis, "axis", least=-x.ndim), x.ndim)
+    _check_parts(x.shape[-1], inverse, onesided)
+    length = _default_length(x.shape[at], inverse, onesided)
+    if dft_length is not None:
+        length = integer(dft_length, "dft_length", least=1)
+    assert isinstance(length, int)
+    shape = _shape(x.shape, at, length, inverse, onesided)
+    refuse_oversized((*shape[:at], max(length, 1), *shape[at + 1 : -1]), 16)
+    if length < 1 or x.shape[at] == 0:
+        return np.zeros([size for size in shape if isinstance(size, int)], x.dtype)
+    signal = complex_of(x)
+    if onesided and inverse:
+        return np.asarray(np.fft.irfft(signal, length, at)[..., np.newaxis], x.dtype)
+    if onesided:
+        spectrum = np.fft.rfft(signal, length, at)
+    else:
+        spectrum = np.fft.ifft(signal, length, at) if inverse else np.fft.fft(signal, length, at)
+    return np.stack([spectrum.real, spectrum.imag], axis=-1).astype(x.dtype)
+
+
+@dft.infer
+def infer(
+    x: Fact, dft_length: Fact | None = None, axis: Fact | None = None, /, *, inverse: int, onesided: int
+) -> Inferred:
+    chosen = dft_length is not None and dft_length.given
+    length = size_of(dft_length, "dft_length", least=1) if dft_length is not None else None
+    if x.dtype is None or x.shape is None:
+        return None if x.dtype is None else TensorType(x.dtype)
+    if len(x.shape) < 2:
+        raise ShapeError(f"x has {len(x.shape)} axes, expected at least 2")
+    _check_parts(x.shape[-1], inverse, onesided)
+    known = [-2] if axis is None or not axis.given else axis.integers
+    if not known:
+        return TensorType(x.dtype, (*(None for _ in x.shape[:-1]), 1 if inverse and onesided else 2))
+    at = _signal_axis(known[0], len(x.shape))
+    size = x.shape[at]
+    if not chosen and size is not None:
+        length = _default_length(size, inverse, onesided)
+    return TensorType(x.dtype, _shape(x.shape, at, length, inverse, onesided))
+
+
+def _signal_axis(axis: int, rank: int) -> int:
+    at = axis_of(axis, rank)
+    if at == rank - 1:
+        raise ShapeError(f"axis is {axis}: the last of {rank} axes holds the parts of complex numbers")
+    return at
+
+
+def _check_parts(parts: Dim | None, inverse: int, onesided: int) -> None:
+    """ShapeError if the last axis cannot hold what is transformed."""
+    if not isinstance(parts, int):
+        return
+    expected = (1, 2) if not onesided else (2,) if inverse else (1,)
+    if parts not in expected:
+        kind = "a onesided inverse takes complex" if inverse else "onesided takes real"
+        shown = " or ".join(map(str, expected))
+        raise ShapeError(
+            f"the last axis has size {parts}, expected {shown}", hint=f"{kind} numbers" if onesided else None
+        )
+
+
+def _default_length(size: Dim, inverse: int, onesided: int) -> Dim:
+    return 2 * (size - 1) if inverse and onesided else size
+
+
+def _shape(shape: Shape, axis: int, length: Dim | None, inverse: int, onesided: int) -> Shape:
+    """The shape of the result."""
+    if isinstance(length, int):
+        length = max(length, 0)
+    along = half(length) if onesided and not inverse else length
+    return (*shape[:axis], along, *shape[axis + 1 : -1], 1 if onesided and inverse else 2)
+
+
+@operator("DFT", since=17)
+def dft_17(x: T1, dft_length: T2 | None = None, /, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> T1:
+    """The same, where the axis is an attribute."""
+    raise superseded()
+
+
+@dft_17.upgrade
+def upgrade(op: Any, x: Value, dft_length: Value | None = None, /, *, axis: int, inverse: int, onesided: int) -> Any:
+    return op.DFT(x, dft_length, np.asarray(axis, np.int64), inverse=inverse, onesided=onesided)

@@ -1,0 +1,1 @@
+"""Moving elements about: shapes, slices, gathers, casts."""

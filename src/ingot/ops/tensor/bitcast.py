@@ -1,0 +1,44 @@
+"""BitCast: the same bits read as another element type."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType, from_codes
+from ingot.errors import CheckError
+from ingot.ir.types import TensorType
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.tensor.convert import element_type
+from ingot.ops.typesets import ALL_25, STRING, types
+
+T1: TypeAlias = Annotated[Array, types("T1", ALL_25 - STRING)]
+T2: TypeAlias = Annotated[Array, types("T2", ALL_25 - STRING)]
+
+
+@operator("BitCast", since=26)
+def bit_cast(x: T1, /, *, to: int) -> T2:
+    """The elements with their bits unchanged, in the type numbered `to`, which must be as wide; as bool, not zero."""
+    target = _target(DType.of(x.dtype), to)
+    if target is DType.BOOL:
+        return np.asarray(x.view(np.uint8) != 0)
+    if target.bits < 8:
+        return from_codes(np.atleast_1d(x).view(np.uint8) & np.uint8((1 << target.bits) - 1), target).reshape(x.shape)
+    return x.view(target.numpy)
+
+
+@bit_cast.infer
+def infer(x: Fact, /, *, to: int) -> Inferred:
+    target = element_type(to, "to") if x.dtype is None else _target(x.dtype, to)
+    return TensorType(target, x.shape)
+
+
+def _target(source: DType, to: int) -> DType:
+    target = element_type(to, "to")
+    if DType.STRING in (source, target):
+        raise CheckError(f"{source} cannot be read as {target}: strings have no bits of a fixed number")
+    if source.bits != target.bits:
+        raise CheckError(f"{source} has {source.bits} bits and cannot be read as {target}, which has {target.bits}")
+    return target

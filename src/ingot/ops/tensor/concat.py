@@ -1,0 +1,87 @@
+"""Concat: tensors one behind the other along an axis."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array
+from ingot.errors import InputError, ShapeError
+from ingot.ir.types import Shape
+from ingot.ir.value import Value
+from ingot.ops.define import operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import affordable
+from ingot.ops.shapes import axis_of, unify
+from ingot.ops.tensor.follow import cells, followed, guarded
+from ingot.ops.typesets import ALL, ALL_3, FLOATS_3, types
+
+T: TypeAlias = Annotated[Array, types("T", {4: ALL_3, 13: ALL})]
+T1: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+
+
+@operator("Concat", since=(4, 11, 13))
+def concat(*inputs: T, axis: int) -> T:
+    """The inputs joined along `axis`; ShapeError if they differ in any other."""
+    first = inputs[0]
+    if any(x.dtype != first.dtype for x in inputs):
+        raise InputError(f"the inputs differ in type: {sorted({str(x.dtype) for x in inputs})}")
+    affordable(_joined([x.shape for x in inputs], axis), first.dtype)  # type: ignore[arg-type]
+    return np.concatenate(inputs, axis)
+
+
+@concat.infer
+def infer(*inputs: Fact, axis: int) -> Inferred:
+    dtype = next((x.dtype for x in inputs if x.dtype is not None), None)
+    known = [x.shape for x in inputs if x.shape is not None]
+    if len(known) < len(inputs):
+        return followed(dtype, _unknown(known, axis), lambda: None)
+
+    def joined() -> Array | None:
+        parts = [cells(x) for x in inputs]
+        arrays = [part for part in parts if part is not None]
+        return np.concatenate(arrays, axis) if len(arrays) == len(parts) else None
+
+    return followed(dtype, _joined(known, axis), joined)
+
+
+@operator("Concat", since=1)
+def concat_1(*inputs: T1, axis: int | None = None) -> T1:
+    """The same, along axis 1 if none is given."""
+    raise superseded()
+
+
+@concat_1.upgrade
+def upgrade(op: Any, *inputs: Value, axis: int | None) -> Any:
+    return op.Concat(*inputs, axis=1 if axis is None else axis)
+
+
+def _joined(shapes: list[Shape], axis: int) -> Shape:
+    ranks = {len(shape) for shape in shapes}
+    if len(ranks) > 1:
+        raise ShapeError(f"the inputs differ in rank: {sorted(ranks)}")
+    axis = axis_of(axis, ranks.pop())
+    result = list(shapes[0])
+    for shape in shapes[1:]:
+        for index, dim in enumerate(shape):
+            result[index] = (
+                _sum(result[index], dim)
+                if index == axis
+                else unify(result[index], dim, f"sizes of axis {index}, which is not joined,")
+            )
+    return tuple(result)
+
+
+def _sum(a: Dim | None, b: Dim | None) -> Dim | None:
+    return None if a is None or b is None else guarded(lambda: a + b)
+
+
+def _unknown(known: list[Shape], axis: int) -> Shape | None:
+    """What the inputs of known shape say of the result, when there are others."""
+    if not known:
+        return None
+    joined = list(_joined(known, axis))
+    joined[axis_of(axis, len(joined))] = None
+    return tuple(joined)

@@ -1,0 +1,44 @@
+"""Flatten: a tensor as a matrix."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, TypeAlias
+
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.shapes import product
+from ingot.ops.tensor.follow import cells, followed, guarded, through
+from ingot.ops.typesets import ALL, ALL_3, ALL_21, ALL_23, ALL_24, ALL_25, FLOATS_3, types
+
+T: TypeAlias = Annotated[
+    Array, types("T", {1: FLOATS_3, 9: ALL_3, 13: ALL, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})
+]
+
+
+@operator("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
+def flatten(x: T, /, *, axis: int = 1) -> T:
+    """A matrix: the axes before `axis` are its rows, the others its columns."""
+    axis = _split(axis, x.ndim)
+    return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
+
+
+@flatten.infer
+def infer(x: Fact, /, *, axis: int) -> Inferred:
+    if x.shape is None:
+        return followed(x.dtype, (None, None), lambda: None)
+    shape, at = x.shape, _split(axis, len(x.shape))
+
+    return followed(
+        x.dtype,
+        (guarded(lambda: product(shape[:at])), guarded(lambda: product(shape[at:]))),
+        lambda: through(flatten, cells(x), axis=axis),
+    )
+
+
+def _split(axis: int, rank: int) -> int:
+    if not -rank <= axis <= rank:
+        raise ShapeError(f"axis is {axis}, outside -{rank} to {rank}")
+    return axis + rank if axis < 0 else axis

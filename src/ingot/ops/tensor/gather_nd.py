@@ -1,0 +1,69 @@
+"""GatherND: slices picked by the first indices of several axes at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.errors import CheckError, ShapeError
+from ingot.ir.types import Shape
+from ingot.ops.define import Since, operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import affordable
+from ingot.ops.shapes import unify
+from ingot.ops.tensor.follow import cells, followed, numbers, tensor, through
+from ingot.ops.tensor.indices import from_front
+from ingot.ops.typesets import ALL, ALL_3, INT64, types
+
+T: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 13: ALL})]
+Indices: TypeAlias = Annotated[Array, types("", INT64)]
+
+
+@operator("GatherND", since=(11, 12, 13))
+def gather_nd(data: T, indices: Indices, /, *, batch_dims: Annotated[int, Since(12)] = 0) -> T:
+    """Along its last axis `indices` holds coordinates; for each, the slice of `data` there.
+
+    The first `batch_dims` axes are common to both: coordinates pick from the part of `data` at the same place.
+    """
+    shape = _result(data.shape, indices.shape, batch_dims)
+    affordable((int(size) for size in shape), data.dtype)  # type: ignore[arg-type]
+    depth = indices.shape[-1]
+    common = np.ix_(*(np.arange(size) for size in data.shape[:batch_dims]))
+    places = indices.shape[batch_dims:-1]
+    at: list[Any] = [axis.reshape(axis.shape + (1,) * len(places)) for axis in common]
+    for position in range(depth):
+        axis = batch_dims + position
+        at.append(from_front(indices[..., position], data.shape[axis], axis))
+    index: tuple[Any, ...] = (*at, ...)
+    found = data[index]
+    return found if found.shape == shape else np.broadcast_to(found, shape).copy()  # type: ignore[arg-type]
+
+
+@gather_nd.infer
+def infer(data: Fact, indices: Fact, /, *, batch_dims: int) -> Inferred:
+    if data.shape is None or indices.shape is None or (indices.shape and not isinstance(indices.shape[-1], int)):
+        return tensor(data.dtype, None)
+
+    return followed(
+        data.dtype,
+        _result(data.shape, indices.shape, batch_dims),
+        lambda: through(gather_nd, cells(data), numbers(indices), batch_dims=batch_dims),
+    )
+
+
+def _result(data: Shape, indices: Shape, batch_dims: int) -> Shape:
+    if not data or not indices:
+        raise ShapeError("data and indices need an axis each")
+    if not 0 <= batch_dims < min(len(data), len(indices)):
+        raise CheckError(f"batch_dims is {batch_dims}, data has {len(data)} axes and indices have {len(indices)}")
+    depth = indices[-1]
+    if isinstance(depth, int) and batch_dims + depth > len(data):
+        raise ShapeError(f"coordinates of {depth} after {batch_dims} common axes, data has {len(data)}")
+    common = tuple(
+        unify(a, b, f"sizes of common axis {at}")
+        for at, (a, b) in enumerate(zip(data[:batch_dims], indices[:batch_dims], strict=True))
+    )
+    assert isinstance(depth, int)
+    return common + indices[batch_dims:-1] + data[batch_dims + depth :]

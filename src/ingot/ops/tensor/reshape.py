@@ -1,0 +1,127 @@
+"""Reshape: the same elements in another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Annotated, Any, TypeAlias
+
+from ingot.dims import Dim, Expr, divide_exactly, upper_bound
+from ingot.dtypes import Array
+from ingot.errors import CheckError, ShapeError
+from ingot.ir.types import Shape
+from ingot.ir.value import Value
+from ingot.ops.define import Since, operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import affordable
+from ingot.ops.shapes import product
+from ingot.ops.tensor.follow import cells, followed, guarded, numbers, sizes, tensor, through
+from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, FLOATS_3, INT64, types
+
+T: TypeAlias = Annotated[
+    Array, types("T", {5: ALL_3, 13: ALL, 19: ALL_19, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})
+]
+Sizes: TypeAlias = Annotated[Array, types("", INT64)]
+T1: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+
+
+@operator("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
+def reshape(data: T, shape: Sizes, /, *, allowzero: Annotated[int, Since(14)] = 0) -> T:
+    """The elements in order, in `shape`: one size of -1 is what is left over, 0 is the size `data` has there.
+
+    With `allowzero`, 0 is 0. ShapeError if the number of elements would change.
+    """
+    if shape.ndim != 1:
+        raise ShapeError(f"shape has {shape.ndim} axes, expected 1")
+    wanted: list[Dim | None] = shape.tolist()
+    _check(wanted, allowzero)
+    result = [int(size) for size in _copied(wanted, data.shape, allowzero)]  # type: ignore[arg-type]
+    if -1 in result:
+        others = prod(size for size in result if size != -1)
+        if others == 0 or data.size % others:
+            raise ShapeError(f"{data.size} elements do not fit shape {wanted}")
+        result[result.index(-1)] = data.size // others
+    if prod(result) != data.size:
+        raise ShapeError(f"{data.size} elements do not fit shape {wanted}")
+    return data.reshape(affordable(result, data.dtype))
+
+
+@reshape.infer
+def infer(data: Fact, shape: Fact, /, *, allowzero: int) -> Inferred:
+    wanted = sizes(shape)
+    if wanted is None:
+        return tensor(data.dtype, None)
+    _check(wanted, allowzero)
+
+    return followed(
+        data.dtype,
+        _inferred(data.shape, wanted, allowzero),
+        lambda: through(reshape, cells(data), numbers(shape), allowzero=allowzero),
+    )
+
+
+@operator("Reshape", since=1)
+def reshape_1(data: T1, /, *, shape: Sequence[int] | None = None, consumed_inputs: Sequence[int] | None = None) -> T1:
+    """The same, with the shape in the model."""
+    raise superseded()
+
+
+@reshape_1.upgrade
+def upgrade(op: Any, data: Value, /, *, shape: Sequence[int] | None, **_: object) -> Any:
+    if shape is None:
+        raise CheckError("Reshape needs attribute 'shape'")
+    return op.Reshape(data, list(shape))
+
+
+def _check(wanted: list[Dim | None], allowzero: int) -> None:
+    if any(isinstance(size, int) and size < -1 for size in wanted):
+        raise ShapeError(f"a size is negative: {wanted}")
+    if wanted.count(-1) > 1:
+        raise ShapeError(f"more than one size is -1: {wanted}")
+    if allowzero and -1 in wanted and 0 in wanted:
+        raise ShapeError(f"with allowzero a shape has either 0 or -1: {wanted}")
+
+
+def _copied(wanted: list[Dim | None], data: Shape | None, allowzero: int) -> list[Dim | None]:
+    """The sizes wanted, with those of `data` where they are to be copied, and None where they are unknown."""
+    result: list[Dim | None] = []
+    for axis, size in enumerate(wanted):
+        if size != 0 or allowzero:
+            result.append(size)
+        elif data is None:
+            result.append(None)
+        elif axis < len(data):
+            result.append(data[axis])
+        else:
+            raise ShapeError(f"size {axis} is 0, to be copied from a tensor of {len(data)} axes")
+    return result
+
+
+def _inferred(data: Shape | None, wanted: list[Dim | None], allowzero: int) -> Shape:
+    """A name among the sizes wanted is a size: neither -1 nor a 0 to be copied."""
+    result = [None if isinstance(size, Expr) and (upper_bound(size) or 0) < 0 else size for size in wanted]
+    result = _copied(result, data, allowzero)
+    open_ = [axis for axis, size in enumerate(result) if size is None or size == -1]
+    total = None if data is None else guarded(lambda: product(data))
+    if total is None or len(open_) > 1:
+        return tuple(None if size == -1 else size for size in result)
+    others = [size for size in result if size is not None and size != -1]
+    if not open_:
+        have, fits = total, guarded(lambda: product(others))
+        if isinstance(have, int) and isinstance(fits, int) and have != fits:
+            raise ShapeError(f"{have} elements do not fit shape {wanted}")
+        return tuple(result)
+    result[open_[0]] = guarded(lambda: _left_over(total, others, wanted, result[open_[0]]))
+    return tuple(result)
+
+
+def _left_over(total: Dim, others: list[Dim], wanted: list[Dim | None], was: Dim | None) -> Dim | None:
+    rest = product(others)
+    if rest is None or rest == 0:
+        return None
+    exact = divide_exactly(total, rest)
+    if exact is not None:
+        return exact
+    if isinstance(total, int) and isinstance(rest, int):
+        raise ShapeError(f"{total} elements do not fit shape {wanted}")
+    return total // rest if was == -1 else None

@@ -1,0 +1,90 @@
+"""ScatterElements, once Scatter: single elements put in by their index along one axis."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ir.value import Value
+from ingot.ops.define import Since, operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.shapes import axis_of, unify
+from ingot.ops.tensor.follow import cells, followed, numbers, tensor, through
+from ingot.ops.tensor.indices import from_front
+from ingot.ops.tensor.reduction import check_reduction, scattered
+from ingot.ops.typesets import ALL, ALL_3, INDICES, types
+
+T: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 13: ALL})]
+Tind: TypeAlias = Annotated[Array, types("Tind", INDICES)]
+T9: TypeAlias = Annotated[Array, types("T", ALL_3)]
+
+
+@operator("ScatterElements", since=(11, 13, 16, 18))
+def scatter_elements(
+    data: T, indices: Tind, updates: T, /, *, axis: int = 0, reduction: Annotated[str, Since(16)] = "none"
+) -> T:
+    """`data`, with each element of `updates` put in at its own place, moved along `axis` to the index there.
+
+    A `reduction` (add, mul, max, min) combines it with what is there. Without one, indices should not meet.
+    """
+    axis = _check(data, indices, updates, axis)
+    for other, (most, size) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if other != axis and size > most:
+            raise ShapeError(f"indices have {size} elements along axis {other}, data has {most}")
+    if indices.shape != updates.shape:
+        raise ShapeError(f"indices have shape {list(indices.shape)}, updates {list(updates.shape)}")
+    at: list[Array] = list(np.ix_(*(np.arange(size) for size in indices.shape)))
+    at[axis] = from_front(indices, data.shape[axis], axis)
+    return scattered(data, tuple(at), updates, reduction)
+
+
+@scatter_elements.infer
+def infer(data: Fact, indices: Fact, updates: Fact, /, *, axis: int, reduction: str) -> Inferred:
+    check_reduction(reduction)
+    if data.rank is not None and indices.rank is not None and updates.rank is not None:
+        _check(data, indices, updates, axis)
+        for a, b in zip(indices.shape or (), updates.shape or (), strict=True):
+            unify(a, b, "sizes of indices and updates")
+
+    if reduction != "none":
+        return tensor(data.dtype, data.shape)
+    return followed(
+        data.dtype,
+        data.shape,
+        lambda: through(scatter_elements, cells(data), numbers(indices), cells(updates), axis=axis),
+    )
+
+
+@operator("Scatter", since=9)
+def scatter_9(data: T9, indices: Tind, updates: T9, /, *, axis: int = 0) -> T9:
+    """ScatterElements under its first name."""
+    raise superseded()
+
+
+@operator("Scatter", since=11, deprecated=True)
+def scatter(data: T9, indices: Tind, updates: T9, /, *, axis: int = 0) -> T9:
+    """ScatterElements under its first name, which files still use."""
+    return np.asarray(scatter_elements.evaluate(data, indices, updates, axis=axis))
+
+
+@scatter.infer
+def infer_scatter(data: Fact, indices: Fact, updates: Fact, /, *, axis: int) -> Inferred:
+    found: Inferred = infer(data, indices, updates, axis=axis, reduction="none")
+    return found
+
+
+@scatter_9.upgrade
+@scatter.upgrade
+def upgrade(op: Any, data: Value, indices: Value, updates: Value, /, *, axis: int) -> Any:
+    return op.ScatterElements(data, indices, updates, axis=axis)
+
+
+def _check(data: Fact | Array, indices: Fact | Array, updates: Fact | Array, axis: int) -> int:
+    """The axis from the front; ShapeError unless all three have the same number of axes."""
+    ranks = [len(x.shape or ()) for x in (data, indices, updates)]
+    if len(set(ranks)) > 1:
+        raise ShapeError(f"data has {ranks[0]} axes, indices have {ranks[1]}, updates have {ranks[2]}")
+    return axis_of(axis, ranks[0])

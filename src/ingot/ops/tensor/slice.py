@@ -1,0 +1,156 @@
+"""Slice: parts of a tensor from start to end, forwards or backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim, maximum, minimum, upper_bound
+from ingot.dtypes import Array
+from ingot.errors import CheckError, InputError, ShapeError
+from ingot.ir.value import Value
+from ingot.ops.define import operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.shapes import axes_of, is_natural
+from ingot.ops.tensor.follow import cells, followed, given, guarded, numbers, sizes, tensor, through
+from ingot.ops.typesets import ALL, ALL_3, INDICES, types
+
+T: TypeAlias = Annotated[Array, types("T", {10: ALL_3, 13: ALL})]
+Tind: TypeAlias = Annotated[Array, types("Tind", INDICES)]
+T1: TypeAlias = Annotated[Array, types("T", ALL_3)]
+
+_FAR = 2**31 - 1  # exporters write this, or the largest int64, for "to the end"
+
+
+@operator("Slice", since=(10, 11, 13))
+def slice_(data: T, starts: Tind, ends: Tind, axes: Tind | None = None, steps: Tind | None = None, /) -> T:
+    """The part of `data` from `starts` to before `ends` along `axes` (else the first ones), every `steps` elements.
+
+    Negative positions count from the end, those outside are drawn to it, and negative steps go backwards.
+    """
+    for name, x in (("starts", starts), ("ends", ends), ("axes", axes), ("steps", steps)):
+        if x is not None and x.shape != (starts.size,):
+            raise ShapeError(f"{name} has shape {list(x.shape)}, expected [{starts.size}]")
+    named = _axes(None if axes is None else axes.tolist(), starts.size, data.ndim)
+    strides = [1] * starts.size if steps is None else steps.tolist()
+    if 0 in strides:
+        raise InputError("a step is 0")
+    parts: list[Any] = [slice(None)] * data.ndim
+    for axis, start, end, step in zip(named, starts.tolist(), ends.tolist(), strides, strict=True):
+        parts[axis] = slice(start, end, step)
+    index: tuple[Any, ...] = (*parts, ...)
+    part: Array = data[index]
+    return part
+
+
+@slice_.infer
+def infer(data: Fact, starts: Fact, ends: Fact, axes: Fact | None = None, steps: Fact | None = None, /) -> Inferred:
+    axes, steps = given(axes), given(steps)
+    if data.shape is None:
+        return tensor(data.dtype, None)
+    rank = len(data.shape)
+    first, last = sizes(starts), sizes(ends)
+    count = len(first) if first is not None else len(last) if last is not None else None
+    named = numbers(axes)
+    strides = None if steps is None else sizes(steps)
+    if count is None or (axes is not None and named is None):
+        return tensor(data.dtype, (None,) * rank)
+    result = list(data.shape)
+    for position, axis in enumerate(_axes(None if named is None else named.tolist(), count, rank)):
+        start, end = _at(first, position), _at(last, position)
+        step = 1 if steps is None else _at(strides, position)
+        if step == 0:
+            raise CheckError("a step is 0")
+        result[axis] = _length(result[axis], start, end, step)
+
+    def part() -> Array | None:
+        by = np.ones(count, np.int64) if steps is None else numbers(steps)
+        along = np.arange(count) if named is None else named
+        return through(slice_, cells(data), numbers(starts), numbers(ends), along, by)
+
+    return followed(data.dtype, tuple(result), part)
+
+
+@operator("Slice", since=1)
+def slice_1(data: T1, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None) -> T1:
+    """The same, forwards, with the positions in the model."""
+    raise superseded()
+
+
+@slice_1.upgrade
+def upgrade(op: Any, data: Value, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None) -> Any:
+    return op.Slice(data, list(starts), list(ends), None if axes is None else list(axes))
+
+
+def _axes(axes: Sequence[int] | None, count: int, rank: int) -> tuple[int, ...]:
+    if axes is None:
+        if count > rank:
+            raise ShapeError(f"{count} starts for a tensor of {rank} axes")
+        return tuple(range(count))
+    return axes_of(axes, rank)
+
+
+def _at(values: list[Dim | None] | None, position: int) -> Dim | None:
+    return values[position] if values is not None and position < len(values) else None
+
+
+def _length(size: Dim | None, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim | None:
+    """How many elements a slice has; None where it is not known."""
+    if isinstance(size, int) and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        return len(range(*slice(start, end, step).indices(size)))
+    if size is None or start is None or end is None or not isinstance(step, int):
+        return None
+    if size == 0:
+        return 0
+    return guarded(lambda: _forwards(size, start, end, step) if step > 0 else _backwards(size, start, end, -step))
+
+
+def _forwards(size: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
+    begin, stop = _clamped(start, size), _clamped(end, size)
+    if begin is None or stop is None:
+        return None
+    length = _rest(start, size) if stop == size else maximum(stop - begin, 0)
+    return (length + step - 1) // step
+
+
+def _rest(start: Dim, size: Dim) -> Dim:
+    """How much there is from a position on; said so that the last of `n` is `min(n, 1)`, the others `max(n - 1, 0)`."""
+    if isinstance(start, int) and abs(start) >= _FAR:
+        return 0 if start > 0 else size
+    if size - start == 1 or _is_negative(start):
+        return minimum(1 if size - start == 1 else -start, size)
+    return maximum(size - start, 0)
+
+
+def _backwards(size: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
+    """Counted by the positions one behind each, so that what lies before the first is 0."""
+    begin, stop = _behind(start, size), _behind(end, size)
+    return None if begin is None or stop is None else (maximum(begin - stop, 0) + step - 1) // step
+
+
+def _clamped(position: Dim, size: Dim) -> Dim | None:
+    """A position counted from the front, drawn into the axis; None where it may count from either end."""
+    if isinstance(position, int) and abs(position) >= _FAR:
+        return size if position > 0 else 0
+    if is_natural(position):
+        return minimum(position, size)
+    if _is_negative(position) or size - position == 1:
+        return maximum(position if size - position == 1 else size + position, 0)
+    return None
+
+
+def _behind(position: Dim, size: Dim) -> Dim | None:
+    if isinstance(position, int) and abs(position) >= _FAR:
+        return size if position > 0 else 0
+    if is_natural(position):
+        return minimum(position + 1, size)
+    if size - position == 1:
+        return size
+    return maximum(size + position + 1, 0) if _is_negative(position) else None
+
+
+def _is_negative(position: Dim) -> bool:
+    highest = position if isinstance(position, int) else upper_bound(position)
+    return highest is not None and highest < 0

@@ -1,0 +1,109 @@
+"""Squeeze and Unsqueeze: axes of one element taken out and put in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+from ingot.dtypes import Array
+from ingot.errors import ShapeError
+from ingot.ir.types import Shape
+from ingot.ir.value import Value
+from ingot.ops.define import operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import affordable
+from ingot.ops.shapes import axes_of
+from ingot.ops.tensor.follow import cells, followed, given, numbers, sizes, tensor
+from ingot.ops.typesets import ALL, ALL_3, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
+
+T: TypeAlias = Annotated[Array, types("T", {13: ALL, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})]
+Axes: TypeAlias = Annotated[Array, types("", INT64)]
+T11: TypeAlias = Annotated[Array, types("T", ALL_3)]
+
+
+@operator("Squeeze", since=(13, 21, 23, 24, 25))
+def squeeze(data: T, axes: Axes | None = None, /) -> T:
+    """`data` without `axes`, each of which must have one element; without all such axes if none are named."""
+    return data.reshape(_squeezed(data.shape, None if axes is None else axes.reshape(-1).tolist()))  # type: ignore[arg-type]
+
+
+@squeeze.infer
+def infer_squeeze(data: Fact, axes: Fact | None = None, /) -> Inferred:
+    axes = given(axes)
+    named = numbers(axes)
+    shape = data.shape
+    if axes is not None and named is None:
+        count = sizes(axes)
+        less = None if count is None or shape is None else len(shape) - len(count)
+        return tensor(data.dtype, None if less is None or less < 0 else (None,) * less)
+    if shape is None or (axes is None and not all(isinstance(dim, int) for dim in shape)):
+        return tensor(data.dtype, None)
+    result = _squeezed(shape, None if named is None else named.reshape(-1).tolist())
+
+    def squeezed() -> Array | None:
+        elements = cells(data)
+        return None if elements is None else elements.reshape(result)  # type: ignore[arg-type]
+
+    return followed(data.dtype, result, squeezed)
+
+
+@operator("Unsqueeze", since=(13, 21, 23, 24, 25))
+def unsqueeze(data: T, axes: Axes, /) -> T:
+    """`data` with axes of one element put in, so that in the result they are `axes`."""
+    return data.reshape(affordable(_unsqueezed(data.shape, axes.reshape(-1).tolist()), data.dtype))  # type: ignore[arg-type]
+
+
+@unsqueeze.infer
+def infer_unsqueeze(data: Fact, axes: Fact, /) -> Inferred:
+    named, shape = numbers(axes), data.shape
+    if shape is None:
+        return tensor(data.dtype, None)
+    if named is None:
+        count = sizes(axes)
+        return tensor(data.dtype, None if count is None else (None,) * (len(shape) + len(count)))
+    result = _unsqueezed(shape, named.reshape(-1).tolist())
+
+    def unsqueezed() -> Array | None:
+        elements = cells(data)
+        return None if elements is None else elements.reshape(result)  # type: ignore[arg-type]
+
+    return followed(data.dtype, result, unsqueezed)
+
+
+@operator("Squeeze", since=(1, 11))
+def squeeze_11(data: T11, /, *, axes: Sequence[int] | None = None) -> T11:
+    """The same, with the axes in the model."""
+    raise superseded()
+
+
+@squeeze_11.upgrade
+def upgrade_squeeze(op: Any, data: Value, /, *, axes: Sequence[int] | None) -> Any:
+    return op.Squeeze(data) if axes is None else op.Squeeze(data, list(axes))
+
+
+@operator("Unsqueeze", since=(1, 11))
+def unsqueeze_11(data: T11, /, *, axes: Sequence[int]) -> T11:
+    """The same, with the axes in the model."""
+    raise superseded()
+
+
+@unsqueeze_11.upgrade
+def upgrade_unsqueeze(op: Any, data: Value, /, *, axes: Sequence[int]) -> Any:
+    return op.Unsqueeze(data, list(axes))
+
+
+def _squeezed(shape: Shape, axes: Sequence[int] | None) -> Shape:
+    if axes is None:
+        return tuple(size for size in shape if size != 1)
+    gone = axes_of(axes, len(shape))
+    for axis in gone:
+        size = shape[axis]
+        if isinstance(size, int) and size != 1:
+            raise ShapeError(f"axis {axis} has {size} elements and cannot be taken out")
+    return tuple(size for axis, size in enumerate(shape) if axis not in gone)
+
+
+def _unsqueezed(shape: Shape, axes: Sequence[int]) -> Shape:
+    new = set(axes_of(axes, len(shape) + len(axes)))
+    old = iter(shape)
+    return tuple(1 if axis in new else next(old) for axis in range(len(shape) + len(new)))

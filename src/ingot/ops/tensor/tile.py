@@ -1,0 +1,73 @@
+"""Tile: a tensor repeated along each axis."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
+from ingot.errors import ShapeError
+from ingot.ir.value import Value
+from ingot.ops.define import operator, superseded
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import affordable
+from ingot.ops.tensor.follow import cells, followed, guarded, numbers, sizes, tensor, through
+from ingot.ops.typesets import ALL, ALL_3, FLOATS_3, INT64, types
+
+T: TypeAlias = Annotated[Array, types("T", {6: ALL_3, 13: ALL})]
+Repeats: TypeAlias = Annotated[Array, types("T1", INT64)]
+T1: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+
+
+@operator("Tile", since=(6, 13))
+def tile(x: T, repeats: Repeats, /) -> T:
+    """`x` set side by side with itself, `repeats` times along each axis."""
+    if repeats.shape != (x.ndim,):
+        raise ShapeError(f"repeats has shape {list(repeats.shape)} for a tensor of {x.ndim} axes")
+    times = [int(count) for count in repeats]
+    if any(count < 0 for count in times):
+        raise ShapeError(f"a tensor is repeated a negative number of times: {times}")
+    affordable((size * count for size, count in zip(x.shape, times, strict=True)), x.dtype)
+    return np.tile(x, times)
+
+
+@tile.infer
+def infer(x: Fact, repeats: Fact, /) -> Inferred:
+    times = sizes(repeats)
+    if x.shape is None:
+        return tensor(x.dtype, None if times is None else (None,) * len(times))
+    if times is None:
+        return tensor(x.dtype, (None,) * len(x.shape))
+    if len(times) != len(x.shape):
+        raise ShapeError(f"{len(times)} repeats for a tensor of {len(x.shape)} axes")
+    if any(isinstance(count, int) and count < 0 for count in times):
+        raise ShapeError(f"a tensor is repeated a negative number of times: {times}")
+
+    return followed(
+        x.dtype,
+        tuple(_times(a, b) for a, b in zip(x.shape, times, strict=True)),
+        lambda: through(tile, cells(x), numbers(repeats)),
+    )
+
+
+@operator("Tile", since=1)
+def tile_1(x: T1, tiles: T1, axis: T1, /) -> T1:
+    """The same along one axis; how often and which are numbers in tensors of floats."""
+    raise superseded()
+
+
+@tile_1.upgrade
+def upgrade(op: Any, x: Value, tiles: Value, axis: Value, /) -> Any:
+    int64 = int(DType.INT64)
+    ones = op.Expand(np.array([1], np.int64), op.Shape(op.Shape(x)))
+    at = op.Reshape(op.Cast(axis, to=int64), [1])
+    count = op.Reshape(op.Cast(tiles, to=int64), [1])
+    return op.Tile(x, op.ScatterElements(ones, at, count, axis=0))
+
+
+def _times(size: Dim | None, count: Dim | None) -> Dim | None:
+    if size == 0 or count == 0:
+        return 0
+    return None if size is None or count is None else guarded(lambda: size * count)

@@ -1,0 +1,75 @@
+"""Unique: each element, or slice along an axis, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.ir.types import TensorType
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.shapes import axis_of, product
+from ingot.ops.tensor.follow import guarded, tensor
+from ingot.ops.typesets import ALL, ALL_3, INT64, types
+
+T: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 28: ALL})]
+Positions: TypeAlias = Annotated[Array, types("", INT64)]
+
+
+@operator("Unique", since=(11, 28))
+def unique(
+    x: T, /, *, axis: int | None = None, sorted_: int = 1
+) -> tuple[T, Positions | None, Positions | None, Positions | None]:
+    """The elements of `x`, or its slices along `axis`, each once: in ascending order, else as they first come.
+
+    Then where each comes first, which of them each of `x` is, and how often each comes. NaN is one value, the largest.
+    """
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = axis_of(axis, x.ndim)
+    ranks = _ranks(x)
+    rows = np.moveaxis(ranks, axis, 0).reshape(x.shape[axis], x.size // max(x.shape[axis], 1))
+    first, inverse, counts = _distinct(rows)
+    if not sorted_:
+        order = np.argsort(first, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        first, counts, inverse = first[order], counts[order], place[inverse]
+    return x.take(first, axis), first, inverse, counts
+
+
+@unique.infer
+def infer(x: Fact, /, *, axis: int | None, sorted_: int) -> Sequence[Inferred]:
+    shape = x.shape
+    if shape is not None and axis is not None:
+        axis = axis_of(axis, len(shape))
+    total = None
+    if shape is not None:
+        total = guarded(lambda: product(shape)) if axis is None else shape[axis]
+    if axis is None:
+        values = tensor(x.dtype, (None,))
+    else:
+        values = tensor(x.dtype, None if shape is None else (*shape[:axis], None, *shape[axis + 1 :]))
+    some = TensorType(DType.INT64, (None,))
+    return [values, some, TensorType(DType.INT64, (total,)), some]
+
+
+def _ranks(x: Array) -> Array:
+    """For each element, how many distinct ones are smaller; whole numbers sort the same and are no NaN."""
+    plain = x if x.dtype.isbuiltin == 1 else x.astype(np.float32)
+    _, inverse = np.unique(plain, return_inverse=True)
+    return np.asarray(inverse).reshape(x.shape)
+
+
+def _distinct(rows: Array) -> tuple[Array, Array, Array]:
+    """Where each distinct row comes first, in ascending order; which one each row is; how often each comes."""
+    if not rows.size:
+        first = np.zeros(min(len(rows), 1), np.int64)
+        return first, np.zeros(len(rows), np.int64), np.full(len(first), len(rows), np.int64)
+    if rows.shape[1] == 1:
+        rows = rows[:, 0]
+    _, first, inverse, counts = np.unique(rows, True, True, True, axis=0)
+    return first.astype(np.int64), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)

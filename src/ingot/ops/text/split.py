@@ -1,0 +1,53 @@
+"""StringSplit: texts cut at a delimiter, the pieces in rows of one length."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, InputError
+from ingot.ir.types import TensorType
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.typesets import INT64, STRING, types
+
+T1: TypeAlias = Annotated[Array, types("T1", STRING)]
+T2: TypeAlias = Annotated[Array, types("T2", STRING)]
+T3: TypeAlias = Annotated[Array, types("T3", INT64)]
+
+_MOST_PIECES = 2**31  # a reference to each takes 8 bytes, and all may take 2**34
+
+
+@operator("StringSplit", since=20)
+def string_split(x: T1, /, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[T2, T3]:
+    """The pieces of each text along a new last axis, short rows filled with empty strings; and how many there are.
+
+    Without a delimiter, runs of white space divide, and those at the ends are dropped. After `maxsplit` cuts the rest
+    of a text is one piece.
+    """
+    most = -1 if maxsplit is None else _checked(maxsplit)
+    rows = [text.split(delimiter or None, most) for text in x.reshape(-1).tolist()]
+    counts = np.asarray([len(row) for row in rows], np.int64)
+    longest = int(counts.max(initial=0))
+    if len(rows) * longest > _MOST_PIECES:
+        raise InputError(f"{len(rows):,} rows of up to {longest:,} pieces are too many for one tensor")
+    pieces = np.full((len(rows), longest), "", np.object_)
+    for place, row in enumerate(rows):
+        pieces[place, : len(row)] = row
+    return pieces.reshape((*x.shape, longest)), counts.reshape(x.shape)
+
+
+@string_split.infer
+def infer(x: Fact, /, *, delimiter: str | None, maxsplit: int | None) -> tuple[Inferred, Inferred]:
+    if maxsplit is not None:
+        _checked(maxsplit)
+    pieces = None if x.shape is None else (*x.shape, None)
+    return TensorType(DType.STRING, pieces), TensorType(DType.INT64, x.shape)
+
+
+def _checked(maxsplit: int) -> int:
+    if maxsplit < 0:
+        raise CheckError(f"maxsplit is {maxsplit}, expected 0 or more")
+    return min(maxsplit, 2**31)

@@ -1,0 +1,1 @@
+"""The operators of ai.onnx.preview.training: one step of an optimiser."""

@@ -1,0 +1,231 @@
+"""Sessions: feeds, fetches, errors, threads, deadlines, custom operators."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import pickle
+import threading
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import CheckError, DType, Graph, InputError, Model, Node, TensorType, Value, operator
+from ingot.dims import symbol
+from ingot.dtypes import Array
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.typesets import FLOATS, types
+from ingot.session import Cancel, Interrupted, Session
+
+DIGITS = Path(__file__).parent.parent / "examples" / "digits.onnx"
+ROWS = TensorType(DType.FLOAT32, (symbol("n"), 3))
+
+
+def affine(op_type: str = "Mul", domain: str = "") -> Model:
+    """y = (x op w) + b"""
+    x, b = Value("x", ROWS), Value("b", ROWS)
+    graph = Graph([x, b], name="affine")
+    w = graph.add_initializer("w", np.array([1, 2, 3], np.float32))
+    h = graph.append(Node(op_type, [x, w], ["h"], name="scale", domain=domain)).output
+    graph.outputs.append(graph.append(Node("Add", [h, b], ["y"])).output)
+    return Model(graph, {"": 20} | ({domain: 1} if domain else {}), ir_version=9)
+
+
+X = np.ones((2, 3), np.float32)
+
+
+def test_a_call_takes_inputs_in_order_or_by_name() -> None:
+    session = Session(affine())
+    assert session(X, X).tolist() == [[2, 3, 4]] * 2
+    assert session(X, b=X).tolist() == [[2, 3, 4]] * 2
+    assert session.inputs == {"x": ROWS, "b": ROWS}
+    assert str(session.outputs["y"]) == "float32[n, 3]"
+
+
+def test_any_value_inside_can_be_asked_for() -> None:
+    h, y, w = Session(affine()).run(["h", "y", "w"], {"x": X, "b": X})
+    assert h.tolist() == [[1, 2, 3]] * 2
+    assert y.tolist() == [[2, 3, 4]] * 2
+    assert w.tolist() == [1, 2, 3]
+    assert Session(affine()).run(["h"], {"x": X, "b": X})[0].shape == (2, 3)
+
+
+def test_values_of_an_upgraded_model_keep_their_names() -> None:
+    x = Value("x", TensorType(DType.FLOAT32, (2, 3, 4)))
+    graph = Graph([x])
+    s = graph.append(Node("Softmax", [x], ["s"])).output
+    graph.outputs.append(graph.append(Node("Neg", [s], ["y"])).output)
+    s_found, _ = Session(Model(graph, 11, ir_version=6)).run(["s", "y"], {"x": np.zeros((2, 3, 4), np.float32)})
+    np.testing.assert_allclose(s_found, np.full((2, 3, 4), 1 / 12), rtol=1e-6)
+
+
+def test_lists_scalars_and_dlpack_are_taken() -> None:
+    session = Session(affine())
+    assert session([[1, 1, 1]], [[0, 0, 0]]).tolist() == [[1, 2, 3]]
+
+    class Foreign:
+        def __dlpack__(self, **options: Any) -> Any:
+            return X.copy().__dlpack__(**options)
+
+        def __dlpack_device__(self) -> Any:
+            return X.__dlpack_device__()
+
+    assert session(Foreign(), X).tolist() == [[2, 3, 4]] * 2
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({"x": X}, r"missing input 'b': float32\[n, 3\]"),
+        ({"x": X, "b": X, "bb": X}, "no input 'bb'\n  hint: did you mean 'b'"),
+        ({"x": X.astype(np.float64), "b": X}, r"'x' is float32\[n, 3\], got float64\[2, 3\]\n  hint: convert it"),
+        ({"x": X[:, :2], "b": X}, r"'x' is float32\[n, 3\], got float32\[2, 2\]"),
+        ({"x": X[0], "b": X}, r"'x' is float32\[n, 3\], got float32\[3\]"),
+        ({"x": X, "b": X[:1]}, "size 'n' is 2 in input 'x' and 1 in input 'b'"),
+        ({"x": object(), "b": X}, "a object makes no such array"),
+        ({"x": [["a"]], "b": X}, "a list makes no such array"),
+    ],
+)
+def test_feeds_that_do_not_fit_say_what_was_expected(feeds: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Session(affine()).run(None, feeds)
+
+
+def test_an_unknown_output_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="no value 'hh'"):
+        Session(affine()).run(["hh"], {"x": X, "b": X})
+
+
+def test_a_model_that_breaks_the_standard_is_refused_with_the_node() -> None:
+    model = affine()
+    model.graph.nodes[0].op_type = "Mull"
+    with pytest.raises(CheckError, match="has no operator Mull") as caught:
+        Session(model)
+    assert "did you mean 'Mul'" in str(caught.value)
+    wrong = affine()
+    wrong.graph.initializers["w"].constant = ingot.Tensor(np.ones(4, np.float32))
+    with pytest.raises(ingot.ShapeError, match="do not broadcast") as shapes:
+        Session(wrong)
+    assert "in node 'scale' (Mul-14)" in str(shapes.value)
+    assert "= x: float32[n, 3]" in str(shapes.value)
+
+
+def test_one_session_serves_many_threads() -> None:
+    session = Session(DIGITS)
+    images = np.random.default_rng(0).random((8, 1, 8, 8), np.float32)
+    expected = session(images)
+    found: list[Array] = []
+    threads = [threading.Thread(target=lambda: found.append(session(images))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((result == expected).all() for result in found)
+
+
+def test_a_session_can_be_pickled() -> None:
+    session = pickle.loads(pickle.dumps(Session(affine())))
+    assert session(X, X).tolist() == [[2, 3, 4]] * 2
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_session_survives_a_fork() -> None:
+    session = Session(affine())
+    queue = multiprocessing.get_context("fork").Queue()
+    worker = multiprocessing.get_context("fork").Process(target=lambda: queue.put(session(X, X).tolist()))
+    worker.start()
+    assert queue.get(timeout=60) == [[2, 3, 4]] * 2
+    worker.join()
+
+
+def test_a_run_can_be_awaited_and_cancelled() -> None:
+    session = Session(affine())
+    assert asyncio.run(session.run_async(None, {"x": X, "b": X}))[0].tolist() == [[2, 3, 4]] * 2
+    cancel = Cancel()
+    cancel.cancel()
+    with pytest.raises(Interrupted, match="cancelled"):
+        session.run(None, {"x": X, "b": X}, cancel=cancel)
+
+
+def test_a_loop_without_end_is_ended_by_its_deadline() -> None:
+    model = ingot.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20]>
+        g (float[1] x) => (float[1] y) {
+            limit = Constant <value_int = 9000000000000000000> ()
+            go = Constant <value = bool {1}> ()
+            y = Loop (limit, go, x) <body = b (int64 i, bool c, float[1] s) => (bool d, float[1] t) {
+                d = Identity (c)
+                t = Add (s, s)
+            }>
+        }
+    """)
+    with pytest.raises(Interrupted, match=r"longer than 0\.2 s"):
+        Session(model).run(None, {"x": np.ones(1, np.float32)}, deadline=0.2)
+
+
+T: TypeAlias = Annotated[Array, types("T", FLOATS)]
+
+
+@operator("Swap", since=1, domain="my.own")
+def swap(x: T, y: T, /, *, scale: float = 1.0) -> T:
+    """`y` in the shape of `x`, scaled."""
+    return np.broadcast_to(y, x.shape).astype(x.dtype) * x.dtype.type(scale)
+
+
+@swap.infer
+def infer_swap(x: Fact, y: Fact, /, *, scale: float) -> Inferred:
+    del y, scale
+    return x.type
+
+
+def test_a_custom_operator_takes_ten_lines() -> None:
+    session = Session(affine("Swap", "my.own"), operators=[swap])
+    assert session(X, X).tolist() == [[2, 3, 4]] * 2
+    assert str(session.outputs["y"]) == "float32[n, 3]"
+    with pytest.raises(CheckError, match=r"nothing is known of domain 'my\.own'"):
+        Session(affine("Swap", "my.own"))
+    wrong = affine("Swap", "my.own")
+    wrong.graph.nodes[0]["scal"] = 2.0
+    with pytest.raises(CheckError, match="no attribute 'scal'"):
+        Session(wrong, operators=[swap])
+
+
+def test_a_custom_operator_works_inside_functions_and_subgraphs() -> None:
+    model = ingot.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20, "my.own" : 1, "local" : 1]>
+        g (float[2] x, float[2] y, bool c) => (float[2] z) {
+            z = If (c) <
+                then_branch = t () => (float[2] a) { a = local.twice <by = 3.0> (x, y) },
+                else_branch = e () => (float[2] b) { b = my.own.Swap (x, y) }
+            >
+        }
+        <domain: "local", opset_import: ["" : 20, "my.own" : 1]>
+        twice <by> (p, q) => (r) {
+            h = my.own.Swap <scale: float = @by> (p, q)
+            r = Add (h, h)
+        }
+    """)
+    session = Session(model, operators=[swap])
+    x, y = np.zeros(2, np.float32), np.array([1, 2], np.float32)
+    assert session(x, y, np.array(True)).tolist() == [6, 12]
+    assert session(x, y, np.array(False)).tolist() == [1, 2]
+
+
+def test_random_operators_follow_the_seed() -> None:
+    model = ingot.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20]>
+        g () => (float[4] y, float[4] z) {
+            y = RandomNormal <shape = [4]> ()
+            z = RandomNormal <shape = [4]> ()
+        }
+    """)
+    y, z = Session(model, seed=1)()
+    again, _ = Session(model, seed=1)()
+    other, _ = Session(model, seed=2)()
+    assert (y == again).all()
+    assert not (y == z).any()
+    assert not (y == other).any()
