@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,name-defined"
-"""What ingot does today, shown on a small classifier of digits: load, look inside, edit, build, join, save."""
+"""What ingot does today, shown on a small classifier of digits: load, look, check, run, edit, build, join, save."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
+import numpy.typing as npt
+
 import ingot
 from ingot import Float32, build, op
 from ingot.cli.main import main as command_line
+from ingot.session import Session
 
 DIGITS = Path(__file__).with_name("digits.onnx")
+IMAGES = Path(__file__).with_name("digits.npz")
+"""Digits of scikit-learn's that the classifier was not trained on, grey levels from 0 to 1, and what they show."""
+
+INK = " .:-=+*#%@"
+Array = npt.NDArray[np.generic]
 
 
 def title(text: str) -> None:
@@ -22,6 +31,19 @@ def run(*arguments: str) -> None:
     """A command as it would be typed."""
     print(f"$ ingot {' '.join(arguments)}", flush=True)
     command_line(list(arguments), standalone_mode=False)
+
+
+def shown(images: Array, probabilities: Array, labels: Array) -> None:
+    """Images side by side as characters, each above the answer; one that is wrong says what was right."""
+    for row in range(8):
+        lines = ("".join(INK[int(level * (len(INK) - 1))] * 2 for level in image[0, row]) for image in images)
+        print("  ".join(lines).rstrip())
+    answers = probabilities.argmax(1)
+    said = (
+        f"{answer} ({likely:.1%}{'' if answer == label else f', is {label}'})"
+        for answer, likely, label in zip(answers, probabilities.max(1), labels, strict=True)
+    )
+    print("".join(f"{text:<18}" for text in said).rstrip())
 
 
 @build(opset=20, outputs=["image"])
@@ -38,6 +60,21 @@ def demo(folder: Path) -> None:
 
     title("look inside")
     run("info", str(DIGITS), "--largest", "3")
+
+    title("check it, and run it on digits it has never seen")
+    run("check", str(DIGITS))
+    session = Session(model)
+    test = np.load(IMAGES)
+    images, labels = test["image"], test["label"]
+    start = perf_counter()
+    probabilities = session(images)
+    elapsed = perf_counter() - start
+    for first in (0, 4):
+        print()
+        part = slice(first, first + 4)
+        shown(images[part], probabilities[part], labels[part])
+    right = int((probabilities.argmax(1) == labels).sum())
+    print(f"\n{right} of {len(labels)} right, in {elapsed * 1e3:.1f} ms")
 
     title("edit: take the softmax off, return the features, name the batch")
     graph = model.graph
@@ -64,6 +101,9 @@ def demo(folder: Path) -> None:
     again = ingot.load(target)
     assert ingot.encode(again.copy()) == ingot.encode(again)
     print(f"\nloaded again: {again}")
+    scores, _ = Session(again)(images * 255)
+    same = (scores.argmax(1) == probabilities.argmax(1)).all()
+    print(f"its answers are {'the same' if same else 'different'}")
 
 
 if __name__ == "__main__":

@@ -87,11 +87,40 @@ def test_lists_scalars_and_dlpack_are_taken() -> None:
         ({"x": X, "b": X[:1]}, "size 'n' is 2 in input 'x' and 1 in input 'b'"),
         ({"x": object(), "b": X}, "a object makes no such array"),
         ({"x": [["a"]], "b": X}, "a list makes no such array"),
+        ({"x": None, "b": X}, r"'x' is float32\[n, 3\], got None"),
     ],
 )
 def test_feeds_that_do_not_fit_say_what_was_expected(feeds: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Session(affine()).run(None, feeds)
+
+
+def test_a_result_is_never_the_callers_own_array() -> None:
+    x = Value("x", ROWS)
+    graph = Graph([x])
+    graph.outputs.append(graph.append(Node("Identity", [x], ["y"])).output)
+    given = X.copy()
+    result = Session(Model(graph, 20))(given)
+    given[:] = 7
+    assert result.tolist() == X.tolist()
+
+
+def test_strings_may_be_given_as_bytes() -> None:
+    x = Value("x", TensorType(DType.STRING, (symbol("n"),)))
+    graph = Graph([x])
+    graph.outputs.append(graph.append(Node("Identity", [x], ["y"])).output)
+    session = Session(Model(graph, 20))
+    assert session(np.array([b"a", "b"], object)).tolist() == ["a", "b"]
+    assert session(["a", "ä"]).tolist() == ["a", "ä"]
+    with pytest.raises(InputError, match="holds strings, got a int"):
+        session(np.array([1], object))
+
+
+def test_sizes_that_exporters_did_not_know_take_any_size() -> None:
+    x = Value("x", TensorType(DType.FLOAT32, (-1, 3)))
+    graph = Graph([x])
+    graph.outputs.append(graph.append(Node("Relu", [x], ["y"])).output)
+    assert Session(Model(graph, 20))(X).shape == (2, 3)
 
 
 def test_an_unknown_output_is_answered_with_the_nearest() -> None:
@@ -167,13 +196,27 @@ def test_a_loop_without_end_is_ended_by_its_deadline() -> None:
         Session(model).run(None, {"x": np.ones(1, np.float32)}, deadline=0.2)
 
 
+def test_functions_that_double_at_every_level_are_refused() -> None:
+    level = """
+        <domain: "d", opset_import: ["" : 20, "d" : 1]>
+        F{0} (a) => (c) {{
+            h = d.F{1} (a)
+            c = d.F{1} (h)
+        }}"""
+    bottom = '<domain: "d", opset_import: ["" : 20]>\nF0 (a) => (c) { c = Relu (a) }'
+    main = '<ir_version: 10, opset_import: ["" : 20, "d" : 1]>\ng (float[1] x) => (float[1] y) { y = d.F40 (x) }\n'
+    text = main + bottom + "".join(level.format(n, n - 1) for n in range(1, 41))
+    with pytest.raises(CheckError, match="more than 10,000 times"):
+        Session(ingot.parse_model(text))
+
+
 T: TypeAlias = Annotated[Array, types("T", FLOATS)]
 
 
 @operator("Swap", since=1, domain="my.own")
 def swap(x: T, y: T, /, *, scale: float = 1.0) -> T:
     """`y` in the shape of `x`, scaled."""
-    return np.broadcast_to(y, x.shape).astype(x.dtype) * x.dtype.type(scale)
+    return np.asarray(np.broadcast_to(y, x.shape) * scale, x.dtype)
 
 
 @swap.infer

@@ -16,7 +16,7 @@ from ingot.errors import IngotError, InputError, nearest
 from ingot.format.load import ModelSource, load
 from ingot.infer import infer
 from ingot.ir.model import Model
-from ingot.ir.types import SequenceType, TensorType, Type
+from ingot.ir.types import OptionalType, SequenceType, TensorType, Type
 from ingot.ir.value import Value
 from ingot.ir.verify import verify
 from ingot.ops.catalog import Catalog, standard
@@ -98,11 +98,13 @@ class Session:
         *,
         deadline: float | None = None,
         cancel: Cancel | None = None,
+        seed: int | None = None,
     ) -> list[Any]:
         """The outputs, or any values of the model asked for by name, for the given inputs.
 
-        `feeds` are arrays, or what numpy or DLPack can make one of. InputError if one is missing, unknown, or does not
-        fit; Interrupted after `deadline` seconds, or when cancelled.
+        `feeds` are arrays, or what numpy or DLPack can make one of; an optional may be left out. `seed` is that of this
+        run. InputError if a feed is missing, unknown, or does not fit; Interrupted after `deadline` seconds, or when
+        cancelled.
         """
         end = None if deadline is None else monotonic() + deadline
 
@@ -113,8 +115,9 @@ class Session:
                 raise Interrupted(f"the run took longer than {deadline} s")
 
         ready = self._checked(feeds or {})
-        evaluation = Evaluation(self._ready, self.catalog, seed=self._seed, proceed=proceed)
-        return evaluation.run(ready, outputs)
+        start = self._seed if seed is None else seed
+        results = Evaluation(self._ready, self.catalog, seed=start, proceed=proceed).run(ready, outputs)
+        return [_own(result, ready.values()) for result in results]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The outputs for inputs given in order or by name: one as it is, several as a tuple."""
@@ -150,6 +153,7 @@ class Session:
             if name not in known:
                 hint = nearest(name, known) or f"the inputs are {', '.join(known) or 'none'}"
                 raise InputError(f"the model has no input '{name}'", hint=hint)
+        feeds = {value.name: None for value in known.values() if isinstance(value.type, OptionalType)} | dict(feeds)
         missing = [value for value in self._ready.inputs if value.name not in feeds]
         if missing:
             shown = ", ".join(f"'{value.name}': {value.type or '?'}" for value in missing)
@@ -164,6 +168,14 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self._given.graph!r}>"
+
+
+def _own(result: Any, feeds: Iterable[Any]) -> Any:
+    """A result that is not the caller's own array under another name."""
+    shared = isinstance(result, np.ndarray) and any(
+        isinstance(feed, np.ndarray) and np.may_share_memory(result, feed) for feed in feeds
+    )
+    return result.copy() if shared else result
 
 
 def _restored(data: bytes, catalog: Catalog | None, seed: int) -> Session:
@@ -198,12 +210,14 @@ def _feed(value: Value, given: Any, sizes: dict[str, tuple[int, str]]) -> Any:
 
 def _array(name: str, given: Any, type_: TensorType) -> np.ndarray[Any, Any]:
     wanted = type_.dtype
+    if given is None:
+        raise InputError(f"input '{name}' is {type_}, got None")
     if not isinstance(given, np.ndarray | np.generic) and hasattr(given, "__dlpack__"):
         given = np.from_dlpack(given)
     if isinstance(given, np.ndarray | np.generic) or hasattr(given, "__array__"):
         array = np.asarray(given)
-        if array.dtype.kind in "UST":
-            array = array.astype(np.object_)
+        if array.dtype.kind in "USTO":
+            array = _strings(name, array)
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         if wanted and DType.of(array.dtype) is not wanted:
@@ -213,6 +227,17 @@ def _array(name: str, given: Any, type_: TensorType) -> np.ndarray[Any, Any]:
             )
         return array
     try:
-        return np.asarray(given, wanted.numpy if wanted else None)
+        array = np.asarray(given, wanted.numpy if wanted else None)
+        return _strings(name, array) if wanted is DType.STRING else array
     except (TypeError, ValueError):
         raise InputError(f"input '{name}' is {type_}, and a {type(given).__name__} makes no such array") from None
+
+
+def _strings(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of `str`, bytes decoded; InputError for anything else in it."""
+    found = np.empty(array.shape, np.object_)
+    for index, item in enumerate(array.reshape(-1).tolist()):
+        if not isinstance(item, str | bytes):
+            raise InputError(f"input '{name}' holds strings, got a {type(item).__name__}")
+        found.reshape(-1)[index] = item.decode("utf-8", "replace") if isinstance(item, bytes) else item
+    return found

@@ -102,3 +102,16 @@ def test_the_model_is_not_changed() -> None:
 
 def test_a_problem_prints_as_errors_do() -> None:
     assert str(Problem("no good", ("in node 'a'",), "try b")) == "error: no good\n  in node 'a'\n  hint: try b"
+
+
+def test_functions_that_double_at_every_level_end() -> None:
+    levels = [
+        function(f"f{i} (a) => (b)", f"t = local.f{i + 1}(a)\nb = local.f{i + 1}(t)", ', "local" : 1')
+        for i in range(40)
+    ]
+    proto = model(
+        "y = local.f0(x)",
+        more="\n".join([*levels, function("f40 (a) => (b)", "b = Relu(a)")]),
+        imports=', "local" : 1',
+    )
+    assert errors(proto) == []

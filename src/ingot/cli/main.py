@@ -13,12 +13,17 @@ from ingot.cli.examples import examples
 from ingot.version import __version__
 
 COMMANDS = {
+    "check": "List everything in a model that breaks the standard.",
     "external": "List, embed or move out weights in files of their own.",
     "extract": "Cut a model down to what lies between two sets of values.",
+    "infer": "Show the type of every value of a model, or note them in it.",
     "info": "Show what a model takes, returns and is made of.",
     "join": "Run one model on what another computes, as one model.",
     "meta": "Read and change what a model says about itself.",
+    "ops": "Look up an operator, or search among all of them.",
+    "run": "Run a model on files or random inputs.",
     "text": "Print a model as text, or turn text back into a model.",
+    "upgrade": "Rewrite a model in the newest operators.",
 }
 """The commands and their first lines; `ingot.cli.<name>` holds each under its own name."""
 
@@ -61,13 +66,10 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-    epilog=examples("ingot info model.onnx", "ingot text model.onnx | less"),
+    epilog=examples("ingot info model.onnx"),
 )
 @click.option("--traceback", is_flag=True, envvar="INGOT_DEBUG", help="Show where in ingot an error was raised.")
 @click.version_option(__version__, message="ingot %(version)s")
 def main(traceback: bool) -> None:
-    """Look at, edit and convert ONNX models.
-
-    A MODEL of - is read from stdin. 'ingot COMMAND --help' has the details.
-    """
+    """Look at, check, edit and run ONNX models. A MODEL of - is read from stdin."""
     del traceback  # `invoke` reads it from the context

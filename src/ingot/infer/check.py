@@ -11,7 +11,7 @@ from ingot.infer.declared import declaration_problems
 from ingot.infer.driver import Inference
 from ingot.infer.problem import Problem
 from ingot.infer.stepwise import Stepwise
-from ingot.infer.types import effective, missing_outputs, signature_errors, versioned
+from ingot.infer.types import effective, missing_outputs, output_errors, signature_errors, versioned
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, FunctionId, Model
 from ingot.ir.node import Node
@@ -22,6 +22,8 @@ from ingot.ops.facts import Fact
 __all__ = ["Problem", "check", "node_errors"]
 
 _STANDARD_DOMAINS = "ai.onnx"
+_MOST_CALLS = 10_000
+"""A small file can have functions that call functions, doubling each time; later calls are not followed."""
 
 
 def check(model: Model, *, catalog: Catalog | None = None) -> list[Problem]:
@@ -74,6 +76,7 @@ def node_errors(node: Node, inputs: list[Fact], imports: Mapping[str, int], cata
         yield CheckError(f"{versioned(operator, version)} is deprecated", hint=_replacement(operator.documentation))
     yield from signature_errors(operator, node, inputs, version)
     yield from missing_outputs(operator, node, version)
+    yield from output_errors(operator, node, inputs, version)
     yield from attribute_errors(operator, node, version, catalog)
 
 
@@ -97,6 +100,7 @@ class _Collected:
     def __init__(self, recursive: set[FunctionId]) -> None:
         self.recursive = recursive
         self.entered: set[FunctionId] = set()
+        self.calls = 0
         self._by_place: dict[tuple[str, ...], Problem] = {}
 
     def add(self, problem: Problem) -> None:
@@ -170,7 +174,8 @@ class _Check(Stepwise):
         errors = list(call_errors(node, self._model.functions[key]))
         for error in errors:
             self.refuse(CheckError(error.message, where=self.place(node), hint=error.hint))
-        if errors or key in self._collected.recursive:
+        self._collected.calls += 1
+        if errors or key in self._collected.recursive or self._collected.calls > _MOST_CALLS:
             self.leave(node)
         else:
             super().node(node)

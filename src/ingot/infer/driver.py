@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ingot.dims import Dim
+from ingot.dims import Dim, symbol
 from ingot.errors import CheckError, ShapeError
 from ingot.infer.types import check_inputs, versioned
 from ingot.ir.clone import copy_graph
@@ -14,7 +14,7 @@ from ingot.ir.inline import bind, call_arguments
 from ingot.ir.model import Function, FunctionId, Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
-from ingot.ir.types import SequenceType, Shape, SparseTensorType, TensorType, Type
+from ingot.ir.types import SequenceType, Shape, SparseTensorType, TensorType, Type, map_shapes
 from ingot.ir.value import Value
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog, standard
@@ -24,6 +24,14 @@ from ingot.ops.facts import Fact, of_constant
 Facts = dict[Value, Fact]
 
 OMITTED = Fact(given=False)
+
+MOST_EXPANDED = 10_000
+"""Calls of functions that are followed in one model: two in each body, twenty deep, are a million."""
+
+_QUESTION = symbol("?")
+
+_DEFAULTS_SINCE = 4
+"""The version of the format since which an initialiser that is an input is a default; before, each had to be one."""
 
 MOST_CALLS = 100
 """Functions called in functions; a model that goes deeper calls itself."""
@@ -52,16 +60,22 @@ class Inference:
         self._catalog = catalog
         self._imports = model.opset_imports if imports is None else imports
         self._depth = depth
+        self._calls = [0]  # shared by the inferences of all functions called
 
     def graph(self, graph: Graph, inputs: Mapping[Value, Fact] | None = None) -> None:
         """Everything in a graph, `inputs` being what is known of its inputs beside what it declares."""
         for value in graph.inputs:
+            if value.type is not None:
+                value.type = map_shapes(value.type, _without_marks)
             given = (inputs or {}).get(value, Fact())
-            self.facts[value] = _merged(Fact(value.type), given)
+            self.facts[value] = given if value.type is None else _merged(Fact(value.type), given)
+            if value.type is None:
+                value.type = given.type
         for value in graph.initializers.values():
             if isinstance(value.constant, Tensor):
                 fact = of_constant(value.constant)
-                self.facts[value] = Fact(fact.type) if value in graph.inputs else fact
+                fixed = value not in graph.inputs or self._model.ir_version < _DEFAULTS_SINCE
+                self.facts[value] = fact if fixed else Fact(fact.type)
             elif isinstance(value.constant, SparseTensor):
                 self.facts[value] = Fact(value.constant.type)
         for node in graph:
@@ -110,18 +124,23 @@ class Inference:
             return self._call(node, function, inputs)
         operator = self.operator(node)
         check_inputs(operator, node, inputs, self.version(node.domain))
-        arguments = keywords(operator, node)
+        arguments = {**operator.defaults, **keywords(operator, node)}
+        into = operator.apply("body", inputs, arguments, 0) if "body" in operator.rules else ()
         for subgraph in node.subgraphs:
-            self.graph(subgraph)
+            given = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
+            self.graph(subgraph, given)
         if "infer" not in operator.rules:
             return []
-        parts = operator.apply("infer", inputs, {**operator.defaults, **arguments}, len(node.outputs))
+        parts = operator.apply("infer", inputs, arguments, len(node.outputs))
         return [part if isinstance(part, Fact) else Fact(part) for part in parts]
 
     def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
         """What a function computes of these inputs: its body, with the attributes of this call, gone through afresh."""
         if self._depth >= MOST_CALLS:
             raise CheckError(f"functions call each other more than {MOST_CALLS} deep, or themselves")
+        self._calls[0] += 1
+        if self._calls[0] > MOST_EXPANDED:
+            raise CheckError(f"functions are called more than {MOST_EXPANDED:,} times in each other")
         body = copy_graph(function.graph)
         arguments = call_arguments(node, function)
         omitted = {
@@ -131,6 +150,7 @@ class Inference:
             inner.inputs = [None if value in omitted else value for value in inner.inputs]
             bind(inner, arguments, omitted, body)
         inference = self.inside(function)
+        inference._calls = self._calls
         inference.graph(body, dict(zip(body.inputs, inputs, strict=False)))
         return [inference.facts.get(value, Fact()) for value in body.outputs]
 
@@ -158,6 +178,11 @@ class Inference:
                 formal = operator.inputs[min(index, len(operator.inputs) - 1)].name if operator.inputs else "?"
                 lines.append(f"{formal:<8} = {value.name}: {self.facts.get(value, Fact(value.type))}")
         return tuple(lines)
+
+
+def _without_marks(shape: Shape) -> Shape:
+    """Sizes below zero and sizes named `?` are how some exporters say that they do not know: two `?` are not one."""
+    return tuple(None if dim == _QUESTION or (isinstance(dim, int) and dim < 0) else dim for dim in shape)
 
 
 def _merged(declared: Fact, found: Fact) -> Fact:

@@ -58,6 +58,27 @@ def missing_outputs(operator: Operator, node: Node, version: int) -> Iterator[Ch
         )
 
 
+def output_errors(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> Iterator[CheckError]:
+    """Outputs declared as a type that the operator does not give, or not for what it is given."""
+    bound: dict[str, str] = {}
+    for index, fact in enumerate(inputs):
+        formal = _formal_at(operator.inputs, index)
+        if formal is not None and fact.type is not None and fact.given and not formal.heterogeneous:
+            bound.setdefault(formal.types.name, name_of(fact.type))
+    for index, value in enumerate(node.outputs):
+        formal = _formal_at(operator.outputs, index)
+        if formal is None or value.type is None or formal.heterogeneous:
+            continue
+        declared = name_of(value.type)
+        if "undefined" in declared or "?" in declared:
+            continue
+        given = bound.get(formal.types.name) if formal.types.name else None
+        given = None if given is None or "undefined" in given or "?" in given else given
+        if declared not in formal.types.at(version) or declared != (given or declared):
+            wanted = given or _shown(formal.types.at(version))
+            yield CheckError(f"'{value.name}' is declared {declared}; {versioned(operator, version)} gives {wanted}")
+
+
 def effective(operator: Operator, version: int) -> int:
     """The version of an operator that an import of `version` means."""
     return max((since for since in operator.since if since <= version), default=operator.version)

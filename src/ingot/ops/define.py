@@ -125,6 +125,10 @@ class Operator:
         """Attach what says the types and shapes of the outputs."""
         return self._attach("infer", rule)
 
+    def body(self, rule: Rule) -> Rule:
+        """Attach what says the types of the inputs of the graphs that the operator runs, where they declare none."""
+        return self._attach("body", rule)
+
     def upgrade(self, rule: Rule) -> Rule:
         """Attach what says this meaning in newer operators."""
         return self._attach("upgrade", rule)

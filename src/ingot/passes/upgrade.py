@@ -44,7 +44,11 @@ def _upgrade_graph(root: Graph, imports: dict[str, int], model: Model, catalog: 
                     f"domain '{domain or 'ai.onnx'}' is not imported",
                     where=(f"in node '{node.label}' ({node.op_type})",),
                 )
-            operator = catalog.get(domain, node.op_type, imports[domain])
+            try:
+                operator = catalog.get(domain, node.op_type, imports[domain])
+            except CheckError as error:
+                error.where = (f"in node '{node.label}' ({node.op_type})", *error.where)
+                raise
             deprecated = operator.deprecated and "upgrade" in operator.rules
             if deprecated or operator is not catalog.newest(domain, node.op_type):
                 rewrite(node, operator, graph, model)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot.dims import Dim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
@@ -92,6 +92,14 @@ def infer(m: Fact = _OMITTED, cond: Fact = _OMITTED, /, *states: Fact, body: Gra
         else:
             found.append(TensorType(element.dtype, None if element.shape is None else (count, *element.shape)))
     return found
+
+
+@loop.body
+def into_body(m: Fact = _OMITTED, cond: Fact = _OMITTED, /, *states: Fact, body: Graph) -> list[Inferred]:
+    """The count, the condition, and the states, of which only the shape may change from one run to the next."""
+    del m, cond, body
+    counted: list[Inferred] = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ())]
+    return counted + [TensorType(fact.dtype) if fact.dtype is not None else None for fact in states]
 
 
 def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:

@@ -89,12 +89,10 @@ def infer(
     length: Dim | None = None
     slices: list[TensorType | None] = []
     for fact, axis in zip(given[carried:], axes, strict=True):
-        if fact.shape is None:
-            slices.append(None if fact.dtype is None else TensorType(fact.dtype))
-            continue
-        place = axis_of(axis, len(fact.shape), "scan_input_axes")
-        length = unify(length, fact.shape[place], "the scanned axes")
-        slices.append(TensorType(fact.dtype, fact.shape[:place] + fact.shape[place + 1 :]) if fact.dtype else None)
+        slices.append(_slice_type(fact, axis))
+        if fact.shape is not None:
+            place = axis_of(axis, len(fact.shape), "scan_input_axes")
+            length = unify(length, fact.shape[place], "the scanned axes")
     taken = [value.type for value in body.inputs]
     outputs = [value.type for value in body.outputs]
     final = [after_runs(fact.type, a, b) for fact, a, b in zip(given[:carried], taken[:carried], outputs, strict=False)]
@@ -109,6 +107,26 @@ def infer(
         sizes.insert(axis_of(axis, len(sizes) + 1, "scan_output_axes"), length)
         found.append(TensorType(element.dtype, tuple(sizes)))
     return found
+
+
+@scan.body
+def into_body(
+    *given: Fact, body: Graph, num_scan_inputs: int, scan_input_axes: Sequence[int] | None, **_: object
+) -> list[Inferred]:
+    """The states as they are, and the scanned inputs without the axis they are cut along."""
+    carried = _state_count(len(given), num_scan_inputs, body)
+    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
+    types_: list[Inferred] = [fact.type for fact in given[:carried]]
+    for fact, axis in zip(given[carried:], axes, strict=True):
+        types_.append(_slice_type(fact, axis))
+    return types_
+
+
+def _slice_type(fact: Fact, axis: int) -> TensorType | None:
+    if fact.dtype is None or fact.shape is None:
+        return None if fact.dtype is None else TensorType(fact.dtype)
+    place = axis_of(axis, len(fact.shape), "scan_input_axes")
+    return TensorType(fact.dtype, fact.shape[:place] + fact.shape[place + 1 :])
 
 
 def _state_count(inputs: int, scanned: int, body: Graph) -> int:

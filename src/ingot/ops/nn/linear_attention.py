@@ -104,7 +104,7 @@ def infer(
     length = unify(dim(query.shape, 1), dim(key.shape, 1), "lengths of query and key")
     size = unify(_size(query, q_num_heads, "query"), _size(key, kv_num_heads, "key"), "head sizes of query and key")
     width = _size(value, kv_num_heads, "value")
-    state = query.dtype if past_state is None else past_state.dtype
+    state = query.dtype if past_state is None or not past_state.given else past_state.dtype
     return (
         tensor(query.dtype, (batch, length, None if width is None else width * q_num_heads)),
         tensor(state, (batch, kv_num_heads, size, width)),

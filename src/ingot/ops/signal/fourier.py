@@ -63,6 +63,8 @@ def infer(
         raise ShapeError(f"x has {len(x.shape)} axes, expected at least 2")
     _check_parts(x.shape[-1], inverse, onesided)
     known = [-2] if axis is None or not axis.given else axis.integers
+    if not known and not chosen and not onesided:  # every axis keeps its size, whichever is transformed
+        return TensorType(x.dtype, (*x.shape[:-1], 2))
     if not known:
         return TensorType(x.dtype, (*(None for _ in x.shape[:-1]), 1 if inverse and onesided else 2))
     at = _signal_axis(known[0], len(x.shape))

@@ -1,0 +1,59 @@
+"""Two models compared by running them on the same random inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ingot.cli.random_inputs import bind_open_sizes, random_value
+from ingot.cli.sizes import bind_shapes
+from ingot.cli.units import counted
+from ingot.errors import CheckError
+from ingot.format import decode, encode
+from ingot.ir import Model
+from ingot.session import Session
+
+_RELATIVE = 1e-5
+_ABSOLUTE = 1e-6
+
+
+def prove(before: Model, after: Model, shapes: dict[str, str], seed: int) -> str:
+    """A sentence that says how alike the outputs of two models are, the second one as it would be saved.
+
+    CheckError if one differs by more than rounding. Sizes that neither the first nor `shapes` says are 1.
+    """
+    bound = before.copy()
+    bind_shapes(bound, shapes)
+    bind_open_sizes(bound, bound.inputs)
+    feeds = {value.name: random_value(value.name, value.type, seed) for value in bound.inputs}
+    names = before.graph.outputs.names
+    old = Session(before, seed=seed).run(names, feeds)
+    new = Session(decode(encode(after)), seed=seed).run(names, feeds)
+    largest = 0.0
+    for name, one, other in zip(names, old, new, strict=True):
+        largest = max(largest, _difference(name, one, other))
+    exact = "equal" if largest == 0 else f"at most {largest:.1e} apart"
+    return f"ran both on random inputs: {counted(len(names), 'output')} {exact}"
+
+
+def _difference(name: str, one: Any, other: Any) -> float:
+    """The largest difference between two results; CheckError if they are of two kinds, or it is more than rounding."""
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return max((_difference(name, a, b) for a, b in zip(one, other, strict=True)), default=0.0)
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        if type(one) is type(other) and one == other:
+            return 0.0
+        raise CheckError(f"output '{name}' is not what it was")
+    if one.dtype != other.dtype or one.shape != other.shape:
+        raise CheckError(f"output '{name}' was {one.dtype}{list(one.shape)}, it is {other.dtype}{list(other.shape)}")
+    if one.dtype.kind in "biuO":
+        if np.array_equal(one, other):
+            return 0.0
+        raise CheckError(f"output '{name}' is not what it was")
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    a, b = one.astype(wide), other.astype(wide)
+    if not np.allclose(a, b, rtol=_RELATIVE, atol=_ABSOLUTE, equal_nan=True):
+        raise CheckError(f"output '{name}' is up to {np.nanmax(np.abs(a - b)):.3g} from what it was")
+    finite = np.isfinite(a) & np.isfinite(b)
+    return float(np.abs(a[finite] - b[finite]).max(initial=0.0))

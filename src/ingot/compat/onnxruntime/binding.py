@@ -1,0 +1,122 @@
+"""IOBinding: inputs and outputs bound to memory before a run."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot.compat.onnxruntime.devices import OrtDevice, require_cpu
+from ingot.compat.onnxruntime.values import OrtValue, element_dtype
+from ingot.dtypes import Array, DType
+
+if TYPE_CHECKING:
+    from ingot.compat.onnxruntime.inference import InferenceSession
+
+
+class IOBinding:
+    """What one session reads and writes in `run_with_iobinding`; only memory of the CPU can be bound."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        self._session = session
+        self._inputs: dict[str, OrtValue] = {}
+        self._outputs: dict[str, OrtValue | None] = {}
+        self._results: list[OrtValue] = []
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
+        """Read `name` from the array, as it is when the session runs."""
+        if not isinstance(arr_on_cpu, np.ndarray):
+            raise RuntimeError(f"input '{name}' is bound to a numpy array, not to a {type(arr_on_cpu).__name__}")
+        self.bind_ortvalue_input(name, OrtValue(arr_on_cpu))
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: npt.DTypeLike | int,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Read `name` from the memory at an address, which must hold an array of that type and shape."""
+        require_cpu(OrtDevice.make(device_type, device_id))
+        self.bind_ortvalue_input(name, OrtValue(_at(buffer_ptr, element_dtype(element_type), shape)))
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        known = [*self._session.get_inputs(), *self._session.get_overridable_initializers()]
+        if name not in [argument.name for argument in known]:
+            raise RuntimeError(f"the model has no input '{name}'")
+        self._inputs[name] = ortvalue
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: npt.DTypeLike | int | None = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Ask for `name`: in new memory, or in the memory at an address, whose type and shape must be given then."""
+        require_cpu(OrtDevice.make(device_type, device_id))
+        if buffer_ptr is None:
+            self._outputs[name] = None
+        elif element_type is None or shape is None:
+            raise ValueError("`element_type` and `shape` are needed to write into memory at an address")
+        else:
+            self.bind_ortvalue_output(name, OrtValue(_at(buffer_ptr, element_dtype(element_type), shape)))
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Write `name` into a tensor."""
+        self._outputs[name] = ortvalue
+
+    def synchronize_inputs(self) -> None:
+        """Nothing: what is bound is in memory at once."""
+
+    def synchronize_outputs(self) -> None:
+        """Nothing: a run returns when its outputs are written."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """The outputs of the last run, in the order they were bound."""
+        return list(self._results)
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """Copies of the same, as `run` would return them."""
+        contents = [value.to_object() for value in self._results]
+        return [content.copy() if isinstance(content, np.ndarray) else content for content in contents]
+
+    def clear_binding_inputs(self) -> None:
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        self._outputs.clear()
+        self._results.clear()
+
+    def _write(self, results: Sequence[Any]) -> None:
+        """Put the results of a run where they are bound; RuntimeError if one does not fit."""
+        written = []
+        for (name, target), result in zip(self._outputs.items(), results, strict=True):
+            if target is None:
+                written.append(OrtValue(result))
+                continue
+            memory = target.numpy()
+            if memory.dtype != result.dtype or memory.shape != result.shape:
+                raise RuntimeError(
+                    f"Error in execution: output '{name}' is {result.dtype}{list(result.shape)}, what it is bound to"
+                    f" is {memory.dtype}{list(memory.shape)}"
+                )
+            memory[...] = result
+            written.append(target)
+        self._results = written
+
+
+def _at(address: int, dtype: DType, shape: Sequence[int]) -> Array:
+    """The array at an address; as unsafe as it sounds, and what the API asks for."""
+    if dtype is DType.STRING:
+        raise RuntimeError("strings cannot be bound by their address")
+    count = int(np.prod(tuple(shape), dtype=np.int64))
+    memory = (ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address)
+    return np.frombuffer(memoryview(memory).cast("B"), dtype.numpy, count).reshape(tuple(shape))

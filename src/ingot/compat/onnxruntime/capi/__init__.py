@@ -1,0 +1,1 @@
+"""The modules that programs take onnxruntime's exceptions and inner classes from."""

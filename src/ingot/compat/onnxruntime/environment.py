@@ -1,0 +1,95 @@
+"""What onnxruntime keeps for the whole process: the seed and the level of its log."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from typing import NoReturn
+
+from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
+from ingot.version import __version__ as ingot_version
+
+API_VERSION = "1.31.1"
+"""The version of onnxruntime whose API this is."""
+
+_ODD = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio: multiples of it are far from each other
+
+
+class _Seeds:
+    """A new seed for each run: unpredictable, until a program sets where to begin."""
+
+    def __init__(self) -> None:
+        self.begin(secrets.randbits(64))
+
+    def begin(self, seed: int) -> None:
+        self._first = seed
+        self._runs = itertools.count()
+
+    def next(self) -> int:
+        return (self._first + next(self._runs) * _ODD) % (1 << 64)
+
+
+SEEDS = _Seeds()
+
+
+def set_seed(seed: int) -> None:
+    """Make the random numbers of the runs that follow a function of `seed`; they are not onnxruntime's own."""
+    SEEDS.begin(int(seed))
+
+
+def get_device() -> str:
+    return "CPU"
+
+
+def get_version_string() -> str:
+    return API_VERSION
+
+
+def get_build_info() -> str:
+    return f"ingot {ingot_version} with the API of onnxruntime {API_VERSION}"
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Accepted and without effect: nothing is logged. InvalidArgument for a level there is not (0 to 4)."""
+    if not 0 <= severity <= 4:
+        raise InvalidArgument(f"the severity of a log is 0 to 4, not {severity}")
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Accepted and without effect: nothing is logged."""
+    int(verbosity)
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
+    """Accepted and without effect."""
+    int(intra_op_num_threads), int(inter_op_num_threads)
+
+
+def enable_telemetry_events() -> None:
+    """Nothing: there is no telemetry."""
+
+
+def disable_telemetry_events() -> None:
+    """Nothing: there is no telemetry."""
+
+
+def has_collective_ops() -> bool:
+    return False
+
+
+def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
+    """Nothing: no library is needed for the CPU."""
+    del cuda, cudnn, msvc, directory
+
+
+def create_and_register_allocator(memory: object, arena: object = None) -> None:
+    """Accepted and without effect: numpy takes the memory."""
+    del memory, arena
+
+
+def register_execution_provider_library(registration_name: str, library_path: str) -> NoReturn:
+    raise Unsupported(f"provider libraries cannot be registered: {registration_name} ({library_path})")
+
+
+def unregister_execution_provider_library(registration_name: str) -> NoReturn:
+    raise Unsupported(f"no provider library of the name {registration_name} is registered")

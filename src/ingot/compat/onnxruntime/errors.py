@@ -1,0 +1,171 @@
+"""The exceptions of onnxruntime, and which of them each error of ingot becomes.
+
+They are no subclasses of each other, as there; each message begins with onnxruntime's code and keeps ours in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ingot.errors import (
+    CheckError,
+    DecodeError,
+    ExternalDataError,
+    IngotError,
+    InputError,
+    ProviderError,
+    ShapeError,
+    UnsupportedError,
+)
+from ingot.session import Interrupted
+
+
+class Status(Exception):
+    """A failure with onnxruntime's number and name for its kind in front of the message."""
+
+    code = 1
+    label = "FAIL"
+
+    def __init__(self, message: str = "") -> None:
+        self.message = message
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return f"[ONNXRuntimeError] : {self.code} : {self.label} : {self.message}"
+
+
+class Fail(Status):
+    """Whatever has no kind of its own: a node that cannot compute, a run that was ended."""
+
+
+class InvalidArgument(Status):
+    """What the caller gave does not fit the model."""
+
+    code, label = 2, "INVALID_ARGUMENT"
+
+
+class NoSuchFile(Status):
+    """The model file is not there."""
+
+    code, label = 3, "NO_SUCHFILE"
+
+
+class NoModel(Status):
+    """There is no model."""
+
+    code, label = 4, "NO_MODEL"
+
+
+class EngineError(Status):
+    """The engine failed."""
+
+    code, label = 5, "ENGINE_ERROR"
+
+
+class RuntimeException(Status):
+    """An unexpected failure while running: a defect, or no memory."""
+
+    code, label = 6, "RUNTIME_EXCEPTION"
+
+
+class InvalidProtobuf(Status):
+    """The bytes are not a model."""
+
+    code, label = 7, "INVALID_PROTOBUF"
+
+
+class ModelLoaded(Status):
+    """A session has its model already."""
+
+    code, label = 8, "MODEL_LOADED"
+
+
+class Unsupported(Status):
+    """Valid, and not done here; `NotImplemented` to programs, a name that Python has a use for itself."""
+
+    code, label = 9, "NOT_IMPLEMENTED"
+
+
+Unsupported.__name__ = Unsupported.__qualname__ = "NotImplemented"
+NotImplemented = Unsupported
+
+
+class InvalidGraph(Status):
+    """The model breaks the standard."""
+
+    code, label = 10, "INVALID_GRAPH"
+
+
+class EPFail(Status):
+    """An execution provider failed."""
+
+    code, label = 11, "EP_FAIL"
+
+
+class ModelLoadCanceled(Status):
+    """Loading was cancelled."""
+
+    code, label = 12, "MODEL_LOAD_CANCELED"
+
+
+@contextmanager
+def loading(place: str) -> Iterator[None]:
+    """Turn what goes wrong while a session is made into what onnxruntime raises then; `place` names the model."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NoSuchFile(f"{place}: {error}") from error
+    except IsADirectoryError as error:
+        raise InvalidProtobuf(f"{place}: {error}") from error
+    except OSError as error:
+        raise Fail(f"{place}: {error}") from error
+    except IngotError as error:
+        raise _at_load(error)(str(error)) from error
+
+
+@contextmanager
+def running() -> Iterator[None]:
+    """Turn what goes wrong in a run into what onnxruntime raises then."""
+    try:
+        yield
+    except IngotError as error:
+        raise _at_run(error)(str(error)) from error
+    except Status:
+        raise
+    except Exception as error:
+        raise RuntimeException(f"{type(error).__name__}: {error}") from error
+
+
+def _at_load(error: IngotError) -> type[Status]:
+    match error:
+        case ExternalDataError():
+            return Fail
+        case DecodeError():
+            return InvalidProtobuf
+        case InputError():
+            return InvalidArgument
+        case ShapeError():
+            return Fail
+        case CheckError():
+            return InvalidGraph
+        case UnsupportedError():
+            return Unsupported
+        case ProviderError():
+            return EPFail
+        case _:
+            return EngineError
+
+
+def _at_run(error: IngotError) -> type[Status]:
+    match error:
+        case InputError():
+            return InvalidArgument
+        case CheckError() | DecodeError() | Interrupted():
+            return Fail
+        case UnsupportedError():
+            return Unsupported
+        case ProviderError():
+            return EPFail
+        case _:
+            return EngineError

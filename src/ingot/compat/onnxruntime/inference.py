@@ -1,0 +1,281 @@
+"""InferenceSession: onnxruntime's session on top of ours."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any, NoReturn
+
+from ingot.compat.onnxruntime.arguments import ModelMetadata, NodeArg, metadata, node_arg
+from ingot.compat.onnxruntime.binding import IOBinding
+from ingot.compat.onnxruntime.devices import CPU_MEMORY, OrtDevice, OrtMemoryInfo
+from ingot.compat.onnxruntime.engine import Engine
+from ingot.compat.onnxruntime.environment import SEEDS
+from ingot.compat.onnxruntime.errors import InvalidArgument, Status, Unsupported, loading, running
+from ingot.compat.onnxruntime.feeds import names_agree, opened
+from ingot.compat.onnxruntime.options import RunOptions, SessionOptions
+from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, prepared, without_names
+from ingot.compat.onnxruntime.profile import Profile
+from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
+from ingot.compat.onnxruntime.results import owned
+from ingot.compat.onnxruntime.values import OrtValue
+from ingot.ir.model import Model
+from ingot.session import Cancel
+
+_RANDOM = frozenset(
+    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
+
+Callback = Callable[[list[Any], Any, str], None]
+
+
+class InferenceSession:
+    """A model ready to run. It can be used by many threads at once, and pickled."""
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: Asked = None,
+        provider_options: Settings = None,
+        **kwargs: Any,
+    ) -> None:
+        """A session of a model file or of its bytes.
+
+        `sess_options` is kept, not copied. Of the `kwargs`, `enable_fallback=0` makes an unknown provider an error;
+        the others that onnxruntime knows concern its optimiser.
+        """
+        source: str | bytes
+        if isinstance(path_or_bytes, bytes):
+            source, place = path_or_bytes, "the model given as bytes"
+        elif isinstance(path_or_bytes, str | os.PathLike):
+            source = os.fspath(path_or_bytes)
+            place = f"model {source}"
+        else:
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        if sess_options is not None and not isinstance(sess_options, SessionOptions):
+            raise TypeError(f"sess_options are SessionOptions, not {type(sess_options).__name__}")
+        self._options = SessionOptions() if sess_options is None else sess_options
+        self._fallback = int(kwargs.get("enable_fallback", 1)) == 1
+        self._providers = chosen(providers, provider_options, fallback=self._fallback)
+        self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
+        if self._profile is not None:
+            weakref.finalize(self, self._profile.end)
+        with loading(place), self._phase("model_loading"):
+            model = prepared(source, self._options)
+        self._inputs = [node_arg(value.name, value.type) for value in model.inputs]
+        declared = [(value.name, value.type) for value in model.outputs]
+        with loading(place), self._phase("session_initialization"):
+            forget_unknown_sizes(model)
+            self._engine = Engine(model)
+        inferred = self._engine.outputs
+        self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
+        self._overridable = _overridable(model)
+        self._is_random = any(node.op_type in _RANDOM for node in model.nodes())
+
+    def get_inputs(self) -> list[NodeArg]:
+        """What must be fed."""
+        return self._inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        return self._outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """What may be fed: inputs that have a default."""
+        return self._overridable
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return metadata(self._engine.model)
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def get_providers(self) -> list[str]:
+        return list(self._providers)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {name: dict(options) for name, options in self._providers.items()}
+
+    def set_providers(self, providers: Asked = None, provider_options: Settings = None) -> None:
+        """Choose the providers anew, as when the session was made."""
+        self._providers = chosen(providers, provider_options, fallback=self._fallback)
+
+    def enable_fallback(self) -> None:
+        self._fallback = True
+
+    def disable_fallback(self) -> None:
+        self._fallback = False
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        return [CPU_MEMORY] * len(self._inputs)
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        return [CPU_MEMORY] * len(self._outputs)
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[Any]:
+        """The named outputs, or all of them: arrays, lists for sequences, dictionaries for maps.
+
+        Feeds are arrays, lists or OrtValues. Beyond what onnxruntime allows, any value of the model can be named.
+        """
+        feeds = opened(self._engine.inputs, input_feed)
+        return self._run(self._named(output_names), feeds, run_options)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callback,
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Return at once; another thread calls `callback(results, user_data, "")`, or `([], user_data, message)`."""
+        feeds = opened(self._engine.inputs, input_feed)
+        names = self._named(output_names)
+
+        def work() -> None:
+            try:
+                results, message = self._run(names, feeds, run_options), ""
+            except Exception as error:
+                results, message = [], error.message if isinstance(error, Status) else str(error)
+            callback(results, user_data, message)
+
+        threading.Thread(target=work, name="ingot-run-async").start()
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """As `run`, with OrtValues in and out."""
+        for name, value in input_dict_ort_values.items():
+            if not isinstance(value, OrtValue):
+                raise TypeError(f"input '{name}' must be an OrtValue, not a {type(value).__name__}")
+        return [OrtValue(result) for result in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: list[OrtValue],
+        fetch_devices: Sequence[OrtDevice],
+    ) -> None:
+        """As `run_with_ort_values`, with the results appended to `fetches`."""
+        del fetch_devices
+        fed = dict(zip(feed_names, feeds, strict=True))
+        fetches[:] = self.run_with_ort_values(fetch_names, fed, run_options)
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run with what is bound; RuntimeError, as in onnxruntime, whatever goes wrong."""
+        if iobinding._session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
+        if not iobinding._outputs:
+            raise RuntimeError("Error in execution: no output is bound")
+        try:
+            results = self.run(list(iobinding._outputs), iobinding._inputs, run_options)
+        except Exception as error:
+            message = error.message if isinstance(error, Status) else str(error)
+            raise RuntimeError(f"Error in execution: {message}") from error
+        iobinding._write(results)
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+
+    def end_profiling(self) -> str:
+        """Write the profile and return its path; an empty string without one, or when it is written already."""
+        return "" if self._profile is None else self._profile.end()
+
+    def get_profiling_start_time_ns(self) -> int:
+        return 0 if self._profile is None else self._profile.start_ns
+
+    def get_tuning_results(self) -> list[Any]:
+        """None: nothing is tuned."""
+        return []
+
+    def set_tuning_results(self, results: Sequence[Any], *, error_on_invalid: bool = False) -> None:
+        """Accepted when empty; NotImplemented otherwise."""
+        del error_on_invalid
+        if results:
+            raise Unsupported("set_tuning_results is not supported: nothing is tuned")
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Accepted and without effect: the CPU has none."""
+        dict(options)
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Nothing: no graph is captured on a CPU."""
+        int(graph_annotation_id)
+
+    def get_provider_graph_assignment_info(self) -> NoReturn:
+        raise Unsupported("get_provider_graph_assignment_info is not supported: every node is on the cpu")
+
+    def get_input_epdevices(self) -> NoReturn:
+        raise Unsupported("get_input_epdevices is not supported: every input is on the cpu")
+
+    def _named(self, names: Sequence[str] | None) -> list[str]:
+        if not names:
+            return [output.name for output in self._outputs]
+        graph = self._engine.model.graph
+        for name in names:
+            if graph.find(name) is None:
+                known = ", ".join(output.name for output in self._outputs)
+                raise InvalidArgument(f"Invalid output name:{name}: the outputs are {known}")
+        return list(names)
+
+    def _run(self, names: list[str], feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
+        engine = self._engine if names_agree(self._engine.inputs, feeds) else self._nameless
+        cancel = _Terminate(options)
+        with running(), self._phase("model_run"):
+            if self._profile is not None:
+                results = engine.run_with(names, feeds, cancel=cancel, seed=SEEDS.next(), observer=self._profile.node)
+            elif self._is_random:
+                results = engine.run_with(names, feeds, cancel=cancel, seed=SEEDS.next())
+            else:
+                results = engine.run(names, feeds, cancel=cancel)
+        return owned(results, feeds.values())
+
+    @cached_property
+    def _nameless(self) -> Engine:
+        """For feeds in which sizes of one name differ."""
+        with running():
+            return Engine(without_names(self._engine.model))
+
+    def _phase(self, name: str) -> Any:
+        return nullcontext() if self._profile is None else self._profile.phase(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_profile": None}
+
+
+class _Terminate(Cancel):
+    """Cancelled when the options of a run say so."""
+
+    def __init__(self, options: RunOptions | None) -> None:
+        super().__init__()
+        if options is not None and not isinstance(options, RunOptions):
+            raise TypeError(f"run_options are RunOptions, not {type(options).__name__}")
+        self._options = options
+
+    @property
+    def cancelled(self) -> bool:
+        return self._options is not None and self._options.terminate
+
+
+def _overridable(model: Model) -> list[NodeArg]:
+    """Inputs with a default; before version 4 of the format every initialiser is one, and none is meant to be fed."""
+    if model.ir_version < 4:
+        return []
+    return [node_arg(value.name, value.type) for value in model.graph.inputs if value.constant is not None]

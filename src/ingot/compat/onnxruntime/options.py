@@ -1,0 +1,206 @@
+"""SessionOptions and RunOptions: every field with its default, checked when it is set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NoReturn, TypeVar, overload
+
+from ingot.compat.onnxruntime.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
+from ingot.compat.onnxruntime.values import OrtValue
+
+T = TypeVar("T")
+
+
+class _Field(Generic[T]):
+    """An attribute of one type; TypeError for a value of another."""
+
+    def __init__(self, default: T) -> None:
+        self._default: T = default
+        self._kind: type = type(default)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> _Field[T]: ...
+    @overload
+    def __get__(self, instance: _Options, owner: type) -> T: ...
+    def __get__(self, instance: _Options | None, owner: type) -> T | _Field[T]:
+        if instance is None:
+            return self
+        found: T = instance._fields.get(self._name, self._default)
+        return found
+
+    def __set__(self, instance: _Options, value: T) -> None:
+        given: Any = value
+        fits = hasattr(given, "__index__") if self._kind is int else isinstance(given, self._kind)
+        if not fits:
+            raise TypeError(
+                f"{type(instance).__name__}.{self._name} is a {self._kind.__name__}, not a {type(given).__name__}"
+            )
+        instance._fields[self._name] = int(given) if self._kind is int else given
+
+
+class _Options:
+    """Fields and string entries; setting a name that is no field is an AttributeError."""
+
+    __slots__ = ("_entries", "_fields")
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+        self._entries: dict[str, str] = {}
+
+    def _add(self, key: str, value: str) -> None:
+        for text in (key, value):
+            if not isinstance(text, str):
+                raise TypeError(f"configuration entries are strings, not {type(text).__name__}")
+        if not key:
+            raise InvalidArgument("the key of a configuration entry is empty")
+        self._entries[key] = value
+
+    def _get(self, key: str) -> str:
+        if key not in self._entries:
+            raise RuntimeError(f"{type(self).__name__} does not have configuration with key: {key}")
+        return self._entries[key]
+
+
+class SessionOptions(_Options):
+    """How a session is made. Threads, arenas and optimisation levels are kept and change no result."""
+
+    __slots__ = (
+        "_cancelled",
+        "_dims_by_denotation",
+        "_dims_by_name",
+        "_external",
+        "_files",
+        "_initializers",
+        "_providers",
+    )
+
+    enable_cpu_mem_arena = _Field(True)
+    enable_mem_pattern = _Field(True)
+    enable_mem_reuse = _Field(True)
+    enable_profiling = _Field(False)
+    execution_mode = _Field(ExecutionMode.ORT_SEQUENTIAL)
+    execution_order = _Field(ExecutionOrder.DEFAULT)
+    graph_optimization_level = _Field(GraphOptimizationLevel.ORT_ENABLE_ALL)
+    inter_op_num_threads = _Field(0)
+    intra_op_num_threads = _Field(0)
+    log_severity_level = _Field(-1)
+    log_verbosity_level = _Field(0)
+    logid = _Field("")
+    optimized_model_filepath = _Field("")
+    profile_file_prefix = _Field("onnxruntime_profile_")
+    use_deterministic_compute = _Field(False)
+    use_per_session_threads = _Field(True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancelled = False
+        self._dims_by_name: dict[str, int] = {}
+        self._dims_by_denotation: dict[str, int] = {}
+        self._initializers: dict[str, OrtValue] = {}
+        self._external: dict[str, OrtValue] = {}
+        self._files: dict[str, bytes | memoryview] = {}
+        self._providers: list[tuple[str, dict[str, str]]] = []
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Set an entry; one that would change results in a way we cannot follow is refused when a session is made."""
+        self._add(key, value)
+
+    def get_session_config_entry(self, key: str) -> str:
+        return self._get(key)
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Fix every size of this name in the model."""
+        self._dims_by_name[name] = int(size)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Fix every input size that carries this denotation."""
+        self._dims_by_denotation[denotation] = int(size)
+
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """Use `value` where the model has an initialiser of this name; a name it has not is ignored, as there."""
+        self._initializers[name] = _tensor(name, value)
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
+        """Give the data of initialisers that the model keeps outside itself."""
+        if len(names) != len(values):
+            raise InvalidArgument(f"{len(names)} names and {len(values)} values are given")
+        self._external.update({name: _tensor(name, value) for name, value in zip(names, values, strict=True)})
+
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence[bytes | memoryview], lengths: Sequence[int]
+    ) -> None:
+        """Give the content of the files that a model's external data lies in, by file name."""
+        if not len(names) == len(buffers) == len(lengths):
+            raise InvalidArgument(f"{len(names)} names, {len(buffers)} buffers and {len(lengths)} lengths are given")
+        for name, buffer, length in zip(names, buffers, lengths, strict=True):
+            self._files[name] = memoryview(buffer).cast("B")[:length]
+
+    def add_provider(self, provider_name: str, provider_options: dict[str, str]) -> None:
+        """Ask for a provider; one that is not available is refused, as in onnxruntime."""
+        if provider_name != "CPUExecutionProvider":
+            raise InvalidArgument(f"provider {provider_name} is not available: only CPUExecutionProvider is")
+        self._providers.append((provider_name, dict(provider_options)))
+
+    def has_providers(self) -> bool:
+        return bool(self._providers)
+
+    def set_load_cancellation_flag(self, cancel: bool) -> None:
+        """Make sessions of these options fail with ModelLoadCanceled."""
+        self._cancelled = bool(cancel)
+
+    def register_custom_ops_library(self, path: str) -> NoReturn:
+        raise Unsupported(f"custom operator libraries are not supported: {path}")
+
+    def add_provider_for_devices(self, devices: Sequence[object], options: dict[str, str]) -> NoReturn:
+        del devices, options
+        raise Unsupported("SessionOptions.add_provider_for_devices is not supported: only the cpu is used")
+
+    def set_provider_selection_policy(self, policy: object) -> NoReturn:
+        raise Unsupported(f"SessionOptions.set_provider_selection_policy({policy}) is not supported")
+
+    def set_provider_selection_policy_delegate(self, delegate: Callable[..., Any]) -> NoReturn:
+        raise Unsupported(f"SessionOptions.set_provider_selection_policy_delegate({delegate}) is not supported")
+
+    def set_ep_context_data_read_func(self, read_func: Callable[..., Any], max_data_size: int = 0) -> NoReturn:
+        del read_func, max_data_size
+        raise Unsupported("SessionOptions.set_ep_context_data_read_func is not supported")
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """Nothing: no such function can have been set."""
+
+
+FIELDS = frozenset(name for name, item in vars(SessionOptions).items() if isinstance(item, _Field))
+"""The names of the fields of SessionOptions."""
+
+
+class RunOptions(_Options):
+    """How one run goes; `terminate` ends the runs that use these options, from any thread."""
+
+    __slots__ = ()
+
+    log_severity_level = _Field(-1)
+    log_verbosity_level = _Field(0)
+    logid = _Field("")
+    only_execute_path_to_fetches = _Field(False)
+    terminate = _Field(False)
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        self._add(key, value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        return self._get(key)
+
+    def add_active_adapter(self, adapter: object) -> NoReturn:
+        raise Unsupported(f"adapters are not supported: {adapter}")
+
+
+def _tensor(name: str, value: OrtValue) -> OrtValue:
+    if not isinstance(value, OrtValue):
+        raise TypeError(f"initialiser '{name}' must be an OrtValue, not a {type(value).__name__}")
+    if not value.is_tensor():
+        raise InvalidArgument(f"initialiser '{name}' must be a tensor, not a {value.data_type()}")
+    return value

@@ -1,0 +1,155 @@
+"""A model made ready for a session: read as onnxruntime reads it, with what its SessionOptions change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ingot.compat.onnxruntime.errors import Fail, ModelLoadCanceled, Unsupported
+from ingot.compat.onnxruntime.options import SessionOptions
+from ingot.dims import Dim, Expr, substitute, symbols
+from ingot.dtypes import DType
+from ingot.format.load import load
+from ingot.format.save import save
+from ingot.ir.model import Model
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import Shape, TensorType, map_shapes
+from ingot.ir.value import Value
+
+_FOLDER = "session.model_external_initializers_file_folder_path"
+
+
+def prepared(source: str | bytes, options: SessionOptions) -> Model:
+    """The model in a file or in bytes, with the sizes fixed and the initialisers given in `options`.
+
+    External data of a model in bytes is looked for in the folder an entry of the options names, else in the current
+    one. NotImplemented for onnxruntime's own file format and for the options whose effect we could not give.
+    """
+    _refuse(source, options)
+    if options._cancelled:
+        raise ModelLoadCanceled("loading was cancelled: SessionOptions.set_load_cancellation_flag")
+    given = bool(options._external or options._files)
+    folder = options._entries.get(_FOLDER) or (os.getcwd() if isinstance(source, bytes) else None)
+    model = load(source, folder=folder, external="defer" if given else "require")
+    _replace_initializers(model, options)
+    _fix_sizes(model, options)
+    if options.optimized_model_filepath:
+        save(model, options.optimized_model_filepath)
+    return model
+
+
+def forget_unknown_sizes(model: Model) -> None:
+    """Make sizes that exporters mark as unknown by a negative number or by the name `?` unknown; the model changes."""
+    _change_shapes(model, lambda shape: tuple(_known(dim) for dim in shape))
+
+
+def without_names(model: Model) -> Model:
+    """A copy in which no size has a name, so that no two sizes must agree."""
+    copy = model.copy()
+    _change_shapes(copy, lambda shape: tuple(None if isinstance(dim, Expr) else dim for dim in shape))
+    return copy
+
+
+def _refuse(source: str | bytes, options: SessionOptions) -> None:
+    entries = options._entries
+    start = source[:8] if isinstance(source, bytes) else b""
+    named = isinstance(source, str) and Path(source).suffix == ".ort"
+    if named or start[4:8] == b"ORTM" or entries.get("session.load_model_format", "").upper() == "ORT":
+        raise Unsupported("models in onnxruntime's own format (.ort) cannot be read: give the .onnx model")
+    if entries.get("session.save_model_format", "").upper() == "ORT" and options.optimized_model_filepath:
+        raise Unsupported("models cannot be written in onnxruntime's own format (.ort)")
+    if entries.get("ep.context_enable") == "1":
+        raise Unsupported("ep.context_enable: models with compiled parts cannot be written")
+    if entries.get("session.disable_cpu_ep_fallback") == "1":
+        raise Fail("session.disable_cpu_ep_fallback is set, and there is no other provider than the cpu")
+
+
+def _replace_initializers(model: Model, options: SessionOptions) -> None:
+    initializers = model.graph.initializers
+    for name, given in options._initializers.items():
+        if name in initializers:
+            _put(initializers[name], Tensor(given.numpy().copy()))
+    for name, given in options._external.items():
+        if name not in initializers:
+            continue
+        if not _is_external(initializers[name]):
+            raise Fail(f"initialiser '{name}' is not external: its data cannot be given from outside")
+        _put(initializers[name], Tensor(given.numpy().copy()))
+    if options._files:
+        for graph in model.graphs():
+            for value in graph.initializers.values():
+                if _is_external(value):
+                    _read_from_memory(value, options)
+
+
+def _read_from_memory(value: Value, options: SessionOptions) -> None:
+    tensor = value.constant
+    assert isinstance(tensor, Tensor)
+    assert tensor.external is not None
+    content = options._files.get(tensor.external.location)
+    if content is None:
+        return
+    start = tensor.external.offset or 0
+    view = memoryview(content)[start : start + tensor.nbytes]
+    if len(view) != tensor.nbytes:
+        raise Fail(
+            f"initialiser '{value.name}' takes {tensor.nbytes} bytes at {start} of '{tensor.external.location}',"
+            f" which has {len(content)}"
+        )
+    value.constant = Tensor.from_buffer(bytes(view), tensor.dtype, tensor.shape, name=tensor.name)
+
+
+def _put(value: Value, new: Tensor) -> None:
+    old = value.constant
+    assert old is not None
+    if (new.dtype, new.shape) != (old.dtype, old.shape):
+        raise Fail(f"initialiser '{value.name}' is {_shown(old.dtype, old.shape)}, got {_shown(new.dtype, new.shape)}")
+    value.constant = new
+
+
+def _is_external(value: Value) -> bool:
+    return isinstance(value.constant, Tensor) and value.constant.external is not None
+
+
+def _fix_sizes(model: Model, options: SessionOptions) -> None:
+    by_name = dict[str, Dim](options._dims_by_name)
+    if by_name:
+
+        def fixed(dim: Dim | None) -> Dim | None:
+            return substitute(dim, by_name) if isinstance(dim, Expr) else dim
+
+        _change_shapes(model, lambda shape: tuple(map(fixed, shape)))
+    by_denotation = options._dims_by_denotation
+    for value in model.graph.inputs if by_denotation else ():
+        type_ = value.type
+        if isinstance(type_, TensorType) and type_.shape is not None and type_.axis_denotations:
+            sizes = [by_denotation.get(said) for said in type_.axis_denotations]
+            shape = tuple(
+                dim if new is None or isinstance(dim, int) else new for dim, new in zip(type_.shape, sizes, strict=True)
+            )
+            value.type = replace(type_, shape=shape, source=None)
+
+
+def _change_shapes(model: Model, change: Callable[[Shape], Shape]) -> None:
+    for value in _typed_values(model):
+        assert value.type is not None
+        value.type = map_shapes(value.type, change)
+
+
+def _typed_values(model: Model) -> Iterator[Value]:
+    for graph in model.graphs():
+        for value in {*graph.values(), *graph.inputs, *graph.outputs}:
+            if value.type is not None and value.constant is None:
+                yield value
+
+
+def _known(dim: Dim | None) -> Dim | None:
+    if isinstance(dim, Expr):
+        return None if symbols(dim) <= {"?", ""} else dim
+    return None if dim is None or dim < 0 else dim
+
+
+def _shown(dtype: DType, shape: tuple[int, ...]) -> str:
+    return f"{dtype}{list(shape)}"

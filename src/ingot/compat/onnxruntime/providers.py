@@ -1,0 +1,83 @@
+"""Execution providers: which there are, and what becomes of those a program asks for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+CPU = "CPUExecutionProvider"
+
+Asked: TypeAlias = Sequence[str | tuple[str, Mapping[Any, Any]]] | None
+Settings: TypeAlias = Sequence[Mapping[Any, Any]] | None
+
+_KNOWN = (
+    *("NvTensorRTRTXExecutionProvider", "TensorrtExecutionProvider", "CUDAExecutionProvider"),
+    *("MIGraphXExecutionProvider", "OpenVINOExecutionProvider", "DnnlExecutionProvider", "VitisAIExecutionProvider"),
+    *("QNNExecutionProvider", "NnapiExecutionProvider", "VSINPUExecutionProvider", "JsExecutionProvider"),
+    *("CoreMLExecutionProvider", "ACLExecutionProvider", "DmlExecutionProvider", "RknpuExecutionProvider"),
+    *("WebNNExecutionProvider", "WebGpuExecutionProvider", "XnnpackExecutionProvider", "CANNExecutionProvider"),
+    *("AzureExecutionProvider", CPU),
+)
+
+
+def get_all_providers() -> list[str]:
+    """Every provider that onnxruntime's API names, whether or not it is here."""
+    return list(_KNOWN)
+
+
+def get_available_providers() -> list[str]:
+    """The providers that can be used: the CPU's."""
+    return [CPU]
+
+
+def chosen(providers: Asked, settings: Settings, *, fallback: bool) -> dict[str, dict[str, str]]:
+    """The providers a session gets, with their options, for those asked for.
+
+    One that is not available is warned of in onnxruntime's words and passed over. One that nobody knows is, without
+    `fallback`, a ValueError; so are arguments of the wrong form.
+    """
+    asked = _normalised(providers, settings)
+    for name in asked:
+        if name != CPU:
+            warnings.warn(
+                f"Specified provider '{name}' is not in available provider names."
+                f"Available providers: '{', '.join(get_available_providers())}'",
+                stacklevel=3,
+            )
+        if name not in _KNOWN and not fallback:
+            raise ValueError(f"Unknown Provider Type: {name}")
+    return {CPU: asked.get(CPU, {})}
+
+
+def _normalised(providers: Asked, settings: Settings) -> dict[str, dict[str, str]]:
+    if providers is None:
+        return {}
+    if isinstance(providers, str):
+        providers = [providers]
+    if not isinstance(providers, list | tuple):
+        raise ValueError(f"'providers' should be a list, not {providers!r}")
+    pairs: list[tuple[str, Mapping[Any, Any]]] = []
+    for index, provider in enumerate(providers):
+        match provider:
+            case str():
+                pairs.append((provider, {}))
+            case (str(name), dict(own)) if isinstance(provider, tuple):
+                pairs.append((name, own))
+            case _:
+                raise ValueError(f"providers[{index}] is neither a name nor a (name, options) tuple: {provider!r}")
+    if settings is not None:
+        if not isinstance(settings, list | tuple) or not all(isinstance(one, dict) for one in settings):
+            raise ValueError("'provider_options' should be a list of dictionaries")
+        if len(settings) != len(providers):
+            raise ValueError(f"{len(providers)} 'providers' and {len(settings)} 'provider_options' are given")
+        if not all(isinstance(provider, str) for provider in providers):
+            raise ValueError("with 'provider_options', 'providers' should be names")
+        pairs = [(name, said) for (name, _), said in zip(pairs, settings, strict=True)]
+    found: dict[str, dict[str, str]] = {}
+    for name, options in pairs:
+        if name in found:
+            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
+        else:
+            found[name] = {str(key): str(value) for key, value in options.items()}
+    return found

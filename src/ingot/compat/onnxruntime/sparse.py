@@ -1,0 +1,141 @@
+"""SparseTensor: coordinates, compressed rows or blocks, held as numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot.compat.onnxruntime.devices import OrtDevice, require_cpu
+from ingot.compat.onnxruntime.enums import OrtSparseFormat
+from ingot.compat.onnxruntime.errors import Unsupported
+from ingot.dtypes import Array, DType
+
+
+@dataclass(frozen=True)
+class _Indices:
+    _indices: Array
+
+    def indices(self) -> Array:
+        return self._indices
+
+
+class SparseCooView(_Indices):
+    """Where the elements are: positions in the flat dense tensor, or a row of coordinates for each."""
+
+
+class SparseBlockSparseView(_Indices):
+    """Where the blocks are."""
+
+
+@dataclass(frozen=True)
+class SparseCsrView:
+    """Compressed rows: the columns, and where each row begins among them."""
+
+    _inner: Array
+    _outer: Array
+
+    def inner(self) -> Array:
+        return self._inner
+
+    def outer(self) -> Array:
+        return self._outer
+
+
+class SparseTensor:
+    """A matrix of which most elements are zero: its values, and a view that says where they are."""
+
+    def __init__(
+        self,
+        format: OrtSparseFormat,
+        dense_shape: Sequence[int],
+        values: Array,
+        view: SparseCooView | SparseCsrView | SparseBlockSparseView,
+    ) -> None:
+        """For the three functions below; they check what they are given."""
+        self._format = format
+        self._shape = [int(size) for size in dense_shape]
+        self._values = values
+        self._view = view
+
+    @classmethod
+    def sparse_coo_from_numpy(
+        cls, dense_shape: Sequence[int], values: Array, coo_indices: npt.ArrayLike, ort_device: OrtDevice
+    ) -> SparseTensor:
+        """Elements at flat positions, or at rows of coordinates; ValueError if one is outside the shape."""
+        require_cpu(ort_device)
+        indices = np.asarray(coo_indices, np.int64)
+        if len(indices) != len(values):
+            raise ValueError(f"{len(values)} values and {len(indices)} indices are given")
+        bounds = np.asarray(dense_shape if indices.ndim == 2 else [np.prod(dense_shape)])
+        if indices.ndim == 2 and indices.shape[1] != len(bounds):
+            raise ValueError(f"the indices have {indices.shape[1]} coordinates, the shape {len(bounds)}")
+        if ((indices < 0) | (indices >= bounds)).any():
+            raise ValueError(f"an index is outside of the shape {list(dense_shape)}")
+        return cls(OrtSparseFormat.ORT_SPARSE_COO, dense_shape, values, SparseCooView(indices))
+
+    @classmethod
+    def sparse_csr_from_numpy(
+        cls,
+        dense_shape: Sequence[int],
+        values: Array,
+        inner_indices: npt.ArrayLike,
+        outer_indices: npt.ArrayLike,
+        ort_device: OrtDevice,
+    ) -> SparseTensor:
+        """Elements by compressed rows of a matrix; ValueError if the indices do not fit it."""
+        require_cpu(ort_device)
+        inner, outer = np.asarray(inner_indices, np.int64), np.asarray(outer_indices, np.int64)
+        if len(dense_shape) != 2 or len(inner) != len(values) or len(outer) != dense_shape[0] + 1:
+            raise ValueError(
+                f"{len(values)} values, {len(inner)} inner and {len(outer)} outer indices do not make rows of a"
+                f" matrix {list(dense_shape)}"
+            )
+        return cls(OrtSparseFormat.ORT_SPARSE_CSRC, dense_shape, values, SparseCsrView(inner, outer))
+
+    @classmethod
+    def blocksparse_from_numpy(
+        cls, dense_shape: Sequence[int], values: Array, block_indices: npt.ArrayLike, ort_device: OrtDevice
+    ) -> SparseTensor:
+        """Blocks of elements."""
+        require_cpu(ort_device)
+        view = SparseBlockSparseView(np.asarray(block_indices, np.int32))
+        return cls(OrtSparseFormat.ORT_SPARSE_BLOCK_SPARSE, dense_shape, values, view)
+
+    def values(self) -> Array:
+        return self._values
+
+    def dense_shape(self) -> list[int]:
+        return list(self._shape)
+
+    def format(self) -> OrtSparseFormat:
+        return self._format
+
+    def data_type(self) -> str:
+        return f"sparse_tensor({DType.of(self._values.dtype).onnx_name})"
+
+    def device_name(self) -> str:
+        return "cpu"
+
+    def as_coo_view(self) -> SparseCooView:
+        if not isinstance(self._view, SparseCooView):
+            raise RuntimeError(f"this sparse tensor has no coordinates: its format is {self._format}")
+        return self._view
+
+    def as_csrc_view(self) -> SparseCsrView:
+        if not isinstance(self._view, SparseCsrView):
+            raise RuntimeError(f"this sparse tensor has no compressed rows: its format is {self._format}")
+        return self._view
+
+    def as_blocksparse_view(self) -> SparseBlockSparseView:
+        if not isinstance(self._view, SparseBlockSparseView):
+            raise RuntimeError(f"this sparse tensor has no blocks: its format is {self._format}")
+        return self._view
+
+    def to_cuda(self, ort_device: OrtDevice) -> SparseTensor:
+        raise Unsupported(f"SparseTensor.to_cuda is not supported: {ort_device} is not available")
+
+    def _get_c_tensor(self) -> SparseTensor:
+        return self

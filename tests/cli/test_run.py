@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.samples import Run
+from ingot.dtypes import Array, DType
+from ingot.format import save
+from ingot.format.values import encode_value
+from ingot.ir import Graph, Model, Node, Tensor, TensorType, Value
+
+X = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
+
+
+def expected(x: Array) -> Array:
+    weights = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    return np.asarray(np.maximum(x @ weights + 1, 0))
+
+
+def identity(type_: TensorType) -> None:
+    """`identity.onnx`: gives back what it takes."""
+    x = Value("x", type_)
+    node = Node("Identity", [x], [Value("y", type_)])
+    save(Model(Graph([x], [node.output], [node], name="g"), 21, ir_version=10), "identity.onnx", durable=False)
+
+
+def write(kind: str) -> str:
+    """`x.<kind>` with the array X."""
+    path = Path(f"x.{kind}")
+    match kind:
+        case "npy":
+            np.save(path, X)
+        case "npz":
+            np.savez(path, x=X, other=X)
+        case "pb":
+            tensor = Tensor(X)
+            path.write_bytes(encode_value(tensor, tensor.type))
+        case "json":
+            path.write_text(json.dumps(X.tolist()))
+    return path.name
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "pb", "json"])
+def test_inputs_are_read_from_files(run: Run, model_file: Path, kind: str) -> None:
+    result = run("run", model_file.name, "--input", f"x={write(kind)}", "--output", "y=y.npy")
+    assert (result.exit_code, result.stderr) == (0, "")
+    np.testing.assert_allclose(np.load("y.npy"), expected(X), rtol=1e-5)
+    assert result.stdout.startswith("y: float32[2, 32]\n  min 0, mean ")
+
+
+def test_a_file_without_a_name_gives_inputs_by_name(run: Run, model_file: Path) -> None:
+    result = run("run", model_file.name, "--input", write("npz"), "--output", "all.npz")
+    assert result.exit_code == 0
+    assert list(np.load("all.npz")) == ["y"]
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "json", "pb"])
+def test_results_are_saved(run: Run, model_file: Path, kind: str) -> None:
+    assert run("run", model_file.name, "--input", f"x={write('npy')}", "--output", f"y.{kind}").exit_code == 0
+    again = run("run", model_file.name, "--input", f"x=y.{kind}")
+    assert again.exit_code == 0
+    assert "float32[2, 32]" in again.stdout
+
+
+def test_random_inputs_follow_from_the_seed_and_open_sizes_are_1(run: Run, model_file: Path) -> None:
+    first, second = run("run", model_file.name), run("run", model_file.name, "--input", "x=random")
+    assert first.stdout == second.stdout
+    assert first.stderr == "taken to be 1: batch (give --shape batch=N)\nrandom: x: float32[1, 32]\n"
+    seeds = [run("run", model_file.name, "--fetch", "product", "--seed", seed).stdout for seed in "01"]
+    assert seeds[0] != seeds[1]
+
+
+@pytest.mark.parametrize("shape", ["batch=3", "x=3,32"])
+def test_sizes_are_given(run: Run, model_file: Path, shape: str) -> None:
+    result = run("run", model_file.name, "--shape", shape)
+    assert result.stderr == "random: x: float32[3, 32]\n"
+    assert result.stdout.startswith("y: float32[3, 32]\n")
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ("x=3", "1 sizes are given"),
+        ("x=3,33", "its size 32 cannot be 33"),
+        ("bach=3", "did you mean 'batch'?"),
+        ("batch=-1", "is not a size"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(run: Run, model_file: Path, shape: str, says: str) -> None:
+    result = run("run", model_file.name, "--shape", shape)
+    assert result.exit_code == 1
+    assert says in result.stderr
+
+
+def test_values_inside_can_be_fetched(run: Run, model_file: Path) -> None:
+    result = run("run", model_file.name, "--fetch", "product", "--fetch", "y", "--json")
+    assert [entry["name"] for entry in json.loads(result.stdout)] == ["product", "y"]
+
+
+def test_an_image_is_brought_to_the_size_and_order_of_the_input(run: Run) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (10, 6), (255, 0, 51)).save("red.png")
+    for shape, ends in (((1, 3, 4, 5), (1.0, 0.2)), ((1, 4, 5, 3), (1.0, 0.2))):
+        identity(TensorType(DType.FLOAT32, shape))
+        assert run("run", "identity.onnx", "--input", "x=red.png", "--output", "y.npy").exit_code == 0
+        found = np.load("y.npy")
+        assert found.shape == shape
+        np.testing.assert_allclose((found.reshape(-1)[0], found.reshape(-1)[-1]), ends, rtol=1e-6)
+    identity(TensorType(DType.UINT8, (6, 10)))
+    assert run("run", "identity.onnx", "--input", "x=red.png").exit_code == 0
+
+
+@pytest.mark.parametrize("dtype", [d for d in DType if d is not DType.UNDEFINED], ids=str)
+def test_every_element_type_has_random_inputs(run: Run, dtype: DType) -> None:
+    identity(TensorType(dtype, (2, 3)))
+    result = run("run", "identity.onnx")
+    if dtype in (DType.FLOAT6E2M3, DType.FLOAT6E3M2):
+        assert result.exit_code in (0, 1)  # Identity-25 knows no float6
+    else:
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout.startswith(f"y: {dtype}[2, 3]\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--input", "z=random"], "the model has no input 'z'"),
+        (["--input", "x=nope.npy"], "no such file or directory: 'nope.npy'"),
+        (["--input", "x=model.onnx"], "no kind of file that inputs are read from"),
+        (["--input", "ints.npy"], "given for no input"),
+        (["--output", "y=y.txt"], "no kind of file to write"),
+        (["--fetch", "sun"], "did you mean 'sum'"),
+        (["--input", "x=words.json"], "makes no float32"),
+    ],
+)
+def test_wrong_arguments_are_refused(run: Run, model_file: Path, arguments: list[str], says: str) -> None:
+    np.save("ints.npy", np.zeros((1, 32), np.complex64))
+    Path("words.json").write_text('["a"]')
+    result = run("run", model_file.name, *arguments)
+    assert result.exit_code == 1
+    assert says in result.stderr
+
+
+def test_an_array_of_another_kind_is_refused(run: Run, model_file: Path) -> None:
+    np.save("complex.npy", np.zeros((1, 32), np.complex64))
+    result = run("run", model_file.name, "--input", "x=complex.npy")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "error: input 'x' is float32[batch, 32], 'complex.npy' holds complex64[1, 32]\n",
+    )

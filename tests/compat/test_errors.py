@@ -1,0 +1,82 @@
+"""Which exception of onnxruntime each failure becomes, and what it says."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import ingot.compat.onnxruntime as ort
+from compat.samples import X, one_node, tensor
+from ingot.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+
+NUMBERS = {
+    "Fail": 1,
+    "InvalidArgument": 2,
+    "NoSuchFile": 3,
+    "NoModel": 4,
+    "EngineError": 5,
+    "RuntimeException": 6,
+    "InvalidProtobuf": 7,
+    "ModelLoaded": 8,
+    "NotImplemented": 9,
+    "InvalidGraph": 10,
+    "EPFail": 11,
+}
+
+
+@pytest.mark.parametrize(("name", "number"), NUMBERS.items())
+def test_exceptions_have_the_names_and_numbers_of_onnxruntime(name: str, number: int) -> None:
+    kind = getattr(state, name)
+    error = kind("what is wrong")
+    assert kind.__name__ == name
+    assert not isinstance(error, RuntimeError | ValueError)
+    assert str(error).startswith(f"[ONNXRuntimeError] : {number} : ")
+    assert str(error).endswith(" : what is wrong")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_file_that_is_not_there_is_no_such_file() -> None:
+    with pytest.raises(state.NoSuchFile, match=r"nowhere\.onnx"):
+        ort.InferenceSession("nowhere.onnx")
+
+
+def test_what_is_no_model_is_an_invalid_protobuf(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"garbage")
+    for source in (b"garbage", tmp_path / "m.onnx", tmp_path):
+        with pytest.raises(state.InvalidProtobuf):
+            ort.InferenceSession(source)
+
+
+@pytest.mark.parametrize(("op_type", "domain"), [("Nope", ""), ("Nope", "my")])
+def test_an_unknown_operator_is_an_invalid_graph(op_type: str, domain: str) -> None:
+    with pytest.raises(state.InvalidGraph):
+        ort.InferenceSession(one_node(op_type, [tensor("x", [1])], tensor("y", [1]), domain))
+
+
+def test_shapes_that_cannot_be_multiplied_fail_when_the_session_is_made_or_run() -> None:
+    def squared(shape: list[int | str | None]) -> bytes:
+        return one_node("Mul", [tensor("x", shape)], tensor("y", None)).replace(b"Mul", b"Det")
+
+    with pytest.raises(state.Fail):
+        ort.InferenceSession(squared([2, 3]))
+    session = ort.InferenceSession(squared(["a", "b"]))
+    with pytest.raises(state.Fail, match=r"Det(.|\n)*float32\[2, 3\]"):
+        session.run(None, {"x": X})
+
+
+def test_the_message_of_ingot_is_kept_in_full() -> None:
+    session = ort.InferenceSession(one_node("Relu", [tensor("x", [2])], tensor("y", [2])))
+    with pytest.raises(state.InvalidArgument, match=r"convert it: x\.astype\('float32'\)") as caught:
+        session.run(None, {"x": np.zeros(2)})
+    assert caught.value.__cause__ is not None
+
+
+def test_an_unexpected_failure_in_a_run_is_a_runtime_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = ort.InferenceSession(one_node("Relu", [tensor("x", [2])], tensor("y", [2], TensorProto.FLOAT)))
+    monkeypatch.setattr(session._engine, "run", lambda *_, **__: 1 // 0)
+    with pytest.raises(state.RuntimeException, match="ZeroDivisionError"):
+        session.run(None, {"x": np.zeros(2, np.float32)})
