@@ -164,6 +164,7 @@ class _Layout:
         self._location = self._checked(location)
         self._placed: dict[int, tuple[Tensor, External]] = {}
         self._files: list[_File] = []
+        self._message: Parts | None = None
         everything = list(model_tensors(model, attributes=True))
         staying = [tensor for tensor in everything if self._may_stay(tensor)]
         self._staying = {id(tensor) for tensor in staying}
@@ -190,7 +191,11 @@ class _Layout:
 
     def encode(self, names: dict[str, str]) -> Parts:
         """The model file, with the external files under other names where `names` has them."""
-        return encode_parts(self._model, lambda tensor: self._written(tensor, names))
+        if names:
+            return encode_parts(self._model, lambda tensor: self._written(tensor, names))
+        if self._message is None:
+            self._message = encode_parts(self._model, lambda tensor: self._written(tensor, {}))
+        return self._message
 
     def _written(self, tensor: Tensor, names: dict[str, str]) -> Tensor:
         placed = self._placed.get(id(tensor))
@@ -219,6 +224,7 @@ class _Layout:
             self._plan(rest, threshold)
 
     def _plan(self, tensors: list[Tensor], threshold: int) -> None:
+        self._message = None
         for tensor in tensors:
             known = id(tensor) in self._placed or id(tensor) in self._staying
             if known or tensor.nbytes < threshold or "verbatim" in (tensor.residue or NONE).extra:
