@@ -578,3 +578,10 @@ def test_the_module_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program, dims.__file__], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {"__future__", "math", "operator", "_operator"}
+
+
+def test_a_maximum_absorbs_a_minimum_of_the_same_size() -> None:
+    n, m = symbol("n"), symbol("m")
+    assert maximum(n, minimum(n, 512)) == n
+    assert minimum(n, maximum(n, m)) == n
+    assert maximum(n, minimum(m, 512)) != n

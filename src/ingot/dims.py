@@ -417,6 +417,9 @@ def _extreme(op: str, dims: Iterable[Dim]) -> Dim:
 
 def _decides(op: str, x: Dim, y: Dim) -> bool:
     """Whether op of x and y is provably x."""
+    atom = _lone_atom(y)
+    if isinstance(atom, _Call) and {atom.op, op} == {"max", "min"} and x in atom.args:
+        return True  # max(x, min(x, ...)) is x, and the other way round
     return _is_natural(_add(x, y, -1) if op == "max" else _add(y, x, -1))
 
 

@@ -31,8 +31,24 @@ def broadcast_dims(dims_: Iterable[Dim | None]) -> Dim | None:
         elif isinstance(result, int) or result == dim:
             continue
         else:
-            result = None
+            result = _dominating(result, dim)
     return result
+
+
+def _dominating(a: Dim | None, b: Dim | None) -> Dim | None:
+    """The size two different expressions broadcast to, where one is never the smaller and both are zero together.
+
+    They broadcast only where they are equal or one of them is one; then the larger is the answer, but for zero and one.
+    """
+    if a is None or b is None:
+        return None
+    try:
+        if dims.minimum(a, 1) != dims.minimum(b, 1):
+            return None
+        larger = dims.maximum(a, b)
+    except ValueError:  # too large an expression to follow
+        return None
+    return larger if larger in (a, b) else None
 
 
 def broadcast(*shapes: Shape | None) -> Shape | None:
