@@ -17,12 +17,12 @@ from ingot.format.decode_tensors import decode_sparse, decode_tensor
 from ingot.format.external import ExternalFiles, ExternalPolicy, Refused
 from ingot.format.limits import Limits
 from ingot.format.parts import Within, decode_metadata, decode_opsets, each
-from ingot.format.scope import Scope
 from ingot.format.wire import Fields, Malformed, Span
 from ingot.ir.attribute import Attribute, Attributes
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model, TrainingInfo
 from ingot.ir.node import Node
+from ingot.ir.scope import Scope
 from ingot.ir.value import Value
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _graph(context: Context, source: Source, scope: Scope, depth: int) -> Graph:
             source,
             fields,
             "quantization_annotation",
-            lambda part: decode_annotation(context, part, scope.find),
+            lambda part: decode_annotation(context, part, scope.need),
         )
     )
     graph._metadata = decode_metadata(context, source, fields, extra)
@@ -184,14 +184,14 @@ def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope
                 if not name:
                     inputs.append(None)
                     continue
-                found = names.get(name) or scope.find(name)
+                found = names.get(name) or scope.need(name)
                 found._uses[current, position] = None
                 inputs.append(found)
             current._inputs = tuple(inputs)
             if "attribute" in row:
                 _attributes(context, part, row, current, scope, depth + 1)
             if "device_configurations" in row:
-                configure = partial(decode_node_configuration, context, scope.find)
+                configure = partial(decode_node_configuration, context, scope.need)
                 current.device_configurations = tuple(each(context, part, row, "device_configurations", configure))
     except Malformed as error:
         made = graph.nodes
@@ -262,7 +262,7 @@ def _function(context: Context, source: Source) -> Function:
         scope.names.setdefault(name, value)
     _nodes(context, source, fields, graph, scope, 2)
     for name in fields.get("output", ()):
-        value = scope.find(name)
+        value = scope.need(name)
         graph.outputs._items.append(value)
         if value._output_of is None:
             value._output_of = []

@@ -63,21 +63,20 @@ def decode_attribute(context: Context, source: Source, subgraph: Subgraph, depth
             return known
     context.descend(depth, source.offset)
     fields = source.fields(messages.ATTRIBUTE)
-    attribute = Attribute.__new__(Attribute)
-    attribute.name = fields.get("name", "")
-    attribute.ref = fields.get("ref_attr_name", "")
-    attribute.doc_string = fields.get("doc_string", "")
-    attribute.kind = kind = _kind(fields, source)
-    attribute.residue = None
-    if kind in _NESTED and not attribute.ref:
-        attribute.source = None
+    kind = _kind(fields, source)
+    ref = fields.get("ref_attr_name", "")
+    attribute = Attribute.__new__(Attribute).assemble(
+        name=fields.get("name", ""), kind=kind, ref=ref, doc_string=fields.get("doc_string", "")
+    )
+    if kind in _NESTED and not ref:
         extra = {} if fields.get("type") else {"untyped": True}
+        value = _nested_payload(context, source, fields, kind, subgraph, depth)
         _keep_defaults(fields, kind)
-        attribute.residue = context.residue(fields, ("name", "doc_string", "ref_attr_name", "type"), extra)
-        attribute.value = _nested_payload(context, source, fields, kind, subgraph, depth)
+        residue = context.residue(fields, ("name", "doc_string", "ref_attr_name", "type"), extra)
+        attribute.assemble(value=value, source=None, residue=residue)
     else:
-        attribute.source = raw
-        attribute.value = None if attribute.ref else _plain_payload(context, source, fields, kind, depth)
+        value = None if ref else _plain_payload(context, source, fields, kind, depth)
+        attribute.assemble(value=value, source=raw, residue=None)
         if size <= _CACHED:
             context.attributes[bytes(raw)] = attribute
     return attribute

@@ -7,10 +7,10 @@ from ingot.format.context import Context, Source
 from ingot.format.decode_types import decode_type
 from ingot.format.parts import Within, decode_metadata, each
 from ingot.format.residue import Declared
-from ingot.format.scope import Scope
 from ingot.format.wire import UNKNOWN, Fields
 from ingot.format.write import field_bytes
 from ingot.ir.graph import Graph
+from ingot.ir.scope import Scope
 from ingot.ir.value import Value
 
 
@@ -26,7 +26,7 @@ def decode_outputs(
     differing: dict[int, Declared] = {}
     declarations = each(context, source, fields, "output", lambda part: declared_value(context, part, depth))
     for index, declared in enumerate(declarations):
-        value = scope.find(declared.name)
+        value = scope.need(declared.name)
         if not _take(value, declared, graph):
             differing[index] = _as_declared(declared, value)
         graph.outputs._items.append(value)

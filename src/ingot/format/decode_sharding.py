@@ -37,9 +37,9 @@ def decode_annotation(context: Context, source: Source, find: Find) -> TensorAnn
 
 def decode_device_configuration(source: Source) -> DeviceConfiguration:
     fields = source.fields(messages.DEVICE_CONFIGURATION)
-    return DeviceConfiguration(
-        fields.get("name", ""), fields.get("num_devices", 0), tuple(fields.get("device", ())), bytes(source.view)
-    )
+    found = DeviceConfiguration(fields.get("name", ""), fields.get("num_devices", 0), tuple(fields.get("device", ())))
+    object.__setattr__(found, "source", bytes(source.view))
+    return found
 
 
 def decode_node_configuration(context: Context, find: Find, source: Source) -> NodeConfiguration:
@@ -47,7 +47,9 @@ def decode_node_configuration(context: Context, find: Find, source: Source) -> N
     context.spend(source, fields, "sharding_spec")
     shardings = tuple(_sharding(context, source.inner(span), find) for span in fields.get("sharding_spec", ()))
     residue = Residue(extra={"verbatim": bytes(source.view), "names": tuple(s.value.name for s in shardings)})
-    return NodeConfiguration(fields.get("configuration_id", ""), shardings, fields.get("pipeline_stage"), residue)
+    found = NodeConfiguration(fields.get("configuration_id", ""), shardings, fields.get("pipeline_stage"))
+    object.__setattr__(found, "residue", residue)
+    return found
 
 
 def _sharding(context: Context, source: Source, find: Find) -> Sharding:

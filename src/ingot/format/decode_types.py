@@ -43,9 +43,11 @@ def _type(context: Context, source: Source, depth: int, raw: bytes | None) -> Ty
         return None
     name = present[0]
     try:
-        return _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1, raw)
+        found = _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1)
     except Malformed as error:
         raise error.within(name) from None
+    object.__setattr__(found, "source", raw)
+    return found
 
 
 def decode_dtype(fields: Fields, name: str, offset: int) -> DType:
@@ -58,37 +60,37 @@ def decode_dtype(fields: Fields, name: str, offset: int) -> DType:
         ) from None
 
 
-def _tensor(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> TensorType:
+def _tensor(context: Context, source: Source, denotation: str, depth: int) -> TensorType:
     dtype, shape, axes = _shaped(context, source, depth)
-    return TensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
+    return TensorType(dtype, shape, axis_denotations=axes, denotation=denotation)
 
 
-def _sparse(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SparseTensorType:
+def _sparse(context: Context, source: Source, denotation: str, depth: int) -> SparseTensorType:
     dtype, shape, axes = _shaped(context, source, depth)
-    return SparseTensorType(dtype, shape, axis_denotations=axes, denotation=denotation, source=raw)
+    return SparseTensorType(dtype, shape, axis_denotations=axes, denotation=denotation)
 
 
-def _sequence(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> SequenceType:
-    return SequenceType(_element(context, source, depth), denotation=denotation, source=raw)
+def _sequence(context: Context, source: Source, denotation: str, depth: int) -> SequenceType:
+    return SequenceType(_element(context, source, depth), denotation=denotation)
 
 
-def _optional(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OptionalType:
-    return OptionalType(_element(context, source, depth), denotation=denotation, source=raw)
+def _optional(context: Context, source: Source, denotation: str, depth: int) -> OptionalType:
+    return OptionalType(_element(context, source, depth), denotation=denotation)
 
 
-def _map(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> MapType:
+def _map(context: Context, source: Source, denotation: str, depth: int) -> MapType:
     fields = source.fields(messages.MAP_TYPE)
     value = _nested(context, source, fields, "value_type", depth)
-    return MapType(decode_dtype(fields, "key_type", source.offset), value, denotation=denotation, source=raw)
+    return MapType(decode_dtype(fields, "key_type", source.offset), value, denotation=denotation)
 
 
-def _opaque(context: Context, source: Source, denotation: str, depth: int, raw: bytes | None) -> OpaqueType:
+def _opaque(context: Context, source: Source, denotation: str, depth: int) -> OpaqueType:
     del context, depth
     fields = source.fields(messages.OPAQUE_TYPE)
-    return OpaqueType(fields.get("domain", ""), fields.get("name", ""), denotation=denotation, source=raw)
+    return OpaqueType(fields.get("domain", ""), fields.get("name", ""), denotation=denotation)
 
 
-_DECODERS: dict[str, Callable[[Context, Source, str, int, bytes | None], Type]] = {
+_DECODERS: dict[str, Callable[[Context, Source, str, int], Type]] = {
     "tensor_type": _tensor,
     "sequence_type": _sequence,
     "map_type": _map,

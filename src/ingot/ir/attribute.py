@@ -93,17 +93,25 @@ class Attribute:
 
         InputError if the value is of no kind, or not of the kind given; an empty list needs its kind.
         """
-        self.name = name
-        self.ref = ref
-        self.doc_string = doc_string
-        self.source = None
-        self.residue = None
-        if ref:
-            if value is not None or kind is None:
-                raise InputError(f"attribute '{name}' refers to '{ref}': it has a kind and no value of its own")
-            self.kind, self.value = kind, None
-        else:
-            self.kind, self.value = _coerce(name, value, kind)
+        if ref and (value is not None or kind is None):
+            raise InputError(f"attribute '{name}' refers to '{ref}': it has a kind and no value of its own")
+        found, payload = (kind, None) if ref else _coerce(name, value, kind)
+        self.assemble(name=name, kind=found, value=payload, ref=ref, doc_string=doc_string, source=None, residue=None)
+
+    def assemble(self, **parts: object) -> Attribute:
+        """Set parts of an attribute that nobody has seen yet; for those who make attributes."""
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)
+        return self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an attribute is immutable; give the node another: node['{self.name}'] = ...")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"an attribute is immutable: '{name}' stays")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _assembled, ({slot: getattr(self, slot) for slot in Attribute.__slots__},)
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -134,6 +142,10 @@ class Attribute:
     def __repr__(self) -> str:
         shown = f"@{self.ref}" if self.ref else repr(self.value)
         return f"<Attribute {self.name}: {self.kind.name.lower()} = {shown}>"
+
+
+def _assembled(parts: dict[str, object]) -> Attribute:
+    return Attribute.__new__(Attribute).assemble(**parts)
 
 
 class Attributes(dict[str, Attribute]):

@@ -72,8 +72,7 @@ def copy_attribute(attribute: Attribute, known: Known) -> Attribute:
         return attribute
     graphs = tuple(copy_graph(graph, known) for graph in attribute.graphs)
     twin = attribute.with_value(graphs if attribute.kind.is_list else graphs[0])
-    twin.residue = attribute.residue
-    return twin
+    return twin.assemble(residue=attribute.residue)
 
 
 def copy_function(function: Function) -> Function:
@@ -125,7 +124,9 @@ def _copy_training(training: TrainingInfo, owner: Model, known: Known) -> Traini
 
 def _copy_configuration(configuration: NodeConfiguration, known: Known) -> NodeConfiguration:
     shardings = tuple(replace(s, value=known.get(s.value, s.value)) for s in configuration.shardings)
-    return replace(configuration, shardings=shardings)
+    twin = replace(configuration, shardings=shardings)
+    object.__setattr__(twin, "residue", configuration.residue)
+    return twin
 
 
 def _noted(twin: _Noted, original: _Noted) -> _Noted:

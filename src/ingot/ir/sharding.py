@@ -27,7 +27,7 @@ class DeviceConfiguration:
     name: str
     num_devices: int
     devices: tuple[str, ...] = ()
-    source: bytes | None = field(default=None, compare=False, repr=False)
+    source: bytes | None = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +63,4 @@ class NodeConfiguration:
     configuration: str
     shardings: tuple[Sharding, ...] = ()
     pipeline_stage: int | None = None
-    residue: object = field(default=None, compare=False, repr=False)
+    residue: object = field(default=None, init=False, compare=False, repr=False)

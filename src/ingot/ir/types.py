@@ -15,10 +15,13 @@ Shape: TypeAlias = tuple["Dim | None", ...]
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What all types share: a denotation, and the bytes a decoded type came from, kept for a faithful save."""
+    """What all types share: a denotation, and the bytes a decoded type came from, kept for a faithful save.
+
+    A type made from another by `dataclasses.replace` is another type: it has no bytes.
+    """
 
     denotation: str = field(default="", kw_only=True)
-    source: bytes | None = field(default=None, kw_only=True, compare=False, repr=False)
+    source: bytes | None = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +104,15 @@ def map_shapes(type_: Type, change: Callable[[Shape], Shape]) -> Type:
             if type_.shape is None or (shape := change(type_.shape)) == type_.shape:
                 return type_
             keep = type_.axis_denotations if len(shape) == len(type_.axis_denotations) else ()
-            return replace(type_, shape=shape, axis_denotations=keep, source=None)
+            return replace(type_, shape=shape, axis_denotations=keep)
         case SequenceType() | OptionalType():
             if type_.element is None or (element := map_shapes(type_.element, change)) is type_.element:
                 return type_
-            return replace(type_, element=element, source=None)
+            return replace(type_, element=element)
         case MapType():
             if type_.value is None or (value := map_shapes(type_.value, change)) is type_.value:
                 return type_
-            return replace(type_, value=value, source=None)
+            return replace(type_, value=value)
         case OpaqueType():
             return type_
 

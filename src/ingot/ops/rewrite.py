@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ingot.builder import Var, inserting, op
+from ingot.builder import OPSET, Var, inserting, op
+from ingot.builder.versions import domain_version_of
 from ingot.errors import IngotError, UnsupportedError
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
@@ -14,7 +15,13 @@ from ingot.ir.value import Value
 from ingot.ops.arguments import keywords
 from ingot.ops.define import Operator
 
-NEWEST = {"": 28, "ai.onnx.ml": 5, "ai.onnx.preview.training": 1, "ai.onnx.preview": 1, "com.microsoft": 1}
+NEWEST = {
+    "": OPSET,
+    "ai.onnx.ml": domain_version_of("ai.onnx.ml", OPSET),
+    "ai.onnx.preview.training": 1,
+    "ai.onnx.preview": 1,
+    "com.microsoft": 1,
+}
 """The newest version of each domain that ingot knows; its operators are defined in that meaning."""
 
 

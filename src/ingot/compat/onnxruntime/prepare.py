@@ -129,7 +129,7 @@ def _fix_sizes(model: Model, options: SessionOptions) -> None:
             shape = tuple(
                 dim if new is None or isinstance(dim, int) else new for dim, new in zip(type_.shape, sizes, strict=True)
             )
-            value.type = replace(type_, shape=shape, source=None)
+            value.type = replace(type_, shape=shape)
 
 
 def _change_shapes(model: Model, change: Callable[[Shape], Shape]) -> None:

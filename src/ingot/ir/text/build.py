@@ -14,43 +14,10 @@ from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
+from ingot.ir.scope import Scope
 from ingot.ir.tensor import Tensor
 from ingot.ir.text.syntax import AttributeSyntax, FunctionSyntax, GraphSyntax, ModelSyntax, NodeSyntax, ValueSyntax
 from ingot.ir.value import Value
-
-
-class Scope:
-    """The names a graph can see: its own values, then those of the graphs around it."""
-
-    __slots__ = ("names", "outer")
-
-    def __init__(self, outer: Scope | None) -> None:
-        self.names: dict[str, Value] = {}
-        self.outer = outer
-
-    def define(self, value: Value) -> None:
-        if value.name:
-            self.names.setdefault(value.name, value)
-
-    def find(self, name: str) -> Value | None:
-        """The value of that name, or None."""
-        scope: Scope | None = self
-        while scope is not None:
-            if (found := scope.names.get(name)) is not None:
-                return found
-            scope = scope.outer
-        return None
-
-    def meant(self, value: Value) -> Value | None:
-        """The value that the name of `value` stands for: itself if nothing else defines the name."""
-        found = self.find(value.name)
-        if found is None and value.name:
-            found = self.names[value.name] = value
-        return found
-
-    def need(self, name: str) -> Value:
-        """The value of that name; one that nothing defines if there is none."""
-        return self.find(name) or self.names.setdefault(name, Value(name))
 
 
 def build_model(tree: ModelSyntax) -> Model:

@@ -14,8 +14,8 @@ from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
+from ingot.ir.scope import Scope
 from ingot.ir.tensor import SparseTensor, Tensor
-from ingot.ir.text.build import Scope
 from ingot.ir.text.elements import entries, float_view
 from ingot.ir.text.parts import Findings, Item, has_odd_tensor_name, parts, root_graphs
 from ingot.ir.text.words import reads_as_graph_name

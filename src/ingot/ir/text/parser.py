@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
-from ingot.ir.text.build import Scope, build_function, build_graph, build_model, build_nodes
+from ingot.ir.scope import Scope
+from ingot.ir.text.build import build_function, build_graph, build_model, build_nodes
 from ingot.ir.text.lexer import Fetch, Reader
 from ingot.ir.text.read_graphs import read_attribute, read_graph, read_node, read_nodes, read_value
 from ingot.ir.text.read_tensors import read_entries
