@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import exports, inference, speed, zoo
 from benchmarks import format as format_benchmark
 
-BENCHMARKS: dict[str, Callable[[], str]] = {"format": format_benchmark.table}
 RESULTS = Path(__file__).parent / "results"
 
 
-def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in BENCHMARKS]
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which; all, if none is given")
+    parser.add_argument("--exports", type=Path, default=exports.FOLDER, help="where the exported models are kept")
+    parser.add_argument("--wheels", type=Path, default=inference.WHEELS, help="where the old wheels of onnx are kept")
+    parser.add_argument(
+        "--zoo", type=Path, default=zoo.FOLDER, help="where the models that speed is judged by are kept"
+    )
+    options = parser.parse_args(arguments)
+    benchmarks: dict[str, Callable[[], str]] = {
+        "format": format_benchmark.table,
+        "inference": lambda: inference.table(options.exports, options.wheels),
+        "zoo": lambda: speed.table(folder=options.zoo),
+    }
+    unknown = [name for name in options.names if name not in benchmarks]
     if unknown:
-        print(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
+        print(f"no benchmark {unknown[0]!r}; there are: {', '.join(benchmarks)}", file=sys.stderr)
         return 2
     RESULTS.mkdir(exist_ok=True)
-    for name in names or BENCHMARKS:
-        table = BENCHMARKS[name]()
+    for name in options.names or benchmarks:
+        table = benchmarks[name]()
         (RESULTS / f"{name}.md").write_text(table, "utf-8")
         print(table)
     return 0

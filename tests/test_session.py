@@ -18,7 +18,7 @@ from ingot.dims import symbol
 from ingot.dtypes import Array
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import FLOATS, types
-from ingot.session import Cancel, Interrupted, Session
+from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
 
 DIGITS = Path(__file__).parent.parent / "examples" / "digits.onnx"
 ROWS = TensorType(DType.FLOAT32, (symbol("n"), 3))
@@ -105,6 +105,27 @@ def test_a_result_is_never_the_callers_own_array() -> None:
     assert result.tolist() == X.tolist()
 
 
+def test_results_can_be_written_without_harm_to_the_model_or_to_each_other() -> None:
+    session = Session(affine())
+    for _ in range(2):
+        w, again, h = session.run(["w", "w", "h"], {"x": X, "b": X})
+        assert w.tolist() == again.tolist() == [1, 2, 3]
+        assert h.tolist() == [[1, 2, 3]] * 2
+        w[:] = 7
+        h[:] = 7
+
+
+def test_the_elements_of_a_returned_sequence_are_not_the_callers_own() -> None:
+    model = ingot.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20]>
+        g (seq(float[n]) x) => (seq(float[n]) y) { y = Identity (x) }
+    """)
+    given = np.ones(2, np.float32)
+    (result,) = Session(model).run(None, {"x": [given]})
+    given[:] = 7
+    assert result[0].tolist() == [1, 1]
+
+
 def test_strings_may_be_given_as_bytes() -> None:
     x = Value("x", TensorType(DType.STRING, (symbol("n"),)))
     graph = Graph([x])
@@ -156,8 +177,47 @@ def test_one_session_serves_many_threads() -> None:
 
 
 def test_a_session_can_be_pickled() -> None:
+    session = pickle.loads(pickle.dumps(Session(affine(), limits=RunLimits(memory=10))))
+    assert session.limits == RunLimits(memory=10)
+    with pytest.raises(LimitError, match="the limit is 10"):
+        session(X, X)
     session = pickle.loads(pickle.dumps(Session(affine())))
     assert session(X, X).tolist() == [[2, 3, 4]] * 2
+
+
+def test_a_pickled_session_takes_its_external_weights_along(tmp_path: Path) -> None:
+    ingot.save(affine(), tmp_path / "m.onnx", external="one-file", threshold=0)
+    session = Session(tmp_path / "m.onnx")
+    data = pickle.dumps(session)
+    assert session(X, X).tolist() == [[2, 3, 4]] * 2
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert pickle.loads(data)(X, X).tolist() == [[2, 3, 4]] * 2
+
+
+def test_threads_that_run_at_once_have_limits_of_their_own() -> None:
+    session = Session(affine(), limits=RunLimits(memory=2 * X.nbytes))
+    failures: list[Exception] = []
+
+    def work() -> None:
+        try:
+            for _ in range(50):
+                session(X, X)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.parametrize("deadline", [-1, float("nan")])
+def test_a_deadline_is_a_number_of_seconds(deadline: float) -> None:
+    with pytest.raises(InputError, match="a deadline is a number of seconds"):
+        Session(affine()).run(None, {"x": X, "b": X}, deadline=deadline)
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="the system has no fork")

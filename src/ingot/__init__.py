@@ -102,8 +102,9 @@ if TYPE_CHECKING:
         to_text,
     )
     from ingot.ops.define import operator
+    from ingot.passes.optimise import optimise
     from ingot.passes.upgrade import upgrade
-    from ingot.session import Cancel, Interrupted, Session
+    from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
 
 _LATER = {
     "ingot.builder": (
@@ -120,7 +121,8 @@ _LATER = {
     "ingot.ir.names": "prefix rename uniquify",
     "ingot.ir.sizes": "tensor_sizes",
     "ingot.ir.text": "parse_model to_text",
-    "ingot.session": "Cancel Interrupted Session",
+    "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
+    "ingot.passes.optimise": "optimise",
     "ingot.passes.upgrade": "upgrade",
     "ingot.ops.define": "operator",
 }
@@ -175,11 +177,13 @@ __all__ = [
     "Int32",
     "Int64",
     "Interrupted",
+    "LimitError",
     "Limits",
     "Model",
     "Node",
     "ParseError",
     "ProviderError",
+    "RunLimits",
     "Session",
     "ShapeError",
     "SparseTensor",
@@ -210,6 +214,7 @@ __all__ = [
     "load",
     "op",
     "operator",
+    "optimise",
     "parse_model",
     "prefix",
     "remove_dead",

@@ -5,24 +5,33 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ingot.dims import Expr
-from ingot.dtypes import DType
-from ingot.errors import IngotError, InputError, nearest
+from ingot.errors import CompileError, IngotError, InputError
 from ingot.format.load import ModelSource, load
 from ingot.infer import infer
 from ingot.ir.model import Model
-from ingot.ir.types import OptionalType, SequenceType, TensorType, Type
-from ingot.ir.value import Value
+from ingot.ir.types import Type
 from ingot.ir.verify import verify
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.passes.upgrade import upgrade
-from ingot.runtime.evaluate import Evaluation
+from ingot.runtime.evaluate import Evaluation, Observer
+from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.order import Orders
+from ingot.runtime.results import owned
+
+if TYPE_CHECKING:
+    from ingot.compile import Compiled, Executable
+
+__all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
+
+
+PROVIDERS = ("cpu", "reference")
+"""The names of all providers."""
 
 
 class Interrupted(IngotError):
@@ -46,7 +55,7 @@ class Cancel:
 class Session:
     """A model ready to run: brought to the newest operators, checked, and typed.
 
-    One session serves many threads: nothing of a run is kept in it. It can be pickled, and used after a fork.
+    One session serves many threads: what a run computes is not kept in it. It can be pickled, and used after a fork.
     """
 
     def __init__(
@@ -56,21 +65,59 @@ class Session:
         operators: Iterable[Operator] = (),
         catalog: Catalog | None = None,
         seed: int = 0,
+        limits: RunLimits | None = None,
+        providers: Sequence[str] = ("reference",),
+        threads: int | None = None,
+        fallback: bool = True,
     ) -> None:
         """A session of a model, a path, bytes or a ModelProto; the model given is not changed.
 
+        `providers` are who runs it, the first before the others: `cpu` compiles it for this processor and leaves what
+        it cannot to `reference`, which takes everything. `threads` are how many run a compiled model, by default as
+        many as the process may use processors. A model that fails to compile is left to the reference, or, without
+        `fallback`, a CompileError.
+
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
-        random operators without one of their own start from. CheckError if the model breaks the standard.
+        random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
+        the standard.
         """
-        self._given = model.copy() if isinstance(model, Model) else load(model)
+        self._limits = limits or RunLimits()
+        given = model if isinstance(model, Model) else load(model)
+        refuse_nesting(given, self._limits)
         custom = tuple(operators)
         self._catalog = (catalog or standard()).with_operators(*custom) if custom else catalog
         self._seed = seed
-        ready = self._given.copy()
-        verify(ready)
-        upgrade(ready, catalog=self.catalog)
-        infer(ready, catalog=self.catalog)
+        with within_the_stack():
+            self._given = given.copy() if given is model else given
+            ready = given.copy()
+            verify(ready)
+            upgrade(ready, catalog=self.catalog)
+            infer(ready, catalog=self.catalog, name_sizes=False)
         self._ready = ready
+        self._orders: Orders = {}
+        self._providers = tuple(providers)
+        self._threads = threads
+        self._compiled = self._compile(fallback)
+
+    def _compile(self, fallback: bool) -> Executable | None:
+        unknown = [name for name in self._providers if name not in PROVIDERS]
+        if unknown or not self._providers:
+            raise InputError(f"there is no provider '{(unknown or [''])[0]}'", hint=f"one of {', '.join(PROVIDERS)}")
+        if self._providers[0] != "cpu":
+            return None
+        from ingot.compile import Executable  # LLVM is not free to load
+
+        try:
+            return Executable(self._ready.copy(), self.catalog, self._threads)
+        except CompileError:
+            if not fallback:
+                raise
+            return None
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """Who runs the model: `reference` alone, if it could not be compiled."""
+        return self._providers if self._compiled is not None else ("reference",)
 
     @property
     def catalog(self) -> Catalog:
@@ -82,6 +129,11 @@ class Session:
         return self._given
 
     @property
+    def limits(self) -> RunLimits:
+        """What a run may take."""
+        return self._limits
+
+    @property
     def inputs(self) -> dict[str, Type | None]:
         """What a caller must give, by name."""
         return {value.name: value.type for value in self._ready.inputs}
@@ -91,6 +143,11 @@ class Session:
         """What comes back, by name."""
         return {value.name: value.type for value in self._ready.outputs}
 
+    @property
+    def compiled(self) -> Compiled | None:
+        """The stages that the model went through on its way to machine code; None if it is not compiled."""
+        return None if self._compiled is None else self._compiled.compiled
+
     def run(
         self,
         outputs: Sequence[str] | None = None,
@@ -99,25 +156,48 @@ class Session:
         deadline: float | None = None,
         cancel: Cancel | None = None,
         seed: int | None = None,
+        observe: Observer | None = None,
     ) -> list[Any]:
         """The outputs, or any values of the model asked for by name, for the given inputs.
 
         `feeds` are arrays, or what numpy or DLPack can make one of; an optional may be left out. `seed` is that of this
-        run. InputError if a feed is missing, unknown, or does not fit; Interrupted after `deadline` seconds, or when
-        cancelled.
+        run. `observe(node, inputs, outputs, seconds)` is called after each node, also in subgraphs and functions, whose
+        nodes come before the one that runs them; nodes are those of the newest operators, arrays are not to be changed.
+        The results belong to the caller alone.
+
+        InputError if a feed is missing, unknown, or does not fit; LimitError if the run takes more than the limits of
+        the session; Interrupted after `deadline` seconds, or when cancelled: at the next node, as nothing ends the
+        computation of one.
         """
+        if deadline is not None and not deadline >= 0:
+            raise InputError(f"a deadline is a number of seconds, not {deadline}")
         end = None if deadline is None else monotonic() + deadline
 
         def proceed() -> None:
             if cancel is not None and cancel.cancelled:
                 raise Interrupted("the run was cancelled")
-            if end is not None and monotonic() > end:
+            if end is not None and monotonic() >= end:
                 raise Interrupted(f"the run took longer than {deadline} s")
 
-        ready = self._checked(feeds or {})
-        start = self._seed if seed is None else seed
-        results = Evaluation(self._ready, self.catalog, seed=start, proceed=proceed).run(ready, outputs)
-        return [_own(result, ready.values()) for result in results]
+        ready = checked_feeds(self._ready.graph, feeds or {})
+        evaluation = Evaluation(
+            self._ready,
+            self.catalog,
+            seed=self._seed if seed is None else seed,
+            limits=self._limits,
+            proceed=None if cancel is None and end is None else proceed,
+            observe=observe,
+            orders=self._orders,
+        )
+        if self._compiled is not None and observe is None and outputs is None:
+            from ingot.compile import Failed  # loaded with the compiled model
+
+            try:
+                asked = None if cancel is None and end is None else proceed
+                return owned(self._compiled.run(ready, evaluation, asked), ready.values())
+            except Failed:
+                pass  # the reference says what is wrong, and where
+        return owned(evaluation.run(ready, outputs), ready.values())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The outputs for inputs given in order or by name: one as it is, several as a tuple."""
@@ -147,97 +227,25 @@ class Session:
             cancel.cancel()
             raise
 
-    def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        known = {value.name: value for value in self._ready.graph.inputs}
-        for name in feeds:
-            if name not in known:
-                hint = nearest(name, known) or f"the inputs are {', '.join(known) or 'none'}"
-                raise InputError(f"the model has no input '{name}'", hint=hint)
-        feeds = {value.name: None for value in known.values() if isinstance(value.type, OptionalType)} | dict(feeds)
-        missing = [value for value in self._ready.inputs if value.name not in feeds]
-        if missing:
-            shown = ", ".join(f"'{value.name}': {value.type or '?'}" for value in missing)
-            raise InputError(f"missing input {shown}")
-        sizes: dict[str, tuple[int, str]] = {}
-        return {name: _feed(known[name], value, sizes) for name, value in feeds.items()}
-
     def __reduce__(self) -> tuple[Any, ...]:
-        from ingot.format.encode import encode  # only pickling needs it
+        from ingot.format.save import save  # only pickling needs it
 
-        return _restored, (encode(self._given), self._catalog, self._seed)
+        whole = BytesIO()
+        save(self._given, whole, external="never")  # weights in other files are taken in: there may be none over there
+        return _restored, (
+            *(whole.getvalue(), self._catalog, self._seed, self._limits, self._providers, self._threads),
+        )
 
     def __repr__(self) -> str:
         return f"<Session {self._given.graph!r}>"
 
 
-def _own(result: Any, feeds: Iterable[Any]) -> Any:
-    """A result that is not the caller's own array under another name."""
-    shared = isinstance(result, np.ndarray) and any(
-        isinstance(feed, np.ndarray) and np.may_share_memory(result, feed) for feed in feeds
-    )
-    return result.copy() if shared else result
-
-
-def _restored(data: bytes, catalog: Catalog | None, seed: int) -> Session:
-    return Session(data, catalog=catalog, seed=seed)
-
-
-def _feed(value: Value, given: Any, sizes: dict[str, tuple[int, str]]) -> Any:
-    """What is given for an input, as an array; InputError, saying what was expected, if it does not fit."""
-    type_ = value.type
-    if isinstance(type_, SequenceType):
-        if not isinstance(given, list | tuple):
-            raise InputError(f"input '{value.name}' is {type_}, got a {type(given).__name__}", hint="give a list")
-        element = Value(f"{value.name}[...]", type_.element)
-        return [_feed(element, item, {}) for item in given]
-    if not isinstance(type_, TensorType):
-        return given
-    array = _array(value.name, given, type_)
-    if type_.shape is not None:
-        if array.ndim != len(type_.shape):
-            raise InputError(f"input '{value.name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}")
-        for dim, size in zip(type_.shape, array.shape, strict=True):
-            if isinstance(dim, int) and dim != size:
-                raise InputError(f"input '{value.name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}")
-            if isinstance(dim, Expr):
-                before = sizes.setdefault(str(dim), (size, value.name))
-                if before[0] != size:
-                    raise InputError(
-                        f"size '{dim}' is {before[0]} in input '{before[1]}' and {size} in input '{value.name}'"
-                    )
-    return array
-
-
-def _array(name: str, given: Any, type_: TensorType) -> np.ndarray[Any, Any]:
-    wanted = type_.dtype
-    if given is None:
-        raise InputError(f"input '{name}' is {type_}, got None")
-    if not isinstance(given, np.ndarray | np.generic) and hasattr(given, "__dlpack__"):
-        given = np.from_dlpack(given)
-    if isinstance(given, np.ndarray | np.generic) or hasattr(given, "__array__"):
-        array = np.asarray(given)
-        if array.dtype.kind in "USTO":
-            array = _strings(name, array)
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        if wanted and DType.of(array.dtype) is not wanted:
-            raise InputError(
-                f"input '{name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}",
-                hint=f"convert it: x.astype('{wanted.numpy}')",
-            )
-        return array
-    try:
-        array = np.asarray(given, wanted.numpy if wanted else None)
-        return _strings(name, array) if wanted is DType.STRING else array
-    except (TypeError, ValueError):
-        raise InputError(f"input '{name}' is {type_}, and a {type(given).__name__} makes no such array") from None
-
-
-def _strings(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of `str`, bytes decoded; InputError for anything else in it."""
-    found = np.empty(array.shape, np.object_)
-    for index, item in enumerate(array.reshape(-1).tolist()):
-        if not isinstance(item, str | bytes):
-            raise InputError(f"input '{name}' holds strings, got a {type(item).__name__}")
-        found.reshape(-1)[index] = item.decode("utf-8", "replace") if isinstance(item, bytes) else item
-    return found
+def _restored(
+    data: bytes,
+    catalog: Catalog | None,
+    seed: int,
+    limits: RunLimits,
+    providers: tuple[str, ...],
+    threads: int | None,
+) -> Session:
+    return Session(data, catalog=catalog, seed=seed, limits=limits, providers=providers, threads=threads)

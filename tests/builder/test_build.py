@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 from ingot.builder import OPSET, Float32, Float64, Int64, Optional, Sequence, Var, build, ir_version_of, op
+from ingot.builder.versions import domain_version_of
 from ingot.dims import symbol
 from ingot.dtypes import DType
 from ingot.errors import BuildError
@@ -73,6 +74,10 @@ def test_the_ir_version_is_that_of_the_release_of_the_opset() -> None:
         assert build(lambda x: op.Relu(x), Float32["n"], opset=opset).ir_version == ir
     assert ir_version_of(OPSET) == IR_VERSION
     assert build(lambda x: op.Relu(x), Float32["n"], opset=20, ir_version=8).ir_version == 8
+
+
+def test_a_domain_nobody_declared_is_imported_as_it_was_released() -> None:
+    assert [domain_version_of(domain, 17) for domain in ("", "ai.onnx", "ai.onnx.ml", "com.own")] == [17, 17, 3, 1]
 
 
 def test_the_newest_opset_is_the_default() -> None:

@@ -151,3 +151,33 @@ def test_an_array_of_another_kind_is_refused(run: Run, model_file: Path) -> None
         1,
         "error: input 'x' is float32[batch, 32], 'complex.npy' holds complex64[1, 32]\n",
     )
+
+
+def bomb(count: int) -> None:
+    """`bomb.onnx`: as many zeros as its input says, with a default of `count`."""
+    graph = Graph([], name="g")
+    size = graph.add_initializer("size", np.array([count], np.int64))
+    graph.outputs.append(graph.append(Node("ConstantOfShape", [size], ["y"], name="zeros")).output)
+    save(Model(graph, 21, ir_version=10), "bomb.onnx", durable=False)
+
+
+def test_the_memory_of_a_run_can_be_limited(run: Run) -> None:
+    bomb(2**19)
+    result = run("run", "bomb.onnx", "--memory-limit", "1MiB")
+    assert result.exit_code == 1
+    assert "the limit is 1,048,576" in result.stderr
+    assert "in node 'zeros' (ConstantOfShape)" in result.stderr
+    assert "hint: allow more: --memory-limit 2097152" in result.stderr
+    assert run("run", "bomb.onnx", "--memory-limit", "2097152").exit_code == 0
+    assert run("run", "bomb.onnx", "--memory-limit", "much").exit_code == 2
+
+
+def test_a_run_can_have_a_deadline(run: Run) -> None:
+    bomb(1)
+    result = run("run", "bomb.onnx", "--deadline", "0")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "error: the run took longer than 0.0 s\n  in node 'zeros' (ConstantOfShape)\n  size: int64[1]\n",
+    )
+    assert run("run", "bomb.onnx", "--deadline", "60").exit_code == 0
+    assert run("run", "bomb.onnx", "--deadline", "-1").exit_code == 2

@@ -1,9 +1,10 @@
 """Real packages, unmodified, on ingot's onnxruntime and on the real one: what they answer and how long they take.
 
-Not collected by pytest: it needs the packages' own dependencies (torch, opencv, Pillow, shapely, pyclipper, ...).
+test_programs.py runs it for the packages whose dependencies are installed; torch, which silero-vad needs, is too large
+for the requirements of the tests, so that this one is run by hand.
 
-    python tests/compat/run_packages.py answers.json            # with the onnxruntime that is installed
-    python -m ingot.compat tests/compat/run_packages.py answers.json
+    python tests/compat/run_packages.py answers.json [PACKAGE ...]        # with the onnxruntime that is installed
+    python -m ingot.compat tests/compat/run_packages.py answers.json [PACKAGE ...]
     python tests/compat/run_packages.py --compare real.json ingot.json
 """
 
@@ -98,9 +99,10 @@ def rapidocr() -> dict[str, Any]:
 PACKAGES: dict[str, Callable[[], dict[str, Any]]] = {"silero": silero, "magika": magika, "rapidocr": rapidocr}
 
 
-def answer(path: str) -> None:
+def answer(path: str, names: list[str]) -> None:
     report: dict[str, Any] = {"onnxruntime": import_module("onnxruntime").get_build_info()}
-    for name, run in PACKAGES.items():
+    for name in names or PACKAGES:
+        run = PACKAGES[name]
         begin = time.perf_counter()
         answers = run()
         report[name] = {"seconds": time.perf_counter() - begin, "answers": answers}
@@ -112,6 +114,8 @@ def compare(first: str, second: str) -> bool:
     one, two = (json.loads(Path(path).read_text()) for path in (first, second))
     fine = True
     for name in PACKAGES:
+        if name not in one and name not in two:
+            continue
         a, b = one[name], two[name]
         sys.stdout.write(f"{name}: {a['seconds']:.2f} s and {b['seconds']:.2f} s\n")
         for key, left in a["answers"].items():
@@ -137,4 +141,4 @@ def _leaves(value: Any) -> tuple[list[str], list[float]]:
 if __name__ == "__main__":
     if sys.argv[1] == "--compare":
         sys.exit(0 if compare(*sys.argv[2:]) else 1)
-    answer(sys.argv[1])
+    answer(sys.argv[1], sys.argv[2:])

@@ -62,8 +62,15 @@ def test_settings_without_effect_on_results_are_accepted() -> None:
 
 
 def test_what_is_not_there_is_named() -> None:
-    with pytest.raises(AttributeError, match="ModelCompiler"):
-        _ = ort.ModelCompiler
+    with pytest.raises(AttributeError, match="quantize"):
+        _ = ort.quantize
+    with pytest.raises(state.NotImplemented, match="ModelCompiler"):
+        ort.ModelCompiler(ort.SessionOptions(), "m.onnx")
+    with pytest.raises(state.NotImplemented, match=r"LoraAdapter\.Load is not supported: a\.onnx_adapter"):
+        ort.LoraAdapter().Load("a.onnx_adapter")
+    for call in (ort.AdapterFormat, lambda: ort.AdapterFormat.read_adapter("a")):
+        with pytest.raises(state.NotImplemented, match="AdapterFormat"):
+            call()
     with pytest.raises(AttributeError, match="get_all_opkernel_def"):
         _ = state.get_all_opkernel_def
     with pytest.raises(state.NotImplemented, match=r"my \(my\.so\)"):

@@ -25,6 +25,10 @@ NUMBERS = {
     "NotImplemented": 9,
     "InvalidGraph": 10,
     "EPFail": 11,
+    "ModelLoadCanceled": 12,
+    "ModelRequiresCompilation": 13,
+    "NotFound": 14,
+    "DeviceReset": 15,
 }
 
 
@@ -80,3 +84,14 @@ def test_an_unexpected_failure_in_a_run_is_a_runtime_exception(monkeypatch: pyte
     monkeypatch.setattr(session._engine, "run", lambda *_, **__: 1 // 0)
     with pytest.raises(state.RuntimeException, match="ZeroDivisionError"):
         session.run(None, {"x": np.zeros(2, np.float32)})
+
+
+def test_a_run_that_takes_too_much_memory_is_a_runtime_exception() -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("ingot.memory_limit", str(X.nbytes - 1))
+    session = ort.InferenceSession(one_node("Relu", [tensor("x", [2, 3])], tensor("y", [2, 3])), options)
+    with pytest.raises(state.RuntimeException, match=f"RUNTIME_EXCEPTION : the results .* the limit is {X.nbytes - 1}"):
+        session.run(None, {"x": X})
+    options.add_session_config_entry("ingot.memory_limit", "much")
+    with pytest.raises(state.InvalidArgument, match="is a number of bytes, not 'much'"):
+        ort.InferenceSession(one_node("Relu", [tensor("x", [2, 3])], tensor("y", [2, 3])), options)

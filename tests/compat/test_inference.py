@@ -263,8 +263,13 @@ def test_what_concerns_other_hardware_is_empty_or_refused_by_name(session: ort.I
     assert [memory.name for memory in session.get_input_memory_infos()] == ["Cpu"]
     assert [memory.name for memory in session.get_output_memory_infos()] == ["Cpu"]
     assert session.create_ortvalue_from_shape_and_type([2], np.float32, "cpu").shape() == [2]
-    for call in (session.get_input_epdevices, session.get_provider_graph_assignment_info):
-        with pytest.raises(Exception, match=f"NOT_IMPLEMENTED : {call.__name__}"):
-            call()
+    assert [device.ep_name for device in session.get_input_epdevices()] == ["CPUExecutionProvider"]
     with pytest.raises(Exception, match="NOT_IMPLEMENTED : set_tuning_results"):
         session.set_tuning_results([{}])
+
+
+def test_programs_find_the_path_of_the_model_where_onnxruntime_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(add_relu())
+    assert ort.InferenceSession(path)._model_path == str(path)
+    assert ort.InferenceSession(path.read_bytes())._model_path is None

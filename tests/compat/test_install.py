@@ -98,3 +98,19 @@ def test_what_cannot_be_run_is_refused(arguments: list[str], said: str) -> None:
     done = run("-m", "ingot.compat", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_those_who_ask_which_version_is_installed_are_told_ours() -> None:
+    script = """
+import ingot.compat
+ort = ingot.compat.install()
+from importlib.metadata import metadata, version
+from importlib.util import find_spec
+from onnxruntime.capi import build_and_package_info as info
+assert version("onnxruntime") == ort.__version__ == info.__version__ == ort.version
+assert metadata("onnxruntime")["Name"] == info.package_name == ort.package_name == "onnxruntime"
+assert find_spec("onnxruntime") is not None
+assert version("numpy")
+"""
+    done = run("-c", script)
+    assert done.returncode == 0, done.stderr

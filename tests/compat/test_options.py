@@ -167,9 +167,6 @@ def test_options_that_are_not_there_say_so() -> None:
     options = ort.SessionOptions()
     calls: list[Callable[[], object]] = [
         lambda: options.register_custom_ops_library("lib.so"),
-        lambda: options.add_provider_for_devices([], {}),
-        lambda: options.set_provider_selection_policy(1),
-        lambda: options.set_provider_selection_policy_delegate(print),
         lambda: options.set_ep_context_data_read_func(print),
         lambda: ort.RunOptions().add_active_adapter("a"),
     ]

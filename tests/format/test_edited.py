@@ -69,3 +69,13 @@ def test_an_attribute_cannot_be_changed_behind_its_bytes() -> None:
     assert copy.copy(node.attributes["axis"]) == node.attributes["axis"]
     node["axis"] = 0
     assert written(model).graph.node[0].attribute[0].i == 0
+
+
+def test_a_type_given_to_what_had_an_empty_one_is_written_once() -> None:
+    model = onnx.ModelProto.FromString(ingot.encode(decoded()))
+    model.graph.output[0].type.CopyFrom(onnx.TypeProto())
+    untyped = ingot.decode(model.SerializeToString())
+    assert written(untyped).graph.output[0].HasField("type")
+    untyped.graph.outputs[0].type = TensorType(DType.FLOAT32, (2, 4))
+    again = ingot.decode(ingot.encode(untyped))
+    assert again.graph.outputs[0].type == TensorType(DType.FLOAT32, (2, 4))

@@ -26,6 +26,8 @@ N, M = symbol("n"), symbol("m")
         ([minimum(N, 512), N], N),
         ([N, minimum(N, 512)], N),
         ([parse("n//2"), N], None),
+        ([parse("(n + 7)//8"), parse("max(n - 1, 0)//8 + 1")], parse("(n + 7)//8")),
+        ([parse("max(min(n, 1) + n - 1, 0)"), N], N),
         ([0, 1], 0),
     ],
 )
@@ -35,9 +37,21 @@ def test_sizes_broadcast_to_what_is_certain(sizes: list[Dim | None], expected: D
 
 @given(st.sampled_from(["n", "min(n, 512)", "n + 1", "2*n", "(n + 1)//2", "n//2", "max(n, 3)"]), st.integers(0, 600))
 def test_what_is_certain_is_what_comes_out(text: str, n: int) -> None:
-    other = parse(text)
-    a, b = n, evaluate(other, {"n": n})
-    found = broadcast_dims([N, other])
+    _holds(N, parse(text), n)
+
+
+@given(
+    st.sampled_from(["(n + 7)//8", "max(n - 1, 0)//8 + 1", "max(n, 1)", "n", "max(min(n, 1) + n - 1, 0)", "min(n, 1)"]),
+    st.sampled_from(["(n + 7)//8", "max(n - 1, 0)//8 + 1", "max(n, 1)", "n", "1 + max(n - 1, 0)", "n*n"]),
+    st.integers(0, 40),
+)
+def test_sizes_that_differ_only_where_there_is_nothing_broadcast_as_they_do_then(a: str, b: str, n: int) -> None:
+    _holds(parse(a), parse(b), n)
+
+
+def _holds(first: Dim, other: Dim, n: int) -> None:
+    a, b = evaluate(first, {"n": n}), evaluate(other, {"n": n})
+    found = broadcast_dims([first, other])
     if found is not None and (a == b or 1 in (a, b)):
         assert evaluate(found, {"n": n}) == (a if b == 1 else b)
 

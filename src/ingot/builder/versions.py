@@ -27,6 +27,8 @@ def ir_version_of(opset: int, *, functions: bool = False, overloads: bool = Fals
 
 def domain_version_of(domain: str, opset: int) -> int:
     """The version to import of a domain nobody declared: what was released with `opset`, or 1 if it is not ONNX's."""
+    if standard(domain) == "":
+        return opset
     return _newest(_ML_SINCE, opset) if domain == "ai.onnx.ml" else 1
 
 

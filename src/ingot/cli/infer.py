@@ -62,7 +62,7 @@ def infer(
     from ingot.infer.stepwise import types_of  # imports every operator
 
     try:
-        found = types_of(opened)
+        found = types_of(opened, name_sizes=True)
     except CheckError as error:
         error.hint = error.hint or f"'ingot check {model}' lists everything that is wrong"
         raise

@@ -13,7 +13,9 @@ from ingot.cli.examples import examples
 from ingot.version import __version__
 
 COMMANDS = {
+    "bench": "Measure models on ingot and other engines, in turns.",
     "check": "List everything in a model that breaks the standard.",
+    "downgrade": "Rewrite a model in older operators.",
     "external": "List, embed or move out weights in files of their own.",
     "extract": "Cut a model down to what lies between two sets of values.",
     "infer": "Show the type of every value of a model, or note them in it.",
@@ -21,9 +23,10 @@ COMMANDS = {
     "join": "Run one model on what another computes, as one model.",
     "meta": "Read and change what a model says about itself.",
     "ops": "Look up an operator, or search among all of them.",
+    "optimize": "Make a model smaller and faster.",
     "run": "Run a model on files or random inputs.",
     "text": "Print a model as text, or turn text back into a model.",
-    "upgrade": "Rewrite a model in the newest operators.",
+    "upgrade": "Rewrite a model in newer operators.",
 }
 """The commands and their first lines; `ingot.cli.<name>` holds each under its own name."""
 

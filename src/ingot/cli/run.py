@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from ingot.cli.models import Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
 from ingot.cli.sizes import bind_shapes, shape_option
 from ingot.cli.stdout import write_text
+from ingot.cli.units import size
 from ingot.errors import InputError, nearest
 from ingot.ir import Model, Value
 
 RANDOM = "random"
+_MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 
 
 @click.command(
@@ -32,6 +35,8 @@ RANDOM = "random"
 @click.option("--fetch", multiple=True, metavar="NAME", help="Values to give, besides the --output ones.")
 @shape_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Of everything random [0].")
+@click.option("--deadline", type=click.FloatRange(min=0), metavar="SECONDS", help="End the run after this time.")
+@click.option("--memory-limit", callback=size, metavar="SIZE", help="Of all results at a time, as 2GiB [3/4 of all].")
 @click.option("--json", "as_json", is_flag=True, help="The summary, for programs.")
 @loading_options
 def run(
@@ -41,6 +46,8 @@ def run(
     fetch: tuple[str, ...],
     shapes: dict[str, str],
     seed: int,
+    deadline: float | None,
+    memory_limit: int | None,
     as_json: bool,
     folder: Path | None,
     trusted: tuple[Path, ...],
@@ -55,10 +62,15 @@ def run(
     _refuse_unknown_kinds(targets)
     feeds = _feeds(opened, inputs, seed)
     from ingot.cli.results import lines, plain, summarised
-    from ingot.session import Session  # imports every operator
+    from ingot.session import LimitError, RunLimits, Session  # imports every operator
 
     wanted = list(dict.fromkeys([*fetch, *(name for name, _ in targets if name)])) or opened.graph.outputs.names
-    results = dict(zip(wanted, Session(opened, seed=seed).run(wanted, feeds), strict=True))
+    session = Session(opened, seed=seed, limits=RunLimits(memory=memory_limit))
+    try:
+        results = dict(zip(wanted, session.run(wanted, feeds, deadline=deadline), strict=True))
+    except LimitError as error:
+        error.hint = error.hint and _MEMORY.sub(lambda found: f"--memory-limit {int(found[1])}", error.hint)
+        raise
     summaries = [summarised(name, value) for name, value in results.items()]
     if as_json:
         write_json([plain(summary) for summary in summaries])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 _HERE = "ingot.compat.onnxruntime"
 _MODULES = (
@@ -16,6 +20,7 @@ _MODULES = (
     ".backend.backend_rep",
     ".capi",
     ".capi._pybind_state",
+    ".capi.build_and_package_info",
     ".capi.onnxruntime_inference_collection",
     ".capi.onnxruntime_pybind11_state",
     ".datasets",
@@ -52,8 +57,23 @@ def uninstall() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Absent)]
 
 
+class _Version(Distribution):
+    """What is said of the package `onnxruntime` to those who ask whether, and in which version, it is installed."""
+
+    def read_text(self, filename: str) -> str | None:
+        version = import_module(f"{_HERE}.environment").API_VERSION
+        return f"Metadata-Version: 2.1\nName: onnxruntime\nVersion: {version}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Any:
+        return Path(__file__).parent / "onnxruntime" / path
+
+
 class _Absent:
     """Refuses every module of onnxruntime that is not ours, also those of an onnxruntime installed beside."""
+
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
+        if context is not None and context.name == "onnxruntime":
+            yield _Version()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -7,7 +7,7 @@ from ingot.format.context import Context, Source
 from ingot.format.decode_types import decode_type
 from ingot.format.parts import Within, decode_metadata, each
 from ingot.format.residue import Declared
-from ingot.format.wire import UNKNOWN, Fields
+from ingot.format.wire import Fields
 from ingot.format.write import field_bytes
 from ingot.ir.graph import Graph
 from ingot.ir.scope import Scope
@@ -94,15 +94,14 @@ _INFO_PLAIN = frozenset({"name", "type"})
 def declared_value(context: Context, source: Source, depth: int) -> Value:
     fields = source.fields(messages.VALUE_INFO)
     value = Value(fields.get("name"))
+    extra: dict[str, object] = {}
     if "type" in fields:
         span = fields["type"]
         with Within("type"):
             value.type = decode_type(context, source.inner(span), depth + 2)
         if value.type is None:
-            raw = source.buffer[span[0] : span[1]]
-            fields[UNKNOWN] = bytes(fields.get(UNKNOWN, b"")) + field_bytes(2, raw)
-    if not fields.keys() <= _INFO_PLAIN or not fields.get("name"):
-        extra: dict[str, object] = {}
+            extra["type"] = field_bytes(2, source.buffer[span[0] : span[1]])
+    if extra or not fields.keys() <= _INFO_PLAIN or not fields.get("name"):
         value.doc_string = fields.get("doc_string", "")
         value._metadata = decode_metadata(context, source, fields, extra)
         value.residue = context.residue(fields, ("name", "doc_string"), extra)

@@ -267,6 +267,8 @@ def _value_info(value: Value | Declared) -> bytes:
     out.text(1, value.name, residue.explicit, "name")
     if value.type is not None:
         out.add(field_bytes(2, encode_type(value.type)))
+    else:
+        out.add(residue.extra.get("type", b""))
     if value.doc_string or metadata or residue is not NONE:
         out.text(3, value.doc_string, residue.explicit, "doc_string")
         _entries(out, 4, "metadata_props", metadata, residue)

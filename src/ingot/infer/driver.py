@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ingot.dims import Dim, symbol
 from ingot.errors import CheckError, ShapeError
+from ingot.infer.naming import Naming
 from ingot.infer.types import check_inputs, versioned
 from ingot.ir.clone import copy_graph
 from ingot.ir.graph import Graph
@@ -14,7 +15,7 @@ from ingot.ir.inline import bind, call_arguments
 from ingot.ir.model import Function, FunctionId, Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
-from ingot.ir.types import SequenceType, Shape, SparseTensorType, TensorType, Type, map_shapes
+from ingot.ir.types import OptionalType, SequenceType, Shape, SparseTensorType, TensorType, Type, map_shapes
 from ingot.ir.value import Value
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog, standard
@@ -37,13 +38,15 @@ MOST_CALLS = 100
 """Functions called in functions; a model that goes deeper calls itself."""
 
 
-def infer(model: Model, *, catalog: Catalog | None = None) -> Facts:
+def infer(model: Model, *, catalog: Catalog | None = None, name_sizes: bool = True) -> Facts:
     """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
 
-    What the model declares and what is inferred are merged. CheckError, with the node and its inputs, where an operator
-    refuses what it is given, and where the two contradict each other.
+    What the model declares and what is inferred are merged. A size that nothing tells, as that of an input declared
+    without one or of what NonZero finds, gets a name of its own, unless `name_sizes` is False. CheckError, with the
+    node and its inputs, where an operator refuses what it is given, and where the two contradict each other.
     """
     inference = Inference(model, catalog or standard())
+    inference.naming = Naming(model, names=name_sizes)
     inference.graph(model.graph)
     return inference.facts
 
@@ -56,6 +59,7 @@ class Inference:
     ) -> None:
         """A run over graphs of `model` that import the given operator sets, `depth` calls of functions deep."""
         self.facts: Facts = {}
+        self.naming = Naming(model, names=False)
         self._model = model
         self._catalog = catalog
         self._imports = model.opset_imports if imports is None else imports
@@ -68,9 +72,11 @@ class Inference:
             if value.type is not None:
                 value.type = map_shapes(value.type, _without_marks)
             given = (inputs or {}).get(value, Fact())
-            self.facts[value] = given if value.type is None else _merged(Fact(value.type), given)
-            if value.type is None:
-                value.type = given.type
+            known = given if value.type is None else _merged(Fact(value.type), given)
+            known = self.naming.filled(value, known)
+            self.facts[value] = known
+            if value.type is None or (isinstance(value.type, TensorType) and value.type.shape != known.shape):
+                value.type = known.type
         for value in graph.initializers.values():
             if isinstance(value.constant, Tensor):
                 fact = of_constant(value.constant)
@@ -84,7 +90,7 @@ class Inference:
     def node(self, node: Node) -> None:
         """What a node computes; a node nothing is known of leaves its outputs as declared."""
         try:
-            found = self._ask(node, self.read(node))
+            found = self.naming.told_apart(node.outputs, self._ask(node, self.read(node)))
         except CheckError as error:
             self.refuse(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
             found = []
@@ -96,6 +102,7 @@ class Inference:
                 said = f"'{value.name}' is declared {value.type}: {error.message}"
                 self.refuse(ShapeError(said, where=self.place(node)))
                 merged = Fact(value.type)
+            merged = self.naming.filled(value, merged)
             self.facts[value] = merged
             if merged.type is not None:
                 value.type = merged.type
@@ -125,13 +132,13 @@ class Inference:
         operator = self.operator(node)
         check_inputs(operator, node, inputs, self.version(node.domain))
         arguments = {**operator.defaults, **keywords(operator, node)}
-        into = operator.apply("body", inputs, arguments, 0) if "body" in operator.rules else ()
+        into = operator.apply("body", inputs, arguments) if "body" in operator.rules else ()
         for subgraph in node.subgraphs:
             given = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
             self.graph(subgraph, given)
         if "infer" not in operator.rules:
             return []
-        parts = operator.apply("infer", inputs, arguments, len(node.outputs))
+        parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
         return [part if isinstance(part, Fact) else Fact(part) for part in parts]
 
     def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
@@ -150,7 +157,7 @@ class Inference:
             inner.inputs = [None if value in omitted else value for value in inner.inputs]
             bind(inner, arguments, omitted, body)
         inference = self.inside(function)
-        inference._calls = self._calls
+        inference._calls, inference.naming = self._calls, self.naming
         inference.graph(body, dict(zip(body.inputs, inputs, strict=False)))
         return [inference.facts.get(value, Fact()) for value in body.outputs]
 
@@ -206,7 +213,13 @@ def merge_types(declared: Type, found: Type) -> Type:
             return declared
         case SequenceType(), SequenceType() if declared.element is not None and found.element is not None:
             return SequenceType(merge_types(declared.element, found.element))
-    return declared if type(declared) is type(found) else found
+        case OptionalType(), OptionalType() if declared.element is not None and found.element is not None:
+            return OptionalType(merge_types(declared.element, found.element))
+    if type(declared) is type(found):
+        return declared
+    if isinstance(declared, OptionalType) or isinstance(found, OptionalType):
+        return found  # the standard's own cases give an optional where what it holds is declared
+    raise ShapeError(f"found {found}")
 
 
 def _merge_shapes(declared: Shape | None, found: Shape | None, shown: Type) -> Shape | None:

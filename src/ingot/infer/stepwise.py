@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from ingot.errors import CheckError, InputError, UnsupportedError
 from ingot.infer.driver import Inference
+from ingot.infer.naming import Naming
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, FunctionId, Model, nested_graphs
 from ingot.ir.node import Node
@@ -18,14 +19,16 @@ from ingot.ops.facts import Fact
 from ingot.ops.rewrite import newest, normalised, rewrite
 
 
-def types_of(model: Model, *, catalog: Catalog | None = None) -> dict[Value, Type]:
+def types_of(model: Model, *, catalog: Catalog | None = None, name_sizes: bool = False) -> dict[Value, Type]:
     """The types found of the values of the main graph and its subgraphs, whatever operator sets the model imports.
 
-    The model is not changed. CheckError as `infer` raises it.
+    The model is not changed. With `name_sizes` a size that nothing tells gets a name of its own. CheckError as `infer`
+    raises it.
     """
     twin = model.copy()
     pairs = list(_twins(model.graph, twin.graph))
     inference = Stepwise(twin, catalog or standard())
+    inference.naming = Naming(twin, names=name_sizes)
     inference.graph(twin.graph)
     found = ((value, inference.facts.get(other, Fact()).type or other.type) for value, other in pairs)
     return {value: type_ for value, type_ in found if type_ is not None}

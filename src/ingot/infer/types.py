@@ -20,7 +20,7 @@ def check_inputs(operator: Operator, node: Node, inputs: Sequence[Fact], version
 def signature_errors(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> Iterator[CheckError]:
     """Everything that is wrong with how many inputs and outputs a node has, what it omits, and their types."""
     name = versioned(operator, version)
-    yield from _count_errors(operator.inputs, _given(node), version, f"{name} takes", "inputs")
+    yield from _count_errors(operator.inputs, _counted(operator, node), version, f"{name} takes", "inputs")
     yield from _count_errors(operator.outputs, len(node.outputs), version, f"{name} has", "outputs")
     for formal, value in zip(operator.inputs, node.inputs[: _given(node)], strict=False):
         if value is None and not formal.optional and not formal.variadic:
@@ -87,6 +87,11 @@ def effective(operator: Operator, version: int) -> int:
 def versioned(operator: Operator, version: int) -> str:
     """`MatMul-9`: the operator, and the version of it that an import of `version` means."""
     return f"{operator.name}-{effective(operator, version)}"
+
+
+def _counted(operator: Operator, node: Node) -> int:
+    """How many inputs a node has, without those it omits at the end, if it names no more than there are."""
+    return _given(node) if len(node.inputs) <= len(operator.inputs) else len(node.inputs)
 
 
 def _given(node: Node) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import types as python_types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -86,6 +86,9 @@ class Runtime(Protocol):
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a graph that an attribute holds, for these inputs; it may read the values around the node."""
 
+    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
+        """The derivative of value `y` of the main graph by each of `xs`, computed anew from what is given by name."""
+
     def generator(self, seed: float | None) -> np.random.Generator:
         """The source of random numbers of this node: the same for the same seed, model and run."""
 
@@ -134,7 +137,11 @@ class Operator:
         return self._attach("upgrade", rule)
 
     def downgrade(self, rule: Rule) -> Rule:
-        """Attach what says this meaning in the operators of an older version."""
+        """Attach what says this meaning in older operators, all of version `version`, which it is told if it asks.
+
+        It is called for the version before the first with this meaning, and for one before that takes less, such as
+        fewer types, and cannot have the node as it is.
+        """
         return self._attach("downgrade", rule)
 
     def lower(self, rule: Rule) -> Rule:
@@ -145,11 +152,11 @@ class Operator:
         """Attach a gradient of its own, where that of the primitives is unstable or costly."""
         return self._attach("gradient", rule)
 
-    def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], outputs: int) -> tuple[Any, ...]:
-        """What a rule says, one answer an output; it is told how many outputs the node has if it asks for `outputs`."""
+    def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], **told: Any) -> tuple[Any, ...]:
+        """What a rule says, one answer an output; of `told`, it is told what it has parameters for."""
         rule = self.rules[kind]
-        asks = "outputs" in inspect.signature(rule).parameters and "outputs" not in self.attributes
-        answer = rule(*arguments, **named, outputs=outputs) if asks else rule(*arguments, **named)
+        asked = inspect.signature(rule).parameters.keys() - self.keywords.values()
+        answer = rule(*arguments, **named, **{name: value for name, value in told.items() if name in asked})
         return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
 
     def _attach(self, kind: str, rule: Rule) -> Rule:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 
 import numpy as np
@@ -10,11 +12,39 @@ import numpy.typing as npt
 
 from ingot.errors import InputError, UnsupportedError
 
-MOST_BYTES = 2**34
-"""Results of an operator that would be larger than this are refused."""
+_ALLOWED: ContextVar[int] = ContextVar("bytes a result may take", default=2**34)
+# The signature of an operator is its schema: there is no argument to pass this by.
 
 _MOST_AXES = 64  # numpy's own limit
 _MOST_STRIDE = 2**62  # numpy multiplies the sizes of an empty array too, leaving out zeros
+
+
+class OversizedError(InputError):
+    """A result would take more than it may: `count` bytes."""
+
+    count = 0
+
+
+def most_bytes() -> int:
+    """What a result may take: what the run has left, or 16 GiB outside of one."""
+    return _ALLOWED.get()
+
+
+@contextmanager
+def allowing(count: int) -> Iterator[ContextVar[int]]:
+    """Within it a result may take `count` bytes; the variable can be set anew as memory is taken and given back."""
+    token = _ALLOWED.set(count)
+    try:
+        yield _ALLOWED
+    finally:
+        _ALLOWED.reset(token)
+
+
+def oversized(message: str, count: int) -> OversizedError:
+    """The error for a result of `count` bytes, which is too much."""
+    error = OversizedError(message)
+    error.count = count
+    return error
 
 
 def affordable(sizes: Iterable[int], dtype: npt.DTypeLike) -> tuple[int, ...]:
@@ -25,8 +55,9 @@ def affordable(sizes: Iterable[int], dtype: npt.DTypeLike) -> tuple[int, ...]:
     if len(shape) > _MOST_AXES:
         raise UnsupportedError(f"a result of {len(shape)} axes: the most are {_MOST_AXES}")
     width = np.dtype(dtype).itemsize
-    if prod(shape) * width > MOST_BYTES:
-        raise InputError(f"a result of shape {list(shape)} takes {prod(shape) * width:,} bytes, the most are 2**34")
+    count = prod(shape) * width
+    if count > most_bytes():
+        raise oversized(f"a result of shape {list(shape)} takes {count:,} bytes, the most are {most_bytes():,}", count)
     if prod(size for size in shape if size) * width > _MOST_STRIDE:
         raise InputError(f"a result of shape {list(shape)} is out of all proportion, though empty")
     return shape

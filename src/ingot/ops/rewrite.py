@@ -1,9 +1,10 @@
-"""One node of an old meaning, said in the newest operators."""
+"""One node said in other operators: an old meaning in the newest, or a new one in older."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from ingot.builder import OPSET, Var, inserting, op
 from ingot.builder.versions import domain_version_of
@@ -43,6 +44,14 @@ def drop_superseded(node: Node, operator: Operator) -> None:
             del node.attributes[name]
 
 
+def drop_defaults(node: Node, operator: Operator, version: int) -> None:
+    """Take attributes off a node that `version` of its operator has not, where they say what it does anyway."""
+    for name, attribute in list(node.attributes.items()):
+        parameter = operator.attributes.get(name)
+        if parameter is not None and not parameter.exists_at(version) and attribute.value == parameter.default:
+            del node.attributes[name]
+
+
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """The nodes that say a node anew, in order, and what stands in for what the old one computed."""
@@ -51,24 +60,32 @@ class Rewritten:
     results: dict[Value, Value]
 
 
-def rewrite(node: Node, operator: Operator, graph: Graph, model: Model) -> Rewritten:
-    """Replace a node of `graph`, whose old meaning is `operator`, by nodes of the newest; names stay.
+def rewrite(
+    node: Node,
+    operator: Operator,
+    graph: Graph,
+    model: Model,
+    rule: Literal["upgrade", "downgrade"] = "upgrade",
+    **told: Any,
+) -> Rewritten:
+    """Replace a node of `graph`, which means `operator`, by what a rule of it says; names stay.
 
-    UnsupportedError if there is no rule to say it anew.
+    `told` is passed to the rule if it asks for it. UnsupportedError if there is no rule to say it anew.
     """
+    age = "newer" if rule == "upgrade" else "older"
     try:
-        if "upgrade" not in operator.rules:
-            raise UnsupportedError(f"{operator.name}-{operator.version} has no equivalent in newer versions")
+        if rule not in operator.rules:
+            raise UnsupportedError(f"{operator.name}-{operator.version} has no equivalent in {age} versions")
         arguments = {**operator.defaults, **keywords(operator, node)}
         with inserting(before=node, model=model) as made:
-            parts = operator.apply("upgrade", (op, *node.inputs), arguments, len(node.outputs))
+            parts = operator.apply(rule, (op, *node.inputs), arguments, outputs=len(node.outputs), **told)
     except IngotError as error:
         error.where = (f"in node '{node.label}' ({node.op_type}-{operator.version})", *error.where)
         raise
     for index, old in enumerate(node.outputs):
         if (old.uses or old.is_output) and (index >= len(parts) or parts[index] is None):
             raise UnsupportedError(
-                f"output {index} of {operator.name}-{operator.version} ('{old.name}') has no newer equivalent",
+                f"output {index} of {operator.name}-{operator.version} ('{old.name}') has no {age} equivalent",
                 where=(f"in node '{node.label}' ({node.op_type}-{operator.version})",),
             )
     results: dict[Value, Value] = {}

@@ -11,6 +11,9 @@ from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import Shape, TensorType
 from ingot.ops.facts import Fact, Inferred
 
+_MOST_NAMES = 8
+"""Two sizes of more names are not compared case by case."""
+
 
 def broadcast_dims(dims_: Iterable[Dim | None]) -> Dim | None:
     """The size that sizes of one axis broadcast to; None where it is unknown, ShapeError where there is none.
@@ -43,12 +46,29 @@ def _dominating(a: Dim | None, b: Dim | None) -> Dim | None:
     if a is None or b is None:
         return None
     try:
+        agreed = _agreed(a, b)
+        if agreed is not None:
+            return agreed
         if dims.minimum(a, 1) != dims.minimum(b, 1):
             return None
         larger = dims.maximum(a, b)
     except ValueError:  # too large an expression to follow
         return None
     return larger if larger in (a, b) else None
+
+
+def _agreed(a: Dim, b: Dim) -> Dim | None:
+    """The one of two sizes that is zero wherever one of their names is, if they are equal wherever none is."""
+    names = dims.symbols(a) | dims.symbols(b)
+    if len(names) > _MOST_NAMES:
+        return None
+    above = {name: dims.symbol(name) + 1 for name in names}
+    if dims.substitute(a, above) != dims.substitute(b, above):
+        return None
+    for size in sorted((a, b), key=lambda size: len(str(size))):
+        if all(dims.substitute(size, {name: 0}) == 0 for name in names):
+            return size
+    return None
 
 
 def broadcast(*shapes: Shape | None) -> Shape | None:
@@ -99,9 +119,13 @@ def product(sizes: Iterable[Dim | None]) -> Dim | None:
     return total
 
 
+FRESH = "~"
+"""What the names of sizes begin with that are a node's own; inference puts others in their place."""
+
+
 def fresh(stem: str) -> Dim:
-    """A size that depends on what flows through the model, under a name of its own."""
-    return dims.symbol(stem)
+    """A size that depends on what flows through the model: one size in all outputs of a node, another in the next."""
+    return dims.symbol(f"{FRESH}{stem}")
 
 
 def same(x: Fact, /, *_: Fact, **__: object) -> Inferred:
@@ -131,6 +155,12 @@ def require(condition: bool, message: str, *, hint: str | None = None) -> None:
     """CheckError with `message` unless the condition holds."""
     if not condition:
         raise CheckError(message, hint=hint)
+
+
+def require_flags(**flags: int) -> None:
+    """CheckError unless each attribute named is 0 or 1."""
+    for name, value in flags.items():
+        require(value in (0, 1), f"{name} is {value}, it must be 0 or 1")
 
 
 def pairwise(a: Fact, b: Fact, compute: Callable[[Dim, Dim], Dim]) -> tuple[Dim | None, ...] | None:

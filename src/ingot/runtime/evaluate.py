@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from time import perf_counter
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,45 +12,103 @@ from ingot.dtypes import DType
 from ingot.errors import CheckError, IngotError, InputError
 from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
-from ingot.ir.model import Function, FunctionId, Model
+from ingot.ir.model import Function, FunctionId, Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.ir.sort import captures
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
+from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator
+from ingot.ops.limit import OversizedError, allowing
+from ingot.runtime.ledger import Ledger
+from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
+from ingot.runtime.order import Order, Orders, order
 
 Values = dict[Value, Any]
 """What values hold: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
 
 
+Observer: TypeAlias = Callable[[Node, Sequence[Any], Sequence[Any], float], None]
+"""Called after a node with its inputs, its outputs, and the seconds it took."""
+
+
 class Evaluation:
-    """One run of a model: `values` holds what was computed and is still needed."""
+    """One run of a model, within limits."""
 
     def __init__(
-        self, model: Model, catalog: Catalog, *, seed: int = 0, proceed: Callable[[], None] = lambda: None
+        self,
+        model: Model,
+        catalog: Catalog,
+        *,
+        seed: int = 0,
+        limits: RunLimits | None = None,
+        proceed: Callable[[], None] | None = None,
+        observe: Observer | None = None,
+        orders: Orders | None = None,
     ) -> None:
-        """A run of `model` whose random numbers follow from `seed`; `proceed`, called before each node, may raise."""
+        """A run of `model` whose random numbers follow from `seed`.
+
+        `proceed`, called before each node and each run of a subgraph, may raise; so may `observe`, called after each
+        node, those of subgraphs and functions before the node that runs them. `orders` is shared by the runs of a model
+        that does not change between them.
+        """
+        limits = limits or RunLimits()
         self._model = model
         self._catalog = catalog
         self._seed = seed
         self._drawn = 0
-        self.proceed = proceed
+        self._orders: Orders = {} if orders is None else orders
+        self._most_nodes = limits.nodes
+        self._nodes_left = limits.nodes
+        self._proceed = proceed
+        self.observe = observe
+        self.nesting = limits.nesting
+        self.ledger = Ledger(limits.most_bytes)
 
     def run(self, feeds: Mapping[str, Any], fetch: Sequence[str] | None = None) -> list[Any]:
-        """The outputs, or the values named in `fetch`, for the given inputs."""
+        """The outputs, or the values named in `fetch`, for the given inputs.
+
+        LimitError, and never a RecursionError or a MemoryError, if that takes more than there is.
+        """
         graph = self._model.graph
         values: Values = {}
         for value in graph.inputs:
             if value.name in feeds:
                 values[value] = feeds[value.name]
-        names = graph.outputs.names if fetch is None else list(fetch)
-        wanted = [graph.value(name) for name in names]
+                self.ledger.exempt(values[value])
+        if fetch is None:
+            steps = self.order(graph, len(graph.outputs))
+        else:
+            steps = order(graph, [_value(graph, name) for name in fetch])
         scope = _Scope(self, self._model.opset_imports, values)
-        with np.errstate(all="ignore"):
-            scope.graph(graph, wanted)
-        return [values[value] for value in wanted]
+        try:
+            with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
+                scope.graph(graph, steps)
+        finally:
+            self.ledger.close()
+        return [values[value] for value in steps.wanted]
+
+    def step(self, node: Node, values: Values) -> Sequence[Any]:
+        """What one node of the main graph computes, for what it and its subgraphs read."""
+        with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
+            return _Scope(self, self._model.opset_imports, values).node(node)
+
+    def proceed(self) -> None:
+        """Called before each node: raises if the run is to end here."""
+        if self._proceed is not None:
+            self._proceed()
+        self._nodes_left -= 1
+        if self._nodes_left < 0:
+            most = self._most_nodes
+            raise exceeded(f"the run took more than {most:,} nodes, the limit", "nodes", f"{10 * most:_}")
+
+    def order(self, graph: Graph, outputs: int) -> Order:
+        """How the first outputs of a graph are computed."""
+        found = self._orders.get((graph, outputs))
+        if found is None:
+            found = self._orders[graph, outputs] = order(graph, list(graph.outputs)[:outputs])
+        return found
 
     def operator(self, node: Node, imports: Mapping[str, int]) -> Operator:
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -60,6 +119,10 @@ class Evaluation:
 
     def function(self, node: Node) -> Function | None:
         return self._model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
+
+    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
+        """The derivative of a value by others, for what is given by name."""
+        return list(differentiate(self._model, self._catalog, xs, y, given))
 
     def generator(self, seed: float | None) -> np.random.Generator:
         """A new source of random numbers: by the seed of the node, else by that of the run and how many came before."""
@@ -78,38 +141,49 @@ class _Scope:
         imports: Mapping[str, int],
         values: Values,
         arguments: Mapping[str, Attribute | None] | None = None,
+        depth: int = 0,
     ) -> None:
         self._evaluation = evaluation
         self._imports = imports
         self._values = values
         self._arguments = arguments or {}
+        self._depth = depth
 
-    def graph(self, graph: Graph, wanted: Sequence[Value]) -> None:
-        """Compute what `wanted` needs."""
+    def graph(self, graph: Graph, steps: Order) -> None:
+        """Compute what is wanted."""
         values = self._values
         for value in graph.initializers.values():
             if value not in values and value.constant is not None:
                 values[value] = _constant(value.constant)
-        needed = _needed(graph, wanted)
-        last = _last_uses(needed, wanted)
-        for position, node in enumerate(needed):
+                self._evaluation.ledger.exempt(values[value])
+        for node, dying in zip(steps.nodes, steps.dying, strict=True):
             for value, result in zip(node.outputs, self.node(node), strict=False):
                 values[value] = result
-            for value in last.get(position, ()):
+            for value in dying:
                 values.pop(value, None)
 
     def node(self, node: Node) -> Sequence[Any]:
-        self._evaluation.proceed()
+        evaluation = self._evaluation
         inputs = [None if value is None else self._read(node, value) for value in node.inputs]
+        observe = evaluation.observe
+        begin = 0.0 if observe is None else perf_counter()
         try:
-            function = self._evaluation.function(node)
-            if function is not None:
-                return self.call(node, function, inputs)
-            return self._evaluate(node, inputs)
+            evaluation.proceed()
+            function = evaluation.function(node)
+            outputs = self._evaluate(node, inputs) if function is None else self.call(node, function, inputs)
+        except MemoryError as error:
+            raise _out_of_memory(error, evaluation.ledger.live, _place(node, inputs)) from None
+        except OversizedError as error:
+            refusal = evaluation.ledger.refusal(error.count)
+            refusal.where = _place(node, inputs)
+            raise refusal from None
         except IngotError as error:
             if not error.where:
                 error.where = _place(node, inputs)
             raise
+        if observe is not None:
+            observe(node, inputs, outputs, perf_counter() - begin)
+        return outputs
 
     def _read(self, node: Node, value: Value) -> Any:
         if value not in self._values:
@@ -124,9 +198,15 @@ class _Scope:
         if operator.runtime is not None:
             arguments[operator.runtime] = _NodeRuntime(self, node)
         inputs = _padded(operator, node, inputs)
+        self._evaluation.allowed.set(self._evaluation.ledger.left)
         result = operator.evaluate(*inputs, **arguments)
         several = len(operator.outputs) != 1 or operator.outputs[0].variadic
-        return result if several and isinstance(result, tuple | list) else (result,)
+        results = result if several and isinstance(result, tuple | list) else (result,)
+        if node.op_type == "Constant" and not node.domain:
+            self._evaluation.ledger.exempt(result)
+        elif node.op_type not in _MOVING or node.domain or not inputs or not isinstance(inputs[0], list):
+            self._evaluation.ledger.charge(results)
+        return results
 
     def _resolved(self, node: Node) -> Node:
         """The node with references to attributes of the function around it replaced by what they are in this call."""
@@ -149,18 +229,28 @@ class _Scope:
         values: Values = {}
         for index, value in enumerate(function.graph.inputs):
             values[value] = inputs[index] if index < len(inputs) else None
-        scope = _Scope(self._evaluation, function.opset_imports, values, attributes)
-        wanted = list(function.graph.outputs)[: len(node.outputs)]
-        scope.graph(function.graph, wanted)
-        return [values[value] for value in wanted]
+        scope = _Scope(self._evaluation, function.opset_imports, values, attributes, self._deeper())
+        steps = self._evaluation.order(function.graph, len(node.outputs))
+        scope.graph(function.graph, steps)
+        return [values[value] for value in steps.wanted]
 
     def subgraph(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a graph inside a node; what it computes is its own, what is around it is seen."""
-        inner: Values = dict(self._values)
+        self._evaluation.proceed()  # a body without nodes may run without end too
+        steps = self._evaluation.order(graph, len(graph.outputs))
+        inner: Values = {value: self._values[value] for value in steps.captured if value in self._values}
         inner.update(zip(graph.inputs, inputs, strict=False))
-        scope = _Scope(self._evaluation, self._imports, inner, self._arguments)
-        scope.graph(graph, list(graph.outputs))
-        return [inner[value] for value in graph.outputs]
+        scope = _Scope(self._evaluation, self._imports, inner, self._arguments, self._deeper())
+        scope.graph(graph, steps)
+        return [inner[value] for value in steps.wanted]
+
+    def _deeper(self) -> int:
+        if self._depth >= self._evaluation.nesting:
+            raise too_deep(self._evaluation.nesting)
+        return self._depth + 1
+
+    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
+        return self._evaluation.gradient(xs, y, given)
 
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._evaluation.generator(seed)
@@ -173,6 +263,9 @@ class _NodeRuntime:
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         return self._scope.subgraph(graph, inputs)
+
+    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
+        return self._scope.gradient(xs, y, given)
 
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._scope.generator(seed)
@@ -198,41 +291,31 @@ def _constant(constant: Tensor | SparseTensor) -> Any:
     return constant.numpy() if isinstance(constant, Tensor) else constant.dense().numpy()
 
 
-def _needed(graph: Graph, wanted: Sequence[Value]) -> list[Node]:
-    """The nodes on the way to what is wanted, in order."""
-    nodes = graph.nodes
-    own = set(nodes)
-    live: set[Node] = set()
-    pending = list(wanted)
-    while pending:
-        producer = pending.pop().producer
-        if producer is None or producer in live or producer not in own:
-            continue
-        live.add(producer)
-        pending.extend(value for value in producer.inputs if value is not None)
-        for subgraph in producer.subgraphs:
-            pending.extend(captures(subgraph))
-    return [node for node in nodes if node in live]
+_MOVING = frozenset({"Identity", "Optional", "OptionalGetElement", "SequenceErase", "SequenceInsert"})
+"""Operators of sequences that give elements they are given, and which are counted already: to look at all of them each
+time would make it costly to grow a sequence one by one."""
 
 
-def _last_uses(nodes: Sequence[Node], wanted: Sequence[Value]) -> dict[int, list[Value]]:
-    """For each position, the values that no later node reads."""
-    last: dict[Value, int] = {}
-    for position, node in enumerate(nodes):
-        for value in node.outputs:
-            last[value] = position
-        for read in node.inputs:
-            if read is not None:
-                last[read] = position
-        for subgraph in node.subgraphs:
-            for value in captures(subgraph):
-                last[value] = position
-    own = {value for node in nodes for value in node.outputs}
-    found: dict[int, list[Value]] = {}
-    for value, position in last.items():
-        if value in own and value not in wanted:
-            found.setdefault(position, []).append(value)
-    return found
+def _value(graph: Graph, name: str) -> Value:
+    """The value of that name; InputError, saying how to see it, for one of a subgraph."""
+    found = graph.find(name)
+    if found is not None:
+        return found
+    for inner in nested_graphs(graph):
+        if inner is not graph and inner.find(name) is not None:
+            at = "" if inner.parent is None else f" of node '{inner.parent.label}'"
+            hint = "see every value of a subgraph, each time it runs: run(..., observe=...)"
+            raise InputError(f"'{name}' is inside a subgraph{at}, which may run any number of times", hint=hint)
+    return graph.value(name)
+
+
+def _out_of_memory(error: MemoryError, live: int, where: tuple[str, ...]) -> LimitError:
+    said = str(error) or "no memory left"
+    return LimitError(
+        f"{said[:1].lower()}{said[1:]}; {live:,} bytes of results are alive",
+        where=where,
+        hint="a smaller batch, or a machine with more memory",
+    )
 
 
 def _place(node: Node, inputs: Sequence[Any]) -> tuple[str, ...]:

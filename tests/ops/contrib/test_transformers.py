@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.runtime.limits import LimitError
 from ops.ml.one_node import evaluate, inferred
 
 RNG = np.random.default_rng(7)
@@ -208,7 +209,7 @@ def test_what_a_cache_cannot_do_is_said() -> None:
         grouped(q, k, k, None, None, lengths(0), lengths(1), k_quant_type="PER_TENSOR")
     with pytest.raises(CheckError, match="takes causal attention"):
         grouped(q, k, k, None, None, lengths(0), lengths(1), causal=0, local_window_size=2)
-    with pytest.raises(InputError, match="more than"):
+    with pytest.raises(LimitError, match="bytes"):
         grouped(q, k, k, None, None, lengths(0), lengths(2**31 - 1))
 
 

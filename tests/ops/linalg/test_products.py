@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ingot.errors import InputError, ShapeError
+from ingot.errors import CheckError, ShapeError
+from ingot.runtime.limits import LimitError
 from ops.reduction.one_node import evaluate, inferred
 
 bfloat16 = ml_dtypes.bfloat16
@@ -57,11 +58,11 @@ def test_shapes_that_do_not_fit_are_refused(a: tuple[int, ...], b: tuple[int, ..
 
 def test_a_result_larger_than_memory_is_refused_before_it_is_made() -> None:
     tall, flat = np.zeros((2**20, 1), np.float32), np.zeros((1, 2**20), np.float32)
-    with pytest.raises(InputError, match="bytes"):
+    with pytest.raises(LimitError, match="bytes"):
         evaluate("MatMul", tall, flat)
-    with pytest.raises(InputError, match="bytes"):
+    with pytest.raises(LimitError, match="bytes"):
         evaluate("Gemm", tall, flat)
-    with pytest.raises(InputError, match="bytes"):
+    with pytest.raises(LimitError, match="bytes"):
         evaluate("Einsum", tall, flat, equation="ij,kl->ijkl")
 
 
@@ -138,3 +139,10 @@ def test_only_square_matrices_have_determinants() -> None:
     assert inferred("Det", [("float32", ["b", 3, 3])]) == "float32[b]"
     with pytest.raises(ShapeError):
         inferred("Det", [("float32", ["b", 3, 2])])
+
+
+def test_gemm_transposes_or_not() -> None:
+    with pytest.raises(CheckError, match="transA is 2, it must be 0 or 1"):
+        inferred("Gemm", [("float32", [3, 3]), ("float32", [3, 3])], transA=2)
+    with pytest.raises(CheckError, match="transB is -1, it must be 0 or 1"):
+        inferred("Gemm", [("float32", [3, 3]), ("float32", [3, 3])], transB=-1)

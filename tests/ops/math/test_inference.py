@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingot.dims import Dim, symbol
+from ingot.dims import Dim, evaluate, symbol
 from ingot.dtypes import DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.tensor import Tensor
@@ -160,3 +160,15 @@ def test_expressions_too_large_to_follow_are_let_go() -> None:
         if fact.elements == (None,):
             return
     pytest.fail("no limit was met")
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 17])
+def test_a_quotient_of_what_may_be_below_zero_rounds_towards_zero(n: int) -> None:
+    found = infer("Div", sizes(N - 1), constant([8])).elements
+    assert found is not None
+    assert found[0] is not None
+    assert evaluate(found[0], {"n": n}) == int((n - 1) / 8)
+
+
+def test_a_quotient_that_may_come_out_below_zero_is_not_followed() -> None:
+    assert infer("Div", sizes(N - 8), constant([8])).elements == (None,)

@@ -51,7 +51,7 @@ def inferred(
 ) -> Any:
     """The types inferred for the outputs, as text, where the inputs are of the given element types and shapes."""
     model = loaded(written(op_type, list(inputs), dict(inputs), outputs, domain, version, attributes))
-    infer(model)
+    infer(model, name_sizes=False)
     found = [str(value.type) for value in model.graph.outputs]
     return found[0] if outputs == 1 else found
 

@@ -18,6 +18,7 @@ def floats(*shape: int) -> Any:
 
 
 Q, K, V = floats(2, 4, 3, 8), floats(2, 2, 5, 8), floats(2, 2, 5, 6)
+FLOAT_4: Any = ("float32", [2, 2, 5, 8])
 
 
 def packed(x: Any) -> Any:
@@ -87,8 +88,12 @@ def test_what_does_not_go_together_is_refused() -> None:
         evaluate("Attention", Q, floats(2, 2, 5, 7), V)
     with pytest.raises(ShapeError, match="attn_mask has shape"):
         evaluate("Attention", Q, K, V, floats(4, 5))
-    with pytest.raises(InputError, match="together"):
+    with pytest.raises(CheckError, match="together"):
         evaluate("Attention", Q, K, V, None, K)
+    with pytest.raises(ShapeError, match="past_value has 3 axes, expected 4"):
+        inferred("Attention", [FLOAT_4, FLOAT_4, FLOAT_4, None, FLOAT_4, ("float32", [2, 2, 5])])
+    with pytest.raises(ShapeError, match="past_key has size 3 along axis 1, expected 2"):
+        inferred("Attention", [FLOAT_4, FLOAT_4, FLOAT_4, None, ("float32", [2, 3, 5, 8]), FLOAT_4])
     with pytest.raises(InputError, match="nonpad_kv_seqlen is"):
         evaluate("Attention", Q, K, V, None, None, None, np.array([9, 1]))
     with pytest.raises(CheckError, match="left_window_size is -2"):
@@ -138,7 +143,7 @@ def test_linear_attention_goes_on_where_it_stopped() -> None:
 
 def test_linear_attention_wants_just_what_its_rule_uses() -> None:
     x = floats(1, 2, 4)
-    with pytest.raises(InputError, match="decay must be given"):
+    with pytest.raises(CheckError, match="decay must be given"):
         evaluate("LinearAttention", x, x, x, q_num_heads=1, kv_num_heads=1, outputs=2)
     with pytest.raises(CheckError, match="update_rule is 'new'"):
         evaluate("LinearAttention", x, x, x, q_num_heads=1, kv_num_heads=1, update_rule="new", outputs=2)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingot.errors import CheckError, InputError, ShapeError
+from ingot.errors import CheckError, ShapeError
+from ingot.runtime.limits import LimitError
 from ops.reduction.one_node import evaluate, inferred
 
 RNG = np.random.default_rng(2)
@@ -123,7 +124,7 @@ def test_filters_for_other_channels_are_refused() -> None:
 
 
 def test_padding_out_of_all_proportion_is_refused() -> None:
-    with pytest.raises(InputError, match="GiB"):
+    with pytest.raises(LimitError, match="bytes"):
         evaluate("Conv", floats(1, 1, 8), floats(1, 1, 3), pads=[10**12, 0])
 
 

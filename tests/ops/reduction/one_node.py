@@ -61,7 +61,7 @@ def inferred(
     names = ["" if i < len(types) and types[i] is None and i not in held else name for i, name in enumerate(names)]
     initializers = {f"x{i}": array for i, array in held.items()}
     model = ingot.from_onnx(_model(op_type, names, declared, outputs, 28, initializers, attributes))
-    facts: dict[Any, Fact] = infer(model)
+    facts: dict[Any, Fact] = infer(model, name_sizes=False)
     found = [str(facts[value]) for value in model.graph.outputs]
     return found[0] if outputs == 1 else found
 

@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto
 
 from ingot.errors import CheckError, InputError, ShapeError
+from ingot.runtime.limits import LimitError
 from ops.reduction.one_node import evaluate, inferred
 
 WINDOWS: Any = {"HannWindow": np.hanning, "BlackmanWindow": np.blackman}
@@ -40,7 +41,7 @@ def test_windows_of_other_types() -> None:
 def test_sizes_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="size is -1"):
         evaluate("HannWindow", np.int64(-1))
-    with pytest.raises(InputError, match="bytes"):
+    with pytest.raises(LimitError, match="bytes"):
         evaluate("HannWindow", np.int64(2**50))
     with pytest.raises(ShapeError):
         evaluate("HannWindow", np.array([1, 2]))
@@ -82,7 +83,7 @@ def test_mel_bands_narrower_than_a_frequency_are_one() -> None:
      (8, 16, 0, 0, 4000), (-1, 16, 8000, 0, 4000), (8, 16, 8000, 0, np.nan), (2**40, 2**40, 8000, 0, 4000)],
 )  # fmt: skip
 def test_bands_outside_the_spectrum_are_refused(arguments: Any) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises((InputError, LimitError)):
         mel(*arguments)
 
 

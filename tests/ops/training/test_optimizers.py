@@ -1,4 +1,4 @@
-"""The optimisers beyond the standard's cases, and Gradient, which is not evaluated yet."""
+"""The optimisers beyond the standard's cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingot.errors import CheckError, ShapeError, UnsupportedError
+from ingot.errors import CheckError, ShapeError
 from ops.ml.one_node import evaluate, inferred
 
 DOMAIN = "ai.onnx.preview.training"
@@ -61,11 +61,8 @@ def test_new_tensors_are_as_the_old_ones() -> None:
     assert inferred("Adagrad", given, domain=DOMAIN, version=1, outputs=2) == ["float32[n]", "float32[n]"]
 
 
-def test_a_gradient_waits_for_automatic_differentiation() -> None:
+def test_the_type_of_a_gradient_is_inferred() -> None:
     given: Any = {"a": (1, ["n"]), "b": (1, [])}
-    found = inferred("Gradient", given, domain=DOMAIN, version=1, xs=["a"], zs=["b"], y="c")
-    assert found == "float32[n]"
-    with pytest.raises(UnsupportedError, match="the gradient of 'c' by 'a' takes automatic differentiation"):
-        evaluate("Gradient", vector(1), domain=DOMAIN, version=1, xs=["a"], y="c")
+    assert inferred("Gradient", given, domain=DOMAIN, version=1, xs=["a"], zs=["b"], y="c") == "float32[n]"
     with pytest.raises(CheckError, match="1 inputs for 2 names"):
         evaluate("Gradient", vector(1), domain=DOMAIN, version=1, xs=["a", "b"], y="c")

@@ -5,6 +5,7 @@ What computes is ingot's; what is missing raises an error that names it.
 
 from typing import Any
 
+from ingot.compat.onnxruntime.absent import AdapterFormat, LoraAdapter, ModelCompiler
 from ingot.compat.onnxruntime.arguments import ModelMetadata, NodeArg
 from ingot.compat.onnxruntime.binding import IOBinding
 from ingot.compat.onnxruntime.devices import OrtArenaCfg, OrtDevice, OrtMemoryInfo
@@ -13,8 +14,11 @@ from ingot.compat.onnxruntime.enums import (
     ExecutionOrder,
     GraphOptimizationLevel,
     OrtAllocatorType,
+    OrtCompileApiFlags,
     OrtDeviceMemoryType,
     OrtDeviceVendorId,
+    OrtExecutionProviderDevicePolicy,
+    OrtHardwareDeviceType,
     OrtMemoryInfoDeviceType,
     OrtMemType,
     OrtSparseFormat,
@@ -22,6 +26,7 @@ from ingot.compat.onnxruntime.enums import (
 from ingot.compat.onnxruntime.environment import (
     API_VERSION,
     create_and_register_allocator,
+    create_and_register_allocator_v2,
     disable_telemetry_events,
     enable_telemetry_events,
     get_build_info,
@@ -29,6 +34,7 @@ from ingot.compat.onnxruntime.environment import (
     get_version_string,
     has_collective_ops,
     preload_dlls,
+    print_debug_info,
     register_execution_provider_library,
     set_default_logger_severity,
     set_default_logger_verbosity,
@@ -36,28 +42,47 @@ from ingot.compat.onnxruntime.environment import (
     set_seed,
     unregister_execution_provider_library,
 )
+from ingot.compat.onnxruntime.ep_devices import (
+    OrtEpAssignedNode,
+    OrtEpAssignedSubgraph,
+    OrtEpDevice,
+    OrtHardwareDevice,
+    get_ep_devices,
+)
 from ingot.compat.onnxruntime.inference import InferenceSession
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions
 from ingot.compat.onnxruntime.providers import get_all_providers, get_available_providers
 from ingot.compat.onnxruntime.sparse import SparseTensor
 from ingot.compat.onnxruntime.values import OrtValue, copy_tensors
 
-__version__ = API_VERSION
+__version__ = version = API_VERSION
+package_name = "onnxruntime"
+cuda_version = ""
 SessionIOBinding = IOBinding
 
 __all__ = [
+    "AdapterFormat",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
+    "LoraAdapter",
+    "ModelCompiler",
     "ModelMetadata",
     "NodeArg",
     "OrtAllocatorType",
     "OrtArenaCfg",
+    "OrtCompileApiFlags",
     "OrtDevice",
     "OrtDeviceMemoryType",
     "OrtDeviceVendorId",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
+    "OrtEpDevice",
+    "OrtExecutionProviderDevicePolicy",
+    "OrtHardwareDevice",
+    "OrtHardwareDeviceType",
     "OrtMemType",
     "OrtMemoryInfo",
     "OrtMemoryInfoDeviceType",
@@ -69,21 +94,27 @@ __all__ = [
     "SparseTensor",
     "copy_tensors",
     "create_and_register_allocator",
+    "create_and_register_allocator_v2",
+    "cuda_version",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
     "get_build_info",
     "get_device",
+    "get_ep_devices",
     "get_version_string",
     "has_collective_ops",
+    "package_name",
     "preload_dlls",
+    "print_debug_info",
     "register_execution_provider_library",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
     "set_global_thread_pool_sizes",
     "set_seed",
     "unregister_execution_provider_library",
+    "version",
 ]
 
 

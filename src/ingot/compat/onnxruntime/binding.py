@@ -83,6 +83,10 @@ class IOBinding:
         """The outputs of the last run, in the order they were bound."""
         return list(self._results)
 
+    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
+        """The same: a vector of onnxruntime is a list here."""
+        return self.get_outputs()
+
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Copies of the same, as `run` would return them."""
         contents = [value.to_object() for value in self._results]

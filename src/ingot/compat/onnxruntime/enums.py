@@ -77,6 +77,41 @@ class OrtMemoryInfoDeviceType(_Named):
     NPU = 3
 
 
+class OrtHardwareDeviceType(_Named):
+    """The kind of a piece of hardware."""
+
+    CPU = 0
+    GPU = 1
+    NPU = 2
+
+
+class OrtExecutionProviderDevicePolicy(_Named):
+    """What a session should prefer where it may choose among devices."""
+
+    DEFAULT = 0
+    PREFER_CPU = 1
+    PREFER_NPU = 2
+    PREFER_GPU = 3
+    MAX_PERFORMANCE = 4
+    MAX_EFFICIENCY = 5
+    MIN_OVERALL_POWER = 6
+
+
+class OrtCompileApiFlags(_Named):
+    """When compiling a model is an error."""
+
+    NONE = 0
+    ERROR_IF_NO_NODES_COMPILED = 1
+    ERROR_IF_OUTPUT_FILE_EXISTS = 2
+
+
+class ArenaExtendStrategy(_Named):
+    """How an arena would grow."""
+
+    kNextPowerOfTwo = 0  # noqa: N815
+    kSameAsRequested = 1  # noqa: N815
+
+
 class OrtDeviceVendorId(IntEnum):
     """PCI numbers of those who make devices."""
 

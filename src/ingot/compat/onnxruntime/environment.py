@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import platform
 import secrets
+import sys
+from collections.abc import Mapping
 from typing import NoReturn
+
+import numpy as np
 
 from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
 from ingot.version import __version__ as ingot_version
@@ -85,6 +90,21 @@ def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, direc
 def create_and_register_allocator(memory: object, arena: object = None) -> None:
     """Accepted and without effect: numpy takes the memory."""
     del memory, arena
+
+
+def create_and_register_allocator_v2(
+    provider_type: str, memory: object, options: Mapping[str, str], arena: object = None
+) -> None:
+    """Accepted and without effect, as the one before."""
+    del provider_type, memory, options, arena
+
+
+def print_debug_info() -> None:
+    """Print what a report of a defect should say of this installation."""
+    sys.stdout.write(
+        f"onnxruntime version: {API_VERSION} (ingot {ingot_version})\nplatform: {platform.platform()}\n"
+        f"python: {platform.python_version()}\nnumpy: {np.__version__}\n"
+    )
 
 
 def register_execution_provider_library(registration_name: str, library_path: str) -> NoReturn:

@@ -18,7 +18,7 @@ from ingot.errors import (
     ShapeError,
     UnsupportedError,
 )
-from ingot.session import Interrupted
+from ingot.session import Interrupted, LimitError
 
 
 class Status(Exception):
@@ -109,6 +109,24 @@ class ModelLoadCanceled(Status):
     code, label = 12, "MODEL_LOAD_CANCELED"
 
 
+class ModelRequiresCompilation(Status):
+    """The model must be compiled for its device first."""
+
+    code, label = 13, "MODEL_REQUIRES_COMPILATION"
+
+
+class NotFound(Status):
+    """What was asked for is not there."""
+
+    code, label = 14, "NOT_FOUND"
+
+
+class DeviceReset(Status):
+    """A device was reset under a session."""
+
+    code, label = 15, "DEVICE_RESET"
+
+
 @contextmanager
 def loading(place: str) -> Iterator[None]:
     """Turn what goes wrong while a session is made into what onnxruntime raises then; `place` names the model."""
@@ -163,6 +181,8 @@ def _at_run(error: IngotError) -> type[Status]:
             return InvalidArgument
         case CheckError() | DecodeError() | Interrupted():
             return Fail
+        case LimitError():
+            return RuntimeException
         case UnsupportedError():
             return Unsupported
         case ProviderError():

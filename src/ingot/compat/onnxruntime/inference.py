@@ -8,27 +8,29 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from ingot.compat.onnxruntime.arguments import ModelMetadata, NodeArg, metadata, node_arg
 from ingot.compat.onnxruntime.binding import IOBinding
 from ingot.compat.onnxruntime.devices import CPU_MEMORY, OrtDevice, OrtMemoryInfo
-from ingot.compat.onnxruntime.engine import Engine
 from ingot.compat.onnxruntime.environment import SEEDS
-from ingot.compat.onnxruntime.errors import InvalidArgument, Status, Unsupported, loading, running
+from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevice, assigned, get_ep_devices
+from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, loading, running
 from ingot.compat.onnxruntime.feeds import names_agree, opened
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions
 from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, prepared, without_names
 from ingot.compat.onnxruntime.profile import Profile
 from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
-from ingot.compat.onnxruntime.results import owned
 from ingot.compat.onnxruntime.values import OrtValue
 from ingot.ir.model import Model
-from ingot.session import Cancel
+from ingot.session import Cancel, RunLimits, Session
 
 _RANDOM = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
+
+_MEMORY = "ingot.memory_limit"
+_RECORD = "session.record_ep_graph_assignment_info"
 
 Callback = Callable[[list[Any], Any, str], None]
 
@@ -57,6 +59,7 @@ class InferenceSession:
             place = f"model {source}"
         else:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        self._model_path = source if isinstance(source, str) else None  # private there too, and read by programs
         if sess_options is not None and not isinstance(sess_options, SessionOptions):
             raise TypeError(f"sess_options are SessionOptions, not {type(sess_options).__name__}")
         self._options = SessionOptions() if sess_options is None else sess_options
@@ -71,7 +74,7 @@ class InferenceSession:
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             forget_unknown_sizes(model)
-            self._engine = Engine(model)
+            self._engine = Session(model, limits=_limits(self._options))
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
         self._overridable = _overridable(model)
@@ -219,11 +222,15 @@ class InferenceSession:
         """Nothing: no graph is captured on a CPU."""
         int(graph_annotation_id)
 
-    def get_provider_graph_assignment_info(self) -> NoReturn:
-        raise Unsupported("get_provider_graph_assignment_info is not supported: every node is on the cpu")
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """Which provider runs which node; Fail, as in onnxruntime, unless an entry of the options asks to record it."""
+        if self._options._entries.get(_RECORD) != "1":
+            raise Fail(f"session configuration entry '{_RECORD}' must be set to \"1\"")
+        return assigned(self._engine.model.graph)
 
-    def get_input_epdevices(self) -> NoReturn:
-        raise Unsupported("get_input_epdevices is not supported: every input is on the cpu")
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        """The device of each input: the CPU."""
+        return get_ep_devices() * len(self._inputs)
 
     def _named(self, names: Sequence[str] | None) -> list[str]:
         if not names:
@@ -238,20 +245,16 @@ class InferenceSession:
     def _run(self, names: list[str], feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
         engine = self._engine if names_agree(self._engine.inputs, feeds) else self._nameless
         cancel = _Terminate(options)
+        observe = None if self._profile is None else self._profile.node
+        seed = SEEDS.next() if self._is_random else None
         with running(), self._phase("model_run"):
-            if self._profile is not None:
-                results = engine.run_with(names, feeds, cancel=cancel, seed=SEEDS.next(), observer=self._profile.node)
-            elif self._is_random:
-                results = engine.run_with(names, feeds, cancel=cancel, seed=SEEDS.next())
-            else:
-                results = engine.run(names, feeds, cancel=cancel)
-        return owned(results, feeds.values())
+            return engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe)
 
     @cached_property
-    def _nameless(self) -> Engine:
+    def _nameless(self) -> Session:
         """For feeds in which sizes of one name differ."""
         with running():
-            return Engine(without_names(self._engine.model))
+            return Session(without_names(self._engine.model), limits=self._engine.limits)
 
     def _phase(self, name: str) -> Any:
         return nullcontext() if self._profile is None else self._profile.phase(name)
@@ -272,6 +275,14 @@ class _Terminate(Cancel):
     @property
     def cancelled(self) -> bool:
         return self._options is not None and self._options.terminate
+
+
+def _limits(options: SessionOptions) -> RunLimits:
+    """What a run may take: as an entry that onnxruntime does not know says, in bytes, else the default."""
+    said = options._entries.get(_MEMORY)
+    if said is not None and not (said.isascii() and said.isdigit() and int(said)):
+        raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {said!r}")
+    return RunLimits(memory=None if said is None else int(said))
 
 
 def _overridable(model: Model) -> list[NodeArg]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-from ingot.compat.onnxruntime.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from ingot.compat.onnxruntime.enums import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    OrtExecutionProviderDevicePolicy,
+)
+from ingot.compat.onnxruntime.ep_devices import OrtEpDevice
 from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
 from ingot.compat.onnxruntime.values import OrtValue
 
@@ -70,6 +76,7 @@ class SessionOptions(_Options):
 
     __slots__ = (
         "_cancelled",
+        "_chooses",
         "_dims_by_denotation",
         "_dims_by_name",
         "_external",
@@ -98,6 +105,7 @@ class SessionOptions(_Options):
     def __init__(self) -> None:
         super().__init__()
         self._cancelled = False
+        self._chooses = False
         self._dims_by_name: dict[str, int] = {}
         self._dims_by_denotation: dict[str, int] = {}
         self._initializers: dict[str, OrtValue] = {}
@@ -146,7 +154,7 @@ class SessionOptions(_Options):
         self._providers.append((provider_name, dict(provider_options)))
 
     def has_providers(self) -> bool:
-        return bool(self._providers)
+        return bool(self._providers) or self._chooses
 
     def set_load_cancellation_flag(self, cancel: bool) -> None:
         """Make sessions of these options fail with ModelLoadCanceled."""
@@ -155,15 +163,24 @@ class SessionOptions(_Options):
     def register_custom_ops_library(self, path: str) -> NoReturn:
         raise Unsupported(f"custom operator libraries are not supported: {path}")
 
-    def add_provider_for_devices(self, devices: Sequence[object], options: dict[str, str]) -> NoReturn:
-        del devices, options
-        raise Unsupported("SessionOptions.add_provider_for_devices is not supported: only the cpu is used")
+    def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], provider_options: dict[str, str]) -> None:
+        """Ask for the provider of devices that `get_ep_devices` gave."""
+        for device in ep_devices:
+            if not isinstance(device, OrtEpDevice):
+                raise TypeError(f"a device is an OrtEpDevice, not a {type(device).__name__}")
+            self.add_provider(device.ep_name, provider_options)
 
-    def set_provider_selection_policy(self, policy: object) -> NoReturn:
-        raise Unsupported(f"SessionOptions.set_provider_selection_policy({policy}) is not supported")
+    def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
+        """Let the session choose among the devices: there is one, the CPU."""
+        if not isinstance(policy, OrtExecutionProviderDevicePolicy):
+            raise TypeError(f"a policy is an OrtExecutionProviderDevicePolicy, not a {type(policy).__name__}")
+        self._chooses = True
 
-    def set_provider_selection_policy_delegate(self, delegate: Callable[..., Any]) -> NoReturn:
-        raise Unsupported(f"SessionOptions.set_provider_selection_policy_delegate({delegate}) is not supported")
+    def set_provider_selection_policy_delegate(self, delegate: Callable[..., Any]) -> None:
+        """Accepted; with one device there is nothing to ask."""
+        if not callable(delegate):
+            raise TypeError(f"a delegate can be called, a {type(delegate).__name__} cannot")
+        self._chooses = True
 
     def set_ep_context_data_read_func(self, read_func: Callable[..., Any], max_data_size: int = 0) -> NoReturn:
         del read_func, max_data_size

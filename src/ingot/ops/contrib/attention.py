@@ -7,10 +7,12 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import TensorType
+from ingot.ops.contrib.attended import attended
 from ingot.ops.contrib.domain import BYTES, HALF, MICROSOFT, SMALL_FLOATS, last
 from ingot.ops.contrib.heads import (
     MASKED,
@@ -28,6 +30,8 @@ from ingot.ops.contrib.heads import (
 from ingot.ops.contrib.quantized_products import matmul_integer_to_float
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.matmul import product_in_primitives
+from ingot.ops.nn.attending import by_head, side_by_side
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import FLOAT32, INT32, types
 
@@ -95,6 +99,42 @@ def infer_attention(
     return _inferred(x, weights, past, num_heads, qkv_hidden_sizes, x)
 
 
+@attention.lower
+def lower_attention(
+    x: prim.Tensor,
+    weights: prim.Tensor,
+    bias: prim.Tensor | None = None,
+    mask_index: prim.Tensor | None = None,
+    past: prim.Tensor | None = None,
+    attention_bias: prim.Tensor | None = None,
+    past_sequence_length: prim.Tensor | None = None,
+    /,
+    *,
+    num_heads: int,
+    do_rotary: int | None,
+    mask_filter_value: float | None,
+    past_present_share_buffer: int | None,
+    qkv_hidden_sizes: Sequence[int] | None,
+    rotary_embedding_dim: int | None,
+    scale: float | None,
+    unidirectional: int,
+) -> tuple[prim.Tensor, ...]:
+    if do_rotary or past_present_share_buffer:
+        raise prim.Refused("positions that turn, or a shared buffer")
+    projected = product_in_primitives(x, weights)
+    return attended_projections(
+        projected if bias is None else projected + bias,
+        num_heads,
+        qkv_hidden_sizes,
+        past,
+        mask=mask_index,
+        filler=MASKED if mask_filter_value is None else mask_filter_value,
+        unidirectional=bool(unidirectional),
+        bias=attention_bias,
+        scale=scale,
+    )
+
+
 @operator("QAttention", since=1, domain=MICROSOFT)
 def qattention(
     x: T1,
@@ -147,6 +187,80 @@ def infer_qattention(
     **__: object,
 ) -> tuple[Inferred, Inferred]:
     return _inferred(x, weight, past, num_heads, None, bias)
+
+
+@qattention.lower
+def lower_qattention(
+    x: prim.Tensor,
+    weight: prim.Tensor,
+    bias: prim.Tensor,
+    input_scale: prim.Tensor,
+    weight_scale: prim.Tensor,
+    mask_index: prim.Tensor | None = None,
+    input_zero_point: prim.Tensor | None = None,
+    weight_zero_point: prim.Tensor | None = None,
+    past: prim.Tensor | None = None,
+    /,
+    *,
+    num_heads: int,
+    do_rotary: int | None,
+    mask_filter_value: float | None,
+    past_present_share_buffer: int | None,
+    scale: float | None,
+    unidirectional: int,
+) -> tuple[prim.Tensor, ...]:
+    if do_rotary or past_present_share_buffer:
+        raise prim.Refused("positions that turn, or a shared buffer")
+    projected = matmul_integer_to_float.rules["lower"](
+        x, weight, input_scale, weight_scale, input_zero_point, weight_zero_point, bias
+    )
+    return attended_projections(
+        projected,
+        num_heads,
+        None,
+        past,
+        mask=mask_index,
+        filler=MASKED if mask_filter_value is None else mask_filter_value,
+        unidirectional=bool(unidirectional),
+        bias=None,
+        scale=scale,
+    )
+
+
+def attended_projections(
+    projected: prim.Tensor,
+    heads: int,
+    given: Sequence[int] | None,
+    past: prim.Tensor | None,
+    *,
+    mask: prim.Tensor | None,
+    filler: float,
+    unidirectional: bool,
+    bias: prim.Tensor | None,
+    scale: float | None,
+) -> tuple[prim.Tensor, ...]:
+    """The result and the present state, of projections to queries, keys and values beside each other."""
+    width = projected.shape[2]
+    if not isinstance(width, int):
+        raise prim.Refused("projections of unknown size")
+    sizes = _sizes(given, width)
+    starts = (0, sizes[0], sizes[0] + sizes[1])
+    q, k, v = (
+        by_head(prim.slice_(projected, [0, 0, start], [*projected.shape[:2], size]), heads)
+        for start, size in zip(starts, sizes, strict=True)
+    )
+    before: Dim = 0
+    if past is not None:
+        before = past.shape[3]
+        old = [prim.squeeze(prim.slice_(past, [i, 0, 0, 0, 0], [1, *past.shape[1:]]), [0]) for i in range(2)]
+        k, v = prim.join([old[0], k], 2), prim.join([old[1], v], 2)
+    y, _ = attended(
+        q, k, v, past=before, mask=mask, filler=filler, unidirectional=unidirectional, bias=bias, scale=scale
+    )
+    result = side_by_side(y)
+    if k.shape != v.shape:
+        return (result,)
+    return result, prim.join([prim.unsqueeze(k, [0]), prim.unsqueeze(v, [0])], 0)
 
 
 def _attended(

@@ -7,7 +7,8 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError, UnsupportedError, nearest
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, last
@@ -43,6 +44,27 @@ def infer(a: Fact, b: Fact, /, *, metric: str) -> Inferred:
     unify(last(a.shape), last(b.shape), "lengths of rows")
     dtype = a.dtype or b.dtype
     return None if dtype is None else TensorType(dtype, (last(a.shape, 0), last(b.shape, 0)))
+
+
+@cdist.lower
+def lower(a: prim.Tensor, b: prim.Tensor, /, *, metric: str) -> prim.Tensor:
+    """The differences themselves, because sums of squares of their own would cancel."""
+    if metric not in _LOWERED:
+        raise prim.Refused(f"metric '{metric}'")
+    wide = [prim.cast(x, DType.FLOAT64) for x in (a, b)]
+    apart = prim.unsqueeze(wide[0], [1]) - prim.unsqueeze(wide[1], [0])
+    size = prim.apply("absolute", apart)
+    if metric == "cityblock":
+        found = prim.reduce_("add", size, [2])
+    elif metric == "chebyshev":
+        found = prim.apply("maximum", prim.reduce_("maximum", size, [2]), 0)
+    else:
+        found = prim.reduce_("add", apart * apart, [2])
+        found = prim.apply("sqrt", found) if metric == "euclidean" else found
+    return prim.cast(prim.squeeze(found, [2]), a.dtype)
+
+
+_LOWERED = ("sqeuclidean", "euclidean", "cityblock", "chebyshev")
 
 
 def _cosine(a: Array, b: Array) -> Any:

@@ -6,11 +6,12 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import HALF, MICROSOFT, last, may_omit, require_vector
-from ingot.ops.contrib.normalization import moments
+from ingot.ops.contrib.normalization import moments, normalised
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
@@ -95,6 +96,40 @@ def infer(
     dtype = gamma.dtype or word_embedding.dtype
     result = None if dtype is None else TensorType(dtype, (batch, length, size))
     return result, TensorType(DType.INT32, (batch,)), result
+
+
+@embed_layer_normalization.lower
+def lower(
+    input_ids: prim.Tensor,
+    segment_ids: prim.Tensor | None,
+    word_embedding: prim.Tensor,
+    position_embedding: prim.Tensor,
+    segment_embedding: prim.Tensor | None,
+    gamma: prim.Tensor,
+    beta: prim.Tensor,
+    mask: prim.Tensor | None = None,
+    position_ids: prim.Tensor | None = None,
+    /,
+    *,
+    epsilon: float,
+    mask_index_type: int | None,
+) -> tuple[prim.Tensor, ...]:
+    batch, length = input_ids.shape
+    positions = prim.iota((1, length), 1) if position_ids is None else position_ids
+    total = _named_rows(word_embedding, input_ids) + _named_rows(position_embedding, positions)
+    if segment_ids is not None:
+        if segment_embedding is None:
+            raise prim.Refused("segments without an embedding")
+        total = total + _named_rows(segment_embedding, segment_ids)
+    y, _, _ = normalised(total, gamma, beta, epsilon)
+    if mask is None:
+        return y, prim.full(0, (batch,), DType.INT32), total
+    ones = prim.reduce_("add", prim.cast(prim.apply("equal", mask, 1), DType.INT32), [1])
+    return y, prim.squeeze(ones, [1]), total
+
+
+def _named_rows(table: prim.Tensor, ids: prim.Tensor) -> prim.Tensor:
+    return prim.gather(table, [prim.unsqueeze(ids, [2]), 2], (*ids.shape, table.shape[1]))
 
 
 def _rows(table: Array, ids: Array, size: int, name: str) -> Array:

@@ -7,14 +7,16 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError, nearest
 from ingot.ir.types import Shape, TensorType
+from ingot.ops.contrib.activations import activated
 from ingot.ops.contrib.domain import MICROSOFT
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.gemm import gemm
-from ingot.ops.linalg.matmul import product, product_shape
+from ingot.ops.linalg.matmul import product, product_in_primitives, product_shape
 from ingot.ops.math.sigmoids import log_of_one_more, logistic
 from ingot.ops.nn.convolution import conv, convolved, per_channel
 from ingot.ops.nn.precision import widened
@@ -158,6 +160,59 @@ def infer_matmul(
     dtype = a.dtype or b.dtype
     left, right = _ordered(a.shape, transA, transBatchA), _ordered(b.shape, transB, transBatchB)
     return None if dtype is None else TensorType(dtype, product_shape(left, right))
+
+
+@fused_conv.lower
+def lower_conv(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    b: prim.Tensor | None = None,
+    z: prim.Tensor | None = None,
+    /,
+    *,
+    activation: str | None,
+    activation_params: Sequence[float] | None,
+    **attributes: Any,
+) -> prim.Tensor:
+    y: prim.Tensor = conv.rules["lower"](x, w, b, **attributes)
+    return activated(y if z is None else y + z, activation, activation_params or ())
+
+
+@fused_gemm.lower
+def lower_gemm(
+    a: prim.Tensor,
+    b: prim.Tensor,
+    c: prim.Tensor | None = None,
+    /,
+    *,
+    activation: str | None,
+    activation_alpha: float | None,
+    activation_beta: float | None,
+    activation_gamma: float | None,
+    **attributes: Any,
+) -> prim.Tensor:
+    params = [p for p in (activation_alpha, activation_beta, activation_gamma) if p is not None]
+    if a.dtype.is_integer and activation not in (None, "", "Relu"):
+        raise prim.Refused(f"{activation} of integers")
+    return activated(gemm.rules["lower"](a, b, c, **attributes), activation, params)
+
+
+@fused_matmul.lower
+def lower_matmul(
+    a: prim.Tensor,
+    b: prim.Tensor,
+    /,
+    *,
+    alpha: float,
+    transA: int,  # noqa: N803
+    transB: int,  # noqa: N803
+    transBatchA: int,  # noqa: N803
+    transBatchB: int,  # noqa: N803
+) -> prim.Tensor:
+    left = prim.permute(a, _order(a.rank, transA, transBatchA))
+    right = prim.permute(b, _order(b.rank, transB, transBatchB))
+    y = product_in_primitives(left, right)
+    return y if alpha == 1 else y * alpha
 
 
 def _ordered(shape: Shape | None, swap: int, batch: int) -> Shape | None:

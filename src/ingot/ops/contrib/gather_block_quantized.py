@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
@@ -82,6 +83,43 @@ def infer(
     packed = data.shape[-1]
     full = (*data.shape[:-1], None if packed is None else packed * (8 // bits if data.dtype is DType.UINT8 else 1))
     return TensorType(scales.dtype, (*full[:gather], *indices.shape, *full[gather + 1 :]))
+
+
+@gather_block_quantized.lower
+def lower(
+    data: prim.Tensor,
+    indices: prim.Tensor,
+    scales: prim.Tensor,
+    zero_points: prim.Tensor | None = None,
+    /,
+    *,
+    bits: int,
+    block_size: int,
+    gather_axis: int,
+    quantize_axis: int,
+) -> prim.Tensor:
+    """Only for bytes: rows are gathered, and each code found in its byte."""
+    if data.dtype is not DType.UINT8 or not isinstance(data.shape[-1], int):
+        raise prim.Refused(f"elements of {data.dtype}, or rows of unknown size")
+    each, size, rank = 8 // bits, data.shape[-1] * (8 // bits), data.rank
+    front = indices.shape
+    shape = (*front, *data.shape[1:-1], size)
+    rows = prim.cast(indices, DType.INT64)
+    rows = prim.where(prim.apply("less", rows, 0), rows + prim.size(data.shape[0]), rows)
+    rows = prim.reshape(rows, (*front, *(1,) * (rank - 1)))
+    between = [len(front) + axis for axis in range(rank - 2)]
+    place = prim.iota(shape, len(shape) - 1)
+
+    def codes(packed: prim.Tensor, at: prim.Tensor) -> prim.Tensor:
+        found = prim.gather(packed, [rows, *between, at / each], shape)
+        shifted = prim.apply("shift_right", found, prim.cast(prim.apply("remainder", at, each) * bits, DType.UINT8))
+        return prim.cast(prim.apply("and", shifted, (1 << bits) - 1), DType.FLOAT32)
+
+    block = place / block_size
+    steps = prim.gather(scales, [rows, *between, block], shape)
+    if zero_points is None:
+        return (codes(data, place) - float(2 ** (bits - 1))) * steps
+    return (codes(data, place) - codes(zero_points, block)) * steps
 
 
 def _axes(rank: int, dtype: DType, bits: int, block_size: int, gather: int, quantize: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import ShapeError
 from ingot.ops.contrib.domain import MICROSOFT, last, require_vector
@@ -55,6 +56,33 @@ quick_gelu.infer(same)
 def infer(x: Fact, bias: Fact | None = None, /) -> Inferred:
     require_vector(bias, last(x.shape), "the bias")
     return x.type
+
+
+@gelu.lower
+def lower_gelu(x: prim.Tensor, /) -> prim.Tensor:
+    return _standard(x)
+
+
+@bias_gelu.lower
+def lower_bias_gelu(x: prim.Tensor, bias: prim.Tensor, /) -> prim.Tensor:
+    return _standard(x + bias)
+
+
+@fast_gelu.lower
+def lower_fast_gelu(x: prim.Tensor, bias: prim.Tensor | None = None, /) -> prim.Tensor:
+    y = x if bias is None else x + bias
+    inner = y * (y * y * 0.035677408136300125 + 0.7978845608028654)
+    return y * 0.5 * (prim.apply("tanh", inner) + 1)
+
+
+@quick_gelu.lower
+def lower_quick_gelu(x: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
+    return x * prim.apply("sigmoid", x * alpha)
+
+
+def _standard(x: prim.Tensor) -> prim.Tensor:
+    found: prim.Tensor = standard_gelu.rules["lower"](x, approximate="none")
+    return found
 
 
 def _biased(x: Array, bias: Array | None) -> Array:

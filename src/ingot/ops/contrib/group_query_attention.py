@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot.dims import Dim, maximum
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
@@ -131,9 +132,13 @@ def infer(
     if isinstance(hidden, int):
         size = hidden // (num_heads if key.given else num_heads + 2 * kv_num_heads)
     width = hidden if key.given else None if size is None else size * num_heads
-    present = TensorType(past_key.dtype or query.dtype, (batch, kv_num_heads, None, size))
+    total = total_sequence_length.elements
+    whole = total[0] if total is not None and len(total) == 1 else None
+    before: Dim | None = last(past_key.shape, 2) if past_key.given else 0
+    room = None if whole is None or before is None else maximum(whole, before)
+    present = TensorType(past_key.dtype or query.dtype, (batch, kv_num_heads, room, size))
     result = TensorType(query.dtype, (batch, length, width))
-    return result, present, present, TensorType(query.dtype, (batch, num_heads, length, None))
+    return result, present, present, TensorType(query.dtype, (batch, num_heads, length, whole))
 
 
 def _check(heads: int, shared: int, causal: int, window: int, *quantised: str) -> None:

@@ -6,11 +6,12 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
-from ingot.ops.contrib.packed import check_block_size, unpacked
+from ingot.ops.contrib.packed import check_block_size, unpacked, unpacked_codes
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
@@ -79,6 +80,55 @@ def infer(
         raise ShapeError(f"a has shape {list(a.shape)}, and K is {K}")
     dtype = a.dtype or scales.dtype
     return None if dtype is None else TensorType(dtype, None if a.shape is None else (*a.shape[:-1], N))
+
+
+@matmul_nbits.lower
+def lower(
+    a: prim.Tensor,
+    b: prim.Tensor,
+    scales: prim.Tensor,
+    zero_points: prim.Tensor | None = None,
+    g_idx: prim.Tensor | None = None,
+    bias: prim.Tensor | None = None,
+    /,
+    *,
+    K: int,  # noqa: N803
+    N: int,  # noqa: N803
+    block_size: int,
+    accuracy_level: int,
+    bits: int,
+    weight_prepacked: int,
+) -> prim.Tensor:
+    """Codes keep the axes in which they are packed, (rows, blocks, bytes, codes of a byte), and `a` gets them too."""
+    blocks, each = -(-K // block_size), 8 // bits
+    packed = (blocks, block_size // each, each)
+    codes = unpacked_codes(prim.reshape(b, (N, *packed[:2])), bits)
+    scale = prim.reshape(scales, (N, blocks))
+    point = _points(zero_points, N, blocks, bits)
+    if g_idx is None:
+        scale, point = (prim.unsqueeze(x, [2, 3]) for x in (scale, point))
+    else:
+        groups = prim.slice_(g_idx, [0], [K])
+        groups = prim.reshape(prim.pad(groups, [0], [blocks * block_size - K]), packed)
+        scale, point = (prim.gather(x, [0, prim.unsqueeze(groups, [0])], (N, *packed)) for x in (scale, point))
+    weights = (prim.cast(codes, DType.FLOAT32) - point) * scale
+    front = a.shape[:-1]
+    rows = prim.pad(a, [0] * a.rank, [*[0] * len(front), blocks * block_size - K])
+    rows = prim.reshape(rows, (*front, *packed))
+    names = "abcdefgh"[: len(front)]
+    y = prim.contract(rows, weights, f"{names}xyz,nxyz->{names}n")
+    return y if bias is None else y + prim.reshape(bias, (N,))
+
+
+def _points(given: prim.Tensor | None, n: int, blocks: int, bits: int) -> prim.Tensor:
+    if given is None:
+        return prim.full(2.0 ** (bits - 1), (n, blocks), DType.FLOAT32)
+    if given.dtype is not DType.UINT8:
+        return prim.reshape(given, (n, blocks))
+    size = -(-blocks * bits // 8)
+    codes = unpacked_codes(prim.reshape(given, (n, size)), bits)
+    codes = prim.slice_(prim.reshape(codes, (n, size * (8 // bits))), [0, 0], [n, blocks])
+    return prim.cast(codes, DType.FLOAT32)
 
 
 def _check(k: int, n: int, block_size: int, prepacked: int) -> None:

@@ -6,9 +6,12 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.types import Shape, TensorType
+from ingot.ops.contrib.attended import attended
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS, last
 from ingot.ops.contrib.heads import (
     MASKED,
@@ -24,6 +27,7 @@ from ingot.ops.contrib.heads import (
 )
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.attending import behind, by_head, by_query_head, side_by_side
 from ingot.ops.typesets import INT32, types
 
 T: TypeAlias = Annotated[Array, types("T", SMALL_FLOATS)]
@@ -109,14 +113,110 @@ def infer(
     if query.rank not in (None, 3, 5):
         raise ShapeError(f"query has {query.rank} axes, expected 3 or 5")
     batch, length = last(query.shape, 0), last(query.shape, 1)
-    width = None
+    fresh, size, width = _sizes(query, key, value, num_heads)
+    held = past_sequence_length is not None and past_sequence_length.given
+    before: Dim | None = 0
+    if past_key is not None and past_key.given:
+        before = last(past_key.shape, 2)
+    total = None if before is None or fresh is None else before + fresh
+    room = before if held and past_key is not None and past_key.given else total
+    output: Shape = (batch, length, None if width is None else width * num_heads)
+    return (
+        TensorType(query.dtype, output),
+        TensorType(query.dtype, (batch, num_heads, room, size)),
+        TensorType(query.dtype, (batch, num_heads, room, width)),
+        TensorType(query.dtype, (batch, num_heads, length, None if held else total)),
+    )
+
+
+def _sizes(query: Fact, key: Fact | None, value: Fact | None, heads: int) -> tuple[Dim | None, Dim | None, Dim | None]:
+    """How many new keys there are, and the sizes of a head of keys and of values."""
     if query.rank == 5:
-        size = last(query.shape)
-        width = None if size is None else size * num_heads
-    elif value is not None and value.rank == 3:
-        width = last(value.shape)
-    output: Shape = (batch, length, width)
-    return TensorType(query.dtype, output), *(TensorType(query.dtype, (batch, num_heads, None, None)),) * 2, None
+        return last(query.shape, 1), last(query.shape), last(query.shape)
+    if key is None or key.shape is None:
+        return None, None, None
+    if key.rank == 5:
+        return last(key.shape, 1), last(key.shape), last(key.shape)
+    by_head = key.rank == 4
+    sizes = []
+    for given in (key, value):
+        whole = last(None if given is None else given.shape)
+        sizes.append(whole if by_head or whole is None else divide_exactly(whole, heads))
+    return last(key.shape, 2 if by_head else 1), sizes[0], sizes[1]
+
+
+@multi_head_attention.lower
+def lower(
+    query: prim.Tensor,
+    key: prim.Tensor | None = None,
+    value: prim.Tensor | None = None,
+    bias: prim.Tensor | None = None,
+    key_padding_mask: prim.Tensor | None = None,
+    attention_bias: prim.Tensor | None = None,
+    past_key: prim.Tensor | None = None,
+    past_value: prim.Tensor | None = None,
+    past_sequence_length: prim.Tensor | None = None,
+    cache_indirection: prim.Tensor | None = None,
+    /,
+    *,
+    num_heads: int,
+    mask_filter_value: float | None,
+    scale: float | None,
+    unidirectional: int,
+    facts: tuple[Fact, ...],
+) -> tuple[prim.Tensor, ...]:
+    if cache_indirection is not None or (past_sequence_length is not None and past_key is not None):
+        raise prim.Refused("a past that a run tells the length of")
+    if (past_key is None) != (past_value is None):
+        raise prim.Refused("past keys without past values, or the reverse")
+    q, k, v = _by_head(query, key, value, bias, num_heads)
+    kept = facts[0].dtype
+    keys, values = behind(past_key, k, kept), behind(past_value, v, kept)
+    y, scores = attended(
+        q,
+        prim.cast(keys, q.dtype),
+        prim.cast(values, q.dtype),
+        past=0 if past_key is None else past_key.shape[2],
+        mask=key_padding_mask,
+        filler=MASKED if mask_filter_value is None else mask_filter_value,
+        unidirectional=bool(unidirectional),
+        bias=attention_bias,
+        scale=scale,
+    )
+    return side_by_side(y), keys, values, by_query_head(scores)
+
+
+def _by_head(
+    query: prim.Tensor,
+    key: prim.Tensor | None,
+    value: prim.Tensor | None,
+    bias: prim.Tensor | None,
+    heads: int,
+) -> tuple[prim.Tensor, prim.Tensor, prim.Tensor]:
+    """Queries, keys and values by head, with their biases, in primitives."""
+    if query.rank == 5:
+        q, k, v = (_part(query, part) for part in range(3))
+        return q, k, v
+    if key is None or (value is None and key.rank != 5):
+        raise prim.Refused("queries that are neither packed nor come with keys and values")
+    hidden = query.shape[2]
+    q = by_head(_with_bias(query, bias, 0), heads)
+    if key.rank == 5:
+        return q, _part(key, 0), _part(key, 1)
+    assert value is not None
+    if key.rank == 4:
+        return q, key, value
+    return q, by_head(_with_bias(key, bias, hidden), heads), by_head(_with_bias(value, bias, hidden * 2), heads)
+
+
+def _part(x: prim.Tensor, part: int) -> prim.Tensor:
+    """One part of (batch, length, heads, parts, size), by head."""
+    one = prim.slice_(x, [0, 0, 0, part, 0], [*x.shape[:3], 1, x.shape[4]])
+    return prim.permute(prim.squeeze(one, [3]), [0, 2, 1, 3])
+
+
+def _with_bias(x: prim.Tensor, bias: prim.Tensor | None, start: Dim) -> prim.Tensor:
+    return x if bias is None else x + prim.slice_(bias, [start], [x.shape[2]])
 
 
 def _heads(

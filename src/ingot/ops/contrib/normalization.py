@@ -6,12 +6,14 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS, last, require_vector
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import inverse_deviation, mean_of
 from ingot.ops.nn.precision import mean, wide
 from ingot.ops.shapes import axis_of, broadcast
 from ingot.ops.typesets import FLOAT32, FLOAT64, FLOATS, types
@@ -112,6 +114,62 @@ def infer_simplified(
     reduced = None if x.shape is None else (*x.shape[:first], *(1,) * (len(x.shape) - first))
     result = None if scale.dtype is None else TensorType(scale.dtype, x.shape)
     return result, None if x.dtype is None else TensorType(moment, reduced)
+
+
+@skip_layer_normalization.lower
+def lower_skip(
+    x: prim.Tensor,
+    skip: prim.Tensor,
+    gamma: prim.Tensor,
+    beta: prim.Tensor | None = None,
+    bias: prim.Tensor | None = None,
+    /,
+    *,
+    epsilon: float,
+) -> tuple[prim.Tensor, ...]:
+    total = _summed(x, skip, bias)
+    y, average, inverse = normalised(total, gamma, beta, epsilon)
+    return y, average, inverse, total
+
+
+@skip_simplified_layer_normalization.lower
+def lower_skip_simplified(
+    x: prim.Tensor,
+    skip: prim.Tensor,
+    gamma: prim.Tensor,
+    bias: prim.Tensor | None = None,
+    /,
+    *,
+    epsilon: float,
+) -> tuple[prim.Tensor, ...]:
+    total = _summed(x, skip, bias)
+    inverse = inverse_deviation(total, [x.rank - 1], epsilon)
+    return total * inverse * gamma, prim.full(0, inverse.shape, inverse.dtype), inverse, total
+
+
+@simplified_layer_normalization.lower
+def lower_simplified(
+    x: prim.Tensor, scale: prim.Tensor, /, *, axis: int, epsilon: float, stash_type: int
+) -> tuple[prim.Tensor, ...]:
+    inverse = inverse_deviation(x, range(axis_of(axis, x.rank), x.rank), epsilon)
+    return x * inverse * prim.cast(scale, x.dtype), inverse
+
+
+def normalised(
+    x: prim.Tensor, gamma: prim.Tensor, beta: prim.Tensor | None, epsilon: float
+) -> tuple[prim.Tensor, prim.Tensor, prim.Tensor]:
+    """The last axis less its mean, over its deviation, times `gamma` plus `beta`; the mean, one over the deviation."""
+    last_axis = [x.rank - 1]
+    average = mean_of(x, last_axis)
+    inverse = inverse_deviation(x - average, last_axis, epsilon)
+    y = (x - average) * inverse * gamma
+    return y if beta is None else y + beta, average, inverse
+
+
+def _summed(x: prim.Tensor, skip: prim.Tensor, bias: prim.Tensor | None) -> prim.Tensor:
+    if skip.shape not in (x.shape, x.shape[1:], (1, *x.shape[1:])):
+        raise prim.Refused(f"a skip of shape {list(map(str, skip.shape))}")
+    return x + skip if bias is None else x + skip + bias
 
 
 def moments(x: Array, epsilon: float) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError
 from ingot.ir.types import TensorType
@@ -40,6 +41,25 @@ def infer_pad(data: Fact, pads: Fact, value: Fact | None = None, /, *, mode: str
     return found
 
 
+@pad.lower
+def lower_pad(
+    data: prim.Tensor,
+    pads: prim.Tensor,
+    value: prim.Tensor | None = None,
+    /,
+    *,
+    mode: str,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    if pads.rank != 1 or (value is not None and any(size != 1 for size in value.shape)):
+        raise prim.Refused("pads or a value of other shapes")
+    filled = None if value is None else prim.reshape(value, ())
+    answer = standard_pad.apply("lower", (data, pads, filled), {"mode": mode}, facts=facts, found=found)
+    padded: prim.Tensor = answer[0]
+    return padded
+
+
 def _flat(pads: Array) -> Array:
     if pads.ndim not in (1, 2) or (pads.ndim == 2 and len(pads) != 1):
         raise ShapeError(f"pads has shape {list(pads.shape)}, expected one row")
@@ -57,6 +77,15 @@ def infer_trilu(x: Fact, /, *_: Fact, **__: Any) -> Inferred:
     if x.rank is not None and x.rank < 2:
         raise ShapeError(f"the input has {x.rank} axes, expected at least 2")
     return x.type
+
+
+@trilu.lower
+def lower_trilu(
+    x: prim.Tensor, k: prim.Tensor | None = None, /, *, upper: int, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+) -> prim.Tensor:
+    answer = standard_trilu.apply("lower", (x, k), {"upper": upper}, facts=facts, found=found)
+    cut: prim.Tensor = answer[0]
+    return cut
 
 
 @operator("Unique", since=1, domain=MICROSOFT)

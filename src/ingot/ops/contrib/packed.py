@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 
 
@@ -17,6 +18,14 @@ def unpacked(packed: Array, bits: int) -> Array:
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     codes = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
     return np.asarray(codes.reshape(*packed.shape[:-1], packed.shape[-1] * len(shifts)))
+
+
+def unpacked_codes(packed: prim.Tensor, bits: int) -> prim.Tensor:
+    """Bytes as the codes they hold, in primitives: on an axis of their own behind the others."""
+    shape = (*packed.shape, 8 // bits)
+    shifts = prim.cast(prim.iota((*(1,) * packed.rank, 8 // bits), packed.rank) * bits, DType.UINT8)
+    moved = prim.apply("shift_right", prim.expand(prim.unsqueeze(packed, [packed.rank]), shape), shifts)
+    return prim.apply("and", moved, (1 << bits) - 1)
 
 
 def check_block_size(block_size: int) -> None:

@@ -6,14 +6,16 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import Shape, TensorType
 from ingot.ops.contrib.domain import HALF, MICROSOFT
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.quantization.blocks import Blocks
 from ingot.ops.quantization.granularity import check_granularity, check_pair, spread
-from ingot.ops.quantization.rounding import to_codes
+from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
 from ingot.ops.typesets import FLOAT32, INT4S, INT8, INT32, UINT8, tensors, types
 
 CODES = INT8 | UINT8 | tensors(DType.INT16, DType.UINT16) | INT4S
@@ -41,6 +43,22 @@ def infer_quantize(x: Fact, scale: Fact, zero_point: Fact | None = None, /, *, a
     return None if dtype is None else TensorType(dtype, x.shape)
 
 
+@quantize_linear.lower
+def lower_quantize(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    axis: int | None,
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    at = 1 if axis is None else axis
+    points = None if zero_point is None else Blocks(x.shape, zero_point.shape, at, 0).beside(zero_point)
+    assert found[0].dtype is not None
+    return codes_in_primitives(x / Blocks(x.shape, scale.shape, at, 0).beside(scale), points, found[0].dtype)
+
+
 @operator("DequantizeLinear", since=1, domain=MICROSOFT)
 def dequantize_linear(
     x: CodesIn, scale: RealOut, zero_point: CodesIn | None = None, /, *, axis: int | None = None
@@ -57,6 +75,17 @@ def dequantize_linear(
 def infer_dequantize(x: Fact, scale: Fact, zero_point: Fact | None = None, /, *, axis: int | None) -> Inferred:
     _check(x.shape, scale.shape, axis)
     return None if scale.dtype is None else TensorType(scale.dtype, x.shape)
+
+
+@dequantize_linear.lower
+def lower_dequantize(
+    x: prim.Tensor, scale: prim.Tensor, zero_point: prim.Tensor | None = None, /, *, axis: int | None
+) -> prim.Tensor:
+    at = 1 if axis is None else axis
+    steps = prim.cast(x, DType.FLOAT64)
+    if zero_point is not None:
+        steps = steps - prim.cast(Blocks(x.shape, zero_point.shape, at, 0).beside(zero_point), DType.FLOAT64)
+    return prim.cast(steps * prim.cast(Blocks(x.shape, scale.shape, at, 0).beside(scale), DType.FLOAT64), scale.dtype)
 
 
 def _spread(values: Array, shape: tuple[int, ...], axis: int | None, name: str) -> Array:

@@ -6,10 +6,12 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import BYTES, MICROSOFT, Scale, may_omit, scalar
+from ingot.ops.contrib.meaning import meant, written
 from ingot.ops.define import Heterogeneous, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.math.sigmoids import logistic
@@ -186,6 +188,110 @@ def infer_concat(y_scale: Fact, y_zero_point: Fact, /, *inputs: Fact, axis: int)
     known = len(shapes) == len(inputs) // 3 and all(size is not None for size in sizes)
     result[place] = sum((size for size in sizes if size is not None), start=0) if known else None
     return TensorType(dtype, tuple(result))
+
+
+@qlinear_add.lower
+def lower_add(
+    a: prim.Tensor,
+    a_scale: prim.Tensor,
+    a_zero_point: prim.Tensor | None,
+    b: prim.Tensor,
+    b_scale: prim.Tensor,
+    b_zero_point: prim.Tensor | None,
+    c_scale: prim.Tensor,
+    c_zero_point: prim.Tensor | None = None,
+    /,
+) -> prim.Tensor:
+    total = meant(a, a_scale, a_zero_point) + meant(b, b_scale, b_zero_point)
+    return written(total, c_scale, c_zero_point, a.dtype)
+
+
+@qlinear_mul.lower
+def lower_mul(
+    a: prim.Tensor,
+    a_scale: prim.Tensor,
+    a_zero_point: prim.Tensor | None,
+    b: prim.Tensor,
+    b_scale: prim.Tensor,
+    b_zero_point: prim.Tensor | None,
+    c_scale: prim.Tensor,
+    c_zero_point: prim.Tensor | None = None,
+    /,
+) -> prim.Tensor:
+    product = meant(a, a_scale, a_zero_point) * meant(b, b_scale, b_zero_point)
+    return written(product, c_scale, c_zero_point, a.dtype)
+
+
+@qlinear_sigmoid.lower
+def lower_sigmoid(
+    x: prim.Tensor,
+    x_scale: prim.Tensor,
+    x_zero_point: prim.Tensor | None,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor | None = None,
+    /,
+) -> prim.Tensor:
+    return written(prim.apply("sigmoid", meant(x, x_scale, x_zero_point)), y_scale, y_zero_point, x.dtype)
+
+
+@qlinear_leaky_relu.lower
+def lower_leaky_relu(
+    x: prim.Tensor,
+    x_scale: prim.Tensor,
+    x_zero_point: prim.Tensor | None,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    alpha: float,
+) -> prim.Tensor:
+    values = meant(x, x_scale, x_zero_point)
+    bent = prim.where(prim.apply("less", values, 0), values * alpha, values)
+    return written(bent, y_scale, y_zero_point, x.dtype)
+
+
+@qlinear_softmax.lower
+def lower_softmax(
+    x: prim.Tensor,
+    x_scale: prim.Tensor,
+    x_zero_point: prim.Tensor | None,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor,
+    /,
+    *,
+    opset: int,
+    axis: int,
+) -> prim.Tensor:
+    axis = axis_of(axis, x.rank)
+    axes = [axis] if opset >= 13 else range(axis, x.rank)
+    values = meant(x, x_scale, x_zero_point)
+    exponentials = prim.apply("exp", values - prim.reduce_("maximum", values, axes))
+    return written(exponentials / prim.reduce_("add", exponentials, axes), y_scale, y_zero_point, x.dtype)
+
+
+@qlinear_where.lower
+def lower_where(
+    condition: prim.Tensor,
+    x: prim.Tensor,
+    x_scale: prim.Tensor,
+    x_zero_point: prim.Tensor,
+    y: prim.Tensor,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor,
+    z_scale: prim.Tensor,
+    z_zero_point: prim.Tensor,
+    /,
+) -> prim.Tensor:
+    values = prim.where(condition, meant(x, x_scale, x_zero_point), meant(y, y_scale, y_zero_point))
+    return written(values, z_scale, z_zero_point, x.dtype)
+
+
+@qlinear_concat.lower
+def lower_concat(y_scale: prim.Tensor, y_zero_point: prim.Tensor, /, *inputs: prim.Tensor, axis: int) -> prim.Tensor:
+    parts = [
+        written(meant(*inputs[i : i + 3]), y_scale, y_zero_point, y_zero_point.dtype) for i in range(0, len(inputs), 3)
+    ]
+    return prim.join(parts, axis_of(axis, parts[0].rank))
 
 
 def real(x: Array, scale: Array, zero_point: Array | None = None) -> Array:

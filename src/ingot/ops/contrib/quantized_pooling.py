@@ -7,13 +7,16 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import ShapeError
 from ingot.ir.types import Shape, TensorType
 from ingot.ops.contrib.domain import BYTES, MICROSOFT, Scale, may_omit
+from ingot.ops.contrib.meaning import meant, written
 from ingot.ops.contrib.quantized_elements import codes, real
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import mean_of
 from ingot.ops.nn.pooling import average_pool
 from ingot.ops.nn.precision import mean
 from ingot.ops.typesets import types
@@ -71,6 +74,27 @@ def infer_pool(x: Fact, /, *_: Fact, channels_last: int, **attributes: Any) -> I
     return TensorType(x.dtype, made)
 
 
+@qlinear_average_pool.lower
+def lower_pool(
+    x: prim.Tensor,
+    x_scale: prim.Tensor,
+    x_zero_point: prim.Tensor | None,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    channels_last: int,
+    **attributes: Any,
+) -> prim.Tensor:
+    values = meant(x, x_scale, x_zero_point)
+    if channels_last:
+        values = prim.permute(values, [0, x.rank - 1, *range(1, x.rank - 1)])
+    y: prim.Tensor = average_pool.rules["lower"](values, dilations=None, **attributes)
+    if channels_last:
+        y = prim.permute(y, [0, *range(2, x.rank), 1])
+    return written(y, y_scale, y_zero_point, x.dtype)
+
+
 @operator("QLinearGlobalAveragePool", since=1, domain=MICROSOFT)
 def qlinear_global_average_pool(
     x: T, x_scale: Scale, x_zero_point: T, y_scale: Scale, y_zero_point: T, /, *, channels_last: int = 0
@@ -87,6 +111,21 @@ def infer_global(x: Fact, /, *_: Fact, channels_last: int) -> Inferred:
         return None if x.dtype is None else TensorType(x.dtype)
     axes = _spatial(len(x.shape), channels_last)
     return TensorType(x.dtype, tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)))
+
+
+@qlinear_global_average_pool.lower
+def lower_global(
+    x: prim.Tensor,
+    x_scale: prim.Tensor,
+    x_zero_point: prim.Tensor,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor,
+    /,
+    *,
+    channels_last: int,
+) -> prim.Tensor:
+    average = mean_of(meant(x, x_scale, x_zero_point), _spatial(x.rank, channels_last))
+    return written(average, y_scale, y_zero_point, x.dtype)
 
 
 def _spatial(rank: int, channels_last: int) -> tuple[int, ...]:

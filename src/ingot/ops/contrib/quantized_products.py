@@ -6,14 +6,17 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import BYTES, HALF, MICROSOFT, Scale, last, require_vector, scalar
+from ingot.ops.contrib.meaning import written
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.byte_products import centred, is_single, single, sum_type
 from ingot.ops.linalg.limit import refuse_oversized
-from ingot.ops.linalg.matmul import product_shape
+from ingot.ops.linalg.matmul import product_in_primitives, product_shape
 from ingot.ops.quantization.dynamic import dynamic_quantize_linear
 from ingot.ops.quantization.rounding import to_codes
 from ingot.ops.shapes import broadcast, require_rank
@@ -67,6 +70,23 @@ def infer_to_float(
     return None if dtype is None else TensorType(dtype, shape)
 
 
+@matmul_integer_to_float.lower
+def lower_to_float(
+    a: prim.Tensor,
+    b: prim.Tensor,
+    a_scale: prim.Tensor,
+    b_scale: prim.Tensor,
+    a_zero_point: prim.Tensor | None = None,
+    b_zero_point: prim.Tensor | None = None,
+    bias: prim.Tensor | None = None,
+    /,
+) -> prim.Tensor:
+    sums = _sums(a, b, a_zero_point, b_zero_point)
+    factor = prim.cast(single(a_scale), DType.FLOAT64) * prim.cast(_by_column(b_scale, b), DType.FLOAT64)
+    y = prim.cast(sums, DType.FLOAT64) * factor
+    return prim.cast(y if bias is None else y + prim.cast(bias, DType.FLOAT64), DType.FLOAT32)
+
+
 @operator("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)
 def dynamic_quantize_matmul(
     a: Real, b: B8, b_scale: Real, b_zero_point: B8 | None = None, bias: Real | None = None, /
@@ -85,6 +105,22 @@ def infer_dynamic(
     shape = product_shape(a.shape, b.shape)
     require_vector(bias, last(shape), "the bias")
     return TensorType(DType.FLOAT32, shape)
+
+
+@dynamic_quantize_matmul.lower
+def lower_dynamic(
+    a: prim.Tensor,
+    b: prim.Tensor,
+    b_scale: prim.Tensor,
+    b_zero_point: prim.Tensor | None = None,
+    bias: prim.Tensor | None = None,
+    /,
+) -> prim.Tensor:
+    if "lower" not in dynamic_quantize_linear.rules:
+        raise prim.Refused("DynamicQuantizeLinear has no rule")
+    codes, scale, zero_point = dynamic_quantize_linear.rules["lower"](a)
+    y: prim.Tensor = lower_to_float(codes, b, scale, b_scale, zero_point, b_zero_point, bias)
+    return y
 
 
 @operator("QGemm", since=1, domain=MICROSOFT)
@@ -150,6 +186,56 @@ def infer_qgemm(
     if y_zero_point is None or not y_zero_point.given:
         return TensorType(DType.FLOAT32, shape)
     return None if y_zero_point.dtype is None else TensorType(y_zero_point.dtype, shape)
+
+
+@qgemm.lower
+def lower_qgemm(
+    a: prim.Tensor,
+    a_scale: prim.Tensor,
+    a_zero_point: prim.Tensor,
+    b: prim.Tensor,
+    b_scale: prim.Tensor,
+    b_zero_point: prim.Tensor,
+    c: prim.Tensor | None = None,
+    y_scale: prim.Tensor | None = None,
+    y_zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    alpha: float,
+    transA: int,  # noqa: N803
+    transB: int,  # noqa: N803
+) -> prim.Tensor:
+    left = prim.permute(a, [1, 0]) if transA else a
+    right = prim.permute(b, [1, 0]) if transB else b
+    sums = prim.cast(_sums(left, right, a_zero_point, b_zero_point), DType.FLOAT64)
+    if c is not None:
+        sums = sums + prim.cast(c, DType.FLOAT64)
+    scales = [prim.cast(each, DType.FLOAT64) for each in (single(a_scale), _by_column(b_scale, right))]
+    y = sums * (scales[0] * alpha * scales[1])
+    if y_zero_point is None:
+        return prim.cast(y, DType.FLOAT32)
+    if y_scale is None:
+        raise prim.Refused("a zero point without a scale")
+    return written(y, y_scale, y_zero_point, y_zero_point.dtype)
+
+
+def _sums(a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None) -> prim.Tensor:
+    """The matrix product of bytes less their zero points, in integers that hold it."""
+    if not a.rank or not b.rank:
+        raise prim.Refused("a factor of no axes")
+    dtype = sum_type(a.shape[-1])
+    left = centred(a, None if a_zero is None else single(a_zero), dtype)
+    right = centred(b, None if b_zero is None else _by_column(b_zero, b), dtype)
+    return product_in_primitives(left, right)
+
+
+def _by_column(values: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
+    """One value, or one for each column of `b`."""
+    if is_single(values):
+        return single(values)
+    if values.shape not in (b.shape[-1:], (*b.shape[:-2], 1, b.shape[-1])):
+        raise prim.Refused(f"{list(map(str, values.shape))} values for {b.shape[-1]} columns")
+    return values
 
 
 def exact_product(a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None) -> Array:

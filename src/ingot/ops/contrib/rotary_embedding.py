@@ -6,7 +6,9 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import divide_exactly
+from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
 from ingot.ops.define import operator
@@ -65,3 +67,41 @@ def infer(x: Fact, /, *_: Fact, **__: object) -> Inferred:
     if x.rank not in (None, 3, 4):
         raise ShapeError(f"x has {x.rank} axes, expected 3 or 4")
     return x.type
+
+
+@rotary_embedding.lower
+def lower(
+    x: prim.Tensor,
+    position_ids: prim.Tensor,
+    cos_cache: prim.Tensor,
+    sin_cache: prim.Tensor,
+    /,
+    *,
+    interleaved: int | None,
+    is_packed_batching: int | None,
+    num_heads: int | None,
+    rotary_embedding_dim: int | None,
+    scale: float | None,
+) -> prim.Tensor:
+    batch, length, half = x.shape[0], x.shape[2] if x.rank == 4 else x.shape[1], cos_cache.shape[1]
+    positions = prim.cast(position_ids, DType.INT64)
+    if position_ids.rank < 2:
+        if any(size != 1 for size in position_ids.shape):
+            raise prim.Refused(f"positions of shape {list(map(str, position_ids.shape))}")
+        counted = prim.iota((1, length), 1) + prim.reshape(positions, (1, 1))
+        positions = prim.expand(counted, (batch, length))
+    if not isinstance(half, int) or half < 1:
+        raise prim.Refused(f"caches of {half} angles")
+    heads = num_heads or divide_exactly(x.shape[-1], 2 * half)
+    if not isinstance(heads, int):
+        raise prim.Refused("heads of unknown number")
+    found: prim.Tensor = standard_rotary_embedding.rules["lower"](
+        x,
+        cos_cache,
+        sin_cache,
+        positions,
+        interleaved=interleaved or 0,
+        num_heads=heads,
+        rotary_embedding_dim=rotary_embedding_dim or 2 * half,
+    )
+    return found

@@ -14,6 +14,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import OptionalType, SequenceType, Shape, TensorType, Type, map_shapes
 from ingot.ir.value import Value
+from ingot.ops.limit import affordable
 from ingot.ops.typesets import (
     ALL,
     ALL_3,
@@ -100,7 +101,9 @@ class Collection:
         """All of them along a new axis; with no runs, an empty tensor of the type the body declares."""
         if not self._items:
             return self._nothing(axis)
-        rank = self._items[0].ndim + 1
+        first = self._items[0]
+        affordable((len(self._items), *first.shape), first.dtype)
+        rank = first.ndim + 1
         return np.stack(self._items[::-1] if reverse else self._items, axis=_inside(axis, rank))
 
     def _nothing(self, axis: int) -> Array:
@@ -147,8 +150,11 @@ def joined(a: Type | None, b: Type | None) -> Type | None:
 def after_runs(initial: Type | None, taken: Type | None, given: Type | None) -> Type | None:
     """The type of a state after any number of runs of a body that takes and gives it back as these types.
 
-    A size that the body gives back as it takes it stays what it was; another is known where it is one number.
+    A size that the body gives back as it takes it stays what it was; another is known where it is one number. Where an
+    optional is taken and what it holds given back, as in cases of the standard, it is what is given back.
     """
+    if isinstance(initial, OptionalType) and given is not None and not isinstance(given, OptionalType):
+        return given if initial.element is None or type(given) is type(initial.element) else None
     kept = _combined(taken, given, lambda x, y: x if x == y else None) if _alike(taken, given) else None
     joint = joined(initial, given)
     return joint if kept is None or initial is None else _combined(initial, kept, _kept, joint=joint)

@@ -6,9 +6,10 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot.builder import inserting
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError
+from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
@@ -100,6 +101,29 @@ def into_body(m: Fact = _OMITTED, cond: Fact = _OMITTED, /, *states: Fact, body:
     del m, cond, body
     counted: list[Inferred] = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ())]
     return counted + [TensorType(fact.dtype) if fact.dtype is not None else None for fact in states]
+
+
+@loop.downgrade
+def downgrade(
+    op: Any,
+    m: Value | None = None,
+    cond: Value | None = None,
+    /,
+    *v_initial: Value,
+    body: Graph,
+    version: int,
+) -> Any:
+    """A state that stays what it is, for a loop that has none: the first version carried at least one."""
+    if version >= loop.since[0]:
+        raise UnsupportedError("it does not carry values of this type")
+    if v_initial:
+        return op.Loop(m, cond, *v_initial, body=moved(body, "body"))
+    state = Value(body.root.fresh_name("state"), TensorType(DType.INT64, ()))
+    body.inputs.append(state)
+    with inserting(at_end_of=body):
+        body.outputs.insert(1, op.Identity(state).value)
+    results = op.Loop(m, cond, np.int64(0), body=moved(body, "body"))
+    return results[1:]
 
 
 def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:

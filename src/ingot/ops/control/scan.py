@@ -9,13 +9,14 @@ import numpy as np
 
 from ingot.dims import Dim
 from ingot.dtypes import Array
-from ingot.errors import CheckError, ShapeError
+from ingot.errors import CheckError, ShapeError, UnsupportedError
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.control.carried import Collection, after_runs, bound, moved, outward, require_arity
 from ingot.ops.define import Heterogeneous, Runtime, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.older import rank_of, shape_of
 from ingot.ops.shapes import axis_of, unify
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
 
@@ -120,6 +121,56 @@ def into_body(
     for fact, axis in zip(given[carried:], axes, strict=True):
         types_.append(_slice_type(fact, axis))
     return types_
+
+
+@scan.downgrade
+def downgrade(
+    op: Any,
+    *given: Value,
+    body: Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
+    scan_output_axes: Sequence[int] | None,
+    scan_output_directions: Sequence[int] | None,
+    version: int,
+) -> Any:
+    """A batch of one, scanned along its second axis."""
+    if version >= scan.since[0]:
+        raise UnsupportedError("it does not carry values of this type")
+    carried = _state_count(len(given), num_scan_inputs, body)
+    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
+    batch = [op.Unsqueeze(state, axes=[0]) for state in given[:carried]]
+    for value, axis in zip(given[carried:], axes, strict=True):
+        batch.append(op.Unsqueeze(_axis_moved(op, value, axis_of(axis, rank_of(value)), 0, rank_of(value)), axes=[0]))
+    ranks = [rank_of(value) + 1 for value in list(body.outputs)[carried:]]
+    length = shape_of(given[carried])[axis_of(axes[0], rank_of(given[carried]))]
+    made = op.Scan(
+        None,
+        *batch,
+        body=moved(body, "body"),
+        num_scan_inputs=num_scan_inputs,
+        directions=scan_input_directions or None,
+    )
+    results = [op.Squeeze(each, axes=[0]) for each in (made if isinstance(made, tuple) else (made,))]
+    axes_out = _per_value("scan_output_axes", scan_output_axes, len(ranks))
+    reversed_out = _flags("scan_output_directions", scan_output_directions, len(ranks))
+    for place, (axis, backwards, rank) in enumerate(zip(axes_out, reversed_out, ranks, strict=True), carried):
+        if backwards:
+            if not isinstance(length, int):
+                raise UnsupportedError("an output is put together backwards, and how many parts it has is not known")
+            results[place] = op.Gather(results[place], list(range(length))[::-1], axis=0)
+        results[place] = _axis_moved(op, results[place], 0, axis_of(axis, rank), rank)
+    return results
+
+
+def _axis_moved(op: Any, value: Any, source: int, target: int, rank: int) -> Any:
+    """A tensor of `rank` axes with one of them put elsewhere."""
+    if source == target:
+        return value
+    order = [axis for axis in range(rank) if axis != source]
+    order.insert(target, source)
+    return op.Transpose(value, perm=order)
 
 
 def _slice_type(fact: Fact, axis: int) -> TensorType | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-from ingot.dtypes import Array
-from ingot.errors import InputError
+from ingot.builder import inserting
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError, UnsupportedError
 from ingot.ir.graph import Graph
-from ingot.ir.types import SequenceType, Type
-from ingot.ops.control.carried import bound, outward, require_arity
+from ingot.ir.types import SequenceType, TensorType, Type
+from ingot.ir.value import Value
+from ingot.ops.control.carried import bound, moved, outward, require_arity
 from ingot.ops.define import AtLeast, Heterogeneous, Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import ALL_3, sequences, types
@@ -43,6 +45,45 @@ def infer(input_sequence: Fact, /, *others: Fact, body: Graph) -> list[Inferred]
     given = [_element(fact.type) for fact in (input_sequence, *others)]
     names = bound((value.type, type_) for value, type_ in zip(body.inputs, given, strict=True))
     return [SequenceType(outward(value.type, names, varies=True)) for value in body.outputs]
+
+
+@sequence_map.body
+def into_body(input_sequence: Fact, /, *others: Fact, body: Graph) -> list[Inferred]:
+    """An element of each sequence, and the tensors as they are."""
+    del body
+    return [_element(fact.type) for fact in (input_sequence, *others)]
+
+
+@sequence_map.downgrade
+def downgrade(op: Any, input_sequence: Value, /, *others: Value, body: Graph) -> Any:
+    """A Loop over the positions, that puts what the body gives at the end of one sequence for each output."""
+    elements = [value.type for value in body.outputs]
+    if not all(isinstance(type_, TensorType) and type_.dtype for type_ in elements):
+        raise UnsupportedError("the element types of what the body gives are not known")
+    taken = list(body.inputs)
+    first = next(iter(body), None)
+    carried: list[Type] = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *map(SequenceType, elements)]
+    for type_ in carried:
+        body.inputs.append(Value(body.root.fresh_name("carried"), type_))
+    index, going, *made = list(body.inputs)[len(taken) :]
+    with inserting(at_end_of=body) if first is None else inserting(before=first):
+        for value, given in zip(taken, (input_sequence, *others), strict=True):
+            value.replace_uses(_at(op, given, index))
+    with inserting(at_end_of=body):
+        results = [op.Identity(going), *map(op.SequenceInsert, made, list(body.outputs))]
+    body.outputs[:] = [result.value for result in results]
+    body.inputs[:] = [index, going, *made]
+    empty = [op.SequenceEmpty(dtype=int(type_.dtype)) for type_ in elements]  # type: ignore[union-attr]
+    return op.Loop(op.SequenceLength(input_sequence), True, *empty, body=moved(body, "body"))
+
+
+def _at(op: Any, given: Value, index: Value) -> Value:
+    """What a run of the body takes of an input: the element at its position, or a tensor as it is."""
+    if not isinstance(given.type, SequenceType):
+        return given
+    element: Value = op.SequenceAt(given, index).value
+    element.type = given.type.element
+    return element
 
 
 def _element(type_: Type | None) -> Type | None:

@@ -8,12 +8,13 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.errors import CheckError, InputError, ShapeError
+from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.image.extent import require_extent
+from ingot.ops.nn.through import again, through_float32
 from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT64, types
 
@@ -136,6 +137,16 @@ def _check(coordinates: str, mode: str, height: int, width: int, ratio: int) -> 
         raise CheckError(f"mode is '{mode}'", hint="one of avg, max")
     if height < 1 or width < 1 or ratio < 0:
         raise CheckError(f"an output of {height} by {width} pixels, with a sampling_ratio of {ratio}")
+
+
+@roi_align.downgrade
+def downgrade(op: Any, *inputs: Value, coordinate_transformation_mode: str, version: int, **attributes: Any) -> Any:
+    if version >= roi_align.since[0]:
+        mode = {"coordinate_transformation_mode": coordinate_transformation_mode}
+        return through_float32(op, roi_align, inputs, {**attributes, **mode}, version=version)
+    if coordinate_transformation_mode == "half_pixel":
+        raise UnsupportedError("regions smaller than a pixel, which half_pixel keeps so, are made one pixel large")
+    return again(op, roi_align_10, inputs, attributes, version=version)
 
 
 @operator("RoiAlign", since=10)

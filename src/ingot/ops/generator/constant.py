@@ -7,19 +7,24 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.builder.literals import as_value
 from ingot.dtypes import Array
-from ingot.errors import CheckError
+from ingot.errors import CheckError, InputError, UnsupportedError
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import TensorType
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Inferred, of_constant
 from ingot.ops.limit import affordable
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, FLOATS_3, types
+from ingot.prim.functions import ELEMENTS
 
 T: TypeAlias = Annotated[
     Array, types("T", {11: ALL_3, 13: ALL, 19: ALL_19, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})
 ]
 T9: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 9: ALL_3})]
+
+_PLAIN_SINCE = 12
 
 
 @operator("Constant", since=(11, 12, 13, 19, 21, 23, 24, 25))
@@ -58,6 +63,34 @@ def infer(
     return TensorType(held.dtype, tuple(held.shape)) if isinstance(held, SparseTensor) else of_constant(held)
 
 
+@constant.lower
+def lower(**held: Any) -> prim.Tensor:
+    found = _held(**held)
+    if found.dtype not in ELEMENTS:
+        raise prim.Refused(f"elements of {found.dtype}")
+    if isinstance(found, SparseTensor):
+        try:
+            affordable(found.shape, found.dtype.numpy)
+        except InputError as error:
+            raise prim.Refused(error.message) from None
+        found = found.dense()
+    return prim.constant(found.numpy())
+
+
+@constant.downgrade
+def downgrade(op: Any, /, *, version: int, **held: Any) -> Any:
+    """What is held, as a whole tensor; before version 11 none could be sparse, before 12 none a number or text."""
+    found = _held(**held)
+    if version >= _PLAIN_SINCE:
+        raise UnsupportedError(f"{found.dtype} came later")
+    if isinstance(found, SparseTensor):
+        if version >= constant.since[0]:
+            raise UnsupportedError(f"{found.dtype} came later")
+        affordable(found.shape, found.dtype.numpy)
+        found = found.dense()
+    return op.Constant(value=found)
+
+
 @operator("Constant", since=(1, 9))
 def constant_9(*, value: Tensor) -> T9:
     """The tensor in `value`."""
@@ -67,6 +100,13 @@ def constant_9(*, value: Tensor) -> T9:
 @constant_9.upgrade
 def upgrade(op: Any, /, *, value: Tensor) -> Any:
     return op.Constant(value=value)
+
+
+@constant_9.downgrade
+def downgrade_9(op: Any, /, *, value: Tensor) -> Any:
+    """Before version 9 a node held floats alone; what the graph itself holds was of any type."""
+    del op
+    return as_value(value)
 
 
 def _held(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, InputError, ShapeError
+from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.tensor import Tensor
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
+from ingot.ops.shapes import is_natural, require_rank
 from ingot.ops.tensor.follow import followed, numbers, sizes, tensor
 from ingot.ops.typesets import (
     BOOL,
@@ -25,7 +28,9 @@ from ingot.ops.typesets import (
     NUMERIC_3,
     types,
 )
+from ingot.prim.functions import ELEMENTS
 
+_FLOAT8_SINCE = 19
 _20 = NUMERIC | BOOL | FLOAT8
 _21 = _20 | INT4S
 _23 = _21 | FLOAT4
@@ -48,6 +53,7 @@ def constant_of_shape(shape: T1, /, *, value: Tensor | None = None) -> T2:
 @constant_of_shape.infer
 def infer(shape: Fact, /, *, value: Tensor | None) -> Inferred:
     dtype = DType.FLOAT32 if value is None else value.dtype
+    require_rank(shape, 1, "shape")
     wanted = sizes(shape)
     if wanted is None:
         return tensor(dtype, None)
@@ -61,6 +67,33 @@ def infer(shape: Fact, /, *, value: Tensor | None) -> Inferred:
         return np.full(target.tolist(), int(_fill(value).reshape(())), np.object_)
 
     return followed(dtype, tuple(wanted), filled)
+
+
+@constant_of_shape.lower
+def lower(shape: prim.Tensor, /, *, value: Tensor | None, facts: tuple[Fact, ...]) -> prim.Tensor:
+    fill = _fill(value)
+    dtype = DType.of(fill.dtype)
+    if dtype not in ELEMENTS:
+        raise prim.Refused(f"elements of {dtype}")
+    wanted = sizes(facts[0])
+    if wanted is None or None in wanted:
+        raise prim.Refused("sizes that are computed while the model runs")
+    natural = tuple(size for size in wanted if size is not None and is_natural(size))
+    if len(natural) < len(wanted):
+        raise prim.Refused(f"sizes {list(map(str, wanted))}, of which one may be negative")
+    return prim.full(fill.item(), natural, dtype)
+
+
+@constant_of_shape.downgrade
+def downgrade(op: Any, shape: Value, /, *, value: Tensor | None, version: int) -> Any:
+    fill = _fill(value)
+    if version < constant_of_shape.since[0]:
+        return op.Expand(fill.reshape(()), shape)
+    dtype = DType.of(fill.dtype)
+    if version < _FLOAT8_SINCE and dtype is not DType.BFLOAT16:
+        raise UnsupportedError(f"{dtype} came later")
+    wide = op.ConstantOfShape(shape, value=Tensor(fill.astype(np.float32)))
+    return op.Cast(wide, to=int(dtype), saturate=None if dtype is DType.BFLOAT16 else 0)
 
 
 def _fill(value: Tensor | None) -> Array:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, ShapeError
+from ingot.errors import CheckError, ShapeError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
-from ingot.ops.shapes import require_rank
+from ingot.ops.older import dtype_of, shape_of
+from ingot.ops.shapes import product, require_rank
+from ingot.ops.tensor.carriers import carried_in, carrier
 from ingot.ops.tensor.convert import element_type
 from ingot.ops.tensor.follow import tensor
+from ingot.ops.tensor.places import MOST_COUNTED
 from ingot.ops.typesets import BOOL, NUMERIC, NUMERIC_3, name_of, types
+from ingot.prim.functions import ELEMENTS
 
 _TYPES = {9: NUMERIC_3 | BOOL, 22: NUMERIC | BOOL}
 T1: TypeAlias = Annotated[Array, types("T1", _TYPES)]
@@ -42,6 +48,29 @@ def infer(x: Fact, /, *, dtype: int | None, k: int) -> Inferred:
     require_rank(x, 2, "the input")
     shape = (None, None) if x.shape is None else x.shape
     return tensor(x.dtype if dtype is None else _target(dtype), shape)
+
+
+@eye_like.lower
+def lower(x: prim.Tensor, /, *, dtype: int | None, k: int, found: tuple[Fact, ...]) -> prim.Tensor:
+    if x.dtype not in ELEMENTS:
+        raise prim.Refused("a matrix of unknown sizes")
+    is_one = prim.apply("equal", prim.iota(x.shape, 1), prim.iota(x.shape, 0) + k)
+    return prim.cast(is_one, found[0].dtype or x.dtype)
+
+
+@eye_like.downgrade
+def downgrade(op: Any, x: Value, /, *, dtype: int | None, k: int, version: int) -> Any:
+    source = dtype_of(x)
+    target = source if dtype is None else _target(dtype)
+    if version >= eye_like.since[0]:
+        like = carried_in(op, x, _TYPES[eye_like.since[0]], version)
+        wide = carrier(target, _TYPES[eye_like.since[0]], version)
+        made = op.EyeLike(like, dtype=int(wide), k=k)
+        return made if wide is target else op.Cast(made, to=int(target))
+    shape = shape_of(x)
+    if not all(isinstance(size, int) for size in shape) or product(shape) > MOST_COUNTED:  # type: ignore[operator]
+        raise UnsupportedError(f"a diagonal of shape [{', '.join(map(str, shape))}] cannot be written into the model")
+    return op.Identity(np.eye(*shape, k=k).astype(target.numpy))  # type: ignore[call-overload]
 
 
 def _target(number: int) -> DType:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
+from ingot.ops.older import dtype_of
+from ingot.ops.tensor.carriers import carried_in
 from ingot.ops.tensor.convert import convert, element_type
 from ingot.ops.tensor.follow import tensor
 from ingot.ops.typesets import ALL, ALL_3, FLOATS, FLOATS_3, types
@@ -99,6 +102,35 @@ def infer_like(x: Fact, /, *, dtype: int | None, **_: object) -> Inferred:
     if dtype is None and x.dtype is None:
         return None
     return tensor(_target(x.dtype if dtype is None else dtype), x.shape)  # type: ignore[arg-type]
+
+
+@random_normal.downgrade
+def downgrade_normal(op: Any, /, *, dtype: int, **attributes: Any) -> Any:
+    return _drawn(op, dtype, lambda dtype: op.RandomNormal(dtype=dtype, **attributes))
+
+
+@random_uniform.downgrade
+def downgrade_uniform(op: Any, /, *, dtype: int, **attributes: Any) -> Any:
+    return _drawn(op, dtype, lambda dtype: op.RandomUniform(dtype=dtype, **attributes))
+
+
+@random_normal_like.downgrade
+def downgrade_normal_like(op: Any, x: Value, /, *, dtype: int | None, version: int, **attributes: Any) -> Any:
+    like = carried_in(op, x, ALL_3, version)
+    return _drawn(op, dtype or int(dtype_of(x)), lambda dtype: op.RandomNormalLike(like, dtype=dtype, **attributes))
+
+
+@random_uniform_like.downgrade
+def downgrade_uniform_like(op: Any, x: Value, /, *, dtype: int | None, version: int, **attributes: Any) -> Any:
+    like = carried_in(op, x, ALL_3, version)
+    return _drawn(op, dtype or int(dtype_of(x)), lambda dtype: op.RandomUniformLike(like, dtype=dtype, **attributes))
+
+
+def _drawn(op: Any, dtype: int, draw: Callable[[int], Any]) -> Any:
+    """Numbers of a type; bfloat16, which came with version 22, is rounded from float32."""
+    if dtype != DType.BFLOAT16:
+        return draw(dtype)
+    return op.Cast(draw(int(DType.FLOAT32)), to=dtype)
 
 
 def _target(dtype: int) -> DType:

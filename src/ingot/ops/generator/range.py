@@ -7,14 +7,18 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim, maximum
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
+from ingot.ir.value import Value
 from ingot.ops.define import Since, operator
 from ingot.ops.facts import MOST_ELEMENTS, Fact, Inferred
 from ingot.ops.limit import affordable
-from ingot.ops.tensor.convert import convert
+from ingot.ops.older import constant_of, dtype_of
+from ingot.ops.tensor.convert import convert, element_type
 from ingot.ops.tensor.follow import followed, guarded, scalar
+from ingot.ops.tensor.places import MOST_COUNTED, count_to, natural
 from ingot.ops.typesets import FLOAT32, FLOAT64, FLOATS, INDICES, tensors, types
 
 _INTEGERS = INDICES | tensors(DType.INT16)
@@ -64,6 +68,65 @@ def infer(start: Fact, limit: Fact, delta: Fact, /, *, stash_type: int) -> Infer
     return followed(dtype, (count,), numbers)
 
 
+@range_.lower
+def lower(
+    start: prim.Tensor,
+    limit: prim.Tensor,
+    delta: prim.Tensor,
+    /,
+    *,
+    stash_type: int,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    dtype = found[0].dtype
+    if dtype is None or dtype.is_integer:
+        count, wide = guarded(lambda: _count(*map(scalar, facts))), DType.INT64
+    else:
+        count = _constant_count(*facts)
+        wide = element_type(stash_type, "stash_type") if dtype.bits == 16 else DType.FLOAT64
+        if dtype.bits == 16 and stash_type not in _STASHES:
+            raise prim.Refused(f"numbers computed in {wide}")
+    if count is None:
+        raise prim.Refused("as many numbers as only a run can tell")
+    first, step = (prim.cast(prim.reshape(each, ()), wide) for each in (start, delta))
+    return first + prim.cast(prim.iota((count,), 0), wide) * step
+
+
+@range_.downgrade
+def downgrade(op: Any, start: Value, limit: Value, delta: Value, /, *, stash_type: int, version: int) -> Any:
+    """The start and so many steps: counted, or written into the model where all three are constants."""
+    dtype = dtype_of(start)
+    known = [constant_of(value) for value in (start, limit, delta)]
+    if all(each is not None for each in known):
+        numbers = range_.evaluate(*known, stash_type=stash_type)
+        if numbers.size <= MOST_COUNTED:
+            return op.Identity(numbers)
+    if dtype is DType.INT64 and known[0] == 0 and known[2] == 1:
+        return count_to(op, natural(op, op.Reshape(limit, [1])), version)
+    if dtype.is_integer:
+        wide = DType.INT64
+    elif dtype.bits == 16:
+        wide = element_type(stash_type, "stash_type")
+    else:
+        wide = DType.FLOAT64
+    first, step = (op.Cast(op.Reshape(value, [1]), to=int(wide)) for value in (start, delta))
+    steps = op.Cast(count_to(op, _steps(op, start, limit, delta, dtype), version), to=int(wide))
+    return op.Cast(op.Add(first, op.Mul(steps, step)), to=int(dtype))
+
+
+def _steps(op: Any, start: Value, limit: Value, delta: Value, dtype: DType) -> Any:
+    """How many there are, as int64."""
+    wide = DType.INT64 if dtype.is_integer else DType.FLOAT64
+    first, last, step = (op.Cast(op.Reshape(value, [1]), to=int(wide)) for value in (start, limit, delta))
+    way = op.Sub(last, first)
+    if dtype.is_integer:
+        count = op.Div(op.Sub(op.Add(way, step), op.Sign(step)), step)
+    else:
+        count = op.Cast(op.Ceil(op.Div(way, step)), to=int(DType.INT64))
+    return natural(op, count)
+
+
 def _floats(start: Array, limit: Array, delta: Array, stash_type: int) -> Array:
     first, last, step = (float(x.reshape(-1)[0]) for x in (start, limit, delta))
     if not step or not (isfinite(first) and isfinite(last) and isfinite(step)):
@@ -93,6 +156,6 @@ def _constant_count(start: Fact, limit: Fact, delta: Fact) -> int | None:
     if any(tensor is None or not tensor.is_loaded or tensor.size != 1 for tensor in found):
         return None
     first, last, step = (float(tensor.numpy().reshape(-1)[0]) for tensor in found if tensor is not None)
-    if not step or not isfinite((last - first) / step):
+    if not step or not all(map(isfinite, (first, last, step, (last - first) / step))):
         return None
     return max(ceil((last - first) / step), 0)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, InputError, ShapeError
+from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
+from ingot.ops.older import dtype_of
 from ingot.ops.shapes import require_rank
+from ingot.ops.tensor.carriers import carried_in
 from ingot.ops.tensor.convert import convert, element_type
 from ingot.ops.tensor.follow import tensor
-from ingot.ops.typesets import BOOL, FLOATS, FLOATS_3, INDICES, NUMERIC, name_of, types
+from ingot.ops.typesets import BOOL, FLOAT32, FLOAT64, FLOATS, FLOATS_3, INDICES, NUMERIC, name_of, types
 
 P: TypeAlias = Annotated[Array, types("T1", {15: FLOATS_3, 22: FLOATS})]
 Drawn: TypeAlias = Annotated[Array, types("T2", NUMERIC | BOOL)]
@@ -37,6 +40,16 @@ def bernoulli(x: P, /, *, dtype: int | None = None, seed: float | None = None, r
 @bernoulli.infer
 def infer_bernoulli(x: Fact, /, *, dtype: int | None, **_: object) -> Inferred:
     return tensor(x.dtype if dtype is None else _target(dtype), x.shape)
+
+
+@bernoulli.downgrade
+def downgrade_bernoulli(op: Any, x: Value, /, *, dtype: int | None, seed: float | None, version: int) -> Any:
+    """A number drawn below the probability; before version 15, by itself."""
+    target = int(dtype_of(x)) if dtype is None else dtype
+    chances = carried_in(op, x, FLOATS_3 if version >= bernoulli.since[0] else FLOAT32 | FLOAT64, version)
+    if version >= bernoulli.since[0]:
+        return op.Bernoulli(chances, dtype=target, seed=seed)
+    return op.Cast(op.Less(op.RandomUniformLike(chances, seed=seed), chances), to=target)
 
 
 @operator("Multinomial", since=(7, 22))
@@ -65,6 +78,13 @@ def multinomial(
 def infer_multinomial(x: Fact, /, *, dtype: int, sample_size: int, **_: object) -> Inferred:
     require_rank(x, 2, "the input")
     return TensorType(_index_type(dtype), (None if x.shape is None else x.shape[0], _samples(sample_size)))
+
+
+@multinomial.downgrade
+def downgrade_multinomial(op: Any, x: Value, /, *, version: int, **attributes: Any) -> Any:
+    if version < multinomial.since[0]:
+        raise UnsupportedError("nothing there draws by weights")
+    return op.Multinomial(carried_in(op, x, FLOATS_3, version), **attributes)
 
 
 def _target(dtype: int) -> DType:

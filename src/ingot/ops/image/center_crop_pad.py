@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dims import Dim
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import Dim, maximum, minimum
+from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.image.extent import require_extent
+from ingot.ops.older import constant_of, dtype_of, shape_of
 from ingot.ops.shapes import axes_of, require_rank
+from ingot.ops.tensor.moved import in_own_type, sizes_of
 from ingot.ops.typesets import ALL, INDICES, types
 
 T: TypeAlias = Annotated[Array, types("T", ALL)]
@@ -62,3 +66,51 @@ def infer(x: Fact, shape: Fact, /, *, axes: Sequence[int] | None) -> Inferred:
             raise ShapeError(f"axis {axis} would have size {size}")
         sizes[axis] = size
     return TensorType(x.dtype, tuple(sizes))
+
+
+@center_crop_pad.lower
+def lower(x: prim.Tensor, shape: prim.Tensor, /, *, axes: Sequence[int] | None, found: tuple[Fact, ...]) -> prim.Tensor:
+    """Cut to the smaller of both sizes, then put amid zeros; of each, one is nothing."""
+    x = in_own_type(x, found[0])
+    sizes = sizes_of(found[0])
+    cut = [maximum(length - size, 0) // 2 for length, size in zip(x.shape, sizes, strict=True)]
+    kept = [minimum(length, size) for length, size in zip(x.shape, sizes, strict=True)]
+    added = [maximum(size - length, 0) for length, size in zip(x.shape, sizes, strict=True)]
+    before = [each // 2 for each in added]
+    return prim.pad(prim.slice_(x, cut, kept), before, [all_ - lo for all_, lo in zip(added, before, strict=True)])
+
+
+@center_crop_pad.downgrade
+def downgrade(op: Any, x: Value, shape: Value, /, *, axes: Sequence[int] | None) -> Any:
+    """A slice, then a pad; their numbers are constants where the sizes are known."""
+    sizes = shape_of(x)
+    rank = len(sizes)
+    if not rank:
+        return op.Identity(x)
+    chosen = tuple(range(rank)) if axes is None else axes_of(axes, rank)
+    known, lengths = constant_of(shape), [sizes[axis] for axis in chosen]
+    if known is not None and all(isinstance(length, int) for length in lengths):
+        return _fixed(op, x, rank, chosen, np.asarray(lengths, np.int64), known.astype(np.int64))
+    two, none = np.asarray(2), np.asarray(0)
+    length = op.Shape(x)
+    target = shape if dtype_of(shape) is DType.INT64 else op.Cast(shape, to=int(DType.INT64))
+    if axes is not None:
+        target = op.ScatterElements(length, np.asarray(chosen, np.int64), target, axis=0)
+    start = op.Div(op.Max(op.Sub(length, target), none), two)
+    cut = op.Slice(x, start, op.Add(start, op.Min(length, target)))
+    added = op.Max(op.Sub(target, length), none)
+    before = op.Div(added, two)
+    return op.Pad(cut, op.Concat(before, op.Sub(added, before), axis=0))
+
+
+def _fixed(op: Any, x: Value, rank: int, axes: tuple[int, ...], length: Array, target: Array) -> Any:
+    result: Any = x
+    start = np.maximum(length - target, 0) // 2
+    if (target < length).any():
+        result = op.Slice(result, start, start + np.minimum(length, target), np.asarray(axes, np.int64))
+    added = np.zeros((2, rank), np.int64)
+    added[0, axes] = np.maximum(target - length, 0) // 2
+    added[1, axes] = np.maximum(target - length, 0) - added[0, axes]
+    if added.any():
+        result = op.Pad(result, added.reshape(-1))
+    return op.Identity(x) if result is x else result

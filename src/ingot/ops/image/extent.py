@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ingot.errors import InputError
-from ingot.ops.limit import MOST_BYTES
+from ingot.ops.limit import most_bytes, oversized
 
 _MOST_ADDRESSED = 2**62  # numpy refuses more even where a size of zero makes it nothing
 
@@ -16,5 +16,8 @@ def require_extent(shape: Sequence[int], itemsize: int) -> None:
     if any(size < 0 for size in shape):
         raise InputError(f"the result would have shape {list(shape)}")
     taken = math.prod(size or 1 for size in shape) * itemsize
-    if taken > (_MOST_ADDRESSED if 0 in shape else MOST_BYTES):
+    if 0 in shape and taken > _MOST_ADDRESSED:
         raise InputError(f"a result of shape {list(shape)} would take {taken:,} bytes")
+    if 0 not in shape and taken > most_bytes():
+        said = f"a result of shape {list(shape)} would take {taken:,} bytes, the most are {most_bytes():,}"
+        raise oversized(said, taken)

@@ -23,10 +23,10 @@ T2: TypeAlias = Annotated[Array, types("T2", {20: FLOATS_3, 22: FLOATS})]
 T16: TypeAlias = Annotated[Array, types("T1", ALL_3)]
 Grid16: TypeAlias = Annotated[Array, types("T2", FLOATS_3)]
 
-_STEPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
+STEPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
 _PADDINGS = ("zeros", "border", "reflection")
-_CUBIC_A = -0.75
-_FAR = 2.0**40  # pixels outside: further than any image reaches, and still a whole number
+CUBIC_A = -0.75
+FAR = 2.0**40  # pixels outside: further than any image reaches, and still a whole number
 
 
 @operator("GridSample", since=(20, 22))
@@ -57,7 +57,7 @@ def grid_sample(x: T1, grid: T2, /, *, align_corners: int = 0, mode: str = "line
         return _read(flat, x.shape[2:], axes, (0,) * spatial).reshape(shape)
     wide = widened(flat)
     total: Any = 0
-    for steps in product(_STEPS[mode], repeat=spatial):
+    for steps in product(STEPS[mode], repeat=spatial):
         weight = np.ones(places.shape[:2])
         for axis, step in zip(axes, steps, strict=True):
             weight = weight * axis.weight(step)
@@ -72,7 +72,7 @@ class _Samples:
         self.size, self.padding, self.cubic = size, padding, mode == "cubic"
         self.low, self.high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
         x = (places + 1) / 2 * (size - 1) if align_corners else ((places + 1) * size - 1) / 2
-        x = np.clip(np.nan_to_num(x, nan=-_FAR), -_FAR, _FAR)
+        x = np.clip(np.nan_to_num(x, nan=-FAR), -FAR, FAR)
         if mode == "nearest":
             x = np.rint(x if exact else x.astype(np.float32).astype(np.float64))
         if padding == "border":
@@ -84,7 +84,7 @@ class _Samples:
 
     def weight(self, step: int) -> Floats:
         distance = self.beyond - step
-        return cubic(distance, _CUBIC_A) if self.cubic else linear(distance)
+        return cubic(distance, CUBIC_A) if self.cubic else linear(distance)
 
     def pixels(self, step: int) -> tuple[Array, Array]:
         """Which pixels, and whether they are in the image; those that are not are at its border."""
@@ -136,10 +136,13 @@ def infer(x: Fact, grid: Fact, /, *, align_corners: int, mode: str, padding_mode
 
 
 def _check(mode: str, padding: str) -> None:
-    if mode not in _STEPS:
-        raise CheckError(f"mode is '{mode}'", hint=f"one of {', '.join(_STEPS)}")
+    if mode not in STEPS:
+        raise CheckError(f"mode is '{mode}'", hint=f"one of {', '.join(STEPS)}")
     if padding not in _PADDINGS:
         raise CheckError(f"padding_mode is '{padding}'", hint=f"one of {', '.join(_PADDINGS)}")
+
+
+OLD_MODES = {"linear": "bilinear", "cubic": "bicubic"}
 
 
 @operator("GridSample", since=16)
@@ -152,5 +155,5 @@ def grid_sample_16(
 
 @grid_sample_16.upgrade
 def upgrade(op: Any, x: Value, grid: Value, /, *, mode: str, **attributes: Any) -> Any:
-    today = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    today = {old: new for new, old in OLD_MODES.items()}.get(mode, mode)
     return op.GridSample(x, grid, mode=today, **attributes)

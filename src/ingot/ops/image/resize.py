@@ -32,7 +32,7 @@ _ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 _POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
-@operator("Resize", since=(13, 18, 19))
+@operator("Resize", since=19)
 def resize(
     x: T1,
     roi: T2 | None = None,
@@ -40,13 +40,13 @@ def resize(
     sizes: Sizes | None = None,
     /,
     *,
-    antialias: Annotated[int, Since(18)] = 0,
-    axes: Annotated[Sequence[int] | None, Since(18)] = None,
+    antialias: int = 0,
+    axes: Sequence[int] | None = None,
     coordinate_transformation_mode: str = "half_pixel",
     cubic_coeff_a: float = -0.75,
     exclude_outside: int = 0,
     extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: Annotated[str, Since(18)] = "stretch",
+    keep_aspect_ratio_policy: str = "stretch",
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> T1:
@@ -120,6 +120,7 @@ def infer(
     **_: object,
 ) -> Inferred:
     _check(coordinate_transformation_mode, mode, nearest_mode, keep_aspect_ratio_policy, antialias)
+    _check_target(scales, sizes)
     if x.dtype is None or x.shape is None:
         return x.type
     chosen = chosen_axes(axes, len(x.shape))
@@ -128,9 +129,22 @@ def infer(
     return TensorType(x.dtype, resized_shape(x.shape, scales, sizes, chosen, keep_aspect_ratio_policy))
 
 
+def _check_target(scales: Fact | None, sizes: Fact | None) -> None:
+    """CheckError where both scales and sizes have elements, and where neither can have any."""
+    if not any(fact is not None and _is_given(fact) for fact in (scales, sizes)):
+        raise CheckError("neither scales nor sizes is given", hint="give one of them")
+    if all(fact is not None and _is_filled(fact) for fact in (scales, sizes)):
+        raise CheckError("both scales and sizes are given", hint="leave one of them out")
+
+
 def _is_given(fact: Fact) -> bool:
     """Whether a tensor may have elements."""
     return fact.given and fact.shape != (0,)
+
+
+def _is_filled(fact: Fact) -> bool:
+    """Whether a tensor is known to have elements."""
+    return fact.given and fact.shape is not None and all(isinstance(size, int) and size > 0 for size in fact.shape)
 
 
 def _check(coordinates: str, mode: str, rounding: str, policy: str, antialias: int) -> None:
@@ -144,6 +158,33 @@ def _check(coordinates: str, mode: str, rounding: str, policy: str, antialias: i
             raise CheckError(f"{name} is '{value}'", hint=f"one of {', '.join(choices)}")
     if antialias and mode == "nearest":
         raise CheckError("mode 'nearest' has no antialias")
+
+
+@operator("Resize", since=(13, 18))
+def resize_18(
+    x: T1,
+    roi: T2 | None = None,
+    scales: Scales | None = None,
+    sizes: Sizes | None = None,
+    /,
+    *,
+    antialias: Annotated[int, Since(18)] = 0,
+    axes: Annotated[Sequence[int] | None, Since(18)] = None,
+    coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: int = 0,
+    extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: Annotated[str, Since(18)] = "stretch",
+    mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> T1:
+    """The same without `half_pixel_symmetric`."""
+    raise superseded()
+
+
+@resize_18.upgrade
+def upgrade_18(op: Any, x: Value, /, *others: Value | None, **attributes: Any) -> Any:
+    return op.Resize(x, *others, **attributes)
 
 
 @operator("Resize", since=11)
@@ -165,7 +206,7 @@ def resize_11(
     raise superseded()
 
 
-_HALF_A_PIXEL_BACK = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
+HALF_A_PIXEL_BACK = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
 """floor(v) is floor((v - 1/2) + 1/2), and rounding v, halves down, is ceil(v - 1/2)."""
 
 
@@ -185,12 +226,12 @@ def upgrade_11(
 ) -> Any:
     """The coordinates that went away lie half a pixel further, which rounding the other way makes up for."""
     if coordinate_transformation_mode == "tf_half_pixel_for_nn":
-        if mode != "nearest" or nearest_mode not in _HALF_A_PIXEL_BACK:
+        if mode != "nearest" or nearest_mode not in HALF_A_PIXEL_BACK:
             raise UnsupportedError(
                 f"tf_half_pixel_for_nn with mode '{mode}' and nearest_mode '{nearest_mode}' has no newer equivalent",
                 hint="it has one with mode 'nearest' and nearest_mode 'floor' or 'round_prefer_floor'",
             )
-        coordinate_transformation_mode, nearest_mode = "half_pixel", _HALF_A_PIXEL_BACK[nearest_mode]
+        coordinate_transformation_mode, nearest_mode = "half_pixel", HALF_A_PIXEL_BACK[nearest_mode]
     if coordinate_transformation_mode != "tf_crop_and_resize":
         roi = None
     if sizes is not None:

@@ -16,7 +16,8 @@ from ingot.ir.types import Shape
 from ingot.ops.facts import Fact
 from ingot.ops.shapes import axes_of
 
-_EXACT = 2**20  # sizes below this have exact halves, and products with a scale worth rounding, in float32
+EXACT = 2**20
+"""Sizes below this have exact halves, and products with a scale worth rounding, in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,12 @@ def resized_axes(
 def scaled(length: int, scale: float) -> int:
     """A length times a scale, cut off; both have the precision of float32, so that 10 by 0.7 is 7."""
     exact = length * scale
-    return int(np.floor(np.float32(exact))) if exact < _EXACT else int(exact)
+    return int(np.floor(np.float32(exact))) if exact < EXACT else int(exact)
 
 
 def coordinate_precision(length: int, positions: Array) -> Array:
     """Positions in pixels, rounded to float32 like the scales they come from, where that tells halves apart."""
-    return positions.astype(np.float32).astype(np.float64) if length < _EXACT else positions
+    return positions.astype(np.float32).astype(np.float64) if length < EXACT else positions
 
 
 def _sized(lengths: Sequence[int], sizes: Sequence[int], policy: str) -> tuple[list[int], list[float]]:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
+from ingot.prim.functions import FLOATING
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,3 +46,27 @@ def narrowed(values: Array, dtype: np.dtype[Any], *, rounded: bool) -> Array:
     whole = np.nan_to_num(np.rint(values) if rounded else np.trunc(values), nan=0.0)
     inside = (whole > float(limits.min)) & (whole < float(limits.max))  # 64-bit limits round up in a float
     return np.where(inside, np.where(inside, whole, 0).astype(dtype), np.where(whole <= float(limits.min), low, high))
+
+
+def cubic_in_primitives(distance: prim.Tensor, a: float) -> prim.Tensor:
+    """The weight that cubic convolution gives to a pixel at a distance."""
+    x = prim.apply("absolute", distance)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1.0
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    outer = prim.where(prim.apply("less", x, 2.0), far, 0.0)
+    return prim.where(prim.apply("less_equal", x, 1.0), near, outer)
+
+
+def type_inside(dtype: DType) -> DType:
+    """The type that primitives interpolate an image in: float32 for the floats it holds, else float64."""
+    return DType.FLOAT32 if dtype in FLOATING and dtype is not DType.FLOAT64 else DType.FLOAT64
+
+
+def narrowed_in_primitives(values: prim.Tensor, dtype: DType, *, rounded: bool) -> prim.Tensor:
+    """What `narrowed` makes of computed values; a cast to an integer type stops at its ends, and makes NaN zero."""
+    if dtype in FLOATING:
+        return prim.cast(values, dtype)
+    whole = prim.apply("round" if rounded else "truncate", values)
+    if dtype is DType.BOOL:
+        return prim.apply("not_equal", whole if rounded else values, 0.0)
+    return prim.cast(whole, dtype)

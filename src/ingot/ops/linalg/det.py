@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot.dtypes import Array, DType
+from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.through import cast, through_float32
+from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", {11: FLOATS_3, 22: FLOATS})]
@@ -28,6 +31,30 @@ def infer(x: Fact, /) -> Inferred:
     if x.shape is not None:
         _require_square(x.shape)
     return None if x.dtype is None else TensorType(x.dtype, None if x.shape is None else x.shape[:-2])
+
+
+@det.downgrade
+def downgrade(op: Any, x: Value, /, *, version: int) -> Any:
+    """Before there is an operator for it, as a sum of products, computed in float64 too."""
+    if version >= det.since[0]:
+        return through_float32(op, det, (x,), {}, version=version)
+    *stack, _, size = shape_of(x)
+    if not isinstance(size, int) or not 1 <= size <= 3:
+        raise UnsupportedError(f"the determinants of matrices of {size} rows are not written out, only up to 3")
+    wide = cast(op, x, dtype_of(x), DType.FLOAT64)
+    rows = [op.Gather(wide, np.int64(i), axis=len(stack)) for i in range(size)]
+    cells = [[op.Gather(row, np.int64(j), axis=len(stack)) for j in range(size)] for row in rows]
+    return cast(op, _expanded(op, cells), DType.FLOAT64, dtype_of(x))
+
+
+def _expanded(op: Any, cells: list[list[Any]]) -> Any:
+    """The determinant of a matrix along its first row."""
+    total = None
+    for column, cell in enumerate(cells[0]):
+        rest = [[*row[:column], *row[column + 1 :]] for row in cells[1:]]
+        term = op.Mul(cell, _expanded(op, rest)) if rest else cell
+        total = term if total is None else (op.Sub if column % 2 else op.Add)(total, term)
+    return total
 
 
 def _require_square(shape: Shape) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from string import ascii_letters
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import UnsupportedError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
-from ingot.ops.linalg.subscripts import label, parse, sizes
+from ingot.ops.linalg.subscripts import Labels, label, parse, sizes
 from ingot.ops.typesets import NUMERIC, NUMERIC_3, types
 
 T: TypeAlias = Annotated[Array, types("T", {12: NUMERIC_3, 28: NUMERIC})]
@@ -56,3 +60,59 @@ def infer(*inputs: Fact, equation: str) -> Inferred:
     operands, result = label(parsed, [len(shape) for shape in shapes])
     size = sizes(operands, shapes)
     return TensorType(dtype, tuple(size[name] for name in result))
+
+
+@einsum.lower
+def lower(*inputs: prim.Tensor, equation: str) -> prim.Tensor:
+    """Diagonals first, then what only one operand names is summed, and operands are multiplied one after another."""
+    operands, result = label(parse(equation), [x.rank for x in inputs])
+    size = sizes(operands, [x.shape for x in inputs])
+    if len(size) > MOST_LABELS:
+        raise prim.Refused(f"{len(size)} axes")
+    letters = dict(zip(size, ascii_letters, strict=False))
+    terms = [_plain(x, labels, size, letters) for x, labels in zip(inputs, operands, strict=True)]
+    wanted = "".join(letters[name] for name in result)
+    total = terms[0]
+    for position, term in enumerate(terms[1:], 2):
+        later = wanted + "".join(names for _, names in terms[position:])
+        total = _product(_summed(total, later + term[1]), _summed(term, later + total[1]), later)
+    y, names = _summed(total, wanted)
+    return prim.permute(y, [names.index(name) for name in wanted])
+
+
+_Term: TypeAlias = tuple[prim.Tensor, str]
+"""A tensor and a letter for each of its axes."""
+
+
+def _plain(x: prim.Tensor, labels: Labels, size: Mapping[str, Dim | None], letters: Mapping[str, str]) -> _Term:
+    """One operand without axes of size one that broadcast, and with the diagonal of those that share a label."""
+    kept = [axis for axis, name in enumerate(labels) if x.shape[axis] != 1 or size[name] == 1]
+    x = prim.squeeze(x, [axis for axis in range(x.rank) if axis not in kept])
+    names = [labels[axis] for axis in kept]
+    own = list(dict.fromkeys(names))
+    if len(own) < len(names):
+        for axis, name in enumerate(names):
+            if x.shape[axis] != x.shape[names.index(name)]:
+                raise prim.Refused(f"sizes {x.shape[axis]} and {x.shape[names.index(name)]} of one diagonal")
+        x = prim.gather(x, [own.index(name) for name in names], tuple(x.shape[names.index(name)] for name in own))
+    return x, "".join(letters[name] for name in own)
+
+
+def _summed(term: _Term, wanted: str) -> _Term:
+    """Summed over all axes that are not wanted."""
+    x, names = term
+    axes = [axis for axis, name in enumerate(names) if name not in wanted]
+    return prim.squeeze(prim.reduce_("add", x, axes), axes), "".join(name for name in names if name in wanted)
+
+
+def _product(one: _Term, other: _Term, wanted: str) -> _Term:
+    (x, left), (y, right) = one, other
+    names = "".join(name for name in dict.fromkeys(left + right) if name in wanted)
+    if set(left) & set(right) - set(wanted):
+        return prim.contract(x, y, f"{left},{right}->{names}"), names
+    beside = [
+        prim.unsqueeze(prim.permute(tensor, [own.index(name) for name in names if name in own]), absent)
+        for tensor, own in ((x, left), (y, right))
+        for absent in [[axis for axis, name in enumerate(names) if name not in own]]
+    ]
+    return beside[0] * beside[1], names

@@ -6,15 +6,19 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.types import Shape, TensorType, format_shape
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.integers_older import integer_product
 from ingot.ops.linalg.limit import refuse_oversized
+from ingot.ops.nn.through import again
+from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.reduction.precision import truncated
-from ingot.ops.shapes import broadcast, require_rank, unify
+from ingot.ops.shapes import broadcast, require_flags, require_rank, unify
 from ingot.ops.typesets import FLOATS_3, WIDE, WIDE_3, types
 
 T: TypeAlias = Annotated[Array, types("T", {11: WIDE_3, 13: WIDE})]
@@ -66,6 +70,7 @@ def infer(
     transA: int,  # noqa: N803
     transB: int,  # noqa: N803
 ) -> Inferred:
+    require_flags(transA=transA, transB=transB)
     require_rank(a, 2, "a")
     require_rank(b, 2, "b")
     dtype = a.dtype or b.dtype
@@ -74,6 +79,37 @@ def infer(
     unknown: Shape = (None, None)
     shape = _shape(a.shape or unknown, b.shape or unknown, None if c is None else c.shape, transA, transB)
     return TensorType(dtype, shape)
+
+
+@gemm.lower
+def lower(
+    a: prim.Tensor,
+    b: prim.Tensor,
+    c: prim.Tensor | None = None,
+    /,
+    *,
+    alpha: float,
+    beta: float,
+    transA: int,  # noqa: N803
+    transB: int,  # noqa: N803
+) -> prim.Tensor:
+    if a.dtype.is_integer and (alpha != 1 or (c is not None and beta != 1)):
+        raise prim.Refused("integers that are scaled")
+    y = prim.contract(a, b, f"{'km' if transA else 'mk'},{'nk' if transB else 'kn'}->mn")
+    y = y if alpha == 1 else y * alpha
+    if c is None:
+        return y
+    return y + (c if beta == 1 else c * beta)
+
+
+@gemm.downgrade
+def downgrade(op: Any, a: Value, b: Value, c: Any = None, /, *, version: int, **attributes: Any) -> Any:
+    """What has to be added changes nothing: not even the sign of a zero."""
+    if version >= gemm.since[0]:
+        raise UnsupportedError("bfloat16 came with version 13")
+    if c is None:
+        c, attributes["beta"] = np.full(1, -0.0, dtype_of(a).numpy), 1.0
+    return again(op, gemm, (a, b, c), attributes, version=version)
 
 
 def _shape(a: Shape, b: Shape, c: Shape | None, trans_a: int, trans_b: int) -> Shape:
@@ -132,6 +168,20 @@ def gemm_6(
 ) -> T6:
     """The same, where what is added broadcasts only if asked for."""
     raise superseded()
+
+
+@gemm_9.downgrade
+def downgrade_9(op: Any, a: Value, b: Value, c: Value, /, *, version: int, **attributes: Any) -> Any:
+    if version < gemm_9.since[0]:
+        rows, columns = shape_of(a)[attributes["transA"] != 0], shape_of(b)[attributes["transB"] == 0]
+        whole = None not in (rows, columns) and shape_of(c) == (rows, columns)
+        return again(op, gemm_6, (a, b, c), {**attributes, "broadcast": int(not whole)}, version=version)
+    if attributes["alpha"] != 1 or attributes["beta"] != 1:
+        raise UnsupportedError("integers are scaled, which came with version 9")
+    left, right = (
+        op.Transpose(x, perm=[1, 0]) if attributes[name] else x for x, name in ((a, "transA"), (b, "transB"))
+    )
+    return op.Add(integer_product(op, left, right, 2, 2), c)
 
 
 @gemm_9.upgrade

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import ShapeError
 from ingot.ir.types import Shape, TensorType, format_shape
@@ -30,6 +31,35 @@ def mat_mul(a: T, b: T, /) -> T:
 def infer(a: Fact, b: Fact, /) -> Inferred:
     dtype = a.dtype or b.dtype
     return None if dtype is None else TensorType(dtype, product_shape(a.shape, b.shape))
+
+
+@mat_mul.lower
+def lower(a: prim.Tensor, b: prim.Tensor, /) -> prim.Tensor:
+    return product_in_primitives(a, b)
+
+
+def product_in_primitives(a: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
+    """The matrix product of tensors: stacks that only one side has are rows of it, and are not repeated."""
+    rows, columns = a.rank > 1, b.rank > 1
+    left = prim.unsqueeze(a, [0]) if not rows else a
+    right = prim.unsqueeze(b, [1]) if not columns else b
+    stacks = prim.broadcast(left.shape[:-2], right.shape[:-2])
+    names = "abcdefghij"[: len(stacks)]
+    if len(stacks) > len(names):
+        raise prim.Refused(f"stacks of {len(stacks)} axes")
+    left, of_left = _stacked(left, names)
+    right, of_right = _stacked(right, names)
+    present = "".join(name for name in names if name in of_left or name in of_right)
+    found = prim.contract(left, right, f"{of_left}mk,{of_right}kn->{present}mn")
+    found = prim.reshape(found, (*stacks, *found.shape[-2:]))
+    return prim.squeeze(found, [*([len(stacks)] if not rows else []), *([len(stacks) + 1] if not columns else [])])
+
+
+def _stacked(x: prim.Tensor, names: str) -> tuple[prim.Tensor, str]:
+    """One side without stacks of size one, and the names of those it has."""
+    own = names[len(names) - (x.rank - 2) :]
+    kept = [axis for axis in range(x.rank - 2) if x.shape[axis] != 1]
+    return prim.squeeze(x, [axis for axis in range(x.rank - 2) if axis not in kept]), "".join(own[a] for a in kept)
 
 
 def product(a: Array, b: Array) -> Array:

@@ -6,15 +6,18 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.byte_products import centred, is_single, single, sum_type
 from ingot.ops.linalg.limit import refuse_oversized
-from ingot.ops.linalg.matmul import product_shape
+from ingot.ops.linalg.matmul import product_in_primitives, product_shape
 from ingot.ops.quantization.granularity import check_pair
-from ingot.ops.quantization.rounding import to_codes
+from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
 from ingot.ops.quantization.types import BYTES, CODES_19, REAL
 from ingot.ops.typesets import FLOAT32, INT32, types
 
@@ -40,6 +43,17 @@ def infer_mat_mul_integer(
     a: Fact, b: Fact, a_zero_point: Fact | None = None, b_zero_point: Fact | None = None, /
 ) -> Inferred:
     return TensorType(DType.INT32, product_shape(a.shape, b.shape))
+
+
+@mat_mul_integer.lower
+def lower_mat_mul_integer(
+    a: prim.Tensor,
+    b: prim.Tensor,
+    a_zero_point: prim.Tensor | None = None,
+    b_zero_point: prim.Tensor | None = None,
+    /,
+) -> prim.Tensor:
+    return _sums_in_primitives(a, b, a_zero_point, b_zero_point, DType.INT32)
 
 
 @operator("QLinearMatMul", since=(10, 21))
@@ -88,6 +102,66 @@ def infer_qlinear_mat_mul(
 ) -> Inferred:
     shape = product_shape(a.shape, b.shape)
     return None if y_zero_point.dtype is None else TensorType(y_zero_point.dtype, shape)
+
+
+@qlinear_mat_mul.lower
+def lower_qlinear_mat_mul(
+    a: prim.Tensor,
+    a_scale: prim.Tensor,
+    a_zero_point: prim.Tensor,
+    b: prim.Tensor,
+    b_scale: prim.Tensor,
+    b_zero_point: prim.Tensor,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor,
+    /,
+) -> prim.Tensor:
+    for scale, zero_point in ((a_scale, a_zero_point), (b_scale, b_zero_point), (y_scale, y_zero_point)):
+        if scale.shape != zero_point.shape and not (is_single(scale) and is_single(zero_point)):
+            raise prim.Refused("a scale and a zero point of different shapes")
+    sums = _sums_in_primitives(a, b, a_zero_point, b_zero_point, sum_type(a.shape[-1] if a.rank else 0))
+    rows, columns = _row_values(a_scale, a), _column_values(b_scale, b)
+    if b.rank == 1 and rows.rank:
+        rows = prim.squeeze(rows, [rows.rank - 1])
+    if a.rank == 1 and columns.rank > 1:
+        columns = prim.squeeze(columns, [columns.rank - 2])
+    factor = prim.cast(rows * columns / _one_or_all(y_scale, sums), DType.FLOAT64)
+    real = prim.cast(sums, DType.FLOAT64) * factor
+    return codes_in_primitives(real, _one_or_all(y_zero_point, sums), y_zero_point.dtype)
+
+
+def _sums_in_primitives(
+    a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None, dtype: DType
+) -> prim.Tensor:
+    left = centred(a, None if a_zero is None else _row_values(a_zero, a), dtype)
+    right = centred(b, None if b_zero is None else _column_values(b_zero, b), dtype)
+    return product_in_primitives(left, right)
+
+
+def _row_values(values: prim.Tensor, a: prim.Tensor) -> prim.Tensor:
+    if values.rank < 2 and is_single(values):
+        return single(values)
+    if values.rank == 1 and a.rank > 1 and values.shape[0] == a.shape[-2]:
+        return prim.unsqueeze(values, [1])
+    return _broadcasting(values, (*a.shape[:-1], 1))
+
+
+def _column_values(values: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
+    if values.rank < 2 and is_single(values):
+        return single(values)
+    if values.rank == 1 and b.rank > 1 and values.shape[0] == b.shape[-1]:
+        return values
+    return _broadcasting(values, (*b.shape[:-2], 1, b.shape[-1]) if b.rank > 1 else (1,))
+
+
+def _one_or_all(values: prim.Tensor, y: prim.Tensor) -> prim.Tensor:
+    return single(values) if values.rank < 2 and is_single(values) else _broadcasting(values, y.shape)
+
+
+def _broadcasting(values: prim.Tensor, shape: tuple[Dim, ...]) -> prim.Tensor:
+    if values.rank != len(shape) or any(v not in (1, s) for v, s in zip(values.shape, shape, strict=True)):
+        raise prim.Refused(f"scales of shape {list(map(str, values.shape))} for {list(map(str, shape))}")
+    return values
 
 
 def _sums(a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None) -> Array:

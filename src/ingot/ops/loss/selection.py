@@ -6,12 +6,15 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import Shape, TensorType, format_shape
 from ingot.ops.facts import Fact
+from ingot.ops.reduction.number import number_of
 from ingot.ops.shapes import unify
 from ingot.ops.typesets import INDICES, types
+from ingot.prim.functions import FLOATING
 
 Classes: TypeAlias = Annotated[Array, types("Tind", INDICES)]
 
@@ -45,6 +48,44 @@ def selected_loss(
         case "sum":
             return np.asarray(np.sum(loss, dtype=log_prob.dtype))
     return np.asarray(np.sum(loss, dtype=log_prob.dtype) / np.sum(weights, dtype=log_prob.dtype))
+
+
+def selected_in_primitives(
+    log_prob: prim.Tensor, target: prim.Tensor, weight: prim.Tensor | None, ignore_index: int | None, reduction: str
+) -> prim.Tensor:
+    """The same; a class that does not exist is found as an index out of range."""
+    if log_prob.dtype not in FLOATING:
+        raise prim.Refused("log-probabilities of unknown sizes")
+    shape = (log_prob.shape[0], *log_prob.shape[2:])
+    if target.shape != shape or (weight is not None and weight.shape != log_prob.shape[1:2]):
+        raise prim.Refused("samples, classes and weights that only a run can tell to be as many")
+    index = prim.cast(target, DType.INT64)
+    ignored = None if ignore_index is None else prim.apply("equal", index, ignore_index)
+    if ignored is not None:
+        index = prim.where(ignored, 0, index)
+    loss = -prim.gather(log_prob, [0, index, *range(1, len(shape))], shape)
+    weights = None
+    if weight is not None:
+        weights = prim.gather(weight, [index], shape)
+        loss = loss * weights
+    if ignored is not None:
+        loss = prim.where(ignored, 0, loss)
+        weights = None if weights is None else prim.where(ignored, 0, weights)
+    if reduction == "none":
+        return loss
+    total = _total(loss)
+    if reduction == "sum":
+        return total
+    if weights is not None:
+        return total / _total(weights)
+    if ignored is None:
+        return total / number_of(shape, loss.dtype)
+    counted = _total(prim.cast(prim.apply("not", ignored), DType.INT64))  # float32 cannot count beyond 2**24
+    return total / prim.cast(counted, loss.dtype)
+
+
+def _total(x: prim.Tensor) -> prim.Tensor:
+    return prim.squeeze(prim.reduce_("add", x, range(x.rank)), range(x.rank))
 
 
 def check(scores: Shape | None, target: Shape | None, weight: Shape | None, reduction: str) -> None:

@@ -7,11 +7,15 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
-from ingot.errors import InputError
+from ingot.errors import InputError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.math.precision import narrowed, widened
+from ingot.ops.math.restated import in_float32, number, wide_float
+from ingot.ops.older import constant_of, dtype_of, rank_of
 from ingot.ops.shapes import axis_of, require
 from ingot.ops.typesets import FLOAT32, FLOAT64, INDICES, WIDE, WIDE_INTEGERS, types
 
@@ -40,6 +44,62 @@ def infer(x: Fact, axis: Fact, /, **_: int) -> Inferred:
         require(len(axis.integers) == 1, f"axis must be one number, it has {len(axis.integers)}")
         axis_of(axis.integers[0], x.rank)
     return x.type
+
+
+@cumulative_sum.lower
+def lower_sum(
+    x: prim.Tensor, axis: prim.Tensor, /, *, exclusive: int, reverse: int, facts: tuple[Fact, ...]
+) -> prim.Tensor:
+    return prim.scan("add", x, _known(facts[1], x.rank), exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+@cumulative_product.lower
+def lower_product(
+    x: prim.Tensor, axis: prim.Tensor, /, *, exclusive: int, reverse: int, facts: tuple[Fact, ...]
+) -> prim.Tensor:
+    return prim.scan("multiply", x, _known(facts[1], x.rank), exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+def _known(axis: Fact, rank: int) -> int:
+    if axis.integers is None:
+        raise prim.Refused("an axis that is computed while the model runs")
+    return axis_of(axis.integers[0], rank)
+
+
+@cumulative_sum.downgrade
+def downgrade_sum(op: Any, x: Value, axis: Value, /, *, exclusive: int, reverse: int, version: int) -> Any:
+    if version >= 11:
+        return in_float32(op, lambda x: op.CumSum(x, axis, exclusive=exclusive, reverse=reverse), x)
+    return _scanned(op, op.Add, 0, x, axis, exclusive, reverse)
+
+
+@cumulative_product.downgrade
+def downgrade_product(op: Any, x: Value, axis: Value, /, *, exclusive: int, reverse: int) -> Any:
+    return _scanned(op, op.Mul, 1, x, axis, exclusive, reverse)
+
+
+def _scanned(
+    op: Any, combine: Callable[..., Any], start: int, x: Value, axis: Value, exclusive: int, reverse: int
+) -> Any:
+    """A running total as the state that a Scan carries along the axis."""
+    dtype, rank = wide_float(dtype_of(x)), rank_of(x)
+    given = constant_of(axis)
+    if given is None:
+        raise UnsupportedError(f"the axis, '{axis.name}', is computed while the model runs")
+    along = axis_of(int(given.reshape(())), rank)
+    others = np.asarray([each for each in range(rank) if each != along], np.int64)
+    state = op.Expand(number(start, dtype), op.Gather(op.Shape(x), others, axis=0))
+
+    def step(total: Any, term: Any) -> tuple[Any, Any]:
+        more = combine(total, term)
+        return more, op.Identity(total if exclusive else more)
+
+    def compute(x: Any) -> Any:
+        ways = {f"scan_{which}_{what}": [value] for which in ("input", "output") for what, value in way.items()}
+        return op.Scan([state], [x], body=step, **ways)[1]
+
+    way = {"axes": along, "directions": int(bool(reverse))}
+    return in_float32(op, compute, x)
 
 
 def _running(accumulate: Callable[..., Any], start: int, x: Array, axis: Array, exclusive: int, reverse: int) -> Array:

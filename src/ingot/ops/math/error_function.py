@@ -16,6 +16,7 @@ from ingot.dtypes import Array, DType
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
+from ingot.ops.math.elementwise import elementwise
 from ingot.ops.math.precision import narrowed
 from ingot.ops.shapes import same
 from ingot.ops.typesets import FLOATS, NUMERIC_3, types
@@ -31,6 +32,12 @@ def erf_operator(x: T, /) -> T:
 
 
 erf_operator.infer(same)
+erf_operator.lower(elementwise("erf"))
+
+
+@erf_operator.downgrade
+def downgrade(op: Any, x: Value, /) -> Any:
+    return op.Erf(x)
 
 
 @operator("Erf", since=9)

@@ -7,10 +7,13 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.math.precision import rounded
+from ingot.ops.math.restated import in_float32, number, restated
+from ingot.ops.older import dtype_of
 from ingot.ops.shapes import same
 from ingot.ops.typesets import FLOAT32, FLOATS, FLOATS_3, types
 
@@ -41,6 +44,38 @@ def celu(x: TCelu, /, *, alpha: float = 1.0) -> TCelu:
 elu.infer(same)
 selu.infer(same)
 celu.infer(same)
+
+
+@elu.lower
+def lower_elu(x: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
+    return prim.where(prim.apply("less", x, 0), alpha * prim.apply("expm1", x), x)
+
+
+@selu.lower
+def lower_selu(x: prim.Tensor, /, *, alpha: float, gamma: float) -> prim.Tensor:
+    return gamma * prim.where(prim.apply("less", 0, x), x, alpha * prim.apply("expm1", x))
+
+
+@celu.lower
+def lower_celu(x: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
+    curve = alpha * prim.apply("expm1", x / alpha)
+    return prim.apply("maximum", x, 0) + prim.apply("minimum", curve, 0)
+
+
+elu.downgrade(restated("Elu"))
+selu.downgrade(restated("Selu"))
+
+
+@celu.downgrade
+def downgrade_celu(op: Any, x: Value, /, *, alpha: float, version: int) -> Any:
+    dtype = dtype_of(x)
+    if version >= 12 and dtype.bits < 32:
+        return in_float32(op, lambda x: op.Celu(x, alpha=alpha), x)
+    slope = number(alpha, dtype)
+    inner = op.Div(x, slope)
+    # Elu is exact close to zero, but straight above it, where only the inner number of a negative alpha comes to bear.
+    curve = op.Elu(inner, alpha=1.0) if alpha >= 0 else op.Sub(op.Exp(inner), number(1, dtype))
+    return op.Sub(op.Relu(x), op.Relu(op.Neg(op.Mul(curve, slope))))
 
 
 @operator("Elu", since=1)

@@ -6,10 +6,13 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.ops.define import operator
+from ingot.ops.math.elementwise import elementwise
 from ingot.ops.math.legacy import consuming
 from ingot.ops.math.precision import rounded
+from ingot.ops.math.restated import restated
 from ingot.ops.shapes import same
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -44,6 +47,21 @@ exp.infer(same)
 log.infer(same)
 sqrt.infer(same)
 reciprocal.infer(same)
+
+exp.lower(elementwise("exp"))
+log.lower(elementwise("log"))
+sqrt.lower(elementwise("sqrt"))
+
+
+@reciprocal.lower
+def lower_reciprocal(x: prim.Tensor, /) -> prim.Tensor:
+    return 1 / x
+
+
+exp.downgrade(restated("Exp"))
+log.downgrade(restated("Log"))
+sqrt.downgrade(restated("Sqrt"))
+reciprocal.downgrade(restated("Reciprocal"))
 
 exp_1 = consuming("Exp")
 log_1 = consuming("Log")

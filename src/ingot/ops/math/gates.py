@@ -6,20 +6,24 @@ Minus infinity times a closed gate is NaN, as the formulas have it.
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
 from ingot.ops import shapes
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.math.error_function import erfc
 from ingot.ops.math.operands import common_dtype, require_alike
 from ingot.ops.math.precision import narrowed, rounded
+from ingot.ops.math.restated import in_float32, number, wide_float
 from ingot.ops.math.sigmoids import log_of_one_more, logistic
+from ingot.ops.older import dtype_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", FLOATS)]
@@ -39,6 +43,28 @@ def gelu(x: T, /, *, approximate: str = "none") -> T:
     else:
         share = 0.5 * erfc(-wide / sqrt(2))
     return narrowed(wide * share, x.dtype)
+
+
+@gelu.lower
+def lower_gelu(x: prim.Tensor, /, *, approximate: str) -> prim.Tensor:
+    if approximate == "tanh":  # half of one more than the tanh of a number is the sigmoid of twice the number
+        return x * prim.apply("sigmoid", x * (x * x * (sqrt(8 / pi) * 0.044715) + sqrt(8 / pi)))
+    return x * 0.5 * (prim.apply("erf", x * sqrt(0.5)) + 1)
+
+
+@gelu.downgrade
+def downgrade_gelu(op: Any, x: Value, /, *, approximate: str) -> Any:
+    dtype = wide_float(dtype_of(x))
+
+    def compute(x: Any) -> Any:
+        if approximate == "tanh":
+            cube = op.Mul(op.Mul(x, x), op.Mul(x, number(0.044715, dtype)))
+            share = op.Tanh(op.Mul(op.Add(x, cube), number(sqrt(2 / pi), dtype)))
+        else:
+            share = op.Erf(op.Mul(x, number(sqrt(0.5), dtype)))
+        return op.Mul(op.Mul(x, number(0.5, dtype)), op.Add(share, number(1, dtype)))
+
+    return in_float32(op, compute, x)
 
 
 @gelu.infer
@@ -74,6 +100,47 @@ hard_swish.infer(shapes.same)
 mish.infer(shapes.same)
 
 
+@swish.lower
+def lower_swish(x: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
+    return x * prim.apply("sigmoid", x if alpha == 1 else alpha * x)
+
+
+@hard_swish.lower
+def lower_hard_swish(x: prim.Tensor, /) -> prim.Tensor:
+    return x * prim.apply("minimum", prim.apply("maximum", x * (1 / 6) + 0.5, 0), 1)
+
+
+@mish.lower
+def lower_mish(x: prim.Tensor, /) -> prim.Tensor:
+    """With e = exp(x) the tanh is n / (n + 2) where n = e * (e + 2); from 20 on it rounds to one, also in float64."""
+    e = prim.apply("exp", prim.apply("minimum", x, 20))
+    n = e * (e + 2)
+    return x * (n / (n + 2))
+
+
+@swish.downgrade
+def downgrade_swish(op: Any, x: Value, /, *, alpha: float) -> Any:
+    slope = number(alpha, wide_float(dtype_of(x)))
+    return in_float32(op, lambda x: op.Mul(x, op.Sigmoid(x if alpha == 1 else op.Mul(x, slope))), x)
+
+
+@hard_swish.downgrade
+def downgrade_hard_swish(op: Any, x: Value, /, *, version: int) -> Any:
+    if version >= 14:
+        return in_float32(op, op.HardSwish, x)
+    if dtype_of(x) is DType.FLOAT64:  # finer than the attributes of HardSigmoid
+        zero, half, one, six = (number(value, DType.FLOAT64) for value in (0, 0.5, 1, 6))
+        return op.Mul(x, op.Clip(op.Add(op.Div(x, six), half), zero, one))
+    return in_float32(op, lambda x: op.Mul(x, op.HardSigmoid(x, alpha=1 / 6, beta=0.5)), x)
+
+
+@mish.downgrade
+def downgrade_mish(op: Any, x: Value, /, *, version: int) -> Any:
+    if version >= 18:
+        return in_float32(op, op.Mish, x)
+    return in_float32(op, lambda x: op.Mul(x, op.Tanh(op.Softplus(x))), x)
+
+
 @operator("SwiGLU", since=28)
 def swiglu(a: T, b: T, /, *, alpha: float = 1.0) -> T:
     """Swish of `a`, the gate, times `b`, which has the same shape."""
@@ -90,6 +157,18 @@ def infer_swiglu(a: Fact, b: Fact, /, *, alpha: float) -> Inferred:
         _require_one_shape(a.shape, b.shape)
         shape = tuple(shapes.unify(x, y) for x, y in zip(a.shape, b.shape, strict=True))
     return None if dtype is None else TensorType(dtype, shape)
+
+
+@swiglu.lower
+def lower_swiglu(a: prim.Tensor, b: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
+    if a.shape != b.shape:
+        raise prim.Refused(f"shapes {list(map(str, a.shape))} and {list(map(str, b.shape))} that may differ")
+    return a * prim.apply("sigmoid", alpha * a) * b
+
+
+@swiglu.downgrade
+def downgrade_swiglu(op: Any, a: Value, b: Value, /, *, alpha: float) -> Any:
+    return in_float32(op, lambda a, b: op.Mul(op.Swish(a, alpha=alpha), b), a, b)
 
 
 def _require_one_shape(a: Shape, b: Shape) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from ingot.dtypes import Array
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.ops.define import Operator, operator, superseded
+from ingot.ops.define import Operator, Until, operator, superseded
 from ingot.ops.typesets import FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
@@ -56,10 +56,10 @@ def consuming(name: str) -> Operator:
 
 
 def consuming_several(name: str) -> Operator:
-    """The same of a function of any number of tensors."""
+    """The versions before 8 of a function of any number of tensors; the first had the same attribute."""
 
-    @operator(name, since=1)
-    def first(*inputs: T, consumed_inputs: Sequence[int] | None = None) -> T:
+    @operator(name, since=(1, 6))
+    def first(*inputs: T, consumed_inputs: Annotated[Sequence[int] | None, Until(1)] = None) -> T:
         """The same, of the floats of old, all of one shape."""
         raise superseded()
 

@@ -11,8 +11,10 @@ from ingot.dtypes import Array, DType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.math.elementwise import elementwise
 from ingot.ops.math.following import followed, negated
 from ingot.ops.math.legacy import aligned
+from ingot.ops.math.one_way import one_way
 from ingot.ops.math.operands import require_alike
 from ingot.ops.typesets import BOOL, types
 
@@ -67,10 +69,21 @@ def infer_not(x: Fact, /) -> Inferred:
     return followed(DType.BOOL, negated, x)
 
 
+and_.lower(elementwise("and"))
+or_.lower(elementwise("or"))
+xor.lower(elementwise("xor"))
+not_.lower(elementwise("not"))
+
+
 def _both(x: Dim | None, y: Dim | None) -> Dim | None:
     if x == 0 or y == 0:
         return 0
     return 1 if x == 1 and y == 1 else None
+
+
+@and_.downgrade
+def downgrade_and(op: Any, a: Value, b: Value, /) -> Any:
+    return one_way(op, a, b, op.And, op.And)
 
 
 @operator("And", since=1)
@@ -84,6 +97,11 @@ def upgrade_and(op: Any, a: Value, b: Value, /, *, axis: int | None, broadcast: 
     return op.And(a, aligned(op, a, b, axis, broadcast))
 
 
+@or_.downgrade
+def downgrade_or(op: Any, a: Value, b: Value, /) -> Any:
+    return one_way(op, a, b, op.Or, op.Or)
+
+
 @operator("Or", since=1)
 def or_1(a: T, b: T, /, *, axis: int | None = None, broadcast: int = 0) -> T1:
     """The same, where `b` is broadcast only if asked for."""
@@ -93,6 +111,11 @@ def or_1(a: T, b: T, /, *, axis: int | None = None, broadcast: int = 0) -> T1:
 @or_1.upgrade
 def upgrade_or(op: Any, a: Value, b: Value, /, *, axis: int | None, broadcast: int) -> Any:
     return op.Or(a, aligned(op, a, b, axis, broadcast))
+
+
+@xor.downgrade
+def downgrade_xor(op: Any, a: Value, b: Value, /) -> Any:
+    return one_way(op, a, b, op.Xor, op.Xor)
 
 
 @operator("Xor", since=1)

@@ -10,7 +10,7 @@ from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError
 from ingot.ops import shapes
 from ingot.ops.facts import Fact
-from ingot.ops.limit import MOST_BYTES
+from ingot.ops.limit import most_bytes, oversized
 
 
 def require_fit(*arrays: Array) -> None:
@@ -20,9 +20,10 @@ def require_fit(*arrays: Array) -> None:
     shape = shapes.broadcast(*(x.shape for x in arrays))
     count = prod(size for size in shape or () if isinstance(size, int))
     nbytes = count * max(x.dtype.itemsize for x in arrays)
-    if nbytes > MOST_BYTES:
+    if nbytes > most_bytes():
         shown = " and ".join(str([*x.shape]) for x in arrays)
-        raise InputError(f"shapes {shown} broadcast to {nbytes:,} bytes, more than the limit of {MOST_BYTES:,}")
+        said = f"shapes {shown} broadcast to {nbytes:,} bytes, more than the limit of {most_bytes():,}"
+        raise oversized(said, nbytes)
 
 
 def require_alike(*arrays: Array) -> None:

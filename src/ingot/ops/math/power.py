@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
-from ingot.errors import InputError
+from ingot import prim
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError, UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.math.following import followed
 from ingot.ops.math.legacy import aligned
+from ingot.ops.math.one_way import one_way
 from ingot.ops.math.operands import require_fit
 from ingot.ops.math.precision import narrowed, truncated, widened
+from ingot.ops.math.restated import held, in_type, number
+from ingot.ops.older import constant_of, dtype_of, rank_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, INDICES, NUMERIC, NUMERIC_3, types
+from ingot.prim.functions import ELEMENTS, INTEGERS
 
 T: TypeAlias = Annotated[Array, types("T", {12: FLOATS_3 | INDICES, 13: FLOATS | INDICES})]
 T1: TypeAlias = Annotated[Array, types("T1", {12: NUMERIC_3, 15: NUMERIC})]
@@ -51,6 +58,57 @@ def _followed_power(x: object, y: object) -> int | None:
     return x**y if isinstance(x, int) and isinstance(y, int) and 0 <= y <= 64 else None
 
 
+@power.lower
+def lower(x: prim.Tensor, y: prim.Tensor, /, *, facts: tuple[Fact, ...]) -> prim.Tensor:
+    if y.dtype not in ELEMENTS:
+        raise prim.Refused(f"a power of {y.dtype}")
+    shape = prim.broadcast(x.shape, y.shape)
+    constant = facts[1].constant
+    exponent = None if constant is None else constant.numpy()
+    one = exponent.item() if exponent is not None and exponent.size == 1 else None
+    if x.dtype in INTEGERS:
+        if one is None or not 0 <= one < 2.0**63 or one != int(one):
+            raise prim.Refused("powers of integers that are not one natural number, known before the model runs")
+        return prim.expand(_repeated(x, int(one)), shape)
+    if one is not None and one in _FEW:
+        return prim.expand(_FEW[one](x), shape)
+    fits = exponent is not None and _is_exact(exponent, x.dtype.numpy)
+    wide = x.dtype if fits else DType.of(np.promote_types(x.dtype.numpy, y.dtype.numpy))
+    return prim.cast(prim.apply("power", prim.cast(x, wide), prim.cast(y, wide)), x.dtype)
+
+
+def _is_exact(numbers: Array, dtype: np.dtype[Any]) -> bool:
+    with np.errstate(over="ignore"):
+        return bool(np.array_equal(numbers.astype(dtype), numbers.astype(np.float64)))
+
+
+def _repeated(x: prim.Tensor, times: int) -> prim.Tensor:
+    """A natural power by squaring: integers wrap around."""
+    result, square = prim.scalar(1, x.dtype), x
+    for bit in reversed(f"{times:b}"):
+        if bit == "1":
+            result = result * square
+        square = square * square
+    return result
+
+
+def _inverse_root(x: prim.Tensor) -> prim.Tensor:
+    """Unlike one divided by the square root, of minus zero it is infinity, and of minus infinity zero."""
+    return prim.where(prim.apply("equal", x, -math.inf), 0, 1 / prim.apply("sqrt", x + 0.0))
+
+
+_FEW: dict[float, Callable[[prim.Tensor], prim.Tensor]] = {
+    -1: lambda x: 1 / x,
+    -0.5: _inverse_root,
+    0: lambda x: prim.scalar(1, x.dtype),
+    0.5: lambda x: prim.apply("sqrt", x),  # of minus infinity NaN, as numpy has it for one exponent
+    1: lambda x: x,
+    2: lambda x: x * x,
+    3: lambda x: x * x * x,
+}
+"""Powers that take a few operations."""
+
+
 def _whole_power(x: Array, y: Array) -> Array:
     negative = y < 0
     if (negative & (x == 0)).any():
@@ -63,6 +121,35 @@ def _whole_power(x: Array, y: Array) -> Array:
     return np.where(negative, unit.astype(x.dtype), natural)
 
 
+@power.downgrade
+def downgrade(op: Any, x: Value, y: Value, /, *, version: int) -> Any:
+    dtype, exponent = dtype_of(x), constant_of(y)
+    if version >= 13:
+        return op.Pow(x, op.Cast(y, to=int(DType.FLOAT32)))
+    if version >= 12 or (dtype.is_float and dtype_of(y) is dtype):
+        return op.Pow(x, y)
+    if dtype.is_integer:
+        return _multiplied(op, x, exponent)
+    same = None if exponent is None else held(exponent, dtype)
+    return op.Pow(x, same) if same is not None else in_type(op, DType.FLOAT64, op.Pow, x, y)
+
+
+def _multiplied(op: Any, x: Value, exponent: Array | None) -> Any:
+    """A natural power of integers as products, which wrap around the same; UnsupportedError for any other."""
+    if exponent is None or exponent.size != 1 or exponent.ndim > rank_of(x):
+        raise UnsupportedError("integers have no powers but one that every run has and all elements share")
+    times = float(exponent.reshape(()))
+    if not 0 <= times < 2.0**63 or times != int(times):
+        raise UnsupportedError(f"integers have no power of {times:g}")
+    square: Any = x
+    result: Any = op.Add(op.Mul(x, number(0, dtype_of(x))), number(1, dtype_of(x))) if times == 0 else None
+    for bit in reversed(f"{int(times):b}"):
+        if bit == "1":
+            result = square if result is None else op.Mul(result, square)
+        square = op.Mul(square, square)
+    return op.Identity(x) if times == 1 else result
+
+
 @operator("Pow", since=7)
 def power_7(x: T7, y: T7, /) -> T7:
     """The same, of floats of one type."""
@@ -72,6 +159,11 @@ def power_7(x: T7, y: T7, /) -> T7:
 @power_7.upgrade
 def upgrade_7(op: Any, x: Value, y: Value, /) -> Any:
     return op.Pow(x, y)
+
+
+@power_7.downgrade
+def downgrade_7(op: Any, x: Value, y: Value, /) -> Any:
+    return one_way(op, x, y, op.Pow)
 
 
 @operator("Pow", since=1)

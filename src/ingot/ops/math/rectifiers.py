@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot import dims
+from ingot import dims, prim
 from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops import shapes
@@ -17,8 +17,11 @@ from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.math.following import followed
 from ingot.ops.math.legacy import aligned, consuming
+from ingot.ops.math.one_way import one_way
 from ingot.ops.math.operands import common_dtype, require_alike
 from ingot.ops.math.precision import narrowed, rounded
+from ingot.ops.math.restated import in_float32, number, restated, wide_float
+from ingot.ops.older import constant_of, dtype_of, shape_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, SIGNED, WIDE, WIDE_3, types
 
 T: TypeAlias = Annotated[Array, types("T", {6: FLOATS_3, 13: FLOATS, 14: FLOATS | SIGNED})]
@@ -84,6 +87,63 @@ def _from_the_back(a: Sequence[object], b: Sequence[object]) -> list[tuple[objec
     return list(zip(reversed(a), reversed(b), strict=False))
 
 
+@relu.lower
+def lower_relu(x: prim.Tensor, /) -> prim.Tensor:
+    return prim.apply("maximum", x, 0)
+
+
+@leaky_relu.lower
+def lower_leaky_relu(x: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
+    return prim.where(prim.apply("less", x, 0), alpha * x, x)
+
+
+@thresholded_relu.lower
+def lower_thresholded_relu(x: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
+    return prim.where(prim.apply("less", alpha, x), x, 0)
+
+
+@prelu.lower
+def lower_prelu(x: prim.Tensor, slope: prim.Tensor, /) -> prim.Tensor:
+    return prim.where(prim.apply("less", x, 0), slope * x, x)
+
+
+leaky_relu.downgrade(restated("LeakyRelu"))
+
+
+@relu.downgrade
+def downgrade_relu(op: Any, x: Value, /, *, version: int) -> Any:
+    if version == 13 and dtype_of(x).is_integer:
+        return op.Max(x, number(0, dtype_of(x)))
+    return op.Relu(x)
+
+
+@thresholded_relu.downgrade
+def downgrade_thresholded_relu(op: Any, x: Value, /, *, alpha: float, version: int) -> Any:
+    if version >= 10:
+        return in_float32(op, lambda x: op.ThresholdedRelu(x, alpha=alpha), x)
+    dtype = wide_float(dtype_of(x))
+    return in_float32(op, lambda x: op.Where(op.Greater(x, number(alpha, dtype)), x, number(0, dtype)), x)
+
+
+@prelu.downgrade
+def downgrade_prelu(op: Any, x: Value, slope: Value, /, *, version: int) -> Any:
+    if version >= 9:
+        return restated("PRelu")(op, x, slope, version=version)
+    if version >= 7:
+        return op.PRelu(x, slope)
+    shape, steep = shape_of(x), shape_of(slope)
+    channels = len(steep) - len(shape) + 1
+    if all(size == 1 for size in steep):
+        return op.PRelu(x, slope if len(steep) == 1 else op.Reshape(slope, [1]))
+    if len(shape) > 1 and channels >= 0 and all(size == 1 for axis, size in enumerate(steep) if axis != channels):
+        return op.PRelu(x, slope if len(steep) == 1 else op.Reshape(slope, [-1]))
+    constant = constant_of(slope)
+    if constant is None or not np.isfinite(constant).all():
+        raise UnsupportedError(f"the slope, '{slope.name}', is neither one number nor one for each channel")
+    below = one_way(op, x, slope, lambda x, slope, **how: op.Mul(op.Relu(op.Neg(x)), slope, **how))
+    return op.Sub(op.Relu(x), below)
+
+
 relu_1 = consuming("Relu")
 
 
@@ -102,6 +162,9 @@ def upgrade_leaky_relu(op: Any, x: Value, /, *, alpha: float, **_: object) -> An
 def prelu_6(x: T1, slope: T1, /) -> T1:
     """The same, where a slope of one axis has an element for each channel, which axis 1 of `x` counts."""
     raise superseded()
+
+
+prelu_6.downgrade(restated("PRelu"))
 
 
 @operator("PRelu", since=1)

@@ -7,12 +7,14 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.math.precision import narrowed, rounded, truncated
 from ingot.ops.shapes import require
 from ingot.ops.typesets import NUMERIC_3, types
+from ingot.prim.functions import FLOATING
 
 T: TypeAlias = Annotated[Array, types("T", NUMERIC_3)]
 
@@ -38,6 +40,18 @@ def infer(x: Fact, /, *, bias: float, lambd: float) -> Inferred:
     if x.dtype is not None and x.dtype.is_integer:
         _require_finite(bias)
     return x.type
+
+
+@shrink.lower
+def lower(x: prim.Tensor, /, *, bias: float, lambd: float) -> prim.Tensor:
+    size, step = x, prim.scalar(bias, x.dtype) if x.dtype in FLOATING else None
+    if step is None:
+        if bias != int(bias):
+            raise prim.Refused(f"integers moved by {bias}, which may not fit their type")
+        size = prim.cast(x, DType.FLOAT64)
+        step = prim.constant(np.asarray(int(bias) % 2**64, np.uint64).astype(x.dtype.numpy))
+    above = prim.where(prim.apply("less", lambd, size), x - step, 0)
+    return prim.where(prim.apply("less", size, -lambd), x + step, above)
 
 
 def _shrunk(x: Array, up: Array, down: Array, lambd: float) -> Array:

@@ -7,11 +7,14 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
+from ingot.ops.math.elementwise import elementwise
 from ingot.ops.math.legacy import consuming
 from ingot.ops.math.precision import rounded
+from ingot.ops.math.restated import restated
 from ingot.ops.shapes import same
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -48,6 +51,30 @@ sigmoid.infer(same)
 hard_sigmoid.infer(same)
 softplus.infer(same)
 softsign.infer(same)
+
+sigmoid.lower(elementwise("sigmoid"))
+
+
+@hard_sigmoid.lower
+def lower_hard_sigmoid(x: prim.Tensor, /, *, alpha: float, beta: float) -> prim.Tensor:
+    return prim.apply("minimum", prim.apply("maximum", alpha * x + beta, 0), 1)
+
+
+@softplus.lower
+def lower_softplus(x: prim.Tensor, /) -> prim.Tensor:
+    small = prim.apply("exp", -prim.apply("absolute", x))
+    return prim.apply("maximum", x, 0) + prim.apply("log1p", small)
+
+
+@softsign.lower
+def lower_softsign(x: prim.Tensor, /) -> prim.Tensor:
+    return x / (1 + prim.apply("absolute", x))
+
+
+sigmoid.downgrade(restated("Sigmoid"))
+hard_sigmoid.downgrade(restated("HardSigmoid"))
+softplus.downgrade(restated("Softplus"))
+softsign.downgrade(restated("Softsign"))
 
 
 def logistic(x: Array) -> Array:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim, maximum
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.math.elementwise import elementwise
 from ingot.ops.math.following import followed, less
 from ingot.ops.math.legacy import consuming
 from ingot.ops.math.precision import narrowed
+from ingot.ops.math.restated import number, restated
+from ingot.ops.older import dtype_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, NUMERIC, NUMERIC_3, SIGNED, types
+from ingot.prim.functions import UNSIGNED
 
 T: TypeAlias = Annotated[Array, types("T", {6: NUMERIC_3, 13: NUMERIC})]
 TSigned: TypeAlias = Annotated[Array, types("T", {6: FLOATS_3 | SIGNED, 13: FLOATS | SIGNED})]
@@ -56,6 +62,37 @@ def _sign(size: Dim) -> Dim | None:
     if size == 0:
         return 0
     return 1 if less(0, size) == 1 else -1 if less(size, 0) == 1 else None
+
+
+absolute.lower(elementwise("absolute"))
+negative.lower(elementwise("negate"))
+
+
+@sign.lower
+def lower_sign(x: prim.Tensor, /) -> prim.Tensor:
+    zero = prim.where(prim.apply("equal", x, 0), 0, x)  # or NaN
+    not_above = prim.where(prim.apply("less", x, 0), -1, zero) if x.dtype not in UNSIGNED else zero
+    return prim.where(prim.apply("less", 0, x), 1, not_above)
+
+
+absolute.downgrade(restated("Abs"))
+negative.downgrade(restated("Neg"))
+
+
+@sign.downgrade
+def downgrade_sign(op: Any, x: Value, /, *, version: int) -> Any:
+    if version >= 9:
+        return op.Sign(x)
+    dtype = dtype_of(x)
+    # Comparisons before version 9 take floats only. To round an integer to one keeps its sign.
+    real = op.Cast(x, to=int(DType.FLOAT64)) if dtype.is_integer else x
+    zero = number(0, DType.FLOAT64 if dtype.is_integer else dtype)
+    wide = DType.INT64 if dtype.is_integer else dtype
+    above, below = (op.Cast(truth, to=int(wide)) for truth in (op.Greater(real, zero), op.Less(real, zero)))
+    found = op.Sub(above, below)
+    if dtype.is_integer:
+        return op.Cast(found, to=int(dtype))
+    return op.Add(found, op.Mul(op.Tanh(x), zero))  # which is zero, and NaN for NaN
 
 
 absolute_1 = consuming("Abs")

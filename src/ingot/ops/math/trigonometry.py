@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
+from ingot.ops.math.elementwise import elementwise
 from ingot.ops.math.legacy import consuming
 from ingot.ops.math.precision import rounded
+from ingot.ops.math.restated import in_float32, number, restated, wide_float
+from ingot.ops.older import dtype_of
 from ingot.ops.shapes import same
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -101,5 +105,53 @@ tanh.infer(same)
 asinh.infer(same)
 acosh.infer(same)
 atanh.infer(same)
+
+sin.lower(elementwise("sin"))
+cos.lower(elementwise("cos"))
+tan.lower(elementwise("tan"))
+asin.lower(elementwise("asin"))
+acos.lower(elementwise("acos"))
+atan.lower(elementwise("atan"))
+sinh.lower(elementwise("sinh"))
+cosh.lower(elementwise("cosh"))
+tanh.lower(elementwise("tanh"))
+asinh.lower(elementwise("asinh"))
+acosh.lower(elementwise("acosh"))
+atanh.lower(elementwise("atanh"))
+
+sin.downgrade(restated("Sin"))
+cos.downgrade(restated("Cos"))
+tan.downgrade(restated("Tan"))
+asin.downgrade(restated("Asin"))
+acos.downgrade(restated("Acos"))
+atan.downgrade(restated("Atan"))
+tanh.downgrade(restated("Tanh"))
+asinh.downgrade(restated("Asinh"))
+acosh.downgrade(restated("Acosh"))
+atanh.downgrade(restated("Atanh"))
+
+
+@cosh.downgrade
+def downgrade_cosh(op: Any, x: Value, /, *, version: int) -> Any:
+    if version >= 9:
+        return in_float32(op, op.Cosh, x)
+    dtype = wide_float(dtype_of(x))
+    return in_float32(op, lambda x: _cosh(op, x, dtype), x)
+
+
+@sinh.downgrade
+def downgrade_sinh(op: Any, x: Value, /, *, version: int) -> Any:
+    if version >= 9:
+        return in_float32(op, op.Sinh, x)
+    dtype = wide_float(dtype_of(x))
+    return in_float32(op, lambda x: op.Mul(op.Tanh(x), _cosh(op, x, dtype)), x)
+
+
+def _cosh(op: Any, x: Any, dtype: DType) -> Any:
+    """The hyperbolic cosine from roots of the exponential, which do not overflow before it does."""
+    half = number(0.5, dtype)
+    root = op.Exp(op.Mul(op.Abs(x), half))
+    return op.Add(op.Mul(op.Mul(root, half), root), op.Mul(op.Reciprocal(op.Mul(root, root)), half))
+
 
 tanh_1 = consuming("Tanh")

@@ -15,6 +15,7 @@ from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.ml.lookup import translated
+from ingot.ops.older import dtype_of
 from ingot.ops.typesets import FLOAT32, FLOAT64, INDICES, INT64, STRING, tensors, types
 
 _TYPES = {2: FLOAT32 | INT64 | STRING, 4: INDICES | FLOAT32 | FLOAT64 | STRING | tensors(DType.INT16)}
@@ -55,12 +56,15 @@ def label_encoder(
 
 @label_encoder.infer
 def infer(x: Fact, /, **attributes: Any) -> Inferred:
-    keys, values = (
-        _given(what, *(attributes[f"{what}_{kind}"] for kind in ("floats", "int64s", "strings", "tensor")))
-        for what in ("keys", "values")
-    )
+    keys, values = _pairs(attributes)
     _check(None if x.dtype is None else x.dtype.numpy, keys, values)
     return TensorType(DType.of(values.dtype), x.shape)
+
+
+def _pairs(attributes: dict[str, Any]) -> tuple[Array, Array]:
+    kinds = ("floats", "int64s", "strings", "tensor")
+    keys, values = (_given(what, *(attributes[f"{what}_{kind}"] for kind in kinds)) for what in ("keys", "values"))
+    return keys, values
 
 
 def _given(
@@ -102,6 +106,58 @@ def _default(dtype: np.dtype[Any], floating: float, integer: int, string: str, t
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= integer <= np.iinfo(dtype).max:
         raise InputError(f"default_int64 is {integer}, which does not fit {dtype}")
     return np.array([floating if dtype.kind == "f" else integer], dtype)
+
+
+_SUFFIXES = {DType.FLOAT32: "float", DType.INT64: "int64", DType.STRING: "string"}
+"""What versions 2 and 3 call the types they have."""
+
+
+@label_encoder.downgrade
+def downgrade(op: Any, x: Value, /, *, version: int, **attributes: Any) -> Any:
+    """Types that are missing are cast; of values that cannot be, the position is found and the value looked up."""
+    keys, values = _pairs(attributes)
+    default = _default(
+        values.dtype, *(attributes[f"default_{kind}"] for kind in ("float", "int64", "string", "tensor"))
+    )
+    if version < label_encoder.since[0]:
+        return _mapped(op, x, keys, values, default)
+    key, value = dtype_of(x), DType.of(values.dtype)
+    if key is DType.FLOAT64:
+        raise UnsupportedError("keys of float64 came with version 4")
+    source, kind = (x, _SUFFIXES[key]) if key in _SUFFIXES else (op.Cast(x, to=int(DType.INT64)), "int64")
+    named: dict[str, Any] = {f"keys_{kind}s": keys.tolist()}
+    encoder = op.domain("ai.onnx.ml").LabelEncoder
+    if value is DType.FLOAT64:
+        found = encoder(source, values_int64s=list(range(len(keys))), default_int64=len(keys), **named)
+        return op.Gather(np.concatenate([values, default]), found)
+    to = _SUFFIXES.get(value, "int64")
+    named |= {f"values_{to}s": values.tolist(), f"default_{to}": default.tolist()[0]}
+    made = encoder(source, **named)
+    return made if value in _SUFFIXES else op.Cast(made, to=int(value))
+
+
+def _mapped(op: Any, x: Value, keys: Array, values: Array, default: Array) -> Any:
+    """The oldest has strings for their positions, and back; CategoryMapper any strings for any integers, and back."""
+    if keys.dtype not in (np.object_, np.int64):
+        raise UnsupportedError(f"keys of {DType.of(keys.dtype)} came with version 2")
+    last = {key: place for place, key in enumerate(keys.tolist())}
+    keys, values = keys[list(last.values())], values[list(last.values())]
+    places, kinds = list(range(len(keys))), (DType.of(keys.dtype), DType.of(values.dtype))
+    encoder, mapper = (op.domain("ai.onnx.ml")[name] for name in ("LabelEncoder", "CategoryMapper"))
+    if kinds == (DType.STRING, DType.INT64):
+        if values.tolist() == places:
+            return encoder(x, classes_strings=keys.tolist(), default_int64=int(default[0]))
+        return mapper(x, cats_strings=keys.tolist(), cats_int64s=values.tolist(), default_int64=int(default[0]))
+    if kinds == (DType.INT64, DType.STRING):
+        if keys.tolist() == places:
+            return encoder(x, classes_strings=values.tolist(), default_string=default[0])
+        return mapper(x, cats_int64s=keys.tolist(), cats_strings=values.tolist(), default_string=default[0])
+    names, source = keys.tolist(), x
+    if keys.dtype == np.int64:
+        names = [str(place) for place in places]
+        source = mapper(x, cats_int64s=keys.tolist(), cats_strings=names, default_string="")
+    found = mapper(source, cats_strings=names, cats_int64s=places, default_int64=len(keys))
+    return op.Gather(np.concatenate([values, default]), found)
 
 
 @operator("LabelEncoder", since=1, domain="ai.onnx.ml")

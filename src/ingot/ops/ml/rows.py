@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ingot.dims import Dim
 from ingot.dtypes import Array
-from ingot.errors import InputError, ShapeError
+from ingot.errors import ShapeError
 from ingot.ops.facts import Fact
-from ingot.ops.limit import MOST_BYTES
+from ingot.ops.limit import most_bytes, oversized
 
 
 def as_rows(x: Array) -> Array:
@@ -27,8 +27,9 @@ def chunks(rows: int, cost: int, most: int = 2**20) -> Iterator[slice]:
 
 def affordable(count: int, itemsize: int = 4) -> None:
     """InputError if that many elements take more memory than a result may."""
-    if count * itemsize > MOST_BYTES:
-        raise InputError(f"the result would take {count * itemsize:,} bytes, more than {MOST_BYTES:,}")
+    taken = count * itemsize
+    if taken > most_bytes():
+        raise oversized(f"the result would take {taken:,} bytes, more than {most_bytes():,}", taken)
 
 
 def row_count(x: Fact) -> Dim | None:

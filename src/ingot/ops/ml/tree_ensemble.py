@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -48,28 +48,12 @@ def tree_ensemble(
     A node compares one feature with its split, or asks whether it is in a set; NaN takes the branch the node names
     for missing values. Branches that lead in a circle or nowhere are refused.
     """
+    attributes = dict(locals())
     if x.ndim != 2:
         raise ShapeError(f"the input has {x.ndim} axes, expected 2")
-    targets = _targets(n_targets, leaf_targetids)
-    nodes = len(nodes_featureids)
-    forest = Forest(
-        roots=_roots(tree_roots, nodes_truenodeids, nodes_falsenodeids, nodes_trueleafs, nodes_falseleafs),
-        features=np.array(nodes_featureids, np.int64),
-        modes=nodes_modes.numpy().reshape(-1).astype(np.int64),
-        splits=nodes_splits.numpy().reshape(-1).astype(np.float64),
-        missing_true=np.array(nodes_missing_value_tracks_true or [0] * nodes, np.int64) != 0,
-        true=_children(nodes_truenodeids, nodes_trueleafs),
-        false=_children(nodes_falsenodeids, nodes_falseleafs),
-        starts=np.arange(len(leaf_targetids) + 1),
-        targets=np.array(leaf_targetids, np.int64),
-        weights=leaf_weights.numpy().reshape(-1).astype(np.float64),
-        members=() if membership_values is None else tuple(split_sets(_floats(membership_values))),
-    )
-    if len(forest.weights) != len(leaf_targetids):
-        raise CheckError(f"there are {len(leaf_targetids)} targets of leaves and {len(forest.weights)} weights")
-    aggregate, transform = _names(aggregate_function, post_transform)
-    scores = aggregated(checked(forest, targets), x.astype(np.float64), targets, aggregate)
-    return transformed(scores, transform).astype(x.dtype)
+    forest, targets = forest_of_nodes(attributes)
+    aggregate, transform = names_of(aggregate_function, post_transform)
+    return transformed(aggregated(forest, x.astype(np.float64), targets, aggregate), transform).astype(x.dtype)
 
 
 @tree_ensemble.infer
@@ -84,9 +68,35 @@ def infer(
     **_: object,
 ) -> Inferred:
     require_rank(x, 2, "the input")
-    _names(aggregate_function, post_transform)
+    names_of(aggregate_function, post_transform)
     rows = x.shape[0] if x.shape else None
     return None if x.dtype is None else TensorType(x.dtype, (rows, _targets(n_targets, leaf_targetids)))
+
+
+def forest_of_nodes(attributes: Mapping[str, Any]) -> tuple[Forest, int]:
+    """The forest that the attributes of a node say, and how many targets it has; CheckError if it is none."""
+    true, false, true_leaf, false_leaf = (
+        attributes[f"nodes_{name}"] for name in ("truenodeids", "falsenodeids", "trueleafs", "falseleafs")
+    )
+    members = attributes["membership_values"]
+    targets = _targets(attributes["n_targets"], attributes["leaf_targetids"])
+    nodes = len(attributes["nodes_featureids"])
+    forest = Forest(
+        roots=_roots(attributes["tree_roots"], true, false, true_leaf, false_leaf),
+        features=np.array(attributes["nodes_featureids"], np.int64),
+        modes=attributes["nodes_modes"].numpy().reshape(-1).astype(np.int64),
+        splits=_floats(attributes["nodes_splits"]),
+        missing_true=np.array(attributes["nodes_missing_value_tracks_true"] or [0] * nodes, np.int64) != 0,
+        true=_children(true, true_leaf),
+        false=_children(false, false_leaf),
+        starts=np.arange(len(attributes["leaf_targetids"]) + 1),
+        targets=np.array(attributes["leaf_targetids"], np.int64),
+        weights=_floats(attributes["leaf_weights"]),
+        members=() if members is None else tuple(split_sets(_floats(members))),
+    )
+    if len(forest.weights) != len(forest.targets):
+        raise CheckError(f"there are {len(forest.targets)} targets of leaves and {len(forest.weights)} weights")
+    return checked(forest, targets), targets
 
 
 def _targets(n_targets: int | None, targets: Sequence[int]) -> int:
@@ -96,7 +106,8 @@ def _targets(n_targets: int | None, targets: Sequence[int]) -> int:
     return count
 
 
-def _names(aggregate: int, transform: int) -> tuple[str, str]:
+def names_of(aggregate: int, transform: int) -> tuple[str, str]:
+    """What is done with votes and with scores; CheckError for a number that stands for nothing."""
     if not 0 <= aggregate < len(AGGREGATES):
         raise CheckError(f"aggregate_function is {aggregate}, expected 0 to {len(AGGREGATES) - 1}")
     if not 0 <= transform < len(NAMES):

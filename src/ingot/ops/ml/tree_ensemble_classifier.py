@@ -24,7 +24,7 @@ from ingot.ops.ml.labels import either, label_array, label_type
 from ingot.ops.ml.post_transform import checked, transformed, two_classes
 from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.tree_ensemble_attributes import raw_scores
-from ingot.ops.ml.voting_trees import Votes, forest_of, numbers
+from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, given, numbers
 from ingot.ops.typesets import types
 
 T1: TypeAlias = Annotated[Array, types("T1", NUMBERS)]
@@ -101,13 +101,22 @@ def infer(
     return TensorType(label, (rows,)), TensorType(DType.FLOAT32, (rows, classes))
 
 
+@tree_ensemble_classifier.downgrade
+def downgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
+    return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **given(attributes))
+
+
+@tree_ensemble_classifier_3.downgrade
+def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
+    return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **given(as_floats(attributes)))
+
+
 @tree_ensemble_classifier_3.upgrade
 def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     labels = either("labels", attributes["classlabels_int64s"], attributes["classlabels_strings"])
     said = _said(op, x, attributes, len(labels))
     if said is None:
-        kept = {name: value for name, value in attributes.items() if value is not None and value != ()}
-        return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **kept)
+        return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **given(attributes))
     raw, scores = said
     values = "values_strings" if isinstance(labels[0], str) else "values_int64s"
     place = op.ArgMax(raw, axis=1, keepdims=0)

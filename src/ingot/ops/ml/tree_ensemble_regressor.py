@@ -22,7 +22,7 @@ from ingot.ops.ml.forest import Forest, aggregated
 from ingot.ops.ml.post_transform import checked, transformed
 from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.tree_ensemble_attributes import raw_scores
-from ingot.ops.ml.voting_trees import Votes, forest_of, numbers
+from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, given, numbers
 
 
 def _regressor(
@@ -76,6 +76,16 @@ def infer(
     return TensorType(DType.FLOAT32, (row_count(x), _targets(n_targets, target_ids)))
 
 
+@tree_ensemble_regressor.downgrade
+def downgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
+    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **given(attributes))
+
+
+@tree_ensemble_regressor_3.downgrade
+def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
+    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **given(as_floats(attributes)))
+
+
 @tree_ensemble_regressor_3.upgrade
 def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     targets = _targets(attributes["n_targets"], attributes["target_ids"])
@@ -91,8 +101,7 @@ def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
             if transform == "NONE":
                 return scores
             return op.Sigmoid(scores) if transform == "LOGISTIC" else op.Softmax(scores, axis=-1)
-    kept = {name: value for name, value in attributes.items() if value is not None and value != ()}
-    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **kept)
+    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **given(attributes))
 
 
 def _forest(attributes: dict[str, Any], n_targets: int) -> Forest:

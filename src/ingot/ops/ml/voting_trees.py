@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.errors import CheckError
+from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.tensor import Tensor
 from ingot.ops.ml.forest import MEMBER, Forest, checked, modes_of
 
@@ -28,6 +28,24 @@ def numbers(floats: Sequence[float] | None, tensor: Tensor | None) -> Array:
     if tensor is not None:
         return tensor.numpy().reshape(-1).astype(np.float64)
     return np.array(floats or (), np.float64)
+
+
+def given(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that say something."""
+    return {name: value for name, value in attributes.items() if value is not None and value != ()}
+
+
+def as_floats(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes with lists of floats for tensors; UnsupportedError for a tensor of doubles that are no floats."""
+    found = dict(attributes)
+    for name, value in attributes.items():
+        if not isinstance(value, Tensor):
+            continue
+        exact = numbers(None, value)
+        if not np.array_equal(exact.astype(np.float32), exact, equal_nan=True):
+            raise UnsupportedError(f"'{name}' holds numbers that no float32 is, and came with version 3")
+        found |= {name: None, name.removesuffix("_as_tensor"): exact.tolist()}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,35 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import Shape
 from ingot.ops.define import Since, operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.attending import (
+    added,
+    ahead_of,
+    behind,
+    below,
+    both,
+    by_head,
+    by_query_head,
+    capped,
+    grouped_like,
+    longer,
+    read,
+    scores_of,
+    shares_of,
+    side_by_side,
+    within,
+)
 from ingot.ops.nn.attention_mask import Visible, masked
+from ingot.ops.nn.moments import alike, staged
 from ingot.ops.nn.precision import refuse_huge, wide, widened
 from ingot.ops.nn.results import dim, require_size, tensor
-from ingot.ops.shapes import unify
+from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import BOOL, FLOATS, INT64, NUMERIC, types
 
 T1: TypeAlias = Annotated[Array, types("T1", FLOATS)]
@@ -107,8 +126,9 @@ def infer(
     require_size(nonpad_kv_seqlen, 0, dim(query, 0), "nonpad_kv_seqlen")
     batch = unify(dim(query, 0), dim(keys, 0), "batch sizes of q and k")
     fresh, shared = unify(dim(keys, 2), dim(values, 2), "lengths of k and v"), dim(keys, 1)
-    total = _total(fresh, past_key, past_value)
     size, width = dim(keys, 3), dim(values, 3)
+    _check_past(past_key, (batch, shared, None, size), past_value, (batch, shared, None, width))
+    total = _total(fresh, past_key, past_value)
     count, length = dim(query, 1), dim(query, 2)
     y: Sequence[Dim | None] | None = (batch, count, length, width)
     if q.rank == 3:
@@ -121,6 +141,83 @@ def infer(
         tensor(v.dtype, (batch, shared, total, width)),
         tensor(q.dtype, (batch, count, length, total)),
     )
+
+
+@attention.lower
+def lower(
+    q: prim.Tensor,
+    k: prim.Tensor,
+    v: prim.Tensor,
+    attn_mask: prim.Tensor | None = None,
+    past_key: prim.Tensor | None = None,
+    past_value: prim.Tensor | None = None,
+    nonpad_kv_seqlen: prim.Tensor | None = None,
+    /,
+    *,
+    is_causal: int,
+    kv_num_heads: int | None,
+    left_window_size: int,
+    q_num_heads: int | None,
+    qk_matmul_output_mode: int,
+    right_window_size: int,
+    scale: float | None,
+    softcap: float,
+    softmax_precision: int | None,
+    facts: tuple[Fact, ...],
+) -> tuple[prim.Tensor, ...]:
+    if past_key is not None and nonpad_kv_seqlen is not None:
+        raise prim.Refused("a past beside a cache outside")
+    queries, fresh, values = (
+        x if x.rank == 4 else by_head(x, heads or 1)
+        for x, heads in ((q, q_num_heads), (k, kv_num_heads), (v, kv_num_heads))
+    )
+    keys, values = behind(past_key, fresh, facts[1].dtype), behind(past_value, values, facts[2].dtype)
+    wide_q, wide_k, wide_v = alike(queries, keys, values)
+    size = queries.shape[3]
+    if scale is None and not isinstance(size, int):
+        raise prim.Refused("heads of unknown size")
+    factor = scale if scale is not None else 1 / sqrt(size) if isinstance(size, int) and size else 1.0
+    raw = scores_of(wide_q, wide_k, factor)
+    bent = capped(raw, softcap)
+    past: Dim = 0 if past_key is None else past_key.shape[2]
+    scores = _seen_scores(bent, attn_mask, past, nonpad_kv_seqlen, bool(is_causal), left_window_size, right_window_size)
+    stage = raw.dtype if softmax_precision is None else DType(softmax_precision)
+    shares = prim.cast(staged(shares_of(staged(scores, stage)), stage), raw.dtype)
+    y = read(shares, wide_v)
+    shown = by_query_head((raw, bent, scores, shares)[qk_matmul_output_mode])
+    return side_by_side(y) if q.rank == 3 else by_query_head(y), keys, values, shown
+
+
+def _seen_scores(
+    scores: prim.Tensor,
+    mask: prim.Tensor | None,
+    past: Dim,
+    lengths: prim.Tensor | None,
+    causal: bool,
+    left: int,
+    right: int,
+) -> prim.Tensor:
+    """Scores with the mask added, and minus infinity where a query may not look."""
+    queries, keys = scores.shape[3:]
+    seen: prim.Tensor | None = None
+    offset = prim.size(past)
+    if lengths is not None:
+        lengths = prim.reshape(within(lengths, keys), (*lengths.shape, 1, 1, 1, 1))
+        seen = prim.apply("less", prim.iota((1, 1, 1, 1, keys), 4), lengths)
+        offset = lengths - prim.size(queries)
+    ahead = ahead_of(queries, keys, offset)
+    seen = both(
+        seen,
+        below(ahead, 0) if causal else None,
+        below(prim.scalar(-left, DType.INT64), ahead) if left >= 0 else None,
+        below(ahead, right) if right >= 0 else None,
+    )
+    if mask is not None and mask.dtype is DType.BOOL:
+        seen = both(seen, grouped_like(longer(mask, keys, False) if mask.rank else mask, scores))
+    elif mask is not None:
+        bias = prim.cast(mask, scores.dtype)
+        scores = added(scores, grouped_like(longer(bias, keys, -np.inf) if mask.rank else bias, scores))
+    return scores if seen is None else prim.where(seen, scores, -np.inf)
 
 
 def _checked(mode: int, precision: int | None, left: int, right: int) -> None:
@@ -190,10 +287,23 @@ def _past(past_key: Array | None, past_value: Array | None, lengths: Array | Non
     return 0 if past_key is None else past_key.shape[2]
 
 
+def _check_past(past_key: Fact | None, keys: Shape, past_value: Fact | None, values: Shape) -> None:
+    """CheckError if only one of the two is given, ShapeError if one does not go with what is new."""
+    if (past_key is None or not past_key.given) != (past_value is None or not past_value.given):
+        raise CheckError("past_key and past_value must be given together")
+    for name, past, expected in (("past_key", past_key, keys), ("past_value", past_value, values)):
+        if past is not None:
+            require_rank(past, 4, name)
+            for axis, size in enumerate(expected):
+                require_size(past, axis, size, name)
+    if past_key is not None and past_value is not None:
+        unify(dim(past_key.shape, 2), dim(past_value.shape, 2), "lengths of past_key and past_value")
+
+
 def _total(fresh: Dim | None, past_key: Fact | None, past_value: Fact | None) -> Dim | None:
-    if past_key is None and past_value is None:
+    if past_key is None or not past_key.given:
         return fresh
-    past = dim(past_key.shape if past_key is not None else None, 2)
+    past = unify(dim(past_key.shape, 2), dim(None if past_value is None else past_value.shape, 2))
     return None if past is None or fresh is None else past + fresh
 
 

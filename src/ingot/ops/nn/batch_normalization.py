@@ -7,13 +7,18 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot import prim
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, ShapeError
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import alike, along_channels, mean_of
 from ingot.ops.nn.precision import mean, widened
 from ingot.ops.nn.results import dim, tensor, vector_of
+from ingot.ops.nn.through import cast, wide_of
+from ingot.ops.older import dtype_of, rank_of
+from ingot.ops.shapes import require_flags
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", FLOATS)]
@@ -74,7 +79,13 @@ def infer(
     epsilon: float,
     momentum: float,
     training_mode: int,
+    outputs: int,
 ) -> tuple[Inferred, ...]:
+    require_flags(training_mode=training_mode)
+    if outputs > 1 and not training_mode:
+        raise CheckError(
+            f"outside of training there is one output, the node has {outputs}", hint="set training_mode to 1"
+        )
     channels = 1 if x.rank is not None and x.rank < 2 else dim(x.shape, 1)
     named = (("scale", scale), ("B", b), ("input_mean", input_mean), ("input_var", input_var))
     for name, given in named:
@@ -84,6 +95,47 @@ def infer(
     if not training_mode:
         return (tensor(x.dtype, x.shape),)
     return tensor(x.dtype, x.shape), tensor(input_mean.dtype, (channels,)), tensor(input_var.dtype, (channels,))
+
+
+@batch_normalization.lower
+def lower(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    b: prim.Tensor,
+    input_mean: prim.Tensor,
+    input_var: prim.Tensor,
+    /,
+    *,
+    epsilon: float,
+    momentum: float,
+    training_mode: int,
+) -> tuple[prim.Tensor, ...]:
+    values, factor, shift, average, variance = alike(x, scale, b, input_mean, input_var)
+    running: list[prim.Tensor] = []
+    if training_mode:
+        others = [axis for axis in range(x.rank) if axis != 1]
+        now = mean_of(values, others)
+        spread = mean_of((values - now) * (values - now), others)
+        kept = np.float32(momentum) if values.dtype is DType.FLOAT32 else momentum
+        for given, found in ((average, now), (variance, spread)):
+            running.append(given * float(kept) + prim.reshape(found, given.shape) * float(1 - kept))
+        average, variance = (prim.reshape(found, average.shape) for found in (now, spread))
+    scaled = factor / prim.apply("sqrt", variance + epsilon)
+    if x.rank < 2:
+        average, scaled, shift = (prim.reshape(each, (1,) * x.rank) for each in (average, scaled, shift))
+    else:
+        average, scaled, shift = (along_channels(each, x.rank) for each in (average, scaled, shift))
+    return (values - average) * scaled + shift, *running
+
+
+@batch_normalization.downgrade
+def downgrade(op: Any, x: Value, scale: Value, b: Value, *moments: Value, outputs: int, **attributes: Any) -> Any:
+    """Scale and bias have the type of `x`: where they differ, all of them have that to compute in."""
+    given = [dtype_of(value) for value in (x, scale, b)]
+    inside = given[0] if len(set(given)) == 1 else wide_of(*given)
+    values = [cast(op, value, dtype, inside) for value, dtype in zip((x, scale, b), given, strict=True)]
+    y, *running = _several(op.BatchNormalization(*values, *moments, outputs=outputs, **attributes))
+    return cast(op, y, inside, given[0]), *running
 
 
 @operator("BatchNormalization", since=14)
@@ -107,6 +159,27 @@ def batch_normalization_14(
 def upgrade_14(op: Any, *inputs: Value, training_mode: int, **attributes: Any) -> Any:
     outputs = 3 if training_mode else 1
     return op.BatchNormalization(*inputs, training_mode=training_mode, outputs=outputs, **attributes)
+
+
+@batch_normalization_14.downgrade
+def downgrade_14(op: Any, *inputs: Value, epsilon: float, momentum: float, training_mode: int, outputs: int) -> Any:
+    """All of one type; in training, with the mean and the variance of this batch for those given."""
+    given = [dtype_of(value) for value in inputs]
+    inside = wide_of(*given) if training_mode or len(set(given)) > 1 or DType.BFLOAT16 in given else given[0]
+    x, scale, b, *moments = (cast(op, value, dtype, inside) for value, dtype in zip(inputs, given, strict=True))
+    running: list[Any] = []
+    if training_mode:
+        axes = [axis for axis in range(rank_of(inputs[0])) if axis != 1]
+        centred = op.Sub(x, op.ReduceMean(x, axes=axes, keepdims=1))
+        now = op.ReduceMean(x, axes=axes, keepdims=0), op.ReduceMean(op.Mul(centred, centred), axes=axes, keepdims=0)
+        if len(axes) == rank_of(inputs[0]):  # one axis alone is a batch of one channel
+            now = op.Reshape(now[0], [1]), op.Reshape(now[1], [1])
+        kept = np.asarray(momentum, inside.numpy)
+        for moment, found in zip(moments, now, strict=True):
+            running.append(op.Add(op.Mul(moment, kept), op.Mul(found, np.asarray(1 - kept, inside.numpy))))
+        moments = list(now)
+    y = op.BatchNormalization(x, scale, b, *moments, epsilon=epsilon)
+    return (cast(op, y, inside, given[0]), *(cast(op, moment, inside, given[3]) for moment in running))[:outputs]
 
 
 @operator("BatchNormalization", since=9)
@@ -160,6 +233,23 @@ def batch_normalization_1(
 ) -> tuple[T9, T9 | None, T9 | None, T9 | None, T9 | None]:
     """The same, with a hint which inputs may be overwritten."""
     raise superseded()
+
+
+@batch_normalization_9.downgrade
+def downgrade_9(op: Any, *inputs: Value, outputs: int, **attributes: Any) -> Any:
+    return op.BatchNormalization(*inputs, outputs=outputs, **attributes)
+
+
+@batch_normalization_7.downgrade
+def downgrade_7(op: Any, *inputs: Value, outputs: int, **attributes: Any) -> Any:
+    """Five outputs tell that it is training."""
+    return op.BatchNormalization(*inputs, is_test=int(outputs == 1), outputs=outputs, **attributes)
+
+
+@batch_normalization_6.downgrade
+def downgrade_6(op: Any, *inputs: Value, outputs: int, **attributes: Any) -> Any:
+    """None of the inputs may be overwritten."""
+    return op.BatchNormalization(*inputs, consumed_inputs=[0] * 5, outputs=outputs, **attributes)
 
 
 @batch_normalization_9.upgrade

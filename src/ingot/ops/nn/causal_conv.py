@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
-from ingot.dtypes import Array
-from ingot.errors import CheckError, ShapeError
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, ShapeError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.nn.convolution import convolved, per_channel
+from ingot.ops.nn.convolution import convolved, convolved_in_primitives, per_channel
 from ingot.ops.nn.linear_attention import SMALL_FLOATS
+from ingot.ops.nn.moments import along_channels
 from ingot.ops.nn.precision import widened
 from ingot.ops.nn.results import dim, require_size, tensor, vector_of
+from ingot.ops.nn.sweeps import swept
+from ingot.ops.nn.through import cast
+from ingot.ops.nn.windows import windows
+from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import types
 
@@ -61,7 +68,63 @@ def infer(
     vector_of(bias, channels, "the bias")
     kernel = dim(weight.shape, 2)
     kept: Dim | None = None if kernel is None else kernel - 1
+    if past_state is not None:
+        require_rank(past_state, 3, "past_state")
+        for axis, size in enumerate((dim(x.shape, 0), channels, kept)):
+            require_size(past_state, axis, size, "past_state")
     return tensor(x.dtype, x.shape), tensor(x.dtype, (dim(x.shape, 0), channels, kept))
+
+
+@causal_conv_with_state.lower
+def lower(
+    x: prim.Tensor,
+    weight: prim.Tensor,
+    bias: prim.Tensor | None = None,
+    past_state: prim.Tensor | None = None,
+    /,
+    *,
+    activation: str,
+) -> tuple[prim.Tensor, prim.Tensor]:
+    channels, kernel = x.shape[1], weight.shape[2]
+    if not isinstance(channels, int) or not isinstance(kernel, int):
+        raise prim.Refused("channels or a kernel of unknown size")
+    if past_state is None:
+        joined = prim.pad(x, [0, 0, kernel - 1], [0, 0, 0])
+    else:
+        joined = prim.join([past_state, x], 2)
+    present = prim.slice_(joined, [0, 0, x.shape[2]], [*x.shape[:2], kernel - 1])
+    if x.shape[2] == 0:
+        return x, present
+    y = convolved_in_primitives(swept(joined, windows(1, [kernel])), weight, channels)
+    if bias is not None:
+        y = y + along_channels(bias, 3)
+    return y if activation == "none" else y / (prim.apply("exp", -y) + 1), present
+
+
+@causal_conv_with_state.downgrade
+def downgrade(
+    op: Any, x: Value, weight: Value, bias: Value | None = None, past_state: Value | None = None, /, *, activation: str
+) -> Any:
+    """One element more at the end has a window fit if `x` is empty; what it gives is cut off."""
+    dtype, length = dtype_of(x), shape_of(x)[2]
+    channels = next((n for n in (shape_of(x)[1], shape_of(weight)[0]) if isinstance(n, int)), None)
+    kernel = shape_of(weight)[2]
+    if channels is None or (past_state is None and not isinstance(kernel, int)):
+        raise UnsupportedError(f"the shape of '{weight.name}' is not known")
+    count = [length] if isinstance(length, int) else op.Shape(x, start=2, end=3)
+    if past_state is not None:
+        joined = op.Concat(past_state, x, axis=2)
+    else:
+        assert isinstance(kernel, int)
+        joined = op.Pad(x, [0, 0, kernel - 1, 0, 0, 0])
+    values = [cast(op, part, dtype, DType.FLOAT32) for part in (joined, weight, *([] if bias is None else [bias]))]
+    if isinstance(length, int) and length > 0:
+        y = op.Conv(*values, group=channels)
+    else:
+        y = op.Slice(op.Conv(*values, group=channels, pads=[0, 1]), [0], count, [2])
+    if activation != "none":
+        y = op.Mul(y, op.Sigmoid(y))
+    return cast(op, y, DType.FLOAT32, dtype), op.Slice(joined, count, [np.iinfo(np.int64).max], [2])
 
 
 def _checked(activation: str) -> None:

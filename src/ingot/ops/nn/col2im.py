@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dims import divide_exactly
-from ingot.dtypes import Array
-from ingot.errors import InputError, ShapeError
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError, ShapeError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, tensor
-from ingot.ops.nn.windows import elements, spatially, windows
-from ingot.ops.shapes import require_rank
+from ingot.ops.nn.through import cast
+from ingot.ops.nn.windows import Sweep, elements, spatially, windows
+from ingot.ops.older import dtype_of, integers_of, shape_of
+from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import ALL, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", ALL)]
@@ -78,7 +81,9 @@ def infer(
 ) -> Inferred:
     require_rank(x, 3, "the input")
     block, image = block_shape.integers, image_shape.elements
-    axes = next((size for given in (image_shape, block_shape) if (size := dim(given.shape, 0)) is not None), None)
+    for name, given in (("image_shape", image_shape), ("block_shape", block_shape)):
+        require_rank(given, 1, name)
+    axes = unify(dim(image_shape.shape, 0), dim(block_shape.shape, 0), "the axes that image_shape and block_shape name")
     if not isinstance(axes, int):
         return tensor(x.dtype, None)
     batch = x.shape[0] if x.shape is not None else None
@@ -88,6 +93,51 @@ def infer(
         raise ShapeError(f"the input has {rows} rows, which blocks of {block} do not divide")
     windows(axes, block, strides=strides, dilations=dilations, pads=pads)
     return tensor(x.dtype, (batch, channels, *(image or (None,) * axes)))
+
+
+@col2im.downgrade
+def downgrade(
+    op: Any,
+    x: Value,
+    image_shape: Value,
+    block_shape: Value,
+    /,
+    *,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> Any:
+    """Each element is added to its place in a padded image of zeros, (places, batch, channels)."""
+    image, block = integers_of(image_shape), integers_of(block_shape)
+    dtype, rows = dtype_of(x), shape_of(x)[1]
+    if not isinstance(rows, int) or dtype in (DType.BOOL, DType.STRING):
+        raise UnsupportedError(f"{dtype}s of '{x.name}' in {rows} rows are not summed")
+    channels = rows // prod(block)
+    sweeps = windows(len(image), block, strides=strides, dilations=dilations, pads=pads).over(image)
+    padded = [max(sweep.covered, sweep.before + sweep.size) for sweep in sweeps]
+    places = _places(sweeps, padded)
+    wide = DType.FLOAT32 if dtype in (DType.FLOAT16, DType.BFLOAT16) else dtype
+    values = op.Reshape(cast(op, x, dtype, wide), [0, channels, places.size])
+    empty = op.Concat([prod(padded)], op.Shape(x, start=0, end=1), [channels], axis=0)
+    zeros = op.Expand(np.zeros((), wide.numpy), empty)
+    how = "add" if len(np.unique(places)) < places.size else None
+    summed = op.ScatterND(zeros, places.reshape(-1, 1), op.Transpose(values, perm=[2, 0, 1]), reduction=how)
+    whole = op.Reshape(op.Transpose(summed, perm=[1, 2, 0]), [0, 0, *padded])
+    starts, axes = [sweep.before for sweep in sweeps], [2 + axis for axis in range(len(sweeps))]
+    if padded != image:
+        whole = op.Slice(whole, starts, [start + size for start, size in zip(starts, image, strict=True)], axes)
+    return cast(op, whole, wide, dtype)
+
+
+def _places(sweeps: Sequence[Sweep], padded: Sequence[int]) -> Array:
+    """Where each element of each block lies in the flattened padded image, blocks running fastest."""
+    rank = len(sweeps)
+    place = np.zeros((), np.int64)
+    for axis, sweep in enumerate(sweeps):
+        shape = [1] * 2 * rank
+        shape[axis], shape[rank + axis] = sweep.kernel, sweep.count
+        place = place * padded[axis] + (sweep.positions + sweep.before).T.reshape(shape)
+    return np.asarray(np.broadcast_to(place, [s.kernel for s in sweeps] + [s.count for s in sweeps])).reshape(-1)
 
 
 def _sizes(given: Array, name: str) -> list[int]:

@@ -7,15 +7,20 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dims import Dim
+from ingot import prim
+from ingot.dims import Dim, maximum, upper_bound
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.contraction import kernel_of
-from ingot.ops.nn.convolution import per_channel
+from ingot.ops.nn.convolution import convolved_in_primitives, per_channel
+from ingot.ops.nn.moments import along_channels
+from ingot.ops.nn.phases import by_phase
 from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, tensor, vector_of
+from ingot.ops.nn.sweeps import channels_first, swept
+from ingot.ops.nn.through import by_float32
 from ingot.ops.nn.windows import Sweep, Windows, elements, per_axis, spatial_rank, spatially, windows
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -92,6 +97,64 @@ def infer(
     return tensor(dtype, (dim(x.shape, 0), channels, *sizes))
 
 
+@conv_transpose.lower
+def lower(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    b: prim.Tensor | None = None,
+    /,
+    *,
+    auto_pad: str,
+    dilations: Sequence[int] | None,
+    group: int,
+    kernel_shape: Sequence[int] | None,
+    output_padding: Sequence[int] | None,
+    output_shape: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> prim.Tensor:
+    """A convolution with as many filters for each one as a stride has places, which it computes next to each other.
+
+    Along an axis, the outputs at `stride * i + r` are those of the filter made of every `stride`-th element from `r`
+    on, the last one first.
+    """
+    rank = x.rank - 2
+    kernel = kernel_of(w.shape, kernel_shape)
+    spread = windows(rank, kernel, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    extra = per_axis("output_padding", output_padding, rank, 0, least=0)
+    sizes, befores = _located(spread, x.shape[2:], extra, output_shape)
+    filters = by_phase(w, spread, group)
+    taps = filters.shape[2:]
+    reach = [size - 1 for size in taps if isinstance(size, int)]
+    seen = swept(x, windows(rank, taps, pads=[*reach, *reach]))
+    y = convolved_in_primitives(seen, filters, group)
+    outputs, starts = w.shape[1], range(2, 2 + rank)
+    y = prim.permute(y, [0, *starts, 1])
+    y = prim.reshape(y, (*y.shape[:-1], group, *spread.strides, outputs))
+    phases = [axis for i in range(rank) for axis in (1 + i, 2 + rank + i)]
+    y = prim.permute(y, [0, *phases, 1 + rank, 2 + 2 * rank])
+    whole = [(size + more) * stride for size, more, stride in zip(x.shape[2:], reach, spread.strides, strict=True)]
+    y = prim.reshape(y, (x.shape[0], *whole, group * outputs))
+    short = [_beyond(size, before, full) for size, before, full in zip(sizes, befores, whole, strict=True)]
+    y = prim.pad(y, [0] * y.rank, [0, *short, 0])
+    y = channels_first(prim.slice_(y, [0, *befores, 0], [x.shape[0], *sizes, group * outputs]))
+    return y if b is None else y + along_channels(b, x.rank)
+
+
+def _beyond(size: Dim, before: Dim, full: Dim) -> Dim:
+    """How many of `size` places from `before` on lie behind the `full` there are; Refused if a run decides on it."""
+    more = before + size - full
+    if isinstance(more, int):
+        return max(more, 0)
+    most = upper_bound(more)
+    if most is None or most > 0:
+        raise prim.Refused(f"an output of {size}, which may be more than the filters reach")
+    return 0
+
+
+by_float32(conv_transpose)
+
+
 def _fit(x: Sequence[Dim | None], w: Sequence[Dim | None], group: int) -> None:
     if group < 1:
         raise CheckError(f"group is {group}")
@@ -137,19 +200,27 @@ def _size(spread: Windows, axis: int, size: Dim | None, extra: int, given: Seque
 def _placed(
     spread: Windows, sizes: Sequence[int], extra: Sequence[int], output_shape: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
+    found, befores = _located(spread, sizes, extra, output_shape)
+    return [size for size in found if isinstance(size, int)], [size for size in befores if isinstance(size, int)]
+
+
+def _located(
+    spread: Windows, sizes: Sequence[Dim], extra: Sequence[int], output_shape: Sequence[int] | None
+) -> tuple[list[Dim], list[Dim]]:
     """The sizes of the output, and where along each axis it begins in what the filters reach."""
     given = _explicit(output_shape, len(sizes))
-    found, befores = [], []
+    found: list[Dim] = []
+    befores: list[Dim] = []
     for axis, size in enumerate(sizes):
         wanted = _size(spread, axis, size, extra[axis], given)
         full = _full(spread, axis, size, extra[axis])
-        assert isinstance(wanted, int)
-        assert isinstance(full, int)
-        if wanted < 0:
+        assert wanted is not None
+        assert full is not None
+        if isinstance(wanted, int) and wanted < 0:
             raise CheckError(f"output_shape is {list(given or ())}")
-        before = spread.pads[axis][0]
+        before: Dim = spread.pads[axis][0]
         if given is not None or spread.auto_pad.startswith("SAME"):
-            cut = max(full - wanted, 0)
+            cut = maximum(full - wanted, 0)
             before = cut // 2 if spread.auto_pad == "SAME_UPPER" else cut - cut // 2
         found.append(wanted)
         befores.append(before)

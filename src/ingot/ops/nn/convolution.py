@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.byte_products import centred, held, is_single, known_number, single, sum_type
 from ingot.ops.nn.contraction import contracted, fitting, kernel_of
+from ingot.ops.nn.moments import along_channels
 from ingot.ops.nn.precision import widened
 from ingot.ops.nn.results import dim, require_size, tensor, vector_of
+from ingot.ops.nn.sweeps import channels_first, swept
 from ingot.ops.nn.windows import slide, spatial_rank, windows
 from ingot.ops.shapes import require
 from ingot.ops.typesets import FLOAT32, FLOATS, FLOATS_3, INT8, INT32, UINT8, types
@@ -139,6 +143,54 @@ def infer_conv(x: Fact, w: Fact, b: Fact | None = None, /, **attributes: object)
     return tensor(x.dtype or w.dtype, _shape(x, w, b, **attributes))  # type: ignore[arg-type]
 
 
+@conv.lower
+def lower_conv(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    b: prim.Tensor | None = None,
+    /,
+    *,
+    auto_pad: str,
+    dilations: Sequence[int] | None,
+    group: int,
+    kernel_shape: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> prim.Tensor:
+    moving = windows(
+        x.rank - 2,
+        kernel_of(w.shape, kernel_shape),
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        auto_pad=auto_pad,
+    )
+    y = convolved_in_primitives(swept(x, moving), w, group)
+    return y if b is None else y + along_channels(b, x.rank)
+
+
+def convolved_in_primitives(seen: prim.Tensor, w: prim.Tensor, group: int) -> prim.Tensor:
+    """Windows (batch, counts, kernel, channels) times filters (filters, own channels, kernel); channels first."""
+    rank = w.rank - 2
+    counts, kernel = "uvwxyz"[:rank], "ijklmp"[:rank]
+    if rank > len("uvwxyz"):
+        raise prim.Refused(f"windows over {rank} axes")
+    if group == 1:
+        y = prim.contract(seen, w, f"n{counts}{kernel}c,oc{kernel}->n{counts}o")
+        return channels_first(y)
+    filters, own = w.shape[0], w.shape[1]
+    if not isinstance(filters, int):
+        raise prim.Refused("filters of unknown number")
+    split = prim.reshape(seen, (*seen.shape[:-1], group, own))
+    grouped = prim.reshape(w, (group, filters // group, *w.shape[1:]))
+    if own == 1 and filters == group:
+        single = prim.squeeze(grouped, [1, 2])
+        y = prim.contract(seen, single, f"n{counts}{kernel}g,g{kernel}->n{counts}g")
+        return channels_first(y)
+    y = prim.contract(split, grouped, f"n{counts}{kernel}gc,goc{kernel}->n{counts}go")
+    return channels_first(prim.reshape(y, (*seen.shape[: rank + 1], filters)))
+
+
 @conv_integer.infer
 def infer_conv_integer(x: Fact, w: Fact, /, *_: Fact, **attributes: object) -> Inferred:
     return tensor(DType.INT32, _shape(x, w, None, **attributes))  # type: ignore[arg-type]
@@ -159,6 +211,79 @@ def infer_qlinear_conv(
     **attributes: object,
 ) -> Inferred:
     return tensor(y_zero.dtype, _shape(x, w, b, **attributes))  # type: ignore[arg-type]
+
+
+@conv_integer.lower
+def lower_conv_integer(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    x_zero_point: prim.Tensor | None = None,
+    w_zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    group: int,
+    **attributes: Any,
+) -> prim.Tensor:
+    return _byte_sums(x, w, x_zero_point, w_zero_point, group, DType.INT32, attributes)
+
+
+@qlinear_conv.lower
+def lower_qlinear_conv(
+    x: prim.Tensor,
+    x_scale: prim.Tensor,
+    x_zero_point: prim.Tensor,
+    w: prim.Tensor,
+    w_scale: prim.Tensor,
+    w_zero_point: prim.Tensor,
+    y_scale: prim.Tensor,
+    y_zero_point: prim.Tensor,
+    b: prim.Tensor | None = None,
+    /,
+    *,
+    group: int,
+    **attributes: Any,
+) -> prim.Tensor:
+    sums = _byte_sums(x, w, x_zero_point, w_zero_point, group, sum_type(prim.count(w.shape[1:])), attributes)
+    total = prim.cast(sums, DType.FLOAT64)
+    if b is not None:
+        total = total + prim.cast(along_channels(b, x.rank), DType.FLOAT64)
+    scales = [prim.cast(each, DType.FLOAT64) for each in (single(x_scale), _per_filter(w_scale, w), single(y_scale))]
+    factor = scales[0] * scales[1] / scales[2]
+    if factor.rank:
+        factor = along_channels(prim.reshape(factor, w.shape[:1]), x.rank)
+    steps = prim.apply("round", total * factor) + prim.cast(single(y_zero_point), DType.FLOAT64)
+    return held(prim.where(prim.apply("is_nan", steps), 0, steps), y_zero_point.dtype)
+
+
+def _byte_sums(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    x_zero: prim.Tensor | None,
+    w_zero: prim.Tensor | None,
+    group: int,
+    dtype: DType,
+    attributes: dict[str, Any],
+) -> prim.Tensor:
+    """The convolution of bytes less their zero points; padding is put around the bytes where these are known."""
+    kernel = kernel_of(w.shape, attributes.pop("kernel_shape"))
+    moving = windows(x.rank - 2, kernel, **attributes)
+    x_zero = None if x_zero is None else single(x_zero)
+    fill = known_number(x_zero)
+    if fill is None:
+        seen = swept(centred(x, x_zero, dtype), moving)
+    else:
+        seen = centred(swept(x, moving, fill), x_zero, dtype)
+    filters = centred(w, None if w_zero is None else _per_filter(w_zero, w), dtype)
+    return convolved_in_primitives(seen, filters, group)
+
+
+def _per_filter(values: prim.Tensor, w: prim.Tensor) -> prim.Tensor:
+    """One value without axes, or one for each filter, shaped to meet the filters."""
+    if is_single(values):
+        return single(values)
+    if values.shape != w.shape[:1]:
+        raise prim.Refused(f"{list(map(str, values.shape))} values for {w.shape[0]} filters")
+    return prim.reshape(values, (*values.shape, *(1,) * (w.rank - 1)))
 
 
 def convolved(

@@ -18,6 +18,7 @@ from ingot.ops.nn.contraction import contracted, fitting, kernel_of
 from ingot.ops.nn.convolution import per_channel
 from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, require_size, tensor, vector_of
+from ingot.ops.nn.through import by_float32
 from ingot.ops.nn.windows import Sweep, spatial_rank, windows
 from ingot.ops.shapes import unify
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
@@ -102,6 +103,9 @@ def infer(
         counts[axis] = unify(counts[axis], dim(offset.shape, 2 + axis), "sizes of windows and offset")
     vector_of(b, dim(w.shape, 0), "the bias")
     return tensor(dtype, (dim(x.shape, 0), dim(w.shape, 0), *counts))
+
+
+by_float32(deform_conv)
 
 
 def _sampled(image: Array, moved: Array, sweeps: Sequence[Sweep]) -> Array:

@@ -7,13 +7,16 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
-from ingot.errors import InputError
+from ingot.errors import InputError, UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import Runtime, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import widened
 from ingot.ops.nn.results import tensor
+from ingot.ops.nn.through import through_float32
+from ingot.ops.older import constant_of, dtype_of
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import BOOL, FLOAT8, FLOATS, FLOATS_3, types
 
@@ -65,6 +68,54 @@ def infer(
     return tensor(x.dtype, x.shape), tensor(DType.BOOL, x.shape)
 
 
+@dropout.lower
+def lower(
+    x: prim.Tensor,
+    ratio: prim.Tensor | None = None,
+    training_mode: prim.Tensor | None = None,
+    /,
+    *,
+    seed: int | None,
+    facts: tuple[Fact, ...],
+) -> tuple[prim.Tensor, prim.Tensor]:
+    for given in (ratio, training_mode):
+        if given is not None and given.shape not in ((), (1,)):
+            raise prim.Refused(f"a ratio or mode of shape {list(map(str, given.shape))}")
+    training = None if training_mode is None else facts[2].constant
+    if training_mode is not None and (training is None or training.numpy().any()):
+        raise prim.Refused("elements dropped at random" if training is not None else "training that a run decides on")
+    return x, prim.full(True, x.shape, DType.BOOL)
+
+
+@dropout.downgrade
+def downgrade(
+    op: Any,
+    x: Value,
+    ratio: Value | None = None,
+    training_mode: Value | None = None,
+    /,
+    *,
+    seed: int | None,
+    version: int,
+    outputs: int,
+) -> Any:
+    if version >= dropout.since[0]:
+        inputs = (x, ratio, training_mode)
+        return through_float32(op, dropout, inputs, {"seed": seed}, version=version, outputs=outputs)
+    training = None if training_mode is None else constant_of(training_mode)
+    rate = None if ratio is None else constant_of(ratio)
+    if training_mode is not None and (training is None or training.all()) and (rate is None or rate.any()):
+        raise UnsupportedError("training came with version 12")
+    kept = 0.5 if rate is None else float(rate.reshape(()))
+    return op.Dropout(x, ratio=kept), *([_everywhere(op, x)] if outputs > 1 else ())
+
+
+def _everywhere(op: Any, x: Value) -> Any:
+    """True for each element; what old versions put in the mask outside of training is not said."""
+    some = op.Cast(x, to=int(DType.BOOL))
+    return op.Or(some, op.Not(some))
+
+
 @operator("Dropout", since=10)
 def dropout_10(x: T10, /, *, ratio: float = 0.5) -> tuple[T10, Mask10 | None]:
     """The same outside of training."""
@@ -89,6 +140,22 @@ def dropout_1(
 ) -> tuple[T10, T10 | None]:
     """The same, with a hint which inputs may be overwritten."""
     raise superseded()
+
+
+@dropout_10.downgrade
+def downgrade_10(op: Any, x: Value, /, *, ratio: float, outputs: int) -> Any:
+    return op.Dropout(x, ratio=ratio), *([_everywhere(op, x)] if outputs > 1 else ())
+
+
+@dropout_7.downgrade
+def downgrade_7(op: Any, x: Value, /, *, ratio: float, outputs: int) -> Any:
+    mask = [op.Cast(_everywhere(op, x), to=int(dtype_of(x)))] if outputs > 1 else ()
+    return op.Dropout(x, is_test=1, ratio=ratio), *mask
+
+
+@dropout_6.downgrade
+def downgrade_6(op: Any, x: Value, /, *, is_test: int, ratio: float, outputs: int) -> Any:
+    return op.Dropout(x, is_test=is_test, ratio=ratio, outputs=outputs)
 
 
 @dropout_10.upgrade

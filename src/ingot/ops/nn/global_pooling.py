@@ -6,14 +6,18 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import lower_bound
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import mean_of, norm_of
 from ingot.ops.nn.pooling import norm, whole
 from ingot.ops.nn.precision import mean, widened
 from ingot.ops.nn.results import tensor
+from ingot.ops.nn.through import by_float32, through_float32
 from ingot.ops.nn.windows import spatial_rank
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -51,6 +55,37 @@ def infer(x: Fact, /, *, p: int = 2) -> Inferred:
     if x.shape is None:
         return tensor(x.dtype, None)
     return tensor(x.dtype, (*x.shape[:2], *(1,) * spatial_rank("x", len(x.shape))))
+
+
+@global_average_pool.lower
+def lower_average(x: prim.Tensor, /) -> prim.Tensor:
+    return mean_of(x, range(2, x.rank))
+
+
+@global_lp_pool.lower
+def lower_lp(x: prim.Tensor, /, *, p: int) -> prim.Tensor:
+    return norm_of(x, p, range(2, x.rank))
+
+
+@global_max_pool.lower
+def lower_max(x: prim.Tensor, /) -> prim.Tensor:
+    """The first element is read by its index too, which a run that has none of them reports."""
+    greatest = prim.reduce_("maximum", x, range(2, x.rank))
+    if all((lower_bound(size) or 0) > 0 for size in x.shape[2:]):
+        return greatest
+    first = [prim.scalar(0, DType.INT64)] * (x.rank - 2)
+    return prim.apply("maximum", greatest, prim.gather(x, [0, 1, *first], greatest.shape))
+
+
+by_float32(global_average_pool)
+by_float32(global_max_pool)
+
+
+@global_lp_pool.downgrade
+def downgrade(op: Any, x: Value, /, *, p: int, version: int) -> Any:
+    if version < global_lp_pool.since[0]:
+        return op.GlobalLpPool(x, p=float(p))
+    return through_float32(op, global_lp_pool, (x,), {"p": p}, version=version)
 
 
 @operator("GlobalLpPool", since=1)

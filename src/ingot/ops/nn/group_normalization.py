@@ -7,14 +7,19 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import divide_exactly
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.value import Value
 from ingot.ops.define import Until, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import along_channels, inverse_deviation, mean_of, staged
 from ingot.ops.nn.precision import mean, stash, wide, widened
 from ingot.ops.nn.results import dim, tensor, vector_of
+from ingot.ops.nn.through import by_float32, cast, wide_of
 from ingot.ops.nn.windows import spatial_rank
+from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", FLOATS)]
@@ -77,18 +82,105 @@ def infer_instance(x: Fact, scale: Fact, b: Fact, /, **_: object) -> Inferred:
     return tensor(x.dtype, x.shape)
 
 
+@group_normalization.lower
+def lower(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    bias: prim.Tensor,
+    /,
+    *,
+    num_groups: int,
+    epsilon: float,
+    stash_type: int,
+) -> prim.Tensor:
+    """Moments are taken of groups, and each then given to the channels of its group: no element changes its place."""
+    each = divide_exactly(x.shape[1], num_groups)
+    if each is None:
+        raise prim.Refused(f"{x.shape[1]} channels in {num_groups} groups")
+    stage = DType.of(stash(stash_type, STASHES))
+    values = staged(x, stage)
+    grouped = prim.reshape(values, (x.shape[0], num_groups, each, *x.shape[2:]))
+    axes = range(2, grouped.rank)
+    average = mean_of(grouped, axes)
+    inverse = inverse_deviation(grouped - average, axes, epsilon)
+    ones = (1,) * (x.rank - 2)
+    average, inverse = (
+        prim.reshape(prim.expand(moment, (x.shape[0], num_groups, each, *ones)), (*x.shape[:2], *ones))
+        for moment in (average, inverse)
+    )
+    normal = prim.cast(staged((values - average) * inverse, stage), x.dtype)
+    return normal * along_channels(scale, x.rank) + along_channels(bias, x.rank)
+
+
+@instance_normalization.lower
+def lower_instance(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    b: prim.Tensor,
+    /,
+    *,
+    epsilon: float,
+    consumed_inputs: Sequence[int] | None,
+) -> prim.Tensor:
+    axes = range(2, x.rank)
+    centred = x - mean_of(x, axes)
+    normal = centred * inverse_deviation(centred, axes, epsilon)
+    return normal * along_channels(scale, x.rank) + along_channels(b, x.rank)
+
+
+by_float32(instance_normalization)
+
+
+@group_normalization.downgrade
+def downgrade(
+    op: Any, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
+) -> Any:
+    """Each group is the one channel of an image of its own."""
+    dtype, stage = dtype_of(x), DType.of(stash(stash_type, STASHES))
+    inside = wide_of(stage)
+    grouped, back = _groups(op, x, num_groups)
+    values = op.Unsqueeze(op.Reshape(cast(op, cast(op, x, dtype, stage), stage, inside), grouped), [1])
+    one, zero = np.ones(1, inside.numpy), np.zeros(1, inside.numpy)
+    normal = op.Squeeze(op.InstanceNormalization(values, one, zero, epsilon=epsilon), [1])
+    normal = cast(op, cast(op, op.Reshape(normal, back), inside, stage), stage, dtype)
+    wide, along = wide_of(dtype), [-1, *[1] * (len(shape_of(x)) - 2)]
+    factor, shift = (op.Reshape(cast(op, value, dtype, wide), along) for value in (scale, bias))
+    return cast(op, op.Add(op.Mul(cast(op, normal, dtype, wide), factor), shift), wide, dtype)
+
+
+def _groups(op: Any, x: Value, num_groups: int) -> tuple[Any, Any]:
+    """The shape with groups on the first axis, and the shape of `x`: both right for empty tensors too."""
+    _, *sizes = shape_of(x)
+    _divides(num_groups, sizes[0])
+    known = [size for size in sizes if isinstance(size, int) and size > 0]
+    if len(known) == len(sizes):
+        return [-1, known[0] // num_groups, *known[1:]], [-1, *known]
+    ones, shape = [1] * (len(sizes) - 1), op.Shape(x)
+    return op.Div(op.Mul(shape, [num_groups, 1, *ones]), [1, num_groups, *ones]), shape
+
+
 @operator("GroupNormalization", since=18, deprecated=True)
 def group_normalization_18(x: T, scale: T, bias: T, /, *, num_groups: int, epsilon: float = 1e-05) -> T:
     """The same with one scale and one bias for each group."""
     raise superseded()
 
 
+@group_normalization_18.downgrade
+def downgrade_18(op: Any, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float) -> Any:
+    spread = _spread(op, x, (scale, bias), num_groups)
+    return downgrade(op, x, *spread, num_groups=num_groups, epsilon=epsilon, stash_type=1)
+
+
 @group_normalization_18.upgrade
 def upgrade(op: Any, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float) -> Any:
+    return op.GroupNormalization(x, *_spread(op, x, (scale, bias), num_groups), num_groups=num_groups, epsilon=epsilon)
+
+
+def _spread(op: Any, x: Value, values: Sequence[Value], num_groups: int) -> list[Any]:
+    """What there is one of for each group, for each of its channels."""
     each = op.Div(op.Shape(x, start=1, end=2), [num_groups])
     rows = op.Concat([num_groups], each, axis=0)
-    spread = [op.Reshape(op.Expand(op.Unsqueeze(value, [1]), rows), [-1]) for value in (scale, bias)]
-    return op.GroupNormalization(x, *spread, num_groups=num_groups, epsilon=epsilon)
+    return [op.Reshape(op.Expand(op.Unsqueeze(value, [1]), rows), [-1]) for value in values]
 
 
 def _standardised(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:

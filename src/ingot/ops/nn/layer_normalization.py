@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import Shape
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import alike, inverse_deviation, mean_of, staged
 from ingot.ops.nn.precision import mean, stash, wide, widened
 from ingot.ops.nn.results import tensor
+from ingot.ops.nn.through import cast, wide_of
+from ingot.ops.older import dtype_of, rank_of
 from ingot.ops.shapes import axis_of
 from ingot.ops.typesets import BFLOAT16, FLOAT32, FLOATS, types
 
@@ -79,6 +84,93 @@ def infer_rms(x: Fact, scale: Fact, /, *, axis: int, epsilon: float, stash_type:
         axis_of(axis, len(x.shape))
         _fits(scale.shape, x.shape, "scale")
     return tensor(scale.dtype, x.shape)
+
+
+@layer_normalization.lower
+def lower_layer(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    b: prim.Tensor | None = None,
+    /,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_type: int,
+) -> tuple[prim.Tensor, ...]:
+    axes = range(axis_of(axis, x.rank), x.rank)
+    stage = DType.of(stash(stash_type, LAYER_STASHES))
+    values = staged(x, stage)
+    average = mean_of(values, axes)
+    centred = values - average
+    inverse = inverse_deviation(centred, axes, epsilon)
+    normal = prim.cast(staged(centred * inverse, stage), x.dtype)
+    y = normal * scale
+    return y if b is None else y + b, average, inverse
+
+
+@rms_normalization.lower
+def lower_rms(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    /,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_type: int,
+    facts: tuple[Fact, ...],
+) -> prim.Tensor:
+    axes = range(axis_of(axis, x.rank), x.rank)
+    stage = DType.of(stash(stash_type, RMS_STASHES))
+    values = staged(x, stage)
+    normal = prim.cast(staged(values * inverse_deviation(values, axes, epsilon), stage), x.dtype)
+    given, wanted = (fact.dtype for fact in facts[:2])
+    if given is not None and given is not wanted:  # a wider result shows that the elements were rounded
+        normal = prim.cast(prim.cast(normal, given), x.dtype)
+    wide_normal, factor = alike(normal, scale)
+    return wide_normal * factor
+
+
+@layer_normalization.downgrade
+def downgrade_layer(
+    op: Any,
+    x: Value,
+    scale: Value,
+    b: Value | None = None,
+    /,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_type: int,
+    outputs: int,
+) -> Any:
+    dtype, stage = dtype_of(x), DType.of(stash(stash_type, LAYER_STASHES))
+    axes = list(range(axis_of(axis, rank_of(x)), rank_of(x)))
+    values = cast(op, cast(op, x, dtype, stage), stage, DType.FLOAT32)
+    average = op.ReduceMean(values, axes=axes, keepdims=1)
+    centred = op.Sub(values, average)
+    variance = op.ReduceMean(op.Mul(centred, centred), axes=axes, keepdims=1)
+    inverse = op.Reciprocal(op.Sqrt(op.Add(variance, np.float32(epsilon))))
+    normal = cast(op, cast(op, op.Mul(centred, inverse), DType.FLOAT32, stage), stage, dtype)
+    wide = wide_of(dtype)
+    y = op.Mul(cast(op, normal, dtype, wide), cast(op, scale, dtype, wide))
+    if b is not None:
+        y = op.Add(y, cast(op, b, dtype, wide))
+    moments = [cast(op, moment, DType.FLOAT32, stage) for moment in (average, inverse)[: outputs - 1]]
+    return cast(op, y, wide, dtype), *moments
+
+
+@rms_normalization.downgrade
+def downgrade_rms(op: Any, x: Value, scale: Value, /, *, axis: int, epsilon: float, stash_type: int) -> Any:
+    dtype, stage = dtype_of(x), DType.of(stash(stash_type, RMS_STASHES))
+    inside = wide_of(stage)
+    values = cast(op, cast(op, x, dtype, stage), stage, inside)
+    axes = list(range(axis_of(axis, rank_of(x)), rank_of(x)))
+    square = op.ReduceMean(op.Mul(values, values), axes, keepdims=1)
+    root = op.Sqrt(op.Add(square, np.asarray(epsilon, inside.numpy)))
+    normal = cast(op, cast(op, op.Div(values, root), inside, stage), stage, dtype)
+    wide = wide_of(dtype, dtype_of(scale))
+    y = op.Mul(cast(op, normal, dtype, wide), cast(op, scale, dtype_of(scale), wide))
+    return cast(op, y, wide, dtype_of(scale))
 
 
 def _broadcastable(given: Array, x: Array, name: str) -> Array:

@@ -9,11 +9,11 @@ import numpy as np
 
 from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, InputError, ShapeError
+from ingot.errors import CheckError, ShapeError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
-from ingot.ops.nn.results import dim, tensor
+from ingot.ops.nn.results import dim, require_size, tensor
 from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import BFLOAT16, FLOAT32, tensors, types
 
@@ -46,10 +46,7 @@ def linear_attention(
     last state. `chunk_size` changes nothing.
     """
     _checked(kv_num_heads, q_num_heads, update_rule)
-    gated, delta = update_rule.startswith("gated"), update_rule.endswith("delta")
-    for name, given, used in (("decay", decay, gated), ("beta", beta, delta)):
-        if (given is not None) != used:
-            raise InputError(f"update_rule is {update_rule}: {name} must {'' if used else 'not '}be given")
+    _check_given(update_rule, decay is not None, beta is not None)
     q, k, v = (
         _heads(query, q_num_heads, "query"),
         _heads(key, kv_num_heads, "key"),
@@ -100,10 +97,19 @@ def infer(
     for name, given in (("query", query), ("key", key), ("value", value), ("decay", decay), ("beta", beta)):
         if given is not None:
             require_rank(given, 3, name)
-    batch = unify(dim(query.shape, 0), dim(key.shape, 0), "batch sizes of query and key")
-    length = unify(dim(query.shape, 1), dim(key.shape, 1), "lengths of query and key")
+    batch, length = dim(query.shape, 0), dim(query.shape, 1)
+    for name, given in (("key", key), ("value", value), ("decay", decay), ("beta", beta)):
+        if given is not None:
+            batch = unify(batch, dim(given.shape, 0), f"batch sizes of query and {name}")
+            length = unify(length, dim(given.shape, 1), f"lengths of query and {name}")
     size = unify(_size(query, q_num_heads, "query"), _size(key, kv_num_heads, "key"), "head sizes of query and key")
     width = _size(value, kv_num_heads, "value")
+    _check_given(update_rule, decay is not None and decay.given, beta is not None and beta.given)
+    _check_gates(decay, beta, kv_num_heads, size)
+    if past_state is not None:
+        require_rank(past_state, 4, "past_state")
+        for axis, expected in enumerate((batch, kv_num_heads, size, width)):
+            require_size(past_state, axis, expected, "past_state")
     state = query.dtype if past_state is None or not past_state.given else past_state.dtype
     return (
         tensor(query.dtype, (batch, length, None if width is None else width * q_num_heads)),
@@ -116,6 +122,24 @@ def _checked(kv_num_heads: int, q_num_heads: int, update_rule: str) -> None:
         raise CheckError(f"update_rule is '{update_rule}'", hint=f"one of {', '.join(RULES)}")
     if kv_num_heads < 1 or q_num_heads < 1 or q_num_heads % kv_num_heads:
         raise CheckError(f"q_num_heads is {q_num_heads}, it must be a multiple of kv_num_heads, {kv_num_heads}")
+
+
+def _check_given(update_rule: str, decay: bool, beta: bool) -> None:
+    """CheckError unless the gates that a rule uses are given, and no others."""
+    gated, delta = update_rule.startswith("gated"), update_rule.endswith("delta")
+    for name, given, used in (("decay", decay, gated), ("beta", beta, delta)):
+        if given != used:
+            raise CheckError(f"update_rule is {update_rule}: {name} must {'' if used else 'not '}be given")
+
+
+def _check_gates(decay: Fact | None, beta: Fact | None, heads: int, size: Dim | None) -> None:
+    """ShapeError if a gate has neither one number a head nor what else it may have."""
+    last = dim(None if decay is None else decay.shape, 2)
+    if isinstance(last, int) and isinstance(size, int) and last not in (heads, heads * size):
+        raise ShapeError(f"decay has size {last} along axis 2, expected {heads} or {heads * size}")
+    last = dim(None if beta is None else beta.shape, 2)
+    if isinstance(last, int) and last not in (1, heads):
+        raise ShapeError(f"beta has size {last} along axis 2, expected 1 or {heads}")
 
 
 def _size(x: Fact, count: int, name: str) -> Dim | None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ingot import prim
 from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot.errors import ShapeError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import mean_of, norm_of
 from ingot.ops.nn.pooling import norm
 from ingot.ops.nn.precision import mean, refuse_huge, widened
+from ingot.ops.nn.through import by_float32, cast, wide_of
+from ingot.ops.older import dtype_of, rank_of
 from ingot.ops.shapes import axes_of, axis_of, require
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -71,11 +76,40 @@ def infer_lp(x: Fact, /, *, axis: int, p: int) -> Inferred:
     return x.type
 
 
+@lp_normalization.lower
+def lower_lp(x: prim.Tensor, /, *, axis: int, p: int) -> prim.Tensor:
+    size = norm_of(x, p, [axis_of(axis, x.rank)])
+    empty = prim.apply("equal", size, 0)
+    return prim.where(empty, 0, x / prim.where(empty, 1, size))
+
+
+by_float32(lp_normalization)
+
+
 @mean_variance_normalization.infer
 def infer_mvn(x: Fact, /, *, axes: Sequence[int]) -> Inferred:
     if x.rank is not None:
         axes_of(axes, x.rank)
     return x.type
+
+
+@mean_variance_normalization.lower
+def lower_mvn(x: prim.Tensor, /, *, axes: Sequence[int]) -> prim.Tensor:
+    found = axes_of(axes, x.rank)
+    centred = x - mean_of(x, found)
+    return centred / (prim.apply("sqrt", mean_of(centred * centred, found)) + MVN_EPSILON)
+
+
+@mean_variance_normalization.downgrade
+def downgrade_mvn(op: Any, x: Value, /, *, axes: Sequence[int], version: int) -> Any:
+    if version >= mean_variance_normalization.since[0]:
+        raise UnsupportedError("bfloat16 came with version 13")
+    dtype, over = dtype_of(x), list(axes_of(axes, rank_of(x)))
+    wide = wide_of(dtype)
+    values = cast(op, x, dtype, wide)
+    centred = op.Sub(values, op.ReduceMean(values, axes=over, keepdims=1))
+    deviation = op.Sqrt(op.ReduceMean(op.Mul(centred, centred), axes=over, keepdims=1))
+    return cast(op, op.Div(centred, op.Add(deviation, np.asarray(MVN_EPSILON, wide.numpy))), wide, dtype)
 
 
 @lrn.infer
@@ -84,6 +118,19 @@ def infer_lrn(x: Fact, /, *, size: int, alpha: float, beta: float, bias: float) 
     if x.rank is not None:
         _channels(x.rank)
     return x.type
+
+
+@lrn.lower
+def lower_lrn(x: prim.Tensor, /, *, size: int, alpha: float, beta: float, bias: float) -> prim.Tensor:
+    channels = x.shape[1]
+    before, after = (size - 1) // 2, size // 2
+    if isinstance(channels, int):
+        before, after = min(before, channels), min(after, channels)
+    none = [0] * (x.rank - 2)
+    padded = prim.pad(x, [0, before, *none], [0, after, *none])
+    seen = prim.window(padded, [1], [before + after + 1], [1], [1])
+    total = prim.squeeze(prim.reduce_("add", seen * seen, [x.rank]), [x.rank])
+    return x / prim.apply("power", total * (alpha / size) + bias, beta)
 
 
 def _order(p: int) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import Runtime, Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.moments import norm_of
 from ingot.ops.nn.precision import refuse_huge, wide, widened
 from ingot.ops.nn.results import tensor
-from ingot.ops.nn.windows import Sweep, slide, spatial_rank, windows
+from ingot.ops.nn.sweeps import channels_first, inside_counts, pooled
+from ingot.ops.nn.windows import Sweep, Windows, slide, spatial_rank, windows
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT8, INT64, UINT8, types
 
 T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 22: FLOATS})]
@@ -107,6 +111,50 @@ def infer(x: Fact, /, **attributes: Any) -> Inferred:
 def infer_max_pool(x: Fact, /, **attributes: Any) -> tuple[Inferred, Inferred]:
     shape = _shape(x, **attributes)
     return tensor(x.dtype, shape), tensor(DType.INT64, shape)
+
+
+@average_pool.lower
+def lower_average_pool(x: prim.Tensor, /, *, count_include_pad: int, **attributes: Any) -> prim.Tensor:
+    moving = _windows(x, **attributes)
+    total = pooled(x, moving, partial(prim.reduce_, "add"), 0)
+    inside = inside_counts(moving, x.shape[2:], padding=bool(count_include_pad))
+    if inside is None:
+        return channels_first(total / prod(attributes["kernel_shape"]))
+    return channels_first(total / prim.cast(inside, x.dtype))
+
+
+@lp_pool.lower
+def lower_lp_pool(x: prim.Tensor, /, *, p: int, **attributes: Any) -> prim.Tensor:
+    return channels_first(pooled(x, _windows(x, **attributes), lambda seen, axes: norm_of(seen, p, axes), 0))
+
+
+@max_pool.lower
+def lower_max_pool(x: prim.Tensor, /, *, storage_order: int, found: tuple[Fact, ...], **attributes: Any) -> prim.Tensor:
+    if len(found) > 1:
+        raise prim.Refused("the places of the greatest elements")
+    lowest: float = np.iinfo(x.dtype.numpy).min if x.dtype.is_integer else -np.inf
+    return channels_first(pooled(x, _windows(x, **attributes), partial(prim.reduce_, "maximum"), lowest))
+
+
+def _windows(
+    x: prim.Tensor,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str,
+    ceil_mode: int,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> Windows:
+    return windows(
+        spatial_rank("x", x.rank),
+        kernel_shape,
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+    )
 
 
 @operator("LpPool", since=1)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, InputError
-from ingot.ops.limit import MOST_BYTES
+from ingot.errors import CheckError
+from ingot.ops.limit import most_bytes, oversized
 
 
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -36,8 +36,9 @@ def stash(stash_type: int, allowed: Iterable[DType]) -> np.dtype[Any]:
 def refuse_huge(shape: Iterable[int], dtype: np.dtype[Any]) -> None:
     """InputError if an array of that shape would take more memory than any result may."""
     sizes = tuple(int(size) for size in shape)
-    if prod(sizes) * dtype.itemsize > MOST_BYTES:
-        raise InputError(f"a tensor of shape {list(sizes)} takes more than {MOST_BYTES // 2**30} GiB")
+    count = prod(sizes) * dtype.itemsize
+    if count > most_bytes():
+        raise oversized(f"a tensor of shape {list(sizes)} takes {count:,} bytes, more than {most_bytes():,}", count)
 
 
 def mean(x: Array, axes: tuple[int, ...]) -> Array:

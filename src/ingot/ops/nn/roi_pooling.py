@@ -13,6 +13,7 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, require_size, tensor
+from ingot.ops.nn.through import by_float32
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -54,6 +55,9 @@ def infer(x: Fact, rois: Fact, /, *, pooled_shape: Sequence[int], spatial_scale:
     require_rank(rois, 2, "rois")
     require_size(rois, 1, 5, "rois")
     return tensor(x.dtype or rois.dtype, (dim(rois.shape, 0), dim(x.shape, 1), *_grid(pooled_shape)))
+
+
+by_float32(max_roi_pool)
 
 
 def _grid(pooled_shape: Sequence[int]) -> tuple[int, int]:

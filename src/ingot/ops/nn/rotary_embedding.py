@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array
-from ingot.errors import CheckError, InputError, ShapeError
+from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.linear_attention import SMALL_FLOATS
+from ingot.ops.nn.moments import alike
 from ingot.ops.nn.precision import widened
+from ingot.ops.nn.through import cast, wide_of
+from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.typesets import INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", SMALL_FLOATS)]
@@ -76,6 +82,103 @@ def infer(
     if isinstance(size, int):
         _turned(rotary_embedding_dim, size)
     return x.type
+
+
+@rotary_embedding.lower
+def lower(
+    x: prim.Tensor,
+    cos_cache: prim.Tensor,
+    sin_cache: prim.Tensor,
+    position_ids: prim.Tensor | None = None,
+    /,
+    *,
+    interleaved: int,
+    num_heads: int | None,
+    rotary_embedding_dim: int,
+) -> prim.Tensor:
+    """Heads stay where they are: before their tokens, or after them if they had no axis of their own."""
+    values, heads_axis = x, 1
+    if x.rank == 3:
+        size = divide_exactly(x.shape[2], num_heads or 1)
+        if size is None or num_heads is None:
+            raise prim.Refused(f"a hidden size of {x.shape[2]} for {num_heads} heads")
+        values, heads_axis = prim.reshape(x, (*x.shape[:2], num_heads, size)), 2
+    angles = [prim.unsqueeze(angles_of(cache, position_ids), [heads_axis]) for cache in (cos_cache, sin_cache)]
+    size = values.shape[3]
+    if not isinstance(size, int):
+        raise prim.Refused("heads of unknown size")
+    y = turned_pairs(values, *angles, turned=_turned(rotary_embedding_dim, size), interleaved=bool(interleaved))
+    return prim.reshape(y, x.shape)
+
+
+def angles_of(cache: prim.Tensor, position_ids: prim.Tensor | None) -> prim.Tensor:
+    """A row of the cache for each token."""
+    if position_ids is None:
+        return cache
+    rows = prim.unsqueeze(position_ids, [2])
+    return prim.gather(cache, [rows, 2], (*position_ids.shape, cache.shape[1]))
+
+
+def turned_pairs(x: prim.Tensor, cos: prim.Tensor, sin: prim.Tensor, *, turned: int, interleaved: bool) -> prim.Tensor:
+    """The first elements of the last axis turned in pairs, by angles that meet half of them; the others as they are."""
+    rest = x.shape[3] - turned
+    x, cos, sin = alike(x, cos, sin)
+
+    def part(start: int, size: Dim, step: int = 1) -> prim.Tensor:
+        return prim.slice_(x, [0, 0, 0, start], [*x.shape[:3], size], [1, 1, 1, step])
+
+    half = turned // 2
+    a, b = (part(0, half, 2), part(1, half, 2)) if interleaved else (part(0, half), part(half, half))
+    pair = [a * cos - b * sin, a * sin + b * cos]
+    if interleaved:
+        beside = prim.join([prim.unsqueeze(each, [4]) for each in pair], 4)
+        pair = [prim.reshape(beside, (*x.shape[:3], turned))]
+    return prim.join([*pair, *([] if rest == 0 else [part(turned, rest)])], 3)
+
+
+@rotary_embedding.downgrade
+def downgrade(
+    op: Any,
+    x: Value,
+    cos_cache: Value,
+    sin_cache: Value,
+    position_ids: Value | None = None,
+    /,
+    *,
+    interleaved: int,
+    num_heads: int | None,
+    rotary_embedding_dim: int,
+) -> Any:
+    """Heads stay where they are: before their tokens, or after them if they had no axis of their own."""
+    dtype, shape = dtype_of(x), shape_of(x)
+    wide, hidden = wide_of(dtype), shape[-1]
+    if not isinstance(hidden, int):
+        raise UnsupportedError(f"the last size of '{x.name}' is not known")
+    values, size, heads_axis = cast(op, x, dtype, wide), hidden, 1
+    if len(shape) == 3:
+        count = _counted(num_heads, hidden)
+        size, heads_axis = hidden // count, 2
+        values = op.Reshape(values, [0, 0, count, size])
+    turned = _turned(rotary_embedding_dim, size)
+    rows = [cache if position_ids is None else op.Gather(cache, position_ids) for cache in (cos_cache, sin_cache)]
+    cos, sin = (op.Unsqueeze(cast(op, row, dtype, wide), [heads_axis]) for row in rows)
+    first, second, rest = _parts(op, values, size, turned, bool(interleaved))
+    pair = [op.Sub(op.Mul(first, cos), op.Mul(second, sin)), op.Add(op.Mul(first, sin), op.Mul(second, cos))]
+    if interleaved:
+        joined = op.Concat(*(op.Unsqueeze(part, [4]) for part in pair), axis=4)
+        pair = [op.Reshape(joined, [0, 0, 0, turned])]
+    y = op.Concat(*pair, *rest, axis=3)
+    return cast(op, op.Reshape(y, [0, 0, hidden]) if len(shape) == 3 else y, wide, dtype)
+
+
+def _parts(op: Any, values: Any, size: int, turned: int, interleaved: bool) -> tuple[Any, Any, list[Any]]:
+    """The first elements of all pairs, the second ones, and what is not turned, if there is any."""
+    if interleaved:
+        first, second = (op.Slice(values, [start], [turned], [3], [2]) for start in (0, 1))
+        return first, second, [op.Slice(values, [turned], [size], [3])] if size > turned else []
+    lengths = [turned // 2, turned // 2, *([size - turned] if size > turned else [])]
+    first, second, *rest = op.Split(values, lengths, axis=3, outputs=len(lengths))
+    return first, second, rest
 
 
 def _counted(num_heads: int | None, hidden: object) -> int:

@@ -6,11 +6,13 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import widened
+from ingot.ops.older import rank_of
 from ingot.ops.shapes import axis_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -46,6 +48,41 @@ def infer(x: Fact, /, *, axis: int) -> Inferred:
     if x.rank is not None:
         axis_of(axis, x.rank)
     return x.type
+
+
+@softmax.lower
+def lower(x: prim.Tensor, /, *, axis: int) -> prim.Tensor:
+    axis = axis_of(axis, x.rank)
+    exponentials = prim.apply("exp", x - prim.reduce_("maximum", x, [axis]))
+    return exponentials / prim.reduce_("add", exponentials, [axis])
+
+
+@log_softmax.lower
+def lower_log(x: prim.Tensor, /, *, axis: int) -> prim.Tensor:
+    axis = axis_of(axis, x.rank)
+    shifted = x - prim.reduce_("maximum", x, [axis])
+    return shifted - prim.apply("log", prim.reduce_("add", prim.apply("exp", shifted), [axis]))
+
+
+@softmax.downgrade
+def downgrade(op: Any, x: Value, /, *, axis: int) -> Any:
+    return by_last_axis(op, x, axis, op.Softmax)
+
+
+@log_softmax.downgrade
+def downgrade_log(op: Any, x: Value, /, *, axis: int) -> Any:
+    return by_last_axis(op, x, axis, op.LogSoftmax)
+
+
+def by_last_axis(op: Any, x: Any, axis: int, softmax: Any, rank: int | None = None) -> Any:
+    """The old operators take all axes from one on as one, so the axis has to be the last."""
+    rank = rank_of(x) if rank is None else rank
+    axis = axis_of(axis, rank)
+    if axis == rank - 1:
+        return softmax(x, axis=axis)
+    order = [*range(axis), *range(axis + 1, rank), axis]
+    moved = softmax(op.Transpose(x, perm=order), axis=rank - 1)
+    return op.Transpose(moved, perm=[order.index(each) for each in range(rank)])
 
 
 @operator("Softmax", since=(1, 11))

@@ -15,7 +15,9 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.nn.results import tensor
+from ingot.ops.nn.through import by_float32
 from ingot.ops.nn.windows import spatial_rank, windows
+from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T1", {9: FLOATS_3, 22: FLOATS})]
@@ -73,10 +75,14 @@ def infer(
     if x.rank is not None and indices.rank is not None and x.rank != indices.rank:
         raise ShapeError(f"x has {x.rank} axes and the indices have {indices.rank}")
     if output_shape is not None:
+        require_rank(output_shape, 1, "output_shape")
         if output_shape.elements is not None:
             return tensor(x.dtype, output_shape.elements)
         return tensor(x.dtype, None if x.rank is None else (None,) * x.rank)
     return tensor(x.dtype, None if x.shape is None else _unpooled(x.shape, kernel_shape, pads, strides))
+
+
+by_float32(max_unpool)
 
 
 def _unpooled(

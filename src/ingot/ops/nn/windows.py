@@ -18,6 +18,7 @@ from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
 from ingot.ops.nn.precision import refuse_huge
+from ingot.ops.shapes import require_flags
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
@@ -69,13 +70,14 @@ class Windows:
 
     def counts(self, sizes: Sequence[Dim | None]) -> tuple[Dim | None, ...]:
         """How many windows there are along each axis; ShapeError where not even one fits."""
-        return tuple(self._count(axis, size) for axis, size in enumerate(sizes))
+        return tuple(self.count(axis, size) for axis, size in enumerate(sizes))
 
     def over(self, sizes: Sequence[int]) -> tuple[Sweep, ...]:
         """The windows over axes of these sizes."""
         return tuple(self._sweep(axis, size) for axis, size in enumerate(sizes))
 
-    def _count(self, axis: int, size: Dim | None) -> Dim | None:
+    def count(self, axis: int, size: Dim | None) -> Dim | None:
+        """How many windows there are along an axis of this size; ShapeError if not even one fits."""
         kernel, stride, (before, after) = self.kernel[axis], self.strides[axis], self.pads[axis]
         if size is None or kernel is None:
             return None
@@ -97,7 +99,7 @@ class Windows:
             return None
 
     def _sweep(self, axis: int, size: int) -> Sweep:
-        kernel, count = self.kernel[axis], self._count(axis, size)
+        kernel, count = self.kernel[axis], self.count(axis, size)
         assert isinstance(kernel, int)
         assert isinstance(count, int)
         stride, dilation, (before, after) = self.strides[axis], self.dilations[axis], self.pads[axis]
@@ -122,6 +124,7 @@ def windows(
 
     A `kernel` of None is not known yet.
     """
+    require_flags(ceil_mode=ceil_mode)
     if auto_pad not in AUTO_PADS:
         raise CheckError(f"auto_pad is '{auto_pad}'", hint=f"one of {', '.join(AUTO_PADS)}")
     if auto_pad != "NOTSET" and any(pads or ()):

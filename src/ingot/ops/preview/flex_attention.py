@@ -12,7 +12,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.limit import MOST_BYTES
+from ingot.ops.limit import most_bytes
 from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import FLOATS, types
 
@@ -42,8 +42,8 @@ def flex_attention(
     _check_shapes(q.shape, k.shape, v.shape)
     precision = _precision(DType.of(q.dtype), softmax_precision)
     wide = np.dtype(np.float64 if q.dtype == np.float64 else np.float32)
-    if 8 * q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] > MOST_BYTES:
-        raise ShapeError(f"the scores of {[*q.shape[:3], k.shape[2]]} elements take more than {MOST_BYTES:,} bytes")
+    if 8 * q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] > most_bytes():
+        raise ShapeError(f"the scores of {[*q.shape[:3], k.shape[2]]} elements take more than {most_bytes():,} bytes")
     groups = q.shape[1] // max(1, k.shape[1])
     keys, values = (np.repeat(x.astype(wide), groups, axis=1) for x in (k, v))
     factor = 1 / np.sqrt(q.shape[3]) if scale is None else scale

@@ -6,15 +6,31 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.older import dtype_of
+from ingot.ops.quantization.blocks import Blocks
+from ingot.ops.quantization.elementwise import (
+    FLOAT8S,
+    SINCE,
+    cast,
+    dequantized,
+    differences,
+    is_single,
+    single,
+    widened,
+)
 from ingot.ops.quantization.granularity import check_granularity, check_pair, spread
 from ingot.ops.quantization.types import BYTES, CODES, CODES_19, CODES_21, REAL, SCALE_24
+from ingot.ops.tensor.moved import in_own_type
 from ingot.ops.typesets import FLOAT32, INT32, types
+from ingot.prim.functions import INTEGERS
+from ingot.prim.tensor import Constant
 
 T1: TypeAlias = Annotated[Array, types("T1", {version: codes | INT32 for version, codes in CODES.items()})]
 T2: TypeAlias = Annotated[Array, types("T2", {23: REAL, 24: SCALE_24})]
@@ -60,6 +76,38 @@ def infer(
     return TensorType(_result_type(output_dtype, scale.dtype or DType.FLOAT32), x.shape)
 
 
+@dequantize_linear.lower
+def lower(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    axis: int,
+    block_size: int,
+    output_dtype: int,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Differences of narrow codes are exact in float32, those of int32 are taken in int64."""
+    if facts[0].dtype not in INTEGERS:
+        raise prim.Refused(f"codes of {facts[0].dtype}")
+    if zero_point is not None and zero_point.dtype is not x.dtype:
+        raise prim.Refused(f"a zero point of {zero_point.dtype} for {x.dtype}")
+    blocks = Blocks(x.shape, scale.shape, axis, block_size)
+    steps = blocks.split(x)
+    if zero_point is not None and not _is_zero(zero_point):
+        wide = DType.INT64 if x.dtype is DType.INT32 else DType.FLOAT32
+        points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)
+        steps = prim.cast(steps, wide) - prim.cast(points, wide)
+    real = prim.cast(steps, DType.FLOAT32) * prim.cast(blocks.beside(scale), DType.FLOAT32)
+    return in_own_type(blocks.join(real), found[0])
+
+
+def _is_zero(zero_point: prim.Tensor) -> bool:
+    return isinstance(zero_point, Constant) and not zero_point.array.any()
+
+
 def _result_type(output_dtype: int, scale: DType) -> DType:
     """CheckError if what the attribute says, or the scale where it says nothing, is no type to dequantise to."""
     if output_dtype and output_dtype not in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16):
@@ -69,24 +117,104 @@ def _result_type(output_dtype: int, scale: DType) -> DType:
     return DType(output_dtype) if output_dtype else scale
 
 
-T1_21: TypeAlias = Annotated[Array, types("T1", {10: BYTES | INT32, 19: CODES_19 | INT32, 21: CODES_21 | INT32})]
-T2_21: TypeAlias = Annotated[Array, types("T2", {10: FLOAT32, 19: REAL})]
+_WIDER = {
+    **dict.fromkeys((DType.FLOAT4E2M1, DType.FLOAT6E2M3, DType.FLOAT6E3M2), DType.FLOAT8E4M3FN),
+    DType.INT2: DType.INT4,
+    DType.UINT2: DType.UINT4,
+    DType.INT4: DType.INT8,
+    DType.UINT4: DType.UINT8,
+    **dict.fromkeys(FLOAT8S, DType.FLOAT32),
+}
+"""Types that older versions have, and that have every number of newer ones."""
 
 
-@operator("DequantizeLinear", since=(10, 13, 19, 21))
+@dequantize_linear.downgrade
+def downgrade(
+    op: Any,
+    x: Value,
+    scale: Value,
+    zero_point: Value | None = None,
+    /,
+    *,
+    axis: int,
+    block_size: int,
+    output_dtype: int,
+    version: int,
+) -> Any:
+    x, zero_point = _widened(x, zero_point, version)
+    to = DType(output_dtype or dtype_of(scale))
+    if SINCE.get(dtype_of(scale), 0) > version:
+        scale = widened(scale, DType.FLOAT32, SINCE[dtype_of(scale)])
+    if version >= dequantize_linear.since[0]:
+        attributes = {"axis": axis, "block_size": block_size, "output_dtype": output_dtype or None}
+        return op.DequantizeLinear(x, scale, zero_point, **attributes)
+    inside = to if dtype_of(scale) is to else DType.FLOAT32
+    factors = cast(op, scale, dtype_of(scale), inside)
+    return cast(op, op.DequantizeLinear(x, factors, zero_point, axis=axis, block_size=block_size), inside, to)
+
+
+def _widened(x: Value, zero_point: Value | None, version: int) -> tuple[Value, Value | None]:
+    """Codes and zero points in a type that a version has; UnsupportedError if they are no constants."""
+    while SINCE.get(dtype_of(x), 0) > version and dtype_of(x) in _WIDER:
+        wider, came = _WIDER[dtype_of(x)], SINCE[dtype_of(x)]
+        x, zero_point = widened(x, wider, came), None if zero_point is None else widened(zero_point, wider, came)
+    return x, zero_point
+
+
+T1_21: TypeAlias = Annotated[Array, types("T1", {13: BYTES | INT32, 19: CODES_19 | INT32, 21: CODES_21 | INT32})]
+T2_21: TypeAlias = Annotated[Array, types("T2", {13: FLOAT32, 19: REAL})]
+T1_10: TypeAlias = Annotated[Array, types("T1", BYTES | INT32)]
+Scale_10: TypeAlias = Annotated[Array, types("T2", FLOAT32)]
+
+
+@operator("DequantizeLinear", since=(13, 19, 21))
 def dequantize_linear_21(
     x: T1_21,
     scale: T2_21,
     zero_point: T1_21 | None = None,
     /,
     *,
-    axis: Annotated[int, Since(13)] = 1,
+    axis: int = 1,
     block_size: Annotated[int, Since(21)] = 0,
 ) -> T2_21:
     """The same, to the type of the scale."""
     raise superseded()
 
 
+@operator("DequantizeLinear", since=10)
+def dequantize_linear_10(x: T1_10, scale: Scale_10, zero_point: T1_10 | None = None, /) -> Scale_10:
+    """The same with one scale for all of `x`."""
+    raise superseded()
+
+
 @dequantize_linear_21.upgrade
+@dequantize_linear_10.upgrade
 def upgrade(op: Any, x: Value, scale: Value, zero_point: Value | None = None, /, **attributes: int) -> Any:
     return op.DequantizeLinear(x, scale, zero_point, **attributes)
+
+
+@dequantize_linear_21.downgrade
+def downgrade_21(
+    op: Any, x: Value, scale: Value, zero_point: Value | None = None, /, *, axis: int, block_size: int, version: int
+) -> Any:
+    """Blocks, 16-bit integers and, before version 13, axes are taken apart; scales of new types are widened."""
+    x, zero_point = _widened(x, zero_point, version)
+    if version < 13 and is_single(scale):
+        return op.DequantizeLinear(x, single(op, scale), single(op, zero_point))
+    to = dtype_of(scale)
+    if version < 13 or (block_size and not is_single(scale)) or dtype_of(x) is DType.FLOAT32:
+        return dequantized(op, x, scale, zero_point, to, axis=axis, block_size=block_size)
+    steps: Any = x
+    if SINCE.get(dtype_of(x), 0) > version:  # 16-bit integers: they become 32-bit ones, which have no zero point
+        if zero_point is None:
+            steps = op.Cast(x, to=int(DType.INT32))
+        else:
+            steps, zero_point = differences(op, x, zero_point, axis=axis, block_size=0), None
+    inside = to if version >= 19 else DType.FLOAT32
+    made = op.DequantizeLinear(steps, cast(op, scale, to, inside), zero_point, axis=axis)
+    return cast(op, made, inside, to)
+
+
+@dequantize_linear_10.downgrade
+def downgrade_10(op: Any, x: Value, scale: Value, zero_point: Value | None = None, /) -> Any:
+    return dequantized(op, x, scale, zero_point, DType.FLOAT32, axis=0, block_size=0)

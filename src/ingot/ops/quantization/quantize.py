@@ -6,16 +6,19 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.quantization.blocks import Blocks
 from ingot.ops.quantization.granularity import check_granularity, check_pair, spread
-from ingot.ops.quantization.rounding import to_codes
+from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
 from ingot.ops.quantization.types import BYTES, CODES, CODES_19, CODES_21, CODES_28, REAL_OR_INT32, SCALE_24
 from ingot.ops.typesets import FLOAT32, INT32, types
+from ingot.prim.functions import ELEMENTS
 
 T1: TypeAlias = Annotated[Array, types("T1", REAL_OR_INT32)]
 T2: TypeAlias = Annotated[Array, types("T2", {23: REAL_OR_INT32, 24: SCALE_24 | INT32})]
@@ -40,10 +43,10 @@ def quantize_linear(
     The division is in the type of the scale, or in `precision`; by int32 and float8e8m0 scales, in float64 and float32.
     Its type is that of the zero point, or `output_dtype`, or uint8.
     """
-    dtype = _result_type(output_dtype, None if zero_point is None else DType.of(zero_point.dtype))
+    dtype = result_type(output_dtype, None if zero_point is None else DType.of(zero_point.dtype))
     if zero_point is not None:
         check_pair(scale.shape, zero_point.shape)
-    inside = _precision(precision, DType.of(scale.dtype))
+    inside = division_type(precision, DType.of(scale.dtype))
     divisors = spread(scale, x.shape, axis, block_size, "scale")
     points = None if zero_point is None else spread(zero_point, x.shape, axis, block_size, "zero point")
     steps = _divided(x, divisors, inside)
@@ -64,17 +67,50 @@ def infer(
     saturate: int,
 ) -> Inferred:
     if scale.dtype is not None or precision:
-        _precision(precision, scale.dtype or DType.FLOAT32)
+        division_type(precision, scale.dtype or DType.FLOAT32)
     check_granularity(x.shape, scale.shape, axis, block_size, "scale")
     if zero_point is None or not zero_point.given:
-        return TensorType(_result_type(output_dtype, None), x.shape)
+        return TensorType(result_type(output_dtype, None), x.shape)
     check_pair(scale.shape, zero_point.shape)
     if zero_point.dtype is None and not output_dtype:
         return None
-    return TensorType(_result_type(output_dtype, zero_point.dtype), x.shape)
+    return TensorType(result_type(output_dtype, zero_point.dtype), x.shape)
 
 
-def _result_type(output_dtype: int, given: DType | None) -> DType:
+@quantize_linear.lower
+def lower(
+    x: prim.Tensor,
+    scale: prim.Tensor,
+    zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    axis: int,
+    block_size: int,
+    output_dtype: int,
+    precision: int,
+    saturate: int,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Refused where the result is no integer of 8 or 16 bits."""
+    if scale.dtype not in ELEMENTS or facts[1].dtype is None or found[0].dtype is None:
+        raise prim.Refused(f"a scale of {facts[1].dtype}")
+    inside = DType.of(division_type(precision, facts[1].dtype))
+    blocks = Blocks(x.shape, scale.shape, axis, block_size)
+    steps = _rounded(_rounded(blocks.split(x), inside) / _rounded(blocks.beside(scale), inside), inside)
+    points = None
+    if zero_point is not None:
+        points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)
+    return blocks.join(codes_in_primitives(steps, points, found[0].dtype))
+
+
+def _rounded(x: prim.Tensor, inside: DType) -> prim.Tensor:
+    """Rounded to a type, in float32 or float64."""
+    wide = DType.FLOAT64 if inside is DType.FLOAT64 else DType.FLOAT32
+    return prim.cast(prim.cast(x, inside), wide)
+
+
+def result_type(output_dtype: int, given: DType | None) -> DType:
     """CheckError if the attribute is no type to quantise to, or another than that of the zero point."""
     dtype = given or DType.UINT8
     if output_dtype:
@@ -88,7 +124,7 @@ def _result_type(output_dtype: int, given: DType | None) -> DType:
     return dtype
 
 
-def _precision(precision: int, scale: DType) -> np.dtype[Any]:
+def division_type(precision: int, scale: DType) -> np.dtype[Any]:
     """The type to divide in; CheckError if the attribute is none."""
     if precision:
         if precision not in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64):
@@ -108,9 +144,9 @@ def _divided(x: Array, divisors: Array, inside: np.dtype[Any]) -> Array:
 
 T1_19: TypeAlias = Annotated[Array, types("T1", REAL_OR_INT32)]
 T2_19: TypeAlias = Annotated[Array, types("T2", {19: CODES_19, 21: CODES_21})]
-T1_10: TypeAlias = Annotated[Array, types("T1", FLOAT32 | INT32)]
-Scale_10: TypeAlias = Annotated[Array, types("", FLOAT32)]
-T2_10: TypeAlias = Annotated[Array, types("T2", BYTES)]
+T1_13: TypeAlias = Annotated[Array, types("T1", FLOAT32 | INT32)]
+Scale_13: TypeAlias = Annotated[Array, types("", FLOAT32)]
+T2_13: TypeAlias = Annotated[Array, types("T2", BYTES)]
 
 
 @operator("QuantizeLinear", since=(19, 21))
@@ -129,15 +165,20 @@ def quantize_linear_21(
     raise superseded()
 
 
-@operator("QuantizeLinear", since=(10, 13))
-def quantize_linear_13(
-    x: T1_10, scale: Scale_10, zero_point: T2_10 | None = None, /, *, axis: Annotated[int, Since(13)] = 1
-) -> T2_10:
+@operator("QuantizeLinear", since=13)
+def quantize_linear_13(x: T1_13, scale: Scale_13, zero_point: T2_13 | None = None, /, *, axis: int = 1) -> T2_13:
     """The same, to bytes."""
+    raise superseded()
+
+
+@operator("QuantizeLinear", since=10)
+def quantize_linear_10(x: T1_13, scale: Scale_13, zero_point: T2_13 | None = None, /) -> T2_13:
+    """The same, with one scale for all of `x`."""
     raise superseded()
 
 
 @quantize_linear_21.upgrade
 @quantize_linear_13.upgrade
+@quantize_linear_10.upgrade
 def upgrade(op: Any, x: Value, scale: Value, zero_point: Value | None = None, /, **attributes: int) -> Any:
     return op.QuantizeLinear(x, scale, zero_point, **attributes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 
 
@@ -14,7 +15,7 @@ def to_codes(real: Array, zero_point: Array | None, dtype: DType, saturate: bool
     after; beyond the largest they are the largest or, in a float8 without `saturate`, its infinity or NaN.
     """
     if dtype.is_integer:
-        lowest, highest = _integer_range(dtype)
+        lowest, highest = integer_range(dtype)
         whole = np.rint(real.astype(np.float64))
         whole = np.where(np.isnan(whole), 0.0, whole)
         moved = whole if zero_point is None else whole + zero_point.astype(np.float64)
@@ -26,7 +27,24 @@ def to_codes(real: Array, zero_point: Array | None, dtype: DType, saturate: bool
     return single_rounding(np.asarray(moved)).astype(dtype.numpy)
 
 
-def _integer_range(dtype: DType) -> tuple[int, int]:
+def codes_in_primitives(real: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType) -> prim.Tensor:
+    """The same in primitives: exact in float32, because what it rounds off lies beyond every range.
+
+    Refused for types that primitives do not have.
+    """
+    if dtype not in _WHOLE:
+        raise prim.Refused(f"elements of {dtype}")
+    whole = prim.apply("round", real)
+    moved = prim.where(prim.apply("is_nan", whole), 0.0, whole)
+    if zero_point is not None:
+        moved = moved + prim.cast(zero_point, moved.dtype)
+    lowest, highest = integer_range(dtype)
+    held = prim.apply("minimum", prim.apply("maximum", moved, float(lowest)), float(highest))
+    return prim.cast(held, dtype)
+
+
+def integer_range(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of a narrow integer type."""
     signed = dtype in (DType.INT2, DType.INT4, DType.INT8, DType.INT16)
     return (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if signed else (0, (1 << dtype.bits) - 1)
 
@@ -48,6 +66,7 @@ def single_rounding(x: Array) -> Array:
     return odd.astype(np.int32).view(np.float32)
 
 
+_WHOLE = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 _LARGEST = {
     DType.FLOAT8E4M3FN: 448.0,
     DType.FLOAT8E4M3FNUZ: 240.0,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import ShapeError
 from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
+from ingot.ops.define import Rule
 from ingot.ops.facts import Fact, Inferred, integers
-from ingot.ops.shapes import axes_of
+from ingot.ops.older import integers_of
+from ingot.ops.shapes import axes_of, require_flags
 
 InferRule: TypeAlias = Callable[..., Inferred]
 
@@ -32,6 +36,30 @@ def reduced_axes(data: Array, axes: Array | None, noop_with_empty_axes: int) -> 
 def count(data: Array, axes: tuple[int, ...]) -> int:
     """How many elements become one."""
     return int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64))
+
+
+def with_fixed_axes(name: str, *, of_one_changes: bool) -> Rule:
+    """The rule of a reduction whose older versions have the axes as an attribute.
+
+    To reduce no axes at all is to reduce one of one element, which `of_one_changes` or not: ReduceLogSum takes its
+    logarithm. UnsupportedError if the axes are computed while the model runs.
+    """
+
+    def rule(
+        op: Any, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int, **_: int
+    ) -> Any:
+        over = [] if axes is None or _is_empty(axes) else integers_of(axes)
+        if over:
+            return op[name](data, axes=over, keepdims=keepdims)
+        if not noop_with_empty_axes:
+            return op[name](data, keepdims=keepdims)
+        return op[name](op.Unsqueeze(data, [-1]), axes=[-1], keepdims=0) if of_one_changes else op.Identity(data)
+
+    return rule
+
+
+def _is_empty(axes: Value) -> bool:
+    return isinstance(axes.type, TensorType) and axes.type.shape == (0,)
 
 
 def reducing(data: Fact, axes: Fact | None = None, /, *, keepdims: int, noop_with_empty_axes: int) -> Inferred:
@@ -57,8 +85,36 @@ def following(combine: Callable[[Dim, Dim], Dim]) -> InferRule:
     return rule
 
 
+def lowering(reduce: Callable[[prim.Tensor, Sequence[int]], prim.Tensor]) -> Rule:
+    """The `lower` rule of a reduction: `reduce` gets the data and the axes, which stay with size one."""
+
+    def rule(
+        data: prim.Tensor,
+        axes: prim.Tensor | None = None,
+        /,
+        *,
+        keepdims: int,
+        noop_with_empty_axes: int,
+        facts: tuple[Fact, ...],
+    ) -> prim.Tensor:
+        over: Sequence[int] | None = []
+        if axes is not None and facts[1].shape != (0,):
+            over = facts[1].integers
+        if over is None:
+            raise prim.Refused("axes that are computed while the model runs")
+        if over or not noop_with_empty_axes:
+            over = axes_of(over, data.rank) or range(data.rank)
+        result = reduce(data, over)
+        return result if keepdims else prim.squeeze(result, over)
+
+    return rule
+
+
 def reduced_shape(shape: Shape | None, axes: Fact | None, keepdims: int, noop_with_empty_axes: int) -> Shape | None:
     """The shape of a result; None where its rank is not known."""
+    require_flags(keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+    if axes is not None and axes.rank is not None and axes.rank > 1:
+        raise ShapeError(f"axes has {axes.rank} axes, expected 1")
     none_given = axes is None or not axes.given or axes.elements == () or axes.shape == (0,)
     if none_given and noop_with_empty_axes:
         return shape

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import maximum, minimum
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
-from ingot.ops.reduction.axes import following, reduced_axes
+from ingot.ops.older import dtype_of
+from ingot.ops.reduction.axes import following, lowering, reduced_axes, with_fixed_axes
 from ingot.ops.reduction.types import Axes
 from ingot.ops.typesets import BOOL, INT8, UINT8, WIDE, WIDE_3, types
 
@@ -36,6 +38,36 @@ reduce_max.infer(following(maximum))
 reduce_min.infer(following(minimum))
 
 
+@reduce_max.lower
+@lowering
+def lower_max(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    return prim.reduce_("or" if x.dtype is DType.BOOL else "maximum", x, axes)
+
+
+@reduce_min.lower
+@lowering
+def lower_min(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    return prim.reduce_("and" if x.dtype is DType.BOOL else "minimum", x, axes)
+
+
+@reduce_max.downgrade
+def downgrade_max(op: Any, data: Value, axes: Value | None = None, /, *, version: int, **attributes: int) -> Any:
+    return _older(op, "ReduceMax", data, axes, version, attributes)
+
+
+@reduce_min.downgrade
+def downgrade_min(op: Any, data: Value, axes: Value | None = None, /, *, version: int, **attributes: int) -> Any:
+    return _older(op, "ReduceMin", data, axes, version, attributes)
+
+
+def _older(op: Any, name: str, data: Value, axes: Value | None, version: int, attributes: dict[str, int]) -> Any:
+    """Truth values as bytes; before version 18, with the axes as an attribute."""
+    if version < 18:
+        return with_fixed_axes(name, of_one_changes=False)(op, data, axes, **attributes)
+    numbers = op.Cast(data, to=int(DType.UINT8))
+    return op.Cast(op[name](numbers, axes, **attributes), to=int(DType.BOOL))
+
+
 def _extreme(pick: np.ufunc, data: Array, axes: tuple[int, ...], keepdims: int) -> Array:
     x: Array = data if data.dtype.kind in "biuf" else data.astype(np.float32)
     largest = pick is np.minimum
@@ -54,6 +86,11 @@ def reduce_max_13(data: T13, /, *, axes: Sequence[int] | None = None, keepdims: 
     raise superseded()
 
 
+@reduce_max_13.downgrade
+def downgrade_max_13(op: Any, data: Value, /, *, axes: Sequence[int] | None, keepdims: int) -> Any:
+    return _bytes_as_floats(op, data, lambda x: op.ReduceMax(x, axes=axes, keepdims=keepdims))
+
+
 @reduce_max_13.upgrade
 def upgrade_reduce_max(op: Any, data: Value, /, *, axes: Sequence[int] | None, keepdims: int) -> Any:
     return op.ReduceMax(data, list(axes) if axes else None, keepdims=keepdims)
@@ -63,6 +100,21 @@ def upgrade_reduce_max(op: Any, data: Value, /, *, axes: Sequence[int] | None, k
 def reduce_min_13(data: T13, /, *, axes: Sequence[int] | None = None, keepdims: int = 1) -> T13:
     """The smallest along axes that are an attribute."""
     raise superseded()
+
+
+@reduce_min_13.downgrade
+def downgrade_min_13(op: Any, data: Value, /, *, axes: Sequence[int] | None, keepdims: int) -> Any:
+    return _bytes_as_floats(op, data, lambda x: op.ReduceMin(x, axes=axes, keepdims=keepdims))
+
+
+def _bytes_as_floats(op: Any, data: Value, reduce: Callable[[Any], Any]) -> Any:
+    """Other types as they are; the extreme of no bytes, an infinity as a float, is cut to their range."""
+    dtype = dtype_of(data)
+    if dtype not in (DType.INT8, DType.UINT8):
+        return reduce(data)
+    limits = np.iinfo(dtype.numpy)
+    least, most = np.float32(limits.min), np.float32(limits.max)
+    return op.Cast(op.Clip(reduce(op.Cast(data, to=int(DType.FLOAT32))), least, most), to=int(dtype))
 
 
 @reduce_min_13.upgrade

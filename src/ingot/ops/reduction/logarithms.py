@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
-from ingot.ops.reduction.axes import reduced_axes, reducing
+from ingot.ops.reduction.axes import lowering, reduced_axes, reducing, with_fixed_axes
 from ingot.ops.reduction.precision import narrowed, widened
 from ingot.ops.reduction.sums import total
 from ingot.ops.reduction.types import T13, Axes
@@ -40,6 +42,35 @@ def reduce_log_sum_exp(data: T, axes: Axes | None = None, /, *, keepdims: int = 
 
 reduce_log_sum.infer(reducing)
 reduce_log_sum_exp.infer(reducing)
+
+
+@reduce_log_sum.lower
+@lowering
+def lower_log_sum(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    return prim.apply("log", prim.reduce_("add", x, axes))
+
+
+@reduce_log_sum_exp.lower
+@lowering
+def lower_log_sum_exp(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    offset = finite_maximum(x, axes)
+    return prim.apply("log", prim.reduce_("add", prim.apply("exp", x - offset), axes)) + offset
+
+
+def finite_maximum(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    """The largest along axes, to be taken off before exponentials; zero where it is infinite, NaN or of nothing."""
+    largest = prim.reduce_("maximum", x, axes)
+    return prim.where(prim.apply("less", prim.apply("absolute", largest), math.inf), largest, 0)
+
+
+@reduce_log_sum.downgrade
+def downgrade_reduce_log_sum(op: Any, data: Value, axes: Value | None = None, /, **attributes: int) -> Any:
+    return op.ReduceLogSum(data, axes, **attributes)
+
+
+@reduce_log_sum_exp.downgrade
+def downgrade_reduce_log_sum_exp(op: Any, data: Value, axes: Value | None = None, /, **attributes: int) -> Any:
+    return op.ReduceLogSumExp(data, axes, **attributes)
 
 
 def log_sum_exp(x: Array, axes: tuple[int, ...], keepdims: int) -> Array:
@@ -76,6 +107,10 @@ def reduce_log_sum_exp_18(
 def reduce_log_sum_exp_13(data: T13, /, *, axes: Sequence[int] | None = None, keepdims: int = 1) -> T13:
     """The logarithm of the sum of exponentials, also of integers, along axes that are an attribute."""
     raise superseded()
+
+
+reduce_log_sum_18.downgrade(with_fixed_axes("ReduceLogSum", of_one_changes=True))
+reduce_log_sum_exp_18.downgrade(with_fixed_axes("ReduceLogSumExp", of_one_changes=True))
 
 
 @reduce_log_sum_18.upgrade

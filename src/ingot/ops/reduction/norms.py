@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ingot import prim
+from ingot.dtypes import DType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
-from ingot.ops.reduction.axes import reduced_axes, reducing
+from ingot.ops.reduction.axes import lowering, reduced_axes, reducing, with_fixed_axes
 from ingot.ops.reduction.precision import narrowed, widened
 from ingot.ops.reduction.sums import total
 from ingot.ops.reduction.types import T13, Axes, T
+from ingot.prim.functions import INTEGERS
 
 
 @operator("ReduceL1", since=18)
@@ -40,6 +43,35 @@ def reduce_sum_square(data: T, axes: Axes | None = None, /, *, keepdims: int = 1
 reduce_l1.infer(reducing)
 reduce_l2.infer(reducing)
 reduce_sum_square.infer(reducing)
+
+
+@reduce_l1.lower
+@lowering
+def lower_l1(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    return prim.reduce_("add", prim.apply("absolute", x), axes)
+
+
+@reduce_l2.lower
+@lowering
+def lower_l2(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    wide = prim.cast(x, DType.FLOAT64) if x.dtype in INTEGERS else x
+    length = prim.apply("sqrt", prim.reduce_("add", wide * wide, axes))
+    if wide is x:
+        return length
+    most = np.iinfo(x.dtype.numpy).max
+    fits = prim.apply("less", length, float(most))
+    return prim.where(fits, prim.cast(prim.where(fits, length, 0), x.dtype), most)
+
+
+@reduce_sum_square.lower
+@lowering
+def lower_sum_square(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    return prim.reduce_("add", x * x, axes)
+
+
+reduce_l1.downgrade(with_fixed_axes("ReduceL1", of_one_changes=True))
+reduce_l2.downgrade(with_fixed_axes("ReduceL2", of_one_changes=True))
+reduce_sum_square.downgrade(with_fixed_axes("ReduceSumSquare", of_one_changes=True))
 
 
 @operator("ReduceL1", since=(1, 11, 13))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import lower_bound
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import Since, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.reduction.axes import without
-from ingot.ops.shapes import axis_of
+from ingot.ops.shapes import axis_of, require_flags
 from ingot.ops.typesets import INT64, NUMERIC, NUMERIC_3, types
+from ingot.prim.functions import FLOATING
 
 T: TypeAlias = Annotated[Array, types("T", {1: NUMERIC_3, 13: NUMERIC})]
 Indices: TypeAlias = Annotated[Array, types("", INT64)]
@@ -35,9 +39,62 @@ def arg_min(data: T, /, *, axis: int = 0, keepdims: int = 1, select_last_index: 
 @arg_max.infer
 @arg_min.infer
 def infer(data: Fact, /, *, axis: int, keepdims: int, select_last_index: int) -> Inferred:
+    require_flags(keepdims=keepdims, select_last_index=select_last_index)
     if data.shape is None:
         return TensorType(DType.INT64)
     return TensorType(DType.INT64, without(data.shape, [axis_of(axis, len(data.shape))], keepdims))
+
+
+@arg_max.lower
+def lower_arg_max(data: prim.Tensor, /, *, axis: int, keepdims: int, select_last_index: int) -> prim.Tensor:
+    return _lowered(data, axis, keepdims, select_last_index, "maximum")
+
+
+@arg_min.lower
+def lower_arg_min(data: prim.Tensor, /, *, axis: int, keepdims: int, select_last_index: int) -> prim.Tensor:
+    return _lowered(data, axis, keepdims, select_last_index, "minimum")
+
+
+def place_of(x: prim.Tensor, axis: int, extreme: str, *, last: bool = False) -> prim.Tensor:
+    """The index of the "maximum" or "minimum" along an axis, which stays with size one; of none, one out of range."""
+    best = prim.apply("equal", x, prim.reduce_(extreme, x, [axis]))
+    if x.dtype in FLOATING:
+        best = prim.apply("or", best, prim.apply("is_nan", x))
+    places = prim.where(best, prim.iota(x.shape, axis), -1 if last else np.iinfo(np.int64).max)
+    return prim.reduce_("maximum" if last else "minimum", places, [axis])
+
+
+def _lowered(data: prim.Tensor, axis: int, keepdims: int, last: int, extreme: str) -> prim.Tensor:
+    axis = axis_of(axis, data.rank)
+    size = data.shape[axis]
+    found = place_of(data, axis, extreme, last=bool(last))
+    if (lower_bound(size) or 0) < 1:  # that there is nothing to choose from is found as an index out of range
+        found = prim.gather(prim.iota((size,), 0), [found], found.shape)
+    return found if keepdims else prim.squeeze(found, [axis])
+
+
+@arg_max.downgrade
+def downgrade_arg_max(
+    op: Any, data: Value, /, *, axis: int, keepdims: int, select_last_index: int, version: int
+) -> Any:
+    return _older(op, op.ArgMax, data, axis, keepdims, select_last_index, version)
+
+
+@arg_min.downgrade
+def downgrade_arg_min(
+    op: Any, data: Value, /, *, axis: int, keepdims: int, select_last_index: int, version: int
+) -> Any:
+    return _older(op, op.ArgMin, data, axis, keepdims, select_last_index, version)
+
+
+def _older(op: Any, say: Any, data: Value, axis: int, keepdims: int, last: int, version: int) -> Any:
+    """The last of equal ones is the first from the other end."""
+    if version >= 12 or not last:
+        return say(data, axis=axis, keepdims=keepdims, select_last_index=last or None)
+    flipped = op.Slice(data, [-1], [np.iinfo(np.int64).min], [axis], [-1])
+    size = op.Gather(op.Shape(data), np.asarray(axis, np.int64), axis=0)
+    most = op.Sub(size, np.asarray(1, np.int64))
+    return op.Sub(most, say(flipped, axis=axis, keepdims=keepdims))
 
 
 def _place(data: Array, axis: int, keepdims: int, last: int, *, largest: bool) -> Array:

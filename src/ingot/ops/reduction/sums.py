@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
-from ingot.ops.reduction.axes import count, following, reduced_axes, reducing
+from ingot.ops.reduction.axes import count, following, lowering, reduced_axes, reducing, with_fixed_axes
+from ingot.ops.reduction.number import number_of
 from ingot.ops.reduction.precision import narrowed, wide, widened
 from ingot.ops.reduction.types import T11, T13, Axes, T
+from ingot.prim.functions import INTEGERS
 
 
 @operator("ReduceSum", since=13)
@@ -46,6 +50,32 @@ reduce_mean.infer(reducing)
 reduce_prod.infer(following(lambda x, y: x * y))
 
 
+@reduce_sum.lower
+@lowering
+def lower_sum(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    return prim.reduce_("add", x, axes)
+
+
+@reduce_mean.lower
+@lowering
+def lower_mean(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    many = [x.shape[axis] for axis in axes]
+    if x.dtype in INTEGERS:
+        return _lowered_integer_mean(x, axes, many)
+    return prim.reduce_("add", x, axes) / number_of(many, x.dtype)
+
+
+@reduce_prod.lower
+@lowering
+def lower_prod(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
+    return prim.reduce_("multiply", x, axes)
+
+
+reduce_sum.downgrade(with_fixed_axes("ReduceSum", of_one_changes=False))
+reduce_mean.downgrade(with_fixed_axes("ReduceMean", of_one_changes=False))
+reduce_prod.downgrade(with_fixed_axes("ReduceProd", of_one_changes=False))
+
+
 def total(x: Array, axes: tuple[int, ...], keepdims: int) -> Array:
     """The sum in the type of the elements."""
     return np.asarray(np.sum(x, axis=axes, keepdims=bool(keepdims), dtype=x.dtype))
@@ -67,6 +97,22 @@ def _integer_mean(data: Array, axes: tuple[int, ...], keepdims: int, many: int) 
     remainders = total((data % divisor).astype(np.uint64), axes, keepdims)
     floor = total(data // divisor, axes, keepdims) + (remainders // many).astype(data.dtype)
     return np.asarray(floor + ((floor < 0) & (remainders % many != 0)), data.dtype)
+
+
+def _lowered_integer_mean(x: prim.Tensor, axes: Sequence[int], sizes: Sequence[Dim]) -> prim.Tensor:
+    """The same; that there are no elements is found as a division by zero."""
+    if x.dtype.bits < 64:
+        many = number_of(sizes, DType.INT64)
+        return prim.cast(prim.reduce_("add", prim.cast(x, DType.INT64), axes) / many, x.dtype)
+    many = number_of(sizes, x.dtype)
+    quotient, rest = x / many, prim.apply("remainder", x, many)
+    if x.dtype is DType.INT64:
+        below = prim.apply("less", rest, 0)
+        quotient, rest = prim.where(below, quotient - 1, quotient), prim.where(below, rest + many, rest)
+    rests = prim.reduce_("add", rest, axes)
+    floor = prim.reduce_("add", quotient, axes) + rests / many
+    inexact = prim.apply("not_equal", prim.apply("remainder", rests, many), 0)
+    return floor + prim.cast(prim.apply("and", prim.apply("less", floor, 0), inexact), x.dtype)
 
 
 @operator("ReduceSum", since=(1, 11))

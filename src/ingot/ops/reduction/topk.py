@@ -6,15 +6,19 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
-from ingot.errors import InputError, ShapeError
+from ingot.errors import InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.older import dtype_of, integers_of, rank_of
+from ingot.ops.reduction.places import place_of
 from ingot.ops.shapes import axis_of
 from ingot.ops.typesets import FLOATS_3, INT64, NUMERIC, NUMERIC_3, types
+from ingot.prim.functions import FLOATING
 
 T: TypeAlias = Annotated[Array, types("T", {10: FLOATS_3, 11: NUMERIC_3, 24: NUMERIC})]
 T1: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
@@ -58,6 +62,71 @@ def infer(x: Fact, k: Fact, /, *, axis: int, largest: int, sorted: int) -> tuple
         shape = (*shape[:axis], many, *shape[axis + 1 :])
     values = None if x.dtype is None else TensorType(x.dtype, shape)
     return values, TensorType(DType.INT64, shape)
+
+
+@top_k.lower
+def lower(
+    x: prim.Tensor, k: prim.Tensor, /, *, axis: int, largest: int, sorted: int, facts: tuple[Fact, ...]
+) -> tuple[prim.Tensor, prim.Tensor]:
+    """An element comes after as many as are ahead of it: few enough are compared all with all."""
+    axis = axis_of(axis, x.rank)
+    many, size = facts[1].integers, x.shape[axis]
+    if many is None:
+        raise prim.Refused("as many elements as only a run can tell")
+    if many == [1] and (largest or x.dtype not in FLOATING):  # of floats, NaN is the smallest to place_of too
+        return _at(x, axis, place_of(x, axis, "maximum" if largest else "minimum"))
+    if not isinstance(size, int) or size > _MOST_COMPARED:
+        raise prim.Refused(f"a sort of {size} elements, more than {_MOST_COMPARED}")
+    last = x.rank
+    order = [*(each for each in range(last) if each != axis), axis]
+    ahead = _ahead(prim.permute(x, order), largest)
+    rank = prim.reduce_("add", prim.cast(ahead, DType.INT32), [last])
+    taken = (*ahead.shape[:-1], many[0])
+    here = prim.apply("equal", prim.cast(rank, DType.INT64), prim.iota(taken, last))
+    found = prim.reduce_("add", prim.where(here, prim.iota(taken, last - 1), 0), [last - 1])
+    places = prim.permute(prim.squeeze(found, [last - 1]), [order.index(each) for each in range(last)])
+    return _at(x, axis, places)
+
+
+_MOST_COMPARED = 64
+"""Rows longer than that are sorted faster by the reference."""
+
+
+def _at(x: prim.Tensor, axis: int, places: prim.Tensor) -> tuple[prim.Tensor, prim.Tensor]:
+    return prim.gather(x, [places if each == axis else each for each in range(x.rank)], places.shape), places
+
+
+def _ahead(rows: prim.Tensor, largest: int) -> prim.Tensor:
+    """For each element of a row, along one more axis, which others come before it; NaN is above all numbers."""
+    one, other = prim.unsqueeze(rows, [rows.rank]), prim.unsqueeze(rows, [rows.rank - 1])
+    shape = (*rows.shape, rows.shape[-1])
+    earlier = prim.apply("less", prim.iota(shape, rows.rank), prim.iota(shape, rows.rank - 1))
+    better = prim.apply("less", one, other) if largest else prim.apply("less", other, one)
+    alike = prim.apply("equal", one, other)
+    if rows.dtype in FLOATING:
+        nans = prim.apply("is_nan", one), prim.apply("is_nan", other)
+        alike = prim.apply("or", alike, prim.apply("and", *nans))
+        worse, best = nans if largest else reversed(nans)
+        better = prim.apply("or", better, prim.apply("and", prim.apply("not", worse), best))
+    return prim.apply("or", better, prim.apply("and", alike, earlier))
+
+
+@top_k.downgrade
+def downgrade(op: Any, x: Value, k: Value, /, *, axis: int, largest: int, sorted: int, version: int) -> Any:
+    dtype = dtype_of(x)
+    along = None if axis == -1 else axis_of(axis, rank_of(x))  # by default, and before 11 only then, the last
+    if version < 10:
+        return op.TopK(x, k=integers_of(k)[0], axis=along, outputs=2)
+    if version >= 11:
+        wide = op.Cast(x, to=int(DType.FLOAT32))
+        values, places = op.TopK(wide, k, axis=axis, largest=largest, sorted=sorted, outputs=2)
+        return op.Cast(values, to=int(dtype)), places
+    if dtype.is_integer and dtype.bits > 32:
+        raise UnsupportedError(f"{dtype} numbers cannot be put in order, and no float type holds them all")
+    keys = op.Cast(x, to=int(DType.FLOAT64)) if dtype.is_integer else x
+    values, places = op.TopK(keys if largest else op.Neg(keys), k, axis=along, outputs=2)
+    values = values if largest else op.Neg(values)
+    return op.Cast(values, to=int(dtype)) if dtype.is_integer else values, places
 
 
 @operator("TopK", since=1)

@@ -8,10 +8,13 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.errors import UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import Since, Until, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.through import again
 from ingot.ops.rnn.activations import Activation, bound
+from ingot.ops.rnn.older import downgraded
 from ingot.ops.rnn.sequences import Network, Step, network, shapes
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT32, types
 
@@ -65,6 +68,15 @@ def infer(
     **__: object,
 ) -> tuple[Inferred, ...]:
     return shapes(x, w, r, b, gates=3, direction=direction, hidden_size=hidden_size, layout=layout, states=1)
+
+
+@gru.downgrade
+def downgrade(op: Any, *inputs: Value | None, version: int, outputs: int, **attributes: Any) -> Any:
+    if version >= gru.since[0]:
+        return downgraded(op, gru, inputs, attributes, version=version, outputs=outputs)
+    if attributes["linear_before_reset"]:
+        raise UnsupportedError("linear_before_reset came with version 3")
+    return again(op, gru_1, inputs, {**attributes, "output_sequence": 1}, version=version, outputs=2)[:outputs]
 
 
 @operator("GRU", since=1)

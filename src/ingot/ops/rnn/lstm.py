@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dtypes import Array
 from ingot.errors import ShapeError
+from ingot.ir.value import Value
 from ingot.ops.define import Since, Until, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.rnn.activations import Activation, bound
+from ingot.ops.rnn.older import downgraded
 from ingot.ops.rnn.sequences import Network, Step, network, shapes
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT32, types
 
@@ -70,6 +72,11 @@ def infer(
     **__: object,
 ) -> tuple[Inferred, ...]:
     return shapes(x, w, r, b, gates=4, direction=direction, hidden_size=hidden_size, layout=layout, states=2)
+
+
+@lstm.downgrade
+def downgrade(op: Any, *inputs: Value | None, version: int, outputs: int, **attributes: Any) -> Any:
+    return downgraded(op, lstm, inputs, attributes, version=version, outputs=outputs)
 
 
 def _step(

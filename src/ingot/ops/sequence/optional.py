@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, InputError
+from ingot.errors import CheckError, InputError, UnsupportedError
 from ingot.ir.types import OptionalType, SequenceType, SparseTensorType, TensorType, Type
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
@@ -24,6 +24,8 @@ Either: TypeAlias = Annotated[
     types("O", {15: optionals(PLAIN_3), 18: PLAIN_3 | optionals(PLAIN_3), 28: PLAIN_28 | optionals(PLAIN_28)}),
 ]
 B: TypeAlias = Annotated[Array, types("B", BOOL)]
+
+_ANY_SINCE = 18
 
 
 @operator("Optional", since=(15, 28))
@@ -55,6 +57,15 @@ def infer_has(x: Fact | None = None, /) -> Inferred:
     return TensorType(DType.BOOL, ())
 
 
+@optional_has_element.downgrade
+def downgrade_has(op: Any, x: Value | None = None, /, *, version: int) -> Any:
+    if x is None:
+        return op.Identity(np.array(False))
+    if version >= optional_has_element.since[0] or x.type is None:
+        raise UnsupportedError(f"it does not take the type of '{x.name}'")
+    return op.OptionalHasElement(x) if isinstance(x.type, OptionalType) else op.Identity(np.array(True))
+
+
 @operator("OptionalHasElement", since=15)
 def optional_has_element_15(x: Wrapped, /) -> B:
     """The same of an optional."""
@@ -82,3 +93,11 @@ def infer_get(x: Fact, /) -> Inferred:
         case TensorType() | SparseTensorType() | SequenceType():
             return x
     return None
+
+
+@optional_get_element.downgrade
+def downgrade_get(op: Any, x: Value, /, *, version: int) -> Any:
+    """A tensor or a sequence is given back as it is."""
+    if not optional_get_element.since[0] <= version < _ANY_SINCE or isinstance(x.type, OptionalType | None):
+        raise UnsupportedError(f"it does not take the type of '{x.name}'")
+    return op.Identity(x)

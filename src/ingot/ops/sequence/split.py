@@ -13,6 +13,7 @@ from ingot.errors import InputError, ShapeError
 from ingot.ir.types import SequenceType, TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import affordable
 from ingot.ops.shapes import axis_of
 from ingot.ops.typesets import ALL, ALL_3, INDICES, sequences, types
 
@@ -95,6 +96,7 @@ def concat_from_sequence(input_sequence: S11, /, *, axis: int, new_axis: int = 0
             raise ShapeError(
                 f"element {place} is {part.dtype}{list(part.shape)}, element 0 {first.dtype}{list(first.shape)}"
             )
+    affordable([sum(part.size for part in input_sequence)], input_sequence[0].dtype)
     return np.stack(input_sequence, axis) if new_axis else np.concatenate(input_sequence, axis)
 
 

@@ -7,14 +7,26 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot.dims import Dim
-from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot.dtypes import Array, DType
+from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
-from ingot.ops.shapes import axis_of
+from ingot.ops.older import constant_of, dtype_of, rank_of, shape_of
+from ingot.ops.shapes import axis_of, require_flags
+from ingot.ops.signal.matrices import (
+    Size,
+    computed,
+    computing_type,
+    joined,
+    parts,
+    size_along,
+    size_in,
+    transformed,
+    waves,
+)
 from ingot.ops.signal.scalars import complex_of, half, integer, size_of
 from ingot.ops.typesets import FLOATS, INDICES, INT64, types
 
@@ -55,6 +67,7 @@ def dft(x: T1, dft_length: T2 | None = None, axis: Axis | None = None, /, *, inv
 def infer(
     x: Fact, dft_length: Fact | None = None, axis: Fact | None = None, /, *, inverse: int, onesided: int
 ) -> Inferred:
+    require_flags(inverse=inverse, onesided=onesided)
     chosen = dft_length is not None and dft_length.given
     length = size_of(dft_length, "dft_length", least=1) if dft_length is not None else None
     if x.dtype is None or x.shape is None:
@@ -106,6 +119,16 @@ def _shape(shape: Shape, axis: int, length: Dim | None, inverse: int, onesided: 
     return (*shape[:axis], along, *shape[axis + 1 : -1], 1 if onesided and inverse else 2)
 
 
+@dft.downgrade
+def downgrade(
+    op: Any, x: Value, dft_length: Value | None = None, axis: Value | None = None, /, *, inverse: int, onesided: int
+) -> Any:
+    known = np.asarray(-2) if axis is None else constant_of(axis)
+    if known is None:
+        raise UnsupportedError("the axis is computed while the model runs, before version 20 it is an attribute")
+    return op.DFT(x, dft_length, axis=int(known.reshape(-1)[0]), inverse=inverse, onesided=onesided)
+
+
 @operator("DFT", since=17)
 def dft_17(x: T1, dft_length: T2 | None = None, /, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> T1:
     """The same, where the axis is an attribute."""
@@ -115,3 +138,59 @@ def dft_17(x: T1, dft_length: T2 | None = None, /, *, axis: int = 1, inverse: in
 @dft_17.upgrade
 def upgrade(op: Any, x: Value, dft_length: Value | None = None, /, *, axis: int, inverse: int, onesided: int) -> Any:
     return op.DFT(x, dft_length, np.asarray(axis, np.int64), inverse=inverse, onesided=onesided)
+
+
+@dft_17.downgrade
+def downgrade_17(
+    op: Any, x: Value, dft_length: Value | None = None, /, *, axis: int, inverse: int, onesided: int
+) -> Any:
+    """A product with a matrix of waves; what is cut off or filled up with zeros adds nothing to it."""
+    count = shape_of(x)[-1]
+    if not isinstance(count, int) and not onesided:
+        raise UnsupportedError(f"it is not known whether '{x.name}' is real or complex")
+    at, inside = _signal_axis(axis, rank_of(x)), computing_type(x)
+    size = size_along(op, x, at)
+    real_result = bool(onesided and inverse)
+    if dft_length is not None:
+        length = size_in(op, dft_length)
+    else:
+        length = computed(op, "Mul", computed(op, "Sub", size, 1), 2) if real_result else size
+    half_way = computed(op, "Add", computed(op, "Div", length, 2), 1)
+    samples = computed(op, "Min", size, half_way if real_result else length)
+    bins = half_way if onesided and not inverse else length
+    signal = parts(op, x, inside)[: 1 if onesided and not inverse else 2]
+    signal = [_first(op, part, at, rank_of(x) - 1, size, samples) for part in signal]
+    cosines, sines = waves(op, samples, bins, length, inside)
+    if real_result:
+        signal = [op.Mul(part, _mirrored(op, samples, length, inside)) for part in signal]
+    spectrum = transformed(op, signal, cosines, sines, inside, inverse=bool(inverse))[: 1 if real_result else 2]
+    if inverse:
+        count = length.known
+        divisor = op.Cast(length.value, to=int(inside)) if count is None else np.asarray(count, inside.numpy)
+        spectrum = [op.Div(part, divisor) for part in spectrum]
+    spectrum = [_moved_back(op, part, at, rank_of(x) - 1) for part in spectrum]
+    return joined(op, spectrum, rank_of(x) - 1, inside, dtype_of(x))
+
+
+def _first(op: Any, x: Any, axis: int, rank: int, size: Size, samples: Size) -> Any:
+    """The first samples of an axis, which becomes the last."""
+    if size.known is None or size.known != samples.known:
+        x = op.Slice(x, [0], op.Reshape(samples.value, [1]), [axis])
+    order = [*range(axis), *range(axis + 1, rank), axis]
+    return x if axis == rank - 1 else op.Transpose(x, perm=order)
+
+
+def _moved_back(op: Any, x: Any, axis: int, rank: int) -> Any:
+    """The last axis in the place of another."""
+    order = [*range(axis), rank - 1, *range(axis, rank - 1)]
+    return x if axis == rank - 1 else op.Transpose(x, perm=order)
+
+
+def _mirrored(op: Any, samples: Size, length: Size, dtype: DType) -> Any:
+    """2 for each frequency that has a mirror image, 1 for the first and for one half way."""
+    if samples.known is not None and length.known is not None:
+        k = np.arange(max(samples.known, 0))
+        return np.where((k == 0) | (2 * k == length.known), 1, 2).astype(dtype.numpy)
+    k = op.Range(np.asarray(0), samples.value, np.asarray(1))
+    alone = op.Or(op.Equal(k, np.asarray(0)), op.Equal(op.Mul(k, np.asarray(2)), length.value))
+    return op.Where(alone, np.ones((), dtype.numpy), np.full((), 2, dtype.numpy))

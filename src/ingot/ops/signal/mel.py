@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.errors import InputError, ShapeError
+from ingot.errors import InputError, ShapeError, UnsupportedError
+from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
+from ingot.ops.older import constant_of
 from ingot.ops.signal.scalars import converted, half, integer, result_type, size_of
 from ingot.ops.typesets import FLOATS, INDICES, NUMERIC, types
 
@@ -65,6 +68,15 @@ def infer(
 ) -> Inferred:
     rows = half(size_of(dft_length, "dft_length", least=1))
     return TensorType(result_type(output_datatype), (rows, size_of(num_mel_bins, "num_mel_bins", least=0)))
+
+
+@mel_weight_matrix.downgrade
+def downgrade(op: Any, *inputs: Value, output_datatype: int) -> Any:
+    numbers = [constant_of(value) for value in inputs]
+    if any(number is None for number in numbers):
+        names = ", ".join(f"'{value.name}'" for value, number in zip(inputs, numbers, strict=True) if number is None)
+        raise UnsupportedError(f"the matrix came with version 17, and can only be a constant: {names} would have to be")
+    return op.Constant(value=Tensor(mel_weight_matrix.evaluate(*numbers, output_datatype=output_datatype)))
 
 
 def _edge(x: Array, name: str) -> float:

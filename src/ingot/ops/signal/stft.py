@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dims import Dim
 from ingot.dtypes import Array
-from ingot.errors import InputError, ShapeError
+from ingot.errors import InputError, ShapeError, UnsupportedError
 from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
+from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.shapes import require_rank, unify
+from ingot.ops.signal.matrices import (
+    Size,
+    computed,
+    computing_type,
+    joined,
+    parts,
+    size_along,
+    size_in,
+    transformed,
+    waves,
+)
 from ingot.ops.signal.scalars import complex_of, half, integer, size_of
 from ingot.ops.typesets import FLOATS, INDICES, types
 
@@ -86,3 +99,45 @@ def _frames(samples: Dim | None, length: Dim | None, step: Dim | None) -> Dim | 
         return (samples - length) // step + 1
     except (ValueError, ZeroDivisionError):  # too large an expression to follow
         return None
+
+
+@stft.downgrade
+def downgrade(
+    op: Any,
+    signal: Value,
+    frame_step: Value,
+    window: Value | None = None,
+    frame_length: Value | None = None,
+    /,
+    *,
+    onesided: int,
+) -> Any:
+    """The frames are gathered, and multiplied with a matrix of waves."""
+    if not isinstance(shape_of(signal)[2], int) and not onesided:
+        raise UnsupportedError(f"it is not known whether '{signal.name}' is real or complex")
+    inside = computing_type(signal)
+    samples = size_along(op, signal, 1)
+    length = samples
+    if frame_length is not None:
+        length = size_in(op, frame_length)
+    elif window is not None:
+        length = size_along(op, window, 0)
+    step = size_in(op, frame_step)
+    index = _indices(op, samples, length, step)
+    frames = [op.Gather(part, index, axis=1) for part in parts(op, signal, inside)[: 1 if onesided else 2]]
+    if window is not None:
+        fading = window if inside is dtype_of(window) else op.Cast(window, to=int(inside))
+        frames = [op.Mul(part, fading) for part in frames]
+    bins = computed(op, "Add", computed(op, "Div", length, 2), 1) if onesided else length
+    cosines, sines = waves(op, length, bins, length, inside)
+    return joined(op, transformed(op, frames, cosines, sines, inside), 3, inside, dtype_of(signal))
+
+
+def _indices(op: Any, samples: Size, length: Size, step: Size) -> Any:
+    """For each frame, its samples."""
+    frames = computed(op, "Add", computed(op, "Div", computed(op, "Sub", samples, length), step), 1)
+    if frames.known is not None and length.known is not None and step.known is not None:
+        return np.arange(frames.known)[:, np.newaxis] * step.known + np.arange(length.known)
+    zero, one = np.asarray(0), np.asarray(1)
+    starts = op.Mul(op.Range(zero, frames.value, one), step.value)
+    return op.Add(op.Unsqueeze(starts, [1]), op.Unsqueeze(op.Range(zero, length.value, one), [0]))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType, from_codes
-from ingot.errors import CheckError
+from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.older import dtype_of
 from ingot.ops.tensor.convert import element_type
+from ingot.ops.tensor.moved import in_own_type
 from ingot.ops.typesets import ALL_25, STRING, types
+from ingot.prim.functions import INTEGERS
 
 T1: TypeAlias = Annotated[Array, types("T1", ALL_25 - STRING)]
 T2: TypeAlias = Annotated[Array, types("T2", ALL_25 - STRING)]
@@ -33,6 +38,26 @@ def bit_cast(x: T1, /, *, to: int) -> T2:
 def infer(x: Fact, /, *, to: int) -> Inferred:
     target = element_type(to, "to") if x.dtype is None else _target(x.dtype, to)
     return TensorType(target, x.shape)
+
+
+@bit_cast.lower
+def lower(x: prim.Tensor, /, *, to: int, found: tuple[Fact, ...]) -> prim.Tensor:
+    """Integers of one width have the same bits when they are cast; a bool is written as 0 or 1."""
+    target = element_type(to, "to")
+    if x.dtype is target or all(dtype is DType.BOOL or dtype in INTEGERS for dtype in (x.dtype, target)):
+        return in_own_type(x, found[0])
+    raise prim.Refused(f"the bits of {x.dtype} read as {target}")
+
+
+@bit_cast.downgrade
+def downgrade(op: Any, x: Value, /, *, to: int) -> Any:
+    """A Cast between integers of one width keeps the bits; nothing older reads those of a float."""
+    source, target = dtype_of(x), element_type(to, "to")
+    if source is target:
+        return op.Identity(x)
+    if not all(dtype.is_integer or dtype is DType.BOOL for dtype in (source, target)):
+        raise UnsupportedError(f"the bits of {source} cannot be read as {target}")
+    return op.Cast(x, to=to)
 
 
 def _target(source: DType, to: int) -> DType:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
+from ingot import prim
 from ingot.dims import Dim, Expr
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, nearest
+from ingot.errors import CheckError, UnsupportedError, nearest
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred, integers
+from ingot.ops.older import dtype_of
 from ingot.ops.shapes import is_natural
 from ingot.ops.tensor.convert import convert, element_type
+from ingot.ops.tensor.converted import converted
 from ingot.ops.typesets import (
     BOOL,
     FLOAT4,
@@ -24,6 +27,7 @@ from ingot.ops.typesets import (
     NUMERIC,
     NUMERIC_3,
     STRING,
+    tensors,
     types,
 )
 
@@ -44,6 +48,7 @@ _CASTS = {
     25: _PLAIN_25,
     28: _PLAIN_25 | FLOAT6,
 }
+_NUMBERED_SINCE = 6
 _LIKES = {version: names for version, names in _CASTS.items() if 13 <= version <= 25}
 
 T1: TypeAlias = Annotated[Array, types("T1", _CASTS)]
@@ -77,6 +82,28 @@ def infer_cast(x: Fact, /, *, to: int, **_: object) -> Inferred:
     return _cast_fact(x, element_type(to, "to"))
 
 
+@cast.lower
+def lower_cast(
+    x: prim.Tensor, /, *, to: int, saturate: int, round_mode: str, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+) -> prim.Tensor:
+    return converted(x, facts[0], found[0])
+
+
+@cast.downgrade
+def downgrade_cast(op: Any, x: Value, /, *, to: int, saturate: int, round_mode: str, version: int) -> Any:
+    """Attributes are left out where they say nothing: they are about the floats that came with them."""
+    target = element_type(to, "to")
+    if version < _NUMBERED_SINCE:
+        return op.Cast(x, to=target.onnx_name.upper())
+    for dtype in (dtype_of(x), target):
+        since = min(at for at, names in _CASTS.items() if tensors(dtype) <= names)
+        if since > version:
+            raise UnsupportedError(f"{dtype} came with version {since}")
+    scales = target is DType.FLOAT8E8M0
+    saturates = scales or tensors(target) <= FLOAT8
+    return op.Cast(x, to=to, saturate=saturate if saturates else None, round_mode=round_mode if scales else None)
+
+
 @operator("CastLike", since=(15, 19, 21, 23, 24, 25))
 def cast_like(
     x: L1,
@@ -93,6 +120,25 @@ def cast_like(
 @cast_like.infer
 def infer_cast_like(x: Fact, target: Fact, /, **_: object) -> Inferred:
     return None if target.dtype is None else _cast_fact(x, target.dtype)
+
+
+@cast_like.lower
+def lower_cast_like(
+    x: prim.Tensor,
+    target: prim.Tensor,
+    /,
+    *,
+    saturate: int,
+    round_mode: str,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    return converted(x, facts[0], found[0])
+
+
+@cast_like.downgrade
+def downgrade_cast_like(op: Any, x: Value, target: Value, /, *, saturate: int, round_mode: str, version: int) -> Any:
+    return downgrade_cast(op, x, to=int(dtype_of(target)), saturate=saturate, round_mode=round_mode, version=version)
 
 
 @operator("Cast", since=1)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dims import Dim
 from ingot.dtypes import Array
-from ingot.errors import InputError
+from ingot.errors import InputError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import axis_of, require_rank
+from ingot.ops.tensor.carriers import carried
 from ingot.ops.tensor.follow import tensor
 from ingot.ops.typesets import ALL, ALL_3, BOOL, types
 
@@ -47,3 +49,10 @@ def infer(x: Fact, condition: Fact, /, *, axis: int | None) -> Inferred:
         return tensor(x.dtype, None)
     axis = axis_of(axis, len(x.shape))
     return tensor(x.dtype, (*x.shape[:axis], kept, *x.shape[axis + 1 :]))
+
+
+@compress.downgrade
+def downgrade(op: Any, x: Value, condition: Value, /, *, axis: int | None, version: int) -> Any:
+    if version < compress.since[0]:
+        raise UnsupportedError("how many slices a condition selects shows only when the model runs")
+    return carried(op, lambda x: op.Compress(x, condition, axis=axis), x, taken=ALL_3, version=version)

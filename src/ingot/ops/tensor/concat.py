@@ -6,16 +6,19 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array
-from ingot.errors import InputError, ShapeError
-from ingot.ir.types import Shape
+from ingot.errors import InputError, ShapeError, UnsupportedError
+from ingot.ir.types import Shape, format_shape
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
 from ingot.ops.shapes import axis_of, unify
+from ingot.ops.tensor.carriers import carried
 from ingot.ops.tensor.follow import cells, followed, guarded
+from ingot.ops.tensor.moved import in_own_type
 from ingot.ops.typesets import ALL, ALL_3, FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", {4: ALL_3, 13: ALL})]
@@ -45,6 +48,23 @@ def infer(*inputs: Fact, axis: int) -> Inferred:
         return np.concatenate(arrays, axis) if len(arrays) == len(parts) else None
 
     return followed(dtype, _joined(known, axis), joined)
+
+
+@concat.lower
+def lower(*inputs: prim.Tensor, axis: int, found: tuple[Fact, ...]) -> prim.Tensor:
+    axis = axis_of(axis, inputs[0].rank)
+    others = {(*x.shape[:axis], *x.shape[axis + 1 :]) for x in inputs}
+    if len(others) > 1:
+        raise prim.Refused(f"sizes {' and '.join(map(format_shape, others))} that only a run can tell to be equal")
+    parts = [in_own_type(x, found[0]) for x in inputs if x.shape[axis] != 0]
+    return prim.join(parts or [in_own_type(inputs[0], found[0])], axis)
+
+
+@concat.downgrade
+def downgrade(op: Any, *inputs: Value, axis: int, version: int) -> Any:
+    if version >= concat.since[0]:
+        raise UnsupportedError("it does not take this element type")
+    return carried(op, lambda *xs: op.Concat(*xs, axis=axis), *inputs, taken=FLOATS_3, version=version)
 
 
 @operator("Concat", since=1)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Expr, upper_bound
-from ingot.dtypes import Array
-from ingot.errors import InputError, ShapeError
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError, ShapeError, UnsupportedError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
-from ingot.ops.shapes import broadcast
+from ingot.ops.older import shape_of
+from ingot.ops.shapes import broadcast, require_rank
 from ingot.ops.tensor.follow import cells, followed, numbers, sizes, tensor, through
+from ingot.ops.tensor.moved import in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", {8: ALL_3, 13: ALL})]
@@ -38,6 +42,7 @@ def expand(x: T, shape: Sizes, /) -> T:
 
 @expand.infer
 def infer(x: Fact, shape: Fact, /) -> Inferred:
+    require_rank(shape, 1, "shape")
     wanted = sizes(shape)
     if wanted is None or x.shape is None:
         return tensor(x.dtype, None)
@@ -46,6 +51,37 @@ def infer(x: Fact, shape: Fact, /) -> Inferred:
     result = broadcast(x.shape, tuple(None if _never_a_size(size) else size for size in wanted))
 
     return followed(x.dtype, result, lambda: through(expand, cells(x), numbers(shape)))
+
+
+@expand.lower
+def lower(x: prim.Tensor, shape: prim.Tensor, /, *, facts: tuple[Fact, ...], found: tuple[Fact, ...]) -> prim.Tensor:
+    """Refused where only a run can tell that the sizes fit."""
+    prim.broadcast(x.shape, tuple(1 if size is None else size for size in sizes(facts[1]) or ()))
+    return prim.expand(in_own_type(x, found[0]), sizes_of(found[0]))
+
+
+@expand.downgrade
+def downgrade(op: Any, x: Value, shape: Value, /, *, version: int) -> Any:
+    """A Tile: each axis of one element is repeated as often as is wanted, the others once."""
+    if version >= expand.since[0]:
+        raise UnsupportedError("it does not take this element type")
+    wanted = shape_of(shape)[0]
+    if not isinstance(wanted, int):
+        raise UnsupportedError(f"how many axes '{shape.name}' asks for is not known")
+    known = shape_of(x)
+    lacking = wanted - len(known)
+    repeats: Any = shape
+    if lacking < 0:
+        repeats = op.Concat(np.ones(-lacking, np.int64), shape, axis=0)
+    given = op.Unsqueeze(x, axes=list(range(lacking))) if lacking > 0 else x
+    if not known:
+        return op.Tile(given, repeats) if wanted else op.Identity(x)
+    padded = (1,) * max(lacking, 0) + known
+    if all(isinstance(dim, int) for dim in padded):
+        single: Any = np.array([dim == 1 for dim in padded], np.int64)
+    else:
+        single = op.Cast(op.Equal(op.Shape(given), np.ones(1, np.int64)), to=int(DType.INT64))
+    return op.Tile(given, op.Add(op.Mul(repeats, single), op.Sub(np.ones(1, np.int64), single)))
 
 
 def _never_a_size(dim: object) -> bool:

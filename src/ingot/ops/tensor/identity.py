@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
+from ingot import prim
+from ingot.errors import UnsupportedError
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.tensor.moved import in_own_type
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, optionals, sequences, types
 
 _SEQUENCES = sequences(ALL_3)
@@ -38,4 +43,18 @@ def identity(x: V, /) -> V:
 
 @identity.infer
 def infer(x: Fact, /) -> Inferred:
+    return x
+
+
+@identity.lower
+def lower(x: prim.Tensor, /, *, found: tuple[Fact, ...]) -> prim.Tensor:
+    return in_own_type(x, found[0])
+
+
+@identity.downgrade
+def downgrade(op: Any, x: Value, /) -> Any:
+    """Whoever reads it reads what it is of; tensors of a type that came later have nobody to read them."""
+    del op
+    if isinstance(x.type, TensorType):
+        raise UnsupportedError(f"{x.type.dtype} came later")
     return x

@@ -29,30 +29,25 @@ from ingot.ops.typesets import (
     types,
 )
 
-T: TypeAlias = Annotated[Array, types("T", {11: NUMERIC_3, 13: ALL, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})]
+T: TypeAlias = Annotated[Array, types("T", {19: ALL, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})]
 Tind: TypeAlias = Annotated[Array, types("Tind", INDICES)]
 Pads: TypeAlias = Annotated[Array, types("", INT64)]
+T18: TypeAlias = Annotated[Array, types("T", {11: NUMERIC_3, 13: ALL})]
 T2: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
 
 _MODES = ("constant", "reflect", "edge", "wrap")
 
 
-@operator("Pad", since=(11, 13, 18, 19, 21, 23, 24, 25))
+@operator("Pad", since=(19, 21, 23, 24, 25))
 def pad(
-    data: T,
-    pads: Pads,
-    constant_value: T | None = None,
-    axes: Annotated[Tind | None, Since(18)] = None,
-    /,
-    *,
-    mode: str = "constant",
+    data: T, pads: Pads, constant_value: T | None = None, axes: Tind | None = None, /, *, mode: str = "constant"
 ) -> T:
     """`data` with `pads` elements more before and after each of `axes`; fewer where they are negative.
 
     What is added is `constant_value` (zero, or empty text), the elements mirrored in the first and last (`reflect`),
     these themselves (`edge`), or those of the other end (`wrap`). What is taken off goes first.
     """
-    before, after = _amounts(pads, axes, data.ndim)
+    before, after = amounts(pads, axes, data.ndim)
     if mode not in _MODES:
         raise CheckError(f"mode is '{mode}', expected one of {', '.join(_MODES)}")
     grown = [size + low + high for size, low, high in zip(data.shape, before, after, strict=True)]
@@ -63,7 +58,7 @@ def pad(
     kept = data[(*cuts, ...)]
     if mode != "constant":
         for axis in range(data.ndim):
-            kept = kept.take(_order(mode, kept.shape[axis], before[axis], after[axis], axis), axis)
+            kept = kept.take(order(mode, kept.shape[axis], before[axis], after[axis], axis), axis)
         return kept
     result = np.full(shape, _fill(constant_value, data.dtype), data.dtype)
     starts = [max(low, 0) for low in before]
@@ -104,6 +99,27 @@ def infer(
     return followed(data.dtype, tuple(shape), elements)
 
 
+@operator("Pad", since=(11, 13, 18))
+def pad_18(
+    data: T18,
+    pads: Pads,
+    constant_value: T18 | None = None,
+    axes: Annotated[Tind | None, Since(18)] = None,
+    /,
+    *,
+    mode: str = "constant",
+) -> T18:
+    """The same without mode `wrap`."""
+    raise superseded()
+
+
+@pad_18.upgrade
+def upgrade_18(
+    op: Any, data: Value, pads: Value, constant_value: Value | None = None, axes: Value | None = None, /, *, mode: str
+) -> Any:
+    return op.Pad(data, pads, constant_value, axes, mode=mode)
+
+
 @operator("Pad", since=2)
 def pad_2(data: T2, /, *, pads: Sequence[int], mode: str = "constant", value: float = 0.0) -> T2:
     """The same, with the amounts in the model."""
@@ -128,7 +144,7 @@ def upgrade_1(op: Any, data: Value, /, *, paddings: Sequence[int], mode: str, va
     return upgrade_2(op, data, pads=paddings, mode=mode, value=value)
 
 
-def _amounts(pads: Array, axes: Array | None, rank: int) -> tuple[list[int], list[int]]:
+def amounts(pads: Array, axes: Array | None, rank: int) -> tuple[list[int], list[int]]:
     """How much to add before and after each axis."""
     named = tuple(range(rank)) if axes is None else axes_of(axes.reshape(-1).tolist(), rank)
     if pads.shape != (2 * len(named),):
@@ -140,7 +156,7 @@ def _amounts(pads: Array, axes: Array | None, rank: int) -> tuple[list[int], lis
     return before, after
 
 
-def _order(mode: str, size: int, before: int, after: int, axis: int) -> Array:
+def order(mode: str, size: int, before: int, after: int, axis: int) -> Array:
     """The indices along an axis of `size`, already cut, that make it as long as it is to be."""
     low, high = max(before, 0), max(after, 0)
     if size == 0 and low + high:

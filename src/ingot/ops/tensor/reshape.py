@@ -6,16 +6,22 @@ from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Any, TypeAlias
 
-from ingot.dims import Dim, Expr, divide_exactly, upper_bound
-from ingot.dtypes import Array
-from ingot.errors import CheckError, ShapeError
-from ingot.ir.types import Shape
+import numpy as np
+
+from ingot import prim
+from ingot.dims import Dim, Expr, divide_exactly, lower_bound, upper_bound
+from ingot.dtypes import Array, DType
+from ingot.errors import CheckError, ShapeError, UnsupportedError
+from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
-from ingot.ops.shapes import product
+from ingot.ops.older import constant_of, dtype_of, integers_of, shape_of
+from ingot.ops.shapes import product, require_rank
+from ingot.ops.tensor.carriers import carried
 from ingot.ops.tensor.follow import cells, followed, guarded, numbers, sizes, tensor, through
+from ingot.ops.tensor.moved import in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, FLOATS_3, INT64, types
 
 T: TypeAlias = Annotated[
@@ -23,6 +29,8 @@ T: TypeAlias = Annotated[
 ]
 Sizes: TypeAlias = Annotated[Array, types("", INT64)]
 T1: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+
+_ZERO_SINCE = 14
 
 
 @operator("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
@@ -48,6 +56,7 @@ def reshape(data: T, shape: Sizes, /, *, allowzero: Annotated[int, Since(14)] = 
 
 @reshape.infer
 def infer(data: Fact, shape: Fact, /, *, allowzero: int) -> Inferred:
+    require_rank(shape, 1, "shape")
     wanted = sizes(shape)
     if wanted is None:
         return tensor(data.dtype, None)
@@ -58,6 +67,58 @@ def infer(data: Fact, shape: Fact, /, *, allowzero: int) -> Inferred:
         _inferred(data.shape, wanted, allowzero),
         lambda: through(reshape, cells(data), numbers(shape), allowzero=allowzero),
     )
+
+
+@reshape.lower
+def lower(data: prim.Tensor, shape: prim.Tensor, /, *, allowzero: int, found: tuple[Fact, ...]) -> prim.Tensor:
+    return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
+
+
+@reshape.downgrade
+def downgrade(op: Any, data: Value, shape: Value, /, *, allowzero: int, version: int) -> Any:
+    if version < reshape.since[0]:
+        return _with_attribute(op, data, shape, version)
+    if version >= _ZERO_SINCE or not allowzero:
+        raise UnsupportedError("it does not take this element type")
+    known = constant_of(shape)
+    if known is not None and 0 not in known:
+        return op.Reshape(data, shape)
+    # a size of 0 means that there are no elements, so that it does not matter which are repeated
+    empty = np.array("" if dtype_of(data) is DType.STRING else 0, dtype_of(data).numpy)
+    if known is not None:
+        return op.Expand(empty, shape)
+    if _copies(data, shape):
+        return op.Reshape(data, shape)
+    none = op.Equal(op.ReduceProd(shape, keepdims=0), np.int64(0))
+    return op.If(none, then=lambda: op.Expand(empty, shape), else_=lambda: op.Reshape(data, shape))
+
+
+def _copies(data: Value, shape: Value) -> bool:
+    """Whether every size that may be 0 is that of `data` at the same place, which a 0 copies."""
+    given, wanted = shape_of(data), _result_of(data, shape)
+    if wanted is None:
+        return False
+    pairs = zip(wanted, (*given, *[None] * len(wanted)), strict=False)
+    return all(new is not None and (new == old or (lower_bound(new) or 0) > 0) for new, old in pairs)
+
+
+def _result_of(data: Value, shape: Value) -> Shape | None:
+    """What is known of the shape that a Reshape of these gives."""
+    for node, _ in shape.uses:
+        type_ = node.outputs[0].type if node.outputs else None
+        if node.op_type == "Reshape" and node.inputs[0] is data and isinstance(type_, TensorType):
+            return type_.shape
+    return None
+
+
+def _with_attribute(op: Any, data: Value, shape: Value, version: int) -> Any:
+    known = constant_of(shape)
+    wanted = None if known is not None else _result_of(data, shape)
+    if wanted is not None and all(isinstance(size, int) and size for size in wanted):
+        sizes = [int(size) for size in wanted]  # type: ignore[arg-type]
+    else:
+        sizes = integers_of(shape)
+    return carried(op, lambda x: op.Reshape(x, shape=sizes), data, taken=FLOATS_3, version=version)
 
 
 @operator("Reshape", since=1)
@@ -117,6 +178,8 @@ def _inferred(data: Shape | None, wanted: list[Dim | None], allowzero: int) -> S
 
 def _left_over(total: Dim, others: list[Dim], wanted: list[Dim | None], was: Dim | None) -> Dim | None:
     rest = product(others)
+    if rest == 0 and was == -1:
+        raise ShapeError(f"{total} elements do not fit shape {wanted}")
     if rest is None or rest == 0:
         return None
     exact = divide_exactly(total, rest)

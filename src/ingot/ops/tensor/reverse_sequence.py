@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import require_rank, unify
+from ingot.ops.tensor import places
+from ingot.ops.tensor.carriers import carried
+from ingot.ops.tensor.moved import in_own_type
 from ingot.ops.typesets import ALL, ALL_3, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", {10: ALL_3, 28: ALL})]
@@ -43,6 +48,48 @@ def infer(x: Fact, sequence_lens: Fact, /, *, batch_axis: int, time_axis: int) -
         if sequence_lens.shape is not None:
             unify(x.shape[batch_axis], sequence_lens.shape[0], "the batch and the number of sequence lengths")
     return x.type
+
+
+@reverse_sequence.lower
+def lower(
+    x: prim.Tensor,
+    sequence_lens: prim.Tensor,
+    /,
+    *,
+    batch_axis: int,
+    time_axis: int,
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Read at the mirrored step; a length that is negative, or too large, gives a step that is outside."""
+    x = in_own_type(x, found[0])
+    if sequence_lens.shape != (x.shape[batch_axis],):
+        raise prim.Refused("sequence lengths that only a run can tell to fit the batch")
+    lengths = prim.reshape(sequence_lens, tuple(x.shape[a] if a == batch_axis else 1 for a in range(x.rank)))
+    steps = prim.iota(x.shape, time_axis)
+    mirrored = prim.where(prim.apply("less", steps, lengths), lengths - 1 - steps, steps)
+    at: list[prim.Tensor | int] = list(range(x.rank))
+    at[time_axis] = prim.where(prim.apply("less", lengths, 0), -1, mirrored)
+    return prim.gather(x, at, x.shape)
+
+
+@reverse_sequence.downgrade
+def downgrade(op: Any, x: Value, sequence_lens: Value, /, *, batch_axis: int, time_axis: int, version: int) -> Any:
+    """A Gather of rows, the first two axes taken as one."""
+    if version >= reverse_sequence.since[0]:
+        return carried(
+            op,
+            lambda each: op.ReverseSequence(each, sequence_lens, batch_axis=batch_axis, time_axis=time_axis),
+            x,
+            taken=ALL_3,
+            version=version,
+        )
+    steps = places.spread(op, places.counted(op, x, time_axis, version), [batch_axis], version)
+    lengths = op.Unsqueeze(sequence_lens, axes=[time_axis])
+    order = op.Where(op.Less(steps, lengths), op.Sub(op.Sub(lengths, np.ones(1, np.int64)), steps), steps)
+    which = places.spread(op, places.counted(op, x, batch_axis, version), [time_axis], version)
+    first, second = (which, order) if batch_axis == 0 else (order, which)
+    at = op.Add(places.scaled(op, first, places.size(op, x, 1)), second)
+    return op.Gather(places.rows(op, x, 2), at, axis=0)
 
 
 def _check(rank: int, batch_axis: int, time_axis: int) -> None:

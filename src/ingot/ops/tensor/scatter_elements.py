@@ -6,26 +6,30 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.older import rank_of
 from ingot.ops.shapes import axis_of, unify
+from ingot.ops.tensor import places
 from ingot.ops.tensor.follow import cells, followed, numbers, tensor, through
 from ingot.ops.tensor.indices import from_front
-from ingot.ops.tensor.reduction import check_reduction, scattered
+from ingot.ops.tensor.moved import from_front as counted_from_front
+from ingot.ops.tensor.moved import own_place
+from ingot.ops.tensor.reduction import check_reduction, one_by_one, scattered, scattered_in_primitives
 from ingot.ops.typesets import ALL, ALL_3, INDICES, types
 
-T: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 13: ALL})]
+T: TypeAlias = Annotated[Array, types("T", ALL)]
+T16: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 13: ALL})]
 Tind: TypeAlias = Annotated[Array, types("Tind", INDICES)]
 T9: TypeAlias = Annotated[Array, types("T", ALL_3)]
 
 
-@operator("ScatterElements", since=(11, 13, 16, 18))
-def scatter_elements(
-    data: T, indices: Tind, updates: T, /, *, axis: int = 0, reduction: Annotated[str, Since(16)] = "none"
-) -> T:
+@operator("ScatterElements", since=18)
+def scatter_elements(data: T, indices: Tind, updates: T, /, *, axis: int = 0, reduction: str = "none") -> T:
     """`data`, with each element of `updates` put in at its own place, moved along `axis` to the index there.
 
     A `reduction` (add, mul, max, min) combines it with what is there. Without one, indices should not meet.
@@ -58,6 +62,70 @@ def infer(data: Fact, indices: Fact, updates: Fact, /, *, axis: int, reduction: 
     )
 
 
+@scatter_elements.lower
+def lower(
+    data: prim.Tensor,
+    indices: prim.Tensor,
+    updates: prim.Tensor,
+    /,
+    *,
+    axis: int,
+    reduction: str,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    if indices.shape != updates.shape:
+        raise prim.Refused("indices and updates that only a run can tell to have the same sizes")
+    axis = axis_of(axis, data.rank)
+    at: list[prim.Tensor | int] = [own_place(indices.shape, data.shape, other) for other in range(data.rank)]
+    at[axis] = counted_from_front(indices, data.shape[axis], facts[1])
+    return scattered_in_primitives(data, at, updates, reduction, found[0])
+
+
+@scatter_elements.downgrade
+def downgrade(op: Any, data: Value, indices: Value, updates: Value, /, *, axis: int, reduction: str) -> Any:
+    if reduction not in ("max", "min"):
+        kept = None if reduction == "none" else reduction
+        return op.ScatterElements(data, indices, updates, axis=axis, reduction=kept)
+    return _one_by_one(op, data, indices, updates, axis, reduction)
+
+
+@operator("ScatterElements", since=(11, 13, 16))
+def scatter_elements_16(
+    data: T16, indices: Tind, updates: T16, /, *, axis: int = 0, reduction: Annotated[str, Since(16)] = "none"
+) -> T16:
+    """The same without reductions `max` and `min`."""
+    raise superseded()
+
+
+@scatter_elements_16.upgrade
+def upgrade_16(op: Any, data: Value, indices: Value, updates: Value, /, *, axis: int, reduction: str) -> Any:
+    return op.ScatterElements(data, indices, updates, axis=axis, reduction=reduction)
+
+
+@scatter_elements_16.downgrade
+def downgrade_16(
+    op: Any, data: Value, indices: Value, updates: Value, /, *, axis: int, reduction: str, version: int
+) -> Any:
+    if version < scatter_elements_16.since[0]:
+        axis = axis_of(axis, rank_of(data))
+        return op.Scatter(data, places.from_front(op, indices, places.size(op, data, axis)), updates, axis=axis)
+    if reduction == "none":
+        raise UnsupportedError("it does not take this element type")
+    return _one_by_one(op, data, indices, updates, axis, reduction)
+
+
+def _one_by_one(op: Any, data: Value, indices: Value, updates: Value, axis: int, reduction: str) -> Any:
+    return one_by_one(
+        op,
+        lambda there, at: op.GatherElements(there, at, axis=axis),
+        lambda there, at, new: op.ScatterElements(there, at, new, axis=axis),
+        (data, indices, updates),
+        axis=axis_of(axis, rank_of(data)),
+        reduction=reduction,
+    )
+
+
 @operator("Scatter", since=9)
 def scatter_9(data: T9, indices: Tind, updates: T9, /, *, axis: int = 0) -> T9:
     """ScatterElements under its first name."""
@@ -80,6 +148,11 @@ def infer_scatter(data: Fact, indices: Fact, updates: Fact, /, *, axis: int) -> 
 @scatter.upgrade
 def upgrade(op: Any, data: Value, indices: Value, updates: Value, /, *, axis: int) -> Any:
     return op.ScatterElements(data, indices, updates, axis=axis)
+
+
+@scatter.downgrade
+def downgrade_scatter(op: Any, data: Value, indices: Value, updates: Value, /, *, axis: int, version: int) -> Any:
+    return downgrade_16(op, data, indices, updates, axis=axis, reduction="none", version=version)
 
 
 def _check(data: Fact | Array, indices: Fact | Array, updates: Fact | Array, axis: int) -> int:

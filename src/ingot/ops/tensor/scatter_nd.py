@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from ingot.dtypes import Array
-from ingot.errors import ShapeError
-from ingot.ir.types import Shape
-from ingot.ops.define import Since, operator
+from ingot import prim
+from ingot.dtypes import Array, DType
+from ingot.errors import ShapeError, UnsupportedError
+from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
+from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.older import rank_of, shape_of
 from ingot.ops.shapes import unify
+from ingot.ops.tensor import places
 from ingot.ops.tensor.follow import cells, followed, numbers, tensor, through
 from ingot.ops.tensor.indices import from_front
-from ingot.ops.tensor.reduction import check_reduction, scattered
+from ingot.ops.tensor.moved import along, coordinates
+from ingot.ops.tensor.reduction import check_reduction, one_by_one, scattered, scattered_in_primitives
 from ingot.ops.typesets import ALL, ALL_3, INT64, types
 
-T: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 13: ALL})]
+T: TypeAlias = Annotated[Array, types("T", ALL)]
+T16: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 13: ALL})]
 Indices: TypeAlias = Annotated[Array, types("", INT64)]
 
+_FAR = 2**31 - 1
 
-@operator("ScatterND", since=(11, 13, 16, 18))
-def scatter_nd(data: T, indices: Indices, updates: T, /, *, reduction: Annotated[str, Since(16)] = "none") -> T:
+
+@operator("ScatterND", since=18)
+def scatter_nd(data: T, indices: Indices, updates: T, /, *, reduction: str = "none") -> T:
     """`data`, with a slice of `updates` put in at each of the coordinates along the last axis of `indices`.
 
     A `reduction` (add, mul, max, min) combines it with what is there. Without one, coordinates should not meet.
@@ -52,6 +60,83 @@ def infer(data: Fact, indices: Fact, updates: Fact, /, *, reduction: str) -> Inf
     if reduction != "none":
         return tensor(data.dtype, data.shape)
     return followed(data.dtype, data.shape, lambda: through(scatter_nd, cells(data), numbers(indices), cells(updates)))
+
+
+@scatter_nd.lower
+def lower(
+    data: prim.Tensor,
+    indices: prim.Tensor,
+    updates: prim.Tensor,
+    /,
+    *,
+    reduction: str,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    depth = indices.shape[-1]
+    if not isinstance(depth, int) or updates.shape != _expected(data.shape, indices.shape):
+        raise prim.Refused("updates that only a run can tell to fit their coordinates")
+    rest = range(indices.rank - 1, updates.rank)
+    at = [along(each, len(rest)) for each in coordinates(indices, data.shape[:depth], facts[1])]
+    return scattered_in_primitives(data, [*at, *rest], updates, reduction, found[0])
+
+
+@scatter_nd.downgrade
+def downgrade(op: Any, data: Value, indices: Value, updates: Value, /, *, reduction: str) -> Any:
+    if reduction not in ("max", "min"):
+        return op.ScatterND(data, indices, updates, reduction=None if reduction == "none" else reduction)
+    return _one_by_one(op, data, indices, updates, reduction)
+
+
+@operator("ScatterND", since=(11, 13, 16))
+def scatter_nd_16(
+    data: T16, indices: Indices, updates: T16, /, *, reduction: Annotated[str, Since(16)] = "none"
+) -> T16:
+    """The same without reductions `max` and `min`."""
+    raise superseded()
+
+
+@scatter_nd_16.upgrade
+def upgrade_16(op: Any, data: Value, indices: Value, updates: Value, /, *, reduction: str) -> Any:
+    return op.ScatterND(data, indices, updates, reduction=reduction)
+
+
+@scatter_nd_16.downgrade
+def downgrade_16(op: Any, data: Value, indices: Value, updates: Value, /, *, reduction: str, version: int) -> Any:
+    if version < scatter_nd_16.since[0]:
+        return _by_rows(op, data, indices, updates)
+    if reduction == "none":
+        raise UnsupportedError("it does not take this element type")
+    return _one_by_one(op, data, indices, updates, reduction)
+
+
+def _depth(indices: Value) -> int:
+    depth = shape_of(indices)[-1]
+    if not isinstance(depth, int) or not depth:
+        raise UnsupportedError(f"how many coordinates '{indices.name}' holds is not known, or none")
+    return depth
+
+
+def _one_by_one(op: Any, data: Value, indices: Value, updates: Value, reduction: str) -> Any:
+    depth = _depth(indices)
+    at = op.Reshape(indices, [-1, depth])
+    at.value.type = TensorType(DType.INT64, (None, depth))
+    count = op.Shape(op.Squeeze(op.Slice(at, [0], [1], [1]), [1]))
+    slices = op.Reshape(updates, op.Concat(count, op.Slice(op.Shape(data), [depth], [_FAR], [0]), axis=0), allowzero=1)
+    return one_by_one(op, op.GatherND, op.ScatterND, (data, at.value, slices), axis=0, reduction=reduction)
+
+
+def _by_rows(op: Any, data: Value, indices: Value, updates: Value) -> Any:
+    """A Scatter of rows, the axes that the coordinates are for taken as one."""
+    depth = _depth(indices)
+    at = op.Reshape(places.flat_places(op, data, indices, depth), [-1])
+    count = rank_of(indices) - 1
+    new = places.rows(op, updates, count) if count else op.Unsqueeze(updates, axes=[0])
+    others = rank_of(data) - depth
+    if others:
+        at = op.Expand(op.Unsqueeze(at, axes=list(range(1, 1 + others))), op.Shape(new))
+    result = op.Scatter(places.rows(op, data, depth), at, new, axis=0)
+    return result if depth == 1 else op.Reshape(result, op.Shape(data))
 
 
 def _expected(data: Shape, indices: Shape) -> Shape:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim, maximum, minimum, upper_bound
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError
@@ -15,6 +16,7 @@ from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import axes_of, is_natural
 from ingot.ops.tensor.follow import cells, followed, given, guarded, numbers, sizes, tensor, through
+from ingot.ops.tensor.moved import elements_of, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, INDICES, types
 
 T: TypeAlias = Annotated[Array, types("T", {10: ALL_3, 13: ALL})]
@@ -71,6 +73,45 @@ def infer(data: Fact, starts: Fact, ends: Fact, axes: Fact | None = None, steps:
         return through(slice_, cells(data), numbers(starts), numbers(ends), along, by)
 
     return followed(data.dtype, tuple(result), part)
+
+
+@slice_.lower
+def lower(
+    data: prim.Tensor,
+    starts: prim.Tensor,
+    ends: prim.Tensor,
+    axes: prim.Tensor | None = None,
+    steps: prim.Tensor | None = None,
+    /,
+    *,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """How many elements there are is for inference to say; Refused unless it is known where they begin."""
+    data = in_own_type(data, found[0])
+    shape = sizes_of(found[0])
+    first = elements_of(facts[1], "starts")
+    named = None if axes is None else elements_of(facts[3], "axes")
+    strides = [1] * len(first) if steps is None else elements_of(facts[4], "steps")
+    begins: list[Dim] = [0] * data.rank
+    by = [1] * data.rank
+    known = None if named is None else [axis for axis in named if isinstance(axis, int)]
+    for axis, start, step in zip(_axes(known, len(first), data.rank), first, strides, strict=True):
+        begin = _first(start, data.shape[axis], step) if shape[axis] != 0 else 0
+        if begin is None or not isinstance(step, int):
+            raise prim.Refused(f"a slice from {start} of {data.shape[axis]}, which may count from either end")
+        begins[axis], by[axis] = begin, step
+    return prim.slice_(data, begins, shape, by)
+
+
+def _first(start: Dim, size: Dim, step: Dim) -> Dim | None:
+    """Where a slice begins that has elements; None where that may be counted from either end."""
+    if not isinstance(step, int):
+        return None
+    if step > 0:
+        return start if is_natural(start) else guarded(lambda: _clamped(start, size))
+    behind = guarded(lambda: _behind(start, size))
+    return None if behind is None else behind - 1
 
 
 @operator("Slice", since=1)

@@ -8,14 +8,19 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dims import Dim, maximum, minimum
+from ingot import prim
+from ingot.dims import Dim, is_multiple, maximum, minimum
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, ShapeError
+from ingot.errors import CheckError, ShapeError, UnsupportedError
+from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.older import constant_of
 from ingot.ops.shapes import axis_of, require_rank
+from ingot.ops.tensor.carriers import carried
 from ingot.ops.tensor.follow import cells, followed, given, guarded, sizes, tensor
+from ingot.ops.tensor.moved import in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, FLOATS_3, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", ALL)]
@@ -71,6 +76,54 @@ def infer(
     ]
 
 
+@split.lower
+def lower(
+    x: prim.Tensor,
+    lengths: prim.Tensor | None = None,
+    /,
+    *,
+    axis: int,
+    num_outputs: int | None,
+    found: tuple[Fact, ...],
+) -> tuple[prim.Tensor, ...]:
+    """Refused where only a run can tell that lengths add up to the axis."""
+    x = in_own_type(x, found[0])
+    axis = axis_of(axis, x.rank)
+    shapes = [sizes_of(each) for each in found]
+    parts = [shape[axis] for shape in shapes]
+    starts = [parts[0] * index for index in range(len(parts))]  # where there is nothing left, nothing is read
+    if lengths is not None:
+        starts = [sum(parts[:index], 0) for index in range(len(parts))]
+        if sum(parts, 0) != x.shape[axis]:
+            raise prim.Refused(f"lengths {list(map(str, parts))} that only a run can tell to cut {x.shape[axis]}")
+    zeros = (0,) * x.rank
+    return tuple(
+        prim.slice_(x, (*zeros[:axis], start, *zeros[axis + 1 :]), shape)
+        for start, shape in zip(starts, shapes, strict=True)
+    )
+
+
+@split.downgrade
+def downgrade_18(
+    op: Any, x: Value, lengths: Value | None = None, /, *, axis: int, num_outputs: int | None, outputs: int
+) -> Any:
+    count = num_outputs or outputs
+    if lengths is not None:
+        return op.Split(x, lengths, axis=axis, outputs=outputs)
+    shape = x.type.shape if isinstance(x.type, TensorType) else None
+    size = None if shape is None else shape[axis_of(axis, len(shape))]
+    if size is not None and is_multiple(size, count):
+        return op.Split(x, axis=axis, outputs=count)
+    starts = np.arange(count, dtype=np.int64)
+    if isinstance(size, int):
+        step = -(-size // count)
+        return op.Split(x, (size - starts * step).clip(0, step), axis=axis, outputs=count)
+    total = op.Gather(op.Shape(x), [axis], axis=0)
+    step = op.Div(op.Add(total, np.array([count - 1])), np.array([count]))
+    left = op.Sub(total, op.Mul(starts, step))
+    return op.Split(x, op.Max(op.Min(left, step), np.zeros(1, np.int64)), axis=axis, outputs=count)
+
+
 @operator("Split", since=13)
 def split_13(x: T, lengths: Sizes | None = None, /, *, axis: int = 0) -> tuple[T, ...]:
     """The same; without lengths, into as many equal parts as there are outputs."""
@@ -84,6 +137,22 @@ def upgrade_13(op: Any, x: Value, lengths: Value | None = None, /, *, axis: int,
     return op.Split(x, axis=axis, num_outputs=outputs, outputs=outputs)
 
 
+@split_13.downgrade
+def downgrade_13(op: Any, x: Value, lengths: Value | None = None, /, *, axis: int, outputs: int) -> Any:
+    if lengths is None:
+        return op.Split(x, axis=axis, outputs=outputs)
+    known = constant_of(lengths)
+    if known is not None:
+        return op.Split(x, axis=axis, split=known.tolist(), outputs=outputs)
+    start: Any = np.zeros(1, np.int64)
+    parts = []
+    for index in range(outputs):
+        end = op.Add(start, op.Gather(lengths, [index], axis=0))
+        parts.append(op.Slice(x, start, end, [axis]))
+        start = end
+    return parts
+
+
 @operator("Split", since=(2, 11))
 def split_11(x: T11, /, *, axis: int = 0, split: Sequence[int] | None = None) -> tuple[T11, ...]:
     """The same, with the lengths in the model."""
@@ -95,6 +164,15 @@ def upgrade_11(op: Any, x: Value, /, *, axis: int, split: Sequence[int] | None, 
     if split is not None:
         return op.Split(x, list(split), axis=axis, outputs=len(split))
     return upgrade_13(op, x, axis=axis, outputs=outputs)
+
+
+@split_11.downgrade
+def downgrade_11(op: Any, x: Value, /, *, axis: int, split: Sequence[int] | None, outputs: int, version: int) -> Any:
+    if version >= split_11.since[0]:
+        raise UnsupportedError("it does not take this element type")
+    return carried(
+        op, lambda each: op.Split(each, axis=axis, split=split, outputs=outputs), x, taken=FLOATS_3, version=version
+    )
 
 
 @operator("Split", since=1)

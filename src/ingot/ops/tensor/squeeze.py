@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
+from ingot import prim
 from ingot.dtypes import Array
-from ingot.errors import ShapeError
+from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.types import Shape
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
+from ingot.ops.older import integers_of
 from ingot.ops.shapes import axes_of
 from ingot.ops.tensor.follow import cells, followed, given, numbers, sizes, tensor
+from ingot.ops.tensor.moved import in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", {13: ALL, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})]
@@ -47,6 +50,17 @@ def infer_squeeze(data: Fact, axes: Fact | None = None, /) -> Inferred:
     return followed(data.dtype, result, squeezed)
 
 
+@squeeze.lower
+def lower_squeeze(data: prim.Tensor, axes: prim.Tensor | None = None, /, *, found: tuple[Fact, ...]) -> prim.Tensor:
+    """Refused where an axis to take out may have more than one element."""
+    return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
+
+
+@squeeze.downgrade
+def downgrade_squeeze(op: Any, data: Value, axes: Value | None = None, /, *, version: int) -> Any:
+    return op.Squeeze(data, axes=None if axes is None else _in_the_model(axes, version))
+
+
 @operator("Unsqueeze", since=(13, 21, 23, 24, 25))
 def unsqueeze(data: T, axes: Axes, /) -> T:
     """`data` with axes of one element put in, so that in the result they are `axes`."""
@@ -68,6 +82,22 @@ def infer_unsqueeze(data: Fact, axes: Fact, /) -> Inferred:
         return None if elements is None else elements.reshape(result)  # type: ignore[arg-type]
 
     return followed(data.dtype, result, unsqueezed)
+
+
+@unsqueeze.lower
+def lower_unsqueeze(data: prim.Tensor, axes: prim.Tensor, /, *, found: tuple[Fact, ...]) -> prim.Tensor:
+    return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
+
+
+@unsqueeze.downgrade
+def downgrade_unsqueeze(op: Any, data: Value, axes: Value, /, *, version: int) -> Any:
+    return op.Unsqueeze(data, axes=_in_the_model(axes, version))
+
+
+def _in_the_model(axes: Value, version: int) -> list[int]:
+    if version >= squeeze.since[0]:
+        raise UnsupportedError("it does not take this element type")
+    return integers_of(axes)
 
 
 @operator("Squeeze", since=(1, 11))

@@ -6,14 +6,18 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
-from ingot.errors import ShapeError
+from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
+from ingot.ops.older import dtype_of, integers_of
+from ingot.ops.tensor.carriers import carried, carrier
 from ingot.ops.tensor.follow import cells, followed, guarded, numbers, sizes, tensor, through
+from ingot.ops.tensor.moved import elements_of, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, FLOATS_3, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", {6: ALL_3, 13: ALL})]
@@ -50,6 +54,37 @@ def infer(x: Fact, repeats: Fact, /) -> Inferred:
         tuple(_times(a, b) for a, b in zip(x.shape, times, strict=True)),
         lambda: through(tile, cells(x), numbers(repeats)),
     )
+
+
+@tile.lower
+def lower(x: prim.Tensor, repeats: prim.Tensor, /, *, facts: tuple[Fact, ...], found: tuple[Fact, ...]) -> prim.Tensor:
+    """An axis of one element is repeated as it is; any other gets one before it, and both are made one."""
+    x = in_own_type(x, found[0])
+    times = elements_of(facts[1], "repeats")
+    apart: list[Dim] = []
+    spread: list[Dim] = []
+    for size, count in zip(x.shape, times, strict=True):
+        apart += [size] if size == 1 or count == 1 else [1, size]
+        spread += [count * size] if size == 1 or count == 1 else [count, size]
+    return prim.reshape(prim.expand(prim.reshape(x, apart), tuple(spread)), sizes_of(found[0]))
+
+
+@tile.downgrade
+def downgrade(op: Any, x: Value, repeats: Value, /, *, version: int) -> Any:
+    """One after another along each axis; how often has to be exact as a float."""
+    if version >= tile.since[0]:
+        raise UnsupportedError("it does not take this element type")
+    counts = integers_of(repeats)
+    kind = carrier(dtype_of(x), FLOATS_3, version).numpy.type
+    if any(float(kind(count)) != count for count in counts):
+        raise UnsupportedError(f"repeats {counts} are {kind.__name__} there, which has not all of these numbers")
+
+    def tiled(result: Any) -> Any:
+        for axis, count in enumerate(counts):
+            result = op.Tile(result, kind(count), kind(axis)) if count != 1 else result
+        return result
+
+    return carried(op, tiled, x, taken=FLOATS_3, version=version) if set(counts) - {1} else op.Identity(x)
 
 
 @operator("Tile", since=1)

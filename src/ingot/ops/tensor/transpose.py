@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import ShapeError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import axes_of
 from ingot.ops.tensor.follow import cells, followed, tensor, through
+from ingot.ops.tensor.moved import in_own_type
 from ingot.ops.typesets import ALL, ALL_3, ALL_21, ALL_23, ALL_24, ALL_25, types
 
 T: TypeAlias = Annotated[Array, types("T", {1: ALL_3, 13: ALL, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})]
@@ -31,6 +33,11 @@ def infer(data: Fact, /, *, perm: Sequence[int] | None) -> Inferred:
     return followed(
         data.dtype, tuple(data.shape[axis] for axis in order), lambda: through(transpose, cells(data), perm=perm)
     )
+
+
+@transpose.lower
+def lower(data: prim.Tensor, /, *, perm: Sequence[int] | None, found: tuple[Fact, ...]) -> prim.Tensor:
+    return prim.permute(in_own_type(data, found[0]), _order(perm, data.rank))
 
 
 def _order(perm: Sequence[int] | None, rank: int) -> tuple[int, ...]:

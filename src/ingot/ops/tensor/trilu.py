@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.typesets import ALL, INT64, types
+from ingot.ops.older import dtype_of, rank_of
+from ingot.ops.tensor import places
+from ingot.ops.tensor.carriers import carried, carrier
+from ingot.ops.tensor.moved import in_own_type
+from ingot.ops.typesets import ALL, ALL_3, INT64, types
 
 T: TypeAlias = Annotated[Array, types("T", ALL)]
 Diagonal: TypeAlias = Annotated[Array, types("", INT64)]
@@ -35,6 +41,31 @@ def infer(x: Fact, k: Fact | None = None, /, *, upper: int) -> Inferred:
     if x.rank is not None:
         _check(x.rank)
     return x.type
+
+
+@trilu.lower
+def lower(x: prim.Tensor, k: prim.Tensor | None = None, /, *, upper: int, found: tuple[Fact, ...]) -> prim.Tensor:
+    x = in_own_type(x, found[0])
+    rows, columns = (prim.iota(x.shape, axis) for axis in (x.rank - 2, x.rank - 1))
+    offset = 0 if k is None else prim.reshape(k, ())
+    along = columns - rows
+    kept = prim.apply("less_equal", offset, along) if upper else prim.apply("less_equal", along, offset)
+    return prim.where(kept, x, 0)
+
+
+@trilu.downgrade
+def downgrade(op: Any, x: Value, k: Value | None = None, /, *, upper: int, version: int) -> Any:
+    """What is to stay is chosen by how far each column is from the row of the same number."""
+    rank = rank_of(x)
+    columns, rows = (places.counted(op, x, axis, version) for axis in (rank - 1, rank - 2))
+    along = op.Sub(columns, places.spread(op, rows, [1], version))
+    offset: Any = np.int64(0) if k is None else k
+    kept = op.GreaterOrEqual(along, offset) if upper else op.LessOrEqual(along, offset)
+    if dtype_of(x) is DType.BOOL:
+        return op.And(kept, x)
+    wide = carrier(dtype_of(x), ALL_3, version)
+    zero = np.array("" if wide is DType.STRING else 0, wide.numpy)
+    return carried(op, lambda each: op.Where(kept, each, zero), x, taken=ALL_3, version=version)
 
 
 def _check(rank: int) -> None:

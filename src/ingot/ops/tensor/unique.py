@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot.dtypes import Array, DType
+from ingot.errors import UnsupportedError
 from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.shapes import axis_of, product
+from ingot.ops.older import dtype_of
+from ingot.ops.shapes import axis_of, fresh, product
+from ingot.ops.tensor.carriers import carrier
 from ingot.ops.tensor.follow import guarded, tensor
 from ingot.ops.typesets import ALL, ALL_3, INT64, types
 
@@ -49,12 +53,24 @@ def infer(x: Fact, /, *, axis: int | None, sorted_: int) -> Sequence[Inferred]:
     total = None
     if shape is not None:
         total = guarded(lambda: product(shape)) if axis is None else shape[axis]
+    distinct = fresh("distinct")
     if axis is None:
-        values = tensor(x.dtype, (None,))
+        values = tensor(x.dtype, (distinct,))
     else:
-        values = tensor(x.dtype, None if shape is None else (*shape[:axis], None, *shape[axis + 1 :]))
-    some = TensorType(DType.INT64, (None,))
+        values = tensor(x.dtype, None if shape is None else (*shape[:axis], distinct, *shape[axis + 1 :]))
+    some = TensorType(DType.INT64, (distinct,))
     return [values, some, TensorType(DType.INT64, (total,)), some]
+
+
+@unique.downgrade
+def downgrade(op: Any, x: Value, /, *, axis: int | None, sorted_: int, outputs: int, version: int) -> Any:
+    if version < unique.since[0]:
+        raise UnsupportedError("how many distinct elements there are shows only when the model runs")
+    dtype = dtype_of(x)
+    wide = carrier(dtype, ALL_3, version)
+    found = op.Unique(op.Cast(x, to=int(wide)), axis=axis, sorted=sorted_, outputs=outputs)
+    found = found if isinstance(found, tuple) else (found,)
+    return op.Cast(found[0], to=int(dtype)), *found[1:]
 
 
 def _ranks(x: Array) -> Array:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 from ingot.dtypes import Array
-from ingot.errors import CheckError, UnsupportedError
-from ingot.ops.define import Heterogeneous, operator
+from ingot.errors import CheckError
+from ingot.ops.define import Heterogeneous, Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import ALL_3, FLOATS_3, types
 
@@ -16,15 +16,19 @@ T2: TypeAlias = Annotated[tuple[Annotated[Array, types("T2", FLOATS_3)], ...], H
 
 
 @operator("Gradient", since=1, domain="ai.onnx.preview.training")
-def gradient(*inputs: Annotated[T1, Heterogeneous()], xs: Sequence[str], y: str, zs: Sequence[str] | None = None) -> T2:
+def gradient(
+    *inputs: Annotated[T1, Heterogeneous()],
+    xs: Sequence[str],
+    y: str,
+    zs: Sequence[str] | None = None,
+    runtime: Runtime,
+) -> T2:
     """The derivative of the value named `y` by each of those named `xs`, at the inputs: `xs`, then `zs`.
 
-    UnsupportedError: a node does not see the graph it differentiates, and automatic differentiation is not here yet.
+    `y` is computed anew from these, by the nodes of the graph around this one. Of a `y` of several elements it is the
+    derivative of their sum. UnsupportedError if one of those nodes has no derivative.
     """
-    raise UnsupportedError(
-        f"the gradient of '{y}' by {', '.join(map(repr, xs))} takes automatic differentiation, which is not here yet",
-        hint="compute the gradients outside the model",
-    )
+    return tuple(runtime.gradient(xs, y, dict(zip((*xs, *(zs or ())), inputs, strict=True))))
 
 
 @gradient.infer

@@ -1,4 +1,4 @@
-"""What a run returns, as onnxruntime returns it: contiguous arrays that belong to the caller alone."""
+"""What a run returns: contiguous arrays that belong to the caller alone."""
 
 from __future__ import annotations
 

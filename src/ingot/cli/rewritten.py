@@ -1,0 +1,61 @@
+"""Which nodes of a model a conversion has rewritten, told by what they were before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingot.ir import Model, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A node as it was: its operator and version, what it computed, and what it said, defaults included."""
+
+    label: str
+    names: tuple[str, ...]
+    said: tuple[Any, ...]
+
+
+def seen(model: Model) -> dict[Node, Seen]:
+    """The nodes of a model whose operators are known, as they are now."""
+    return dict(_known_nodes(model))
+
+
+def rewritten(model: Model, before: Mapping[Node, Seen]) -> Counter[str]:
+    """How many nodes of each operator and version say something else now, or are said by others.
+
+    A node replaced by one that says the same does not count, and no constant that was dropped since nobody reads it.
+    """
+    now = {name: node.said for _, node in _known_nodes(model) for name in node.names}
+    kept = {value.name for graph in model.graphs() for value in graph.values()}
+    found: Counter[str] = Counter()
+    for node, old in before.items():
+        if node.graph is None and (node.op_type != "Constant" or kept.intersection(old.names)):
+            found[old.label] += not old.names or now.get(old.names[0]) != old.said
+    return +found
+
+
+def _known_nodes(model: Model) -> Iterator[tuple[Node, Seen]]:
+    from ingot.infer.types import effective  # none of these is free to import
+    from ingot.ops.catalog import standard
+    from ingot.ops.rewrite import normalised
+
+    catalog = standard()
+    bodies = {function.graph: normalised(function.opset_imports) for function in model.functions.values()}
+    for graph in model.graphs():
+        imports = bodies.get(graph.root, normalised(model.opset_imports))
+        for node in graph:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            operator = catalog.find(domain, node.op_type, imports.get(domain, 0))
+            if operator is None:
+                continue
+            attributes = {parameter.name: parameter.default for parameter in operator.attributes.values()}
+            attributes |= {name: attribute.ref or attribute.value for name, attribute in node.attributes.items()}
+            inputs = ["" if value is None else value.name for value in node.inputs]
+            said = {name: value for name, value in attributes.items() if value is not None}
+            label = f"{node.op_type}-{effective(operator, imports[domain])}"
+            names = tuple(value.name for value in node.outputs if value.name)
+            yield node, Seen(label, names, (node.op_type, inputs, said))

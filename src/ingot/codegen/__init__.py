@@ -1,0 +1,1 @@
+"""Kernels to code: LLVM IR for CPUs, Triton for GPUs."""

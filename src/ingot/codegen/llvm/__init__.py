@@ -1,0 +1,1 @@
+"""Kernels as LLVM IR, and that IR as machine code."""

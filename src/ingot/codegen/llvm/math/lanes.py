@@ -1,0 +1,292 @@
+"""Arithmetic on a scalar or on every lane of a vector alike, written with Python's operators.
+
+Every operation is one IEEE 754 operation, without fast-math flags and contracted only where `fma` is written, so a
+scalar and any lane of any vector get the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from llvmlite import ir
+
+__all__ = ["Floats", "Ints", "Mask", "horner", "lanes_of"]
+
+Operand: TypeAlias = "Floats | float"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A truth value a lane."""
+
+    b: ir.IRBuilder
+    value: ir.Value
+
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self.b, self.b.and_(self.value, other.value))
+
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self.b, self.b.or_(self.value, other.value))
+
+    def __invert__(self) -> Mask:
+        return Mask(self.b, self.b.not_(self.value))
+
+    def any(self) -> ir.Value:
+        """Whether it holds in at least one lane, as one i1."""
+        if not isinstance(self.value.type, ir.VectorType):
+            return self.value
+        word = ir.IntType(self.value.type.count)
+        return self.b.icmp_unsigned("!=", self.b.bitcast(self.value, word), ir.Constant(word, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Ints:
+    """An integer a lane; arithmetic wraps."""
+
+    b: ir.IRBuilder
+    value: ir.Value
+
+    def const(self, n: int) -> Ints:
+        """`n` in every lane; a number past the signed range stands for its bit pattern."""
+        return Ints(self.b, splat(self.value.type, n))
+
+    def _of(self, other: Ints | int) -> ir.Value:
+        return other.value if isinstance(other, Ints) else splat(self.value.type, other)
+
+    def __add__(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.add(self.value, self._of(other)))
+
+    def __sub__(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.sub(self.value, self._of(other)))
+
+    def __mul__(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.mul(self.value, self._of(other)))
+
+    def __and__(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.and_(self.value, self._of(other)))
+
+    def __or__(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.or_(self.value, self._of(other)))
+
+    def __xor__(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.xor(self.value, self._of(other)))
+
+    def __lshift__(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.shl(self.value, self._of(other)))
+
+    def __rshift__(self, other: Ints | int) -> Ints:
+        """The shift that keeps the sign."""
+        return Ints(self.b, self.b.ashr(self.value, self._of(other)))
+
+    def logical_right(self, other: Ints | int) -> Ints:
+        return Ints(self.b, self.b.lshr(self.value, self._of(other)))
+
+    def compare(self, relation: str, other: Ints | int) -> Mask:
+        return Mask(self.b, self.b.icmp_signed(relation, self.value, self._of(other)))
+
+    def select(self, mask: Mask, other: Ints | int) -> Ints:
+        """Itself where `mask` holds, else `other`."""
+        return Ints(self.b, self.b.select(mask.value, self.value, self._of(other)))
+
+    def floats(self) -> Floats:
+        """The numbers of the width whose bit patterns these are."""
+        kind = ir.FloatType() if element(self.value.type).width == 32 else ir.DoubleType()
+        return Floats(self.b, self.b.bitcast(self.value, reshaped(self.value.type, kind)))
+
+    def resized(self, bits: int) -> Ints:
+        """The same bits in integers of `bits` bits: cut, or filled with zeros."""
+        old, new = element(self.value.type).width, reshaped(self.value.type, ir.IntType(bits))
+        if bits == old:
+            return self
+        return Ints(self.b, self.b.zext(self.value, new) if bits > old else self.b.trunc(self.value, new))
+
+
+@dataclass(frozen=True, slots=True)
+class Floats:
+    """A float32 or float64 a lane."""
+
+    b: ir.IRBuilder
+    value: ir.Value
+
+    @property
+    def single(self) -> bool:
+        return isinstance(element(self.value.type), ir.FloatType)
+
+    @property
+    def digits(self) -> int:
+        """The bits of the fraction that are stored: 23 or 52."""
+        return 23 if self.single else 52
+
+    @property
+    def bias(self) -> int:
+        return 127 if self.single else 1023
+
+    def const(self, x: float) -> Floats:
+        return Floats(self.b, splat(self.value.type, x))
+
+    def pick(self, single: T, double: T) -> T:
+        """What belongs to this width."""
+        return single if self.single else double
+
+    def _of(self, other: Operand) -> ir.Value:
+        return other.value if isinstance(other, Floats) else splat(self.value.type, other)
+
+    def __add__(self, other: Operand) -> Floats:
+        return Floats(self.b, self.b.fadd(self.value, self._of(other)))
+
+    def __sub__(self, other: Operand) -> Floats:
+        return Floats(self.b, self.b.fsub(self.value, self._of(other)))
+
+    def __mul__(self, other: Operand) -> Floats:
+        return Floats(self.b, self.b.fmul(self.value, self._of(other)))
+
+    def __truediv__(self, other: Operand) -> Floats:
+        return Floats(self.b, self.b.fdiv(self.value, self._of(other)))
+
+    def __radd__(self, other: float) -> Floats:
+        return self + other
+
+    def __rmul__(self, other: float) -> Floats:
+        return self * other
+
+    def __rsub__(self, other: float) -> Floats:
+        return self.const(other) - self
+
+    def __rtruediv__(self, other: float) -> Floats:
+        return self.const(other) / self
+
+    def __neg__(self) -> Floats:
+        return Floats(self.b, self.b.fneg(self.value))
+
+    def __abs__(self) -> Floats:
+        return self._intrinsic("llvm.fabs")
+
+    def fma(self, factor: Operand, term: Operand) -> Floats:
+        """`self * factor + term`, rounded once."""
+        return self._intrinsic("llvm.fma", factor, term)
+
+    def sqrt(self) -> Floats:
+        return self._intrinsic("llvm.sqrt")
+
+    def copysign(self, sign: Operand) -> Floats:
+        return self._intrinsic("llvm.copysign", sign)
+
+    def floor(self) -> Floats:
+        return self._intrinsic("llvm.floor")
+
+    def ceil(self) -> Floats:
+        return self._intrinsic("llvm.ceil")
+
+    def trunc(self) -> Floats:
+        return self._intrinsic("llvm.trunc")
+
+    def roundeven(self) -> Floats:
+        return self._intrinsic("llvm.roundeven")
+
+    def _intrinsic(self, name: str, *others: Operand) -> Floats:
+        kind, module = self.value.type, self.b.module
+        lanes = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
+        name += f".{lanes}{'f32' if self.single else 'f64'}"
+        function = module.globals.get(name) or ir.Function(
+            module, ir.FunctionType(kind, [kind] * (1 + len(others))), name
+        )
+        return Floats(self.b, self.b.call(function, [self.value, *map(self._of, others)]))
+
+    def __lt__(self, other: Operand) -> Mask:
+        return self.compare("<", other)
+
+    def __le__(self, other: Operand) -> Mask:
+        return self.compare("<=", other)
+
+    def __gt__(self, other: Operand) -> Mask:
+        return self.compare(">", other)
+
+    def __ge__(self, other: Operand) -> Mask:
+        return self.compare(">=", other)
+
+    def compare(self, relation: str, other: Operand) -> Mask:
+        """A relation that a NaN on either side makes false; `!=` too."""
+        return Mask(self.b, self.b.fcmp_ordered(relation, self.value, self._of(other)))
+
+    def is_nan(self) -> Mask:
+        return Mask(self.b, self.b.fcmp_unordered("uno", self.value, self.value))
+
+    def select(self, mask: Mask, other: Operand) -> Floats:
+        """Itself where `mask` holds, else `other`."""
+        return Floats(self.b, self.b.select(mask.value, self.value, self._of(other)))
+
+    def at_most(self, bound: float) -> Floats:
+        """The smaller of this and `bound`; a NaN stays. The order of operands is that of x86's one instruction."""
+        limit = self.const(bound)
+        return limit.select(limit < self, self)
+
+    def at_least(self, bound: float) -> Floats:
+        """The greater of this and `bound`; a NaN stays."""
+        limit = self.const(bound)
+        return limit.select(limit > self, self)
+
+    def bits(self) -> Ints:
+        return Ints(self.b, self.b.bitcast(self.value, reshaped(self.value.type, self.word)))
+
+    @property
+    def word(self) -> ir.IntType:
+        """The integer type as wide as one lane."""
+        return ir.IntType(32 if self.single else 64)
+
+    def widened(self) -> Floats:
+        """The same numbers as float64."""
+        return Floats(self.b, self.b.fpext(self.value, reshaped(self.value.type, ir.DoubleType())))
+
+    def narrowed(self) -> Floats:
+        """The numbers rounded to float32."""
+        return Floats(self.b, self.b.fptrunc(self.value, reshaped(self.value.type, ir.FloatType())))
+
+
+def horner(x: Floats, coefficients: Sequence[float]) -> Floats:
+    """The polynomial with these coefficients, the constant first, by one fma a degree."""
+    *lower, last = coefficients
+    total = x.const(last)
+    for coefficient in reversed(lower):
+        total = total.fma(x, coefficient)
+    return total
+
+
+def lanes_of(function: Callable[..., Floats]) -> Callable[..., ir.Value]:
+    """The function of `Floats` as one of a builder and plain values; float16 is computed in float32 and rounded."""
+
+    def emit(b: ir.IRBuilder, *arguments: ir.Value) -> ir.Value:
+        kind = arguments[0].type
+        match element(kind):
+            case ir.FloatType() | ir.DoubleType():
+                return function(*(Floats(b, argument) for argument in arguments)).value
+            case ir.HalfType():
+                wide = reshaped(kind, ir.FloatType())
+                y = function(*(Floats(b, b.fpext(argument, wide)) for argument in arguments))
+                return b.fptrunc(y.value, kind)
+        raise TypeError(f"{function.__name__} of {kind}")
+
+    emit.__name__, emit.__doc__ = function.__name__, function.__doc__
+    return emit
+
+
+def element(kind: ir.Type) -> ir.Type:
+    return kind.element if isinstance(kind, ir.VectorType) else kind
+
+
+def reshaped(kind: ir.Type, lane: ir.Type) -> ir.Type:
+    """A type of as many lanes as `kind`, each a `lane`."""
+    return ir.VectorType(lane, kind.count) if isinstance(kind, ir.VectorType) else lane
+
+
+def splat(kind: ir.Type, x: float) -> ir.Constant:
+    lane = element(kind)
+    if isinstance(lane, ir.FloatType) and math.isfinite(x):
+        x = struct.unpack("f", struct.pack("f", x))[0]
+    elif isinstance(lane, ir.IntType):
+        x = int(x) & (1 << lane.width) - 1
+    return ir.Constant(kind, [ir.Constant(lane, x)] * kind.count if isinstance(kind, ir.VectorType) else x)

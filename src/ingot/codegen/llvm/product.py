@@ -1,0 +1,272 @@
+"""Contractions in LLVM: sums of products in a tile of registers, and what becomes of them while they are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from llvmlite import ir
+
+from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.tile import heights
+from ingot.codegen.llvm.types import I64, element, is_float, room, vector, width
+from ingot.dims import Dim
+from ingot.lower.loops import For, Index, Inside, Kind, Load, Product, Store, Var, extent
+from ingot.lower.rewrite import Reindexed
+
+SUM = "sum"
+"""The local that holds a sum in what is made of it."""
+
+_GRAIN = 1 << 15
+"""Products that are worth a thread of their own."""
+
+
+def emit_product(b: ir.IRBuilder, frame: Frame, product: Product) -> None:
+    """A contraction, shared among threads by tiles: column panels outermost, so that each is read from memory once."""
+    _Emitter(b, frame, product).emit()
+
+
+class _Emitter:
+    def __init__(self, b: ir.IRBuilder, frame: Frame, product: Product) -> None:
+        self.b = b
+        self.frame = frame
+        self.product = product
+        self.loops = Loops(b, frame)
+        self.m = extent(product.m)
+        self.n = extent(product.n)
+        self.k = extent(product.k)
+        assert product.tile is not None
+        self.tile = product.tile
+        self.kind = element(product.dtype)
+        self.lanes = vector(self.kind, self.tile.lanes)
+        bytes_ = width(product.dtype) * self.tile.lanes
+        self.sums = room(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
+
+    def emit(self) -> None:
+        b, tile, size = self.b, self.tile, self.frame.size
+        rows, columns = size(self.m), size(self.n)
+        panels = _ceil(b, columns, tile.columns)
+        tiles = _ceil(b, rows, tile.rows)
+        stacks = b.mul(size(extent(self.product.batch)), panels)
+        threads = self._threads()
+        with b.if_then(b.icmp_signed("<", self.frame.thread, threads)):
+            total = b.mul(stacks, tiles)
+            low = b.sdiv(b.mul(total, self.frame.thread), threads)
+            high = b.sdiv(b.mul(total, b.add(self.frame.thread, I64(1))), threads)
+            with b.if_then(b.icmp_signed("<", low, high)):
+                first = b.sdiv(low, tiles)
+                last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
+                with self.loops.loop(first, last, 1) as stack:
+                    self._stack(stack, panels, tiles, low, high)
+
+    def _threads(self) -> ir.Value:
+        """How many threads are worth having."""
+        b = self.b
+        work = self.frame.size(extent(self.product.batch) * self.m * self.n * self.k)
+        wanted = b.add(b.sdiv(work, I64(_GRAIN)), I64(1))
+        return b.select(b.icmp_signed("<", wanted, self.frame.threads), wanted, self.frame.threads)
+
+    def _stack(self, stack: ir.Value, panels: ir.Value, tiles: ir.Value, low: ir.Value, high: ir.Value) -> None:
+        """The tiles of one panel of columns that are this thread's."""
+        b, tile = self.b, self.tile
+        panel, batch = b.srem(stack, panels), b.sdiv(stack, panels)
+        self._bind(self.product.batch, batch)
+        column = b.mul(panel, I64(tile.columns))
+        left = b.sub(self.frame.size(self.n), column)
+        columns = b.select(b.icmp_signed("<", left, I64(tile.columns)), left, I64(tile.columns))
+        if self.product.packed:
+            start = b.mul(stack, self.frame.size(self.k * tile.columns))
+            base = self.frame.buffers[self.product.rhs.buffer]
+        else:
+            base = self._pack(column)
+            start = b.mul(self.frame.thread, self.frame.size(self.k * tile.columns))
+        packed = b.gep(base, [start], source_etype=self.kind)
+        begin = b.sub(low, b.mul(stack, tiles))
+        begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
+        end = b.sub(high, b.mul(stack, tiles))
+        end = b.select(b.icmp_signed("<", end, tiles), end, tiles)
+        with self.loops.loop(begin, end, 1) as index:
+            row = b.mul(index, I64(tile.rows))
+            left = b.sub(self.frame.size(self.m), row)
+            rows = b.select(b.icmp_signed("<", left, I64(tile.rows)), left, I64(tile.rows))
+            self._sum(row, rows, packed)
+            self._finish(row, rows, column, columns)
+
+    # --- the panel of columns
+
+    def _pack(self, column: ir.Value) -> ir.Value:
+        """Copy a panel of columns to where this thread keeps one: rows of `k`, zeros past the last column."""
+        product, tile = self.product, self.tile
+        (buffer,) = product.scratch
+        first, place = Var("column", 1), Var("lane", tile.columns)
+        self.loops.variables[first] = column
+        thread = Var("thread", 1)
+        self.loops.variables[thread] = self.frame.thread
+        source = _at(product.rhs, product.n, Index(((first, 1), (place, 1))))
+        inside = Inside(Index(((first, 1), (place, 1))), self.n)
+        value = Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
+        target = Index(((thread, self.k * tile.columns), (place, 1)))
+        step: Dim = tile.columns
+        for var in reversed(product.k):
+            target = target + Index(((var, step),))
+            step = step * var.extent
+        body: tuple[For | Store, ...] = (For(place, (Store(buffer, target, value),), Kind.VECTOR),)
+        for var in reversed(product.k):
+            body = (For(var, body),)
+        self.loops.statements(body)
+        return self.frame.buffers[buffer]
+
+    # --- sums
+
+    def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
+        """Sum up a tile, with the smallest height that has all rows left."""
+        b = self.b
+        rows_of = heights(self.tile)
+        done = b.append_basic_block("summed")
+        for position, height in enumerate(rows_of):
+            if position + 1 == len(rows_of):
+                self._sum_height(height, row, rows, packed)
+                b.branch(done)
+                break
+            here, smaller = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
+            b.cbranch(b.icmp_signed(">", rows, I64(rows_of[position + 1])), here, smaller)
+            b.position_at_end(here)
+            self._sum_height(height, row, rows, packed)
+            b.branch(done)
+            b.position_at_end(smaller)
+        b.position_at_end(done)
+
+    def _sum_height(self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
+        """Sum up `height` rows; where there are fewer, the last one is summed again in their place."""
+        b, tile, product = self.b, self.tile, self.product
+        cells = [[room(b, self.lanes) for _ in range(tile.vectors)] for _ in range(height)]
+        for cell in (cell for row_of_cells in cells for cell in row_of_cells):
+            b.store(ir.Constant(self.lanes, None), cell)
+        last = b.sub(rows, I64(1))
+        starts, conditions = [], []
+        *outer, inner = product.k
+        for line in range(height):
+            at = I64(line) if line == 0 else b.select(b.icmp_signed("<", I64(line), rows), I64(line), last)
+            self._bind(product.m, b.add(row, at))
+            starts.append(self._base(product.lhs.index, product.k))
+            conditions.append([(self._base(each.index, product.k), each) for each in product.lhs.where])
+        step_cell = room(b, I64)
+        b.store(I64(0), step_cell)  # how far the panel has been read
+        with _nested(self.loops, self.frame, outer):
+            pointers = [self._row(start, where, outer) for start, where in zip(starts, conditions, strict=True)]
+            read = b.load(step_cell, typ=I64)
+            panel = b.gep(packed, [read], source_etype=self.kind)
+            extent_ = self.frame.size(inner.extent)
+            factor = self.frame.size(product.lhs.index.factor(inner))
+            with self.loops.loop(I64(0), extent_, 1) as k:
+                offset = b.mul(k, I64(tile.columns))
+                columns = []
+                for index in range(tile.vectors):
+                    place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=self.kind)
+                    found = b.load(place, typ=self.lanes)
+                    found.align = width(product.dtype) * tile.lanes
+                    columns.append(found)
+                moved = b.mul(k, factor)
+                for line in range(height):
+                    one = b.load(b.gep(pointers[line], [moved], source_etype=self.kind), typ=self.kind)
+                    spread = self.loops.splat(one, tile.lanes)
+                    for index in range(tile.vectors):
+                        cell = cells[line][index]
+                        b.store(self._multiply_add(spread, columns[index], b.load(cell, typ=self.lanes)), cell)
+            b.store(b.add(read, b.mul(extent_, I64(tile.columns))), step_cell)
+        for line in range(height):
+            for index in range(tile.vectors):
+                b.store(b.load(cells[line][index], typ=self.lanes), self._kept(I64(line), index))
+
+    def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
+        """Where the elements of one row are read, for the outer part of `k` at hand; zeros, if that is outside."""
+        b, lhs = self.b, self.product.lhs
+        zeros = None if self.product.zeros is None else self.frame.buffers[self.product.zeros]
+        place = b.add(start, self._moved(lhs.index, outer))
+        pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=self.kind)
+        for base, each in where:
+            index = b.add(base, self._moved(each.index, outer))
+            inside = b.icmp_unsigned("<", index, self.frame.size(each.size))
+            pointer = b.select(inside, pointer, zeros)
+        return pointer
+
+    def _base(self, index: Index, without: Sequence[Var]) -> ir.Value:
+        b = self.b
+        total = self.frame.size(index.offset)
+        for term, factor in index.terms:
+            if isinstance(term, Var) and term not in without:
+                total = b.add(total, b.mul(self.loops.variables[term], self.frame.size(factor)))
+        return total
+
+    def _moved(self, index: Index, variables: Sequence[Var]) -> ir.Value:
+        b = self.b
+        total: ir.Value = I64(0)
+        for var in variables:
+            if index.factor(var) != 0:
+                total = b.add(total, b.mul(self.loops.variables[var], self.frame.size(index.factor(var))))
+        return total
+
+    def _multiply_add(self, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+        if is_float(self.product.dtype):
+            return scalars.intrinsic(self.b, "fma", self.lanes, [x, y, total])
+        return self.b.add(self.b.mul(x, y), total)
+
+    def _kept(self, line: ir.Value, index: int) -> ir.Value:
+        place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
+        return self.b.gep(self.sums, [place], source_etype=self.lanes)
+
+    # --- what becomes of the sums
+
+    def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
+        b, tile, loops = self.b, self.tile, self.loops
+        whole = b.icmp_signed("==", columns, I64(tile.columns))
+        with loops.loop(I64(0), rows, 1) as line:
+            self._bind(self.product.m, b.add(row, line))
+            with b.if_else(whole) as (full, part):
+                with full:
+                    for index in range(tile.vectors):
+                        self._finish_vector(line, index, column, None)
+                with part:
+                    for index in range(tile.vectors):
+                        past = b.sub(columns, I64(index * tile.lanes))
+                        with b.if_then(b.icmp_signed(">", past, I64(0))):
+                            numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
+                            mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
+                            self._finish_vector(line, index, column, mask)
+
+    def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
+        b, loops, tile = self.b, self.loops, self.tile
+        (var,) = self.product.n
+        loops.locals[SUM] = b.load(self._kept(line, index), typ=self.lanes)
+        loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, I64(index * tile.lanes)))
+
+    def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
+        self.loops.unflatten(variables, flat)
+
+
+def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
+    """A load with the one variable of the columns replaced."""
+    (var,) = variables
+
+    def change(each: Index) -> Index:
+        factor = each.factor(var)
+        rest = Index(tuple(item for item in each.terms if item[0] is not var), each.offset)
+        return rest + index.times(factor)
+
+    found = Reindexed(change).scalar(load)
+    assert isinstance(found, Load)
+    return found
+
+
+def _ceil(b: ir.IRBuilder, value: ir.Value, by: int) -> ir.Value:
+    return b.sdiv(b.add(value, I64(by - 1)), I64(by))
+
+
+@contextmanager
+def _nested(loops: Loops, frame: Frame, variables: Sequence[Var]) -> Iterator[None]:
+    """Loops over variables, one in another; what is emitted while they are open is the body of the innermost."""
+    with ExitStack() as stack:
+        for var in variables:
+            loops.variables[var] = stack.enter_context(loops.loop(I64(0), frame.size(var.extent), 1))
+        yield

@@ -1,0 +1,199 @@
+"""Functions of elements in LLVM, on single ones and on vectors of them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from ingot.codegen.llvm.math import FUNCTIONS as MATH
+from ingot.codegen.llvm.types import F32, I1, I16, I32, element, is_float, is_signed, vector
+from ingot.dtypes import DType
+
+_COMPARE = {"less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}
+_FLOAT_TWO = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
+_INTEGER_TWO = {"add": "add", "subtract": "sub", "multiply": "mul", "and": "and_", "or": "or_", "xor": "xor"}
+_INTRINSIC_ONE = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "truncate": "trunc"}
+_INTRINSIC_TWO = {"maximum": "maximum", "minimum": "minimum", "copysign": "copysign"}
+
+
+class Unemittable(Exception):
+    """There is no code for a function of an element type."""
+
+
+def intrinsic(b: ir.IRBuilder, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
+    """A call of an intrinsic of LLVM, which is overloaded by the types `over`, or that of the result."""
+    full = f"llvm.{name}." + ".".join(_mangled(kind) for kind in over or (result,))
+    found = b.module.globals.get(full)
+    if found is None:
+        found = ir.Function(b.module, ir.FunctionType(result, [each.type for each in arguments]), full)
+    return b.call(found, arguments)
+
+
+def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
+    """A constant in every lane."""
+    kind = element(dtype)
+    if dtype is DType.BFLOAT16:
+        value = int(dtype.numpy.type(value).view("uint16"))
+    elif isinstance(kind, ir.IntType):
+        value = int(value)
+        if kind.width > 1 and value >= 1 << (kind.width - 1):
+            value -= 1 << kind.width
+    else:
+        value = float(value)
+    return ir.Constant(vector(kind, lanes), [value] * lanes) if lanes > 1 else ir.Constant(kind, value)
+
+
+def apply(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+    """A function of elements of `dtype`, the type of its (second, of where) argument; all of as many lanes."""
+    kind = arguments[-1].type
+    if function == "where":
+        return b.select(*arguments)
+    if function in _COMPARE:
+        sign = _COMPARE[function]
+        if is_float(dtype):
+            return b.fcmp_unordered("!=", *arguments) if sign == "!=" else b.fcmp_ordered(sign, *arguments)
+        return (b.icmp_signed if is_signed(dtype) else b.icmp_unsigned)(sign, *arguments)
+    if function == "is_nan":
+        return b.fcmp_unordered("uno", arguments[0], arguments[0])
+    if function in ("not", "invert"):
+        return b.not_(arguments[0])
+    if is_float(dtype):
+        return _of_floats(b, function, kind, arguments)
+    return _of_integers(b, function, dtype, kind, arguments)
+
+
+def _of_floats(b: ir.IRBuilder, function: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
+    if function in _FLOAT_TWO:
+        return getattr(b, _FLOAT_TWO[function])(*arguments)
+    if function == "negate":
+        return b.fneg(arguments[0])
+    if function == "absolute":
+        return intrinsic(b, "fabs", kind, arguments)
+    if function in _INTRINSIC_ONE:
+        return intrinsic(b, _INTRINSIC_ONE[function], kind, arguments)
+    if function in _INTRINSIC_TWO:
+        return intrinsic(b, _INTRINSIC_TWO[function], kind, arguments)
+    name = {"power": "pow", "remainder": "fmod"}.get(function, function)
+    if name in MATH:
+        return MATH[name].emit(b, *arguments)
+    raise Unemittable(f"{function} of {kind}")
+
+
+def _of_integers(
+    b: ir.IRBuilder, function: str, dtype: DType, kind: ir.Type, arguments: Sequence[ir.Value]
+) -> ir.Value:
+    signed = is_signed(dtype)
+    if function in _INTEGER_TWO:
+        return getattr(b, _INTEGER_TWO[function])(*arguments)
+    match function:
+        case "negate":
+            return b.neg(arguments[0])
+        case "absolute":
+            return intrinsic(b, "abs", kind, [*arguments, ir.Constant(I1, 0)], kind) if signed else arguments[0]
+        case "maximum" | "minimum":
+            name = ("s" if signed else "u") + function[:3]
+            return intrinsic(b, name, kind, arguments)
+        case "divide" | "remainder":
+            return _division(b, function, dtype, arguments)
+        case "shift_left" | "shift_right":
+            return _shift(b, function, dtype, arguments)
+        case "floor" | "ceil" | "round" | "truncate":
+            return arguments[0]
+    raise Unemittable(f"{function} of {dtype}")
+
+
+def _division(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+    """Never a trap: the divisor zero is taken for one, and the least number by minus one gives itself."""
+    a, divisor = arguments
+    lanes = getattr(a.type, "count", 1)
+    zero, one = number(dtype, 0, lanes), number(dtype, 1, lanes)
+    safe = b.select(b.icmp_signed("==", divisor, zero), one, divisor)
+    if not is_signed(dtype):
+        return b.udiv(a, safe) if function == "divide" else b.urem(a, safe)
+    minus = b.icmp_signed("==", safe, number(dtype, -1, lanes))
+    safe = b.select(minus, one, safe)
+    if function == "divide":
+        return b.select(minus, b.neg(a), b.sdiv(a, safe))
+    return b.select(minus, zero, b.srem(a, safe))
+
+
+def _shift(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+    a, by = arguments
+    lanes = getattr(a.type, "count", 1)
+    bits = number(dtype, dtype.numpy.itemsize * 8, lanes)
+    far = b.icmp_unsigned(">=", by, bits)
+    near = b.select(far, number(dtype, 0, lanes), by)
+    shifted = b.shl(a, near) if function == "shift_left" else b.lshr(a, near)
+    return b.select(far, number(dtype, 0, lanes), shifted)
+
+
+def cast(b: ir.IRBuilder, value: ir.Value, source: DType, target: DType) -> ir.Value:
+    """Elements of one type as another: floats to integers towards zero, to bool by being other than zero."""
+    lanes = getattr(value.type, "count", 1)
+    kind = vector(element(target), lanes)
+    if source is target:
+        return value
+    if source is DType.BFLOAT16:
+        return cast(b, _from_bfloat16(b, value, lanes), DType.FLOAT32, target)
+    if target is DType.BFLOAT16:
+        wide = _to_odd(b, value, lanes) if source is DType.FLOAT64 else cast(b, value, source, DType.FLOAT32)
+        return _to_bfloat16(b, wide, lanes)
+    if target is DType.BOOL:
+        zero = number(source, 0, lanes)
+        return b.fcmp_unordered("!=", value, zero) if is_float(source) else b.icmp_signed("!=", value, zero)
+    if source is DType.FLOAT64 and target is DType.FLOAT16:
+        return b.fptrunc(_to_odd(b, value, lanes), kind)
+    if is_float(source) and is_float(target):
+        narrower = target.numpy.itemsize < source.numpy.itemsize
+        return b.fptrunc(value, kind) if narrower else b.fpext(value, kind)
+    if is_float(source):
+        name = "fptosi.sat" if is_signed(target) else "fptoui.sat"
+        return intrinsic(b, name, kind, [value], kind, value.type)
+    if is_float(target):
+        return b.sitofp(value, kind) if is_signed(source) else b.uitofp(value, kind)
+    if source is DType.BOOL or target.numpy.itemsize > source.numpy.itemsize:
+        return b.sext(value, kind) if is_signed(source) else b.zext(value, kind)
+    return value if target.numpy.itemsize == source.numpy.itemsize else b.trunc(value, kind)
+
+
+def _to_odd(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """float64 as float32 towards zero, its last bit set if something was cut off: it then rounds on as if directly."""
+    near = b.fptrunc(value, vector(F32, lanes))
+    back = b.fpext(near, value.type)
+    inexact = b.fcmp_ordered("!=", back, value)
+    size, whole = (intrinsic(b, "fabs", each.type, [each]) for each in (back, value))
+    over = b.zext(b.fcmp_ordered(">", size, whole), vector(I32, lanes))
+    bits = b.sub(b.bitcast(near, vector(I32, lanes)), over)
+    bits = b.select(inexact, b.or_(bits, _splat(I32, 1, lanes)), bits)
+    return b.bitcast(bits, vector(F32, lanes))
+
+
+def _from_bfloat16(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    wide = b.zext(value, vector(I32, lanes))
+    return b.bitcast(b.shl(wide, _splat(I32, 16, lanes)), vector(F32, lanes))
+
+
+def _to_bfloat16(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """To the nearest, of two equally near the even one; a NaN stays one."""
+    bits = b.bitcast(value, vector(I32, lanes))
+    odd = b.and_(b.lshr(bits, _splat(I32, 16, lanes)), _splat(I32, 1, lanes))
+    rounded = b.add(bits, b.add(odd, _splat(I32, 0x7FFF, lanes)))
+    quiet = b.or_(bits, _splat(I32, 0x400000, lanes))
+    chosen = b.select(b.fcmp_unordered("uno", value, value), quiet, rounded)
+    return b.trunc(b.lshr(chosen, _splat(I32, 16, lanes)), vector(I16, lanes))
+
+
+def _splat(kind: ir.Type, value: int, lanes: int) -> ir.Constant:
+    return ir.Constant(vector(kind, lanes), [value] * lanes) if lanes > 1 else ir.Constant(kind, value)
+
+
+def _mangled(kind: Any) -> str:
+    if isinstance(kind, ir.VectorType):
+        return f"v{kind.count}{_mangled(kind.element)}"
+    if isinstance(kind, ir.IntType):
+        return f"i{kind.width}"
+    if isinstance(kind, ir.PointerType):
+        return "p0"
+    return {"half": "f16", "float": "f32", "double": "f64"}[str(kind)]

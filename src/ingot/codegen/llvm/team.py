@@ -1,0 +1,183 @@
+"""The native part of running a plan: threads that walk the same steps, and meet after each."""
+
+from __future__ import annotations
+
+import sys
+
+from ingot.codegen.llvm.target import Target
+
+WALK = "kernel"
+SERVE = "serve"
+
+JOB_WORDS = 32
+"""The 8-byte words of what threads share, the parts that are written to often on cache lines of their own.
+
+0 steps, 1 how many, 2 slots, 3 state, 4 threads; 8 the number of the job, 9 whether to stop, 10 sleepers;
+16 arrived; 24 generation.
+"""
+
+_SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "arm": 240}
+"""The number of futex."""
+
+
+def team_text(target: Target) -> str:
+    """`kernel(job, thread)` walks the steps of a job; `serve(job, thread)` does so for one job after another."""
+    machine = target.triple.split("-")[0]
+    linux = sys.platform == "linux" and machine in _SYSCALL
+    pause = "call void @llvm.x86.sse2.pause()" if machine == "x86_64" else ""
+    sleep = "call i32 @sched_yield()"
+    wake = ""
+    if linux:
+        number = _SYSCALL[machine]
+        sleep = f"call i64 (i64, ...) @syscall(i64 {number}, ptr %word, i32 128, i32 %seen, ptr null, ptr null, i32 0)"
+        everybody = "i32 129, i32 2147483647, ptr null, ptr null, i32 0"
+        wake = f"%woken = call i64 (i64, ...) @syscall(i64 {number}, ptr %word, {everybody})"
+    return _TEXT.format(triple=target.triple, pause=pause, sleep=sleep, wake=wake)
+
+
+_TEXT = """
+target triple = "{triple}"
+declare void @llvm.x86.sse2.pause()
+declare i32 @sched_yield()
+declare i64 @syscall(i64, ...)
+
+; Wait while the 32-bit word is what was seen: spin for a while, then sleep.
+define internal void @wait(ptr %word, i32 %seen, ptr %sleepers, i32 %patience) {{
+entry:
+  br label %spin
+spin:
+  %k = phi i32 [0, %entry], [%k1, %again], [%k, %slept]
+  %now = load atomic i32, ptr %word acquire, align 4
+  %same = icmp eq i32 %now, %seen
+  br i1 %same, label %more, label %done
+more:
+  %long = icmp sgt i32 %k, %patience
+  br i1 %long, label %sleep, label %again
+again:
+  {pause}
+  %k1 = add i32 %k, 1
+  br label %spin
+sleep:
+  %a = atomicrmw add ptr %sleepers, i32 1 seq_cst
+  %slept_for = {sleep}
+  %b = atomicrmw sub ptr %sleepers, i32 1 seq_cst
+  br label %slept
+slept:
+  br label %spin
+done:
+  ret void
+}}
+
+define internal void @rouse(ptr %word, ptr %sleepers) {{
+entry:
+  fence seq_cst
+  %n = load atomic i32, ptr %sleepers seq_cst, align 4
+  %any = icmp ne i32 %n, 0
+  br i1 %any, label %wake, label %done
+wake:
+  {wake}
+  br label %done
+done:
+  ret void
+}}
+
+define internal void @meet(ptr %job, i64 %threads) {{
+entry:
+  %arrived = getelementptr i64, ptr %job, i64 16
+  %generation = getelementptr i64, ptr %job, i64 24
+  %sleepers = getelementptr i64, ptr %job, i64 25
+  %seen = load atomic i32, ptr %generation acquire, align 4
+  %before = atomicrmw add ptr %arrived, i64 1 acq_rel
+  %now = add i64 %before, 1
+  %last = icmp eq i64 %now, %threads
+  br i1 %last, label %release, label %stay
+release:
+  store atomic i64 0, ptr %arrived monotonic, align 8
+  %next = add i32 %seen, 1
+  store atomic i32 %next, ptr %generation seq_cst, align 4
+  call void @rouse(ptr %generation, ptr %sleepers)
+  ret void
+stay:
+  call void @wait(ptr %generation, i32 %seen, ptr %sleepers, i32 20000)
+  ret void
+}}
+
+define void @kernel(ptr %job, i64 %thread) {{
+entry:
+  %steps = load ptr, ptr %job
+  %count.p = getelementptr i64, ptr %job, i64 1
+  %count = load i64, ptr %count.p
+  %slots.p = getelementptr i64, ptr %job, i64 2
+  %slots = load ptr, ptr %slots.p
+  %state.p = getelementptr i64, ptr %job, i64 3
+  %state = load ptr, ptr %state.p
+  %threads.p = getelementptr i64, ptr %job, i64 4
+  %threads = load i64, ptr %threads.p
+  %alone = icmp eq i64 %threads, 1
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %end, label %step
+step:
+  %i = phi i64 [0, %entry], [%i1, %after]
+  %at = mul i64 %i, 3
+  %code.p = getelementptr i64, ptr %steps, i64 %at
+  %code = load ptr, ptr %code.p
+  %at1 = add i64 %at, 1
+  %which.p = getelementptr i64, ptr %steps, i64 %at1
+  %which = load ptr, ptr %which.p
+  %at2 = add i64 %at, 2
+  %sizes.p = getelementptr i64, ptr %steps, i64 %at2
+  %sizes = load ptr, ptr %sizes.p
+  %stop.p = getelementptr i32, ptr %state, i64 1
+  %stop = load atomic i32, ptr %stop.p monotonic, align 4
+  %going = icmp eq i32 %stop, 0
+  br i1 %going, label %work, label %met
+work:
+  call void %code(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %thread, i64 %threads)
+  br label %met
+met:
+  br i1 %alone, label %after, label %together
+together:
+  call void @meet(ptr %job, i64 %threads)
+  br label %after
+after:
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %count
+  br i1 %more, label %step, label %end
+end:
+  ret void
+}}
+
+define void @serve(ptr %job, i64 %thread) {{
+entry:
+  %number = getelementptr i64, ptr %job, i64 8
+  %stop.p = getelementptr i64, ptr %job, i64 9
+  %sleepers = getelementptr i64, ptr %job, i64 10
+  %ready = getelementptr i64, ptr %job, i64 11
+  %first = load atomic i32, ptr %number acquire, align 4
+  %r = atomicrmw add ptr %ready, i64 1 seq_cst
+  br label %idle
+idle:
+  %seen = phi i32 [%first, %entry], [%job.n, %done]
+  call void @wait(ptr %number, i32 %seen, ptr %sleepers, i32 20000)
+  %stop = load atomic i64, ptr %stop.p acquire, align 8
+  %ended = icmp ne i64 %stop, 0
+  br i1 %ended, label %end, label %job.begin
+job.begin:
+  %job.n = load atomic i32, ptr %number acquire, align 4
+  call void @kernel(ptr %job, i64 %thread)
+  br label %done
+done:
+  br label %idle
+end:
+  ret void
+}}
+
+define void @begin(ptr %job) {{
+entry:
+  %number = getelementptr i64, ptr %job, i64 8
+  %sleepers = getelementptr i64, ptr %job, i64 10
+  %n = atomicrmw add ptr %number, i32 1 seq_cst
+  call void @rouse(ptr %number, ptr %sleepers)
+  ret void
+}}
+"""

@@ -1,0 +1,82 @@
+"""Element types in LLVM: how an element lies in memory, and how it is computed with."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from ingot.dtypes import DType
+from ingot.prim.functions import UNSIGNED
+
+I1 = ir.IntType(1)
+I8 = ir.IntType(8)
+I16 = ir.IntType(16)
+I32 = ir.IntType(32)
+I64 = ir.IntType(64)
+F16 = ir.HalfType()
+F32 = ir.FloatType()
+F64 = ir.DoubleType()
+PTR = ir.PointerType()
+
+_IN_REGISTERS: dict[DType, ir.Type] = {
+    DType.BOOL: I1,
+    DType.INT8: I8,
+    DType.UINT8: I8,
+    DType.INT16: I16,
+    DType.UINT16: I16,
+    DType.INT32: I32,
+    DType.UINT32: I32,
+    DType.INT64: I64,
+    DType.UINT64: I64,
+    DType.FLOAT16: F16,
+    DType.BFLOAT16: I16,  # its bits: there is no arithmetic on it but conversion
+    DType.FLOAT32: F32,
+    DType.FLOAT64: F64,
+}
+
+
+def element(dtype: DType) -> ir.Type:
+    """The type of an element that is computed with."""
+    return _IN_REGISTERS[dtype]
+
+
+def stored(dtype: DType) -> ir.Type:
+    """The type of an element in memory."""
+    return I8 if dtype is DType.BOOL else _IN_REGISTERS[dtype]
+
+
+def width(dtype: DType) -> int:
+    """The bytes of an element in memory."""
+    return dtype.numpy.itemsize
+
+
+def is_float(dtype: DType) -> bool:
+    return dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+
+
+def is_signed(dtype: DType) -> bool:
+    return dtype not in UNSIGNED and dtype is not DType.BOOL
+
+
+def vector(kind: ir.Type, lanes: int) -> ir.Type:
+    return ir.VectorType(kind, lanes) if lanes > 1 else kind
+
+
+def room(b: ir.IRBuilder, kind: ir.Type, align: int = 0) -> ir.Value:
+    """Room on the stack, in the entry block, where LLVM makes a register of it if it can."""
+    with b.goto_entry_block():
+        pointer = b.alloca(kind)
+    pointer.type = PTR
+    if align:
+        pointer.align = align
+    return pointer
+
+
+def zeros(b: ir.IRBuilder, name: str, kind: ir.Type) -> ir.Value:
+    """Constant zeros of a type, one for each name in a module."""
+    found = b.module.globals.get(name)
+    if found is None:
+        found = ir.GlobalVariable(b.module, kind, name)
+        found.linkage, found.global_constant = "internal", True
+        found.initializer, found.align = ir.Constant(kind, None), 64
+        found.type = PTR
+    return found

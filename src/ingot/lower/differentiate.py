@@ -1,0 +1,38 @@
+"""The gradient of a value of a graph by others, at given arrays: in primitives, evaluated with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ingot.dtypes import Array, DType
+from ingot.errors import UnsupportedError
+from ingot.infer import infer
+from ingot.ir.extract import extract
+from ingot.ir.model import Model
+from ingot.ir.types import TensorType
+from ingot.lower.graph import lower_graph
+from ingot.ops.catalog import Catalog
+from ingot.prim.evaluate import evaluate
+from ingot.prim.gradient import gradients
+from ingot.prim.tensor import Refused
+
+
+def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, given: Mapping[str, Array]) -> list[Array]:
+    """The derivative of the sum of value `y` by each of `xs`, all values of the main graph, where `given` are fixed.
+
+    CheckError if `y` needs a value that is not given, UnsupportedError if a node on the way has no derivative.
+    """
+    part = extract(model, list(given), [y])
+    for value in part.graph.inputs:
+        array = given[value.name]
+        value.type = TensorType(DType.of(array.dtype), array.shape)
+    program = lower_graph(part, infer(part, catalog=catalog), catalog)
+    for node, call in program.calls.items():
+        raise UnsupportedError(
+            f"{node.op_type} has no derivative: {call.reason}", where=(f"in node '{node.label}' ({node.op_type})",)
+        )
+    try:
+        found = gradients(program.values[part.graph.outputs[0]], [program.inputs[name] for name in xs])
+    except Refused as reason:
+        raise UnsupportedError(f"the gradient of '{y}' cannot be said: {reason}") from None
+    return evaluate(found, dict(given), {})

@@ -1,0 +1,359 @@
+"""Fusion: which tensors are stored, and the kernels that store them with everything else computed where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingot.dims import Dim
+from ingot.errors import CompileError
+from ingot.lower.loops import Buffer, Index, Kernel, Product, Statement
+from ingot.lower.matrix import Packed, product_of
+from ingot.lower.nest import nest_of
+from ingot.lower.order import order_like
+from ingot.lower.read import Placed, StoreFirst, c_strides, split, strides_of
+from ingot.lower.rewrite import buffers_read
+from ingot.lower.schedule import scheduled
+from ingot.lower.sequential import running, scattered
+from ingot.prim.make import count
+from ingot.prim.tensor import (
+    Call,
+    Constant,
+    Contract,
+    Expand,
+    Iota,
+    Join,
+    Map,
+    Parameter,
+    Permute,
+    Reduce,
+    Reshape,
+    Result,
+    Scan,
+    Scatter,
+    Size,
+    Tensor,
+    View,
+)
+from ingot.prim.walk import in_order
+
+_MOST_INLINE = 64
+"""Primitives in one expression."""
+
+
+@dataclass(slots=True)
+class Fused:
+    """Steps in order, where every stored tensor is, and what the constants among the buffers hold."""
+
+    steps: list[Kernel | Call] = field(default_factory=list)
+    placed: dict[Tensor, Placed] = field(default_factory=dict)
+    constants: dict[Buffer, Tensor | Packed] = field(default_factory=dict)
+    zeros: list[Buffer] = field(default_factory=list)
+    made: dict[Kernel, Tensor] = field(default_factory=dict)
+
+
+def fuse(results: Sequence[Tensor]) -> Fused:
+    """Kernels and calls that compute `results`, each stored in the order of its axes."""
+    return _Fusion(results).run()
+
+
+class _Fusion:
+    def __init__(self, results: Sequence[Tensor]) -> None:
+        self._results = results
+        self._order = in_order(results)
+        self._readers: dict[Tensor, list[Tensor]] = {}
+        for tensor in self._order:
+            for each in tensor.reads:
+                self._readers.setdefault(each, []).append(tensor)
+        self._stored = set(results)
+        self._in_order = set(results)
+        self._tops: dict[Tensor, list[Tensor]] = {}
+        self._claimed: set[Tensor] = set()
+        self._orders: dict[Tensor, tuple[int, ...]] = {}
+        self._called: set[Call] = set()
+        self._fused = Fused()
+        self._names = 0
+
+    def run(self) -> Fused:
+        self._decide()
+        for tensor in self._order:  # in this order, what a kernel reads is there before it
+            if tensor in self._stored:
+                self._need(tensor)
+        return self._fused
+
+    # --- what is stored
+
+    def _decide(self) -> None:
+        """Choose what is stored beside the results: what is no function of elements, and what several kernels read."""
+        for tensor in self._order:
+            if isinstance(tensor, Contract):
+                chain = self._chain(tensor)
+                self._tops[chain[-1]] = chain
+                self._stored.add(chain[-1])
+                self._claimed.update(chain[1:])
+            elif isinstance(tensor, Scan | Scatter | Join):
+                self._stored.add(tensor)
+        self._bound()
+        homes: dict[Tensor, set[Tensor]] = {}
+        for tensor in reversed(self._order):
+            if isinstance(tensor, Parameter | Constant | Result | Iota | Size):
+                continue
+            around: set[Tensor] = set()
+            for reader in self._readers.get(tensor, ()):
+                around |= {reader} if reader in self._stored else homes.get(reader, set())
+            homes[tensor] = around
+            if len(around) > 1 and self._worth_storing(tensor):
+                self._stored.add(tensor)
+
+    def _bound(self) -> None:
+        """Store now and then what would else become one endless expression."""
+        weights: dict[Tensor, int] = {}
+        for tensor in self._order:
+            if tensor in self._stored or isinstance(tensor, Parameter | Constant | Result):
+                weights[tensor] = 0
+                continue
+            weights[tensor] = 1 + sum(weights[each] for each in set(tensor.reads))
+            if weights[tensor] > _MOST_INLINE and isinstance(tensor, Map):
+                self._stored.add(tensor)
+                weights[tensor] = 0
+
+    def _chain(self, tensor: Contract) -> list[Tensor]:
+        """A contraction and the maps and permutations over it that can be made of its sums while they are at hand."""
+        chain: list[Tensor] = [tensor]
+        while chain[-1] not in self._stored:
+            readers = set(self._readers.get(chain[-1], ()))
+            if len(readers) != 1:
+                break
+            (reader,) = readers
+            if isinstance(reader, Map) and reader.shape == chain[-1].shape and reader not in self._claimed:
+                if not all(self._apart(each, tensor) for each in reader.arguments if each is not chain[-1]):
+                    break
+            elif not isinstance(reader, Permute):
+                break
+            if reader in self._in_order and not _keeps_columns([*chain, reader]):
+                break
+            chain.append(reader)
+        while isinstance(chain[-1], Permute) and chain[-1] not in self._stored:
+            if self._flattened(chain[-1]) and _keeps_columns(chain):
+                break
+            chain.pop()
+        return chain
+
+    def _flattened(self, tensor: Tensor) -> bool:
+        """Whether a tensor is read by a reshape alone that joins axes of it, and so needs it stored in their order."""
+        readers = set(self._readers.get(tensor, ()))
+        if len(readers) != 1:
+            return False
+        (reader,) = readers
+        if not isinstance(reader, Reshape):
+            return False
+        return split(tuple(Index() for _ in reader.shape), reader.shape, tensor.shape) is None
+
+    def _apart(self, tensor: Tensor, contract: Contract) -> bool:
+        """Whether a tensor can be read where sums are finished: it has no other product or reduction in it."""
+        pending, seen = [tensor], set()
+        while pending:
+            each = pending.pop()
+            if each in self._stored or each in seen or isinstance(each, Parameter | Constant | Result):
+                continue
+            if isinstance(each, Contract | Reduce) or each is contract:
+                return isinstance(each, Contract) and each is not contract
+            seen.add(each)
+            pending.extend(each.reads)
+        return True
+
+    def _worth_storing(self, tensor: Tensor) -> bool:
+        if isinstance(tensor, View):
+            return False
+        if isinstance(tensor, Map):
+            large = [each for each in tensor.arguments if not _is_spread(each)]
+            return not (
+                tensor.function == "cast" and len(large) == 1 and isinstance(large[0], Parameter | Constant | Result)
+            )
+        return True
+
+    # --- storing
+
+    def _need(self, tensor: Tensor) -> None:
+        """Have a tensor stored."""
+        if tensor in self._fused.placed:
+            return
+        match tensor:
+            case Parameter():
+                self._place(tensor, tensor.name, None)
+            case Constant():
+                self._fused.constants[self._place(tensor, self._name("c"), None).buffer] = tensor
+            case Result():
+                self._call(tensor.call)
+            case _:
+                self._compute(tensor)
+
+    def _call(self, call: Call) -> None:
+        if call in self._called:
+            return
+        self._called.add(call)
+        for argument in call.arguments:
+            if argument is not None:
+                self._stored.add(argument)
+                self._need(argument)
+        self._fused.steps.append(call)
+        for tensor in self._order:
+            if isinstance(tensor, Result) and tensor.call is call:
+                self._place(tensor, self._name("r"), None)
+
+    def _compute(self, tensor: Tensor) -> None:
+        self._stored.add(tensor)
+        while True:
+            try:
+                kernels = self._kernels(tensor)
+                break
+            except StoreFirst as first:
+                if first.tensor is tensor or first.tensor in self._fused.placed:
+                    raise CompileError(f"{type(tensor).__name__} cannot be stored: {first.why}") from None
+                if isinstance(first.tensor, Contract):  # what was to be made of its sums cannot be
+                    self._tops = {top: chain for top, chain in self._tops.items() if chain[0] is not first.tensor}
+                    self._tops[first.tensor] = [first.tensor]
+                if first.in_order:
+                    self._in_order.add(first.tensor)
+                self._need(first.tensor)
+        self._fused.steps.extend(kernels)
+        self._fused.made.update(dict.fromkeys(kernels, tensor))
+
+    def _kernels(self, tensor: Tensor) -> list[Kernel]:
+        """The kernels that store a tensor; StoreFirst if another has to be stored before."""
+        name = self._name("k")
+        if isinstance(tensor, Join):
+            return [self._joined(name, tensor)]
+        if isinstance(tensor, Scatter):
+            return self._scattered(name, tensor)
+        if isinstance(tensor, Scan):
+            return [self._running(name, tensor)]
+        if tensor in self._tops:
+            return [self._product(name, self._tops[tensor])]
+        source = tensor.x if isinstance(tensor, Reshape) else tensor
+        target, order = self._target(tensor, source, name)
+        nest = nest_of(source, target, order, _Placed(self, tensor))
+        statements = scheduled(nest)
+        self._settle(tensor, source, target, order)
+        return [self._made(name, (statements,), (target.buffer,))]
+
+    def _scattered(self, name: str, tensor: Scatter) -> list[Kernel]:
+        order = tuple(range(tensor.rank))
+        buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
+        target = Placed(buffer, strides_of(tensor.shape, order))
+        copied = scheduled(nest_of(tensor.x, target, order, _Placed(self, tensor)))
+        written = scattered(tensor, target, _Placed(self, tensor))
+        self._settle(tensor, tensor, target, order)
+        return [self._made(f"{name}_copy", (copied,), (buffer,)), self._made(name, (written,), (buffer,))]
+
+    def _running(self, name: str, tensor: Scan) -> Kernel:
+        target, order = self._target(tensor, tensor, name)
+        statements = running(tensor, target, order, _Placed(self, tensor))
+        self._settle(tensor, tensor, target, order)
+        return self._made(name, (statements,), (target.buffer,))
+
+    def _target(self, tensor: Tensor, source: Tensor, name: str) -> tuple[Placed, tuple[int, ...]]:
+        fixed = tensor in self._in_order or isinstance(tensor, Reshape)
+        order = tuple(range(source.rank))
+        if not fixed:
+            order = order_like(source, self._orders) or order
+        buffer = Buffer(f"{name}_out", tensor.dtype, count(source.shape))
+        return Placed(buffer, strides_of(source.shape, order)), order
+
+    def _settle(self, tensor: Tensor, source: Tensor, target: Placed, order: tuple[int, ...]) -> None:
+        if tensor is not source:
+            target, order = Placed(target.buffer, c_strides(tensor.shape)), tuple(range(tensor.rank))
+        self._fused.placed[tensor] = target
+        self._orders[tensor] = order
+
+    def _joined(self, name: str, tensor: Join) -> Kernel:
+        buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
+        order = tuple(range(tensor.rank))
+        if tensor not in self._in_order:
+            order = order_like(tensor.parts[0], self._orders) or order
+        strides = strides_of(tensor.shape, order)
+        start: Dim = 0
+        nests: list[tuple[Statement, ...]] = []
+        for part in tensor.parts:
+            nest = nest_of(part, Placed(buffer, strides), order, _Placed(self, tensor), start * strides[tensor.axis])
+            nests.append(scheduled(nest))
+            start = start + part.shape[tensor.axis]
+        self._settle(tensor, tensor, Placed(buffer, strides), order)
+        return self._made(name, tuple(nests), (buffer,))
+
+    def _product(self, name: str, chain: Sequence[Tensor]) -> Kernel:
+        tensor = chain[-1]
+        fixed = tensor in self._in_order or isinstance(tensor, Permute)
+        made = product_of(chain, _Placed(self, tensor), name, fixed)
+        if made.packed is not None:
+            self._fused.constants[made.product.rhs.buffer] = made.packed
+        if made.product.zeros is not None:
+            self._fused.zeros.append(made.product.zeros)
+        self._settle(tensor, tensor, made.target, made.order)
+        return self._made(name, (made.product,), (made.target.buffer,), made.product.scratch)
+
+    def _made(
+        self,
+        name: str,
+        nests: tuple[tuple[Statement, ...] | Product, ...],
+        writes: tuple[Buffer, ...],
+        scratch: tuple[Buffer, ...] = (),
+    ) -> Kernel:
+        zeros = [nest.zeros for nest in nests if isinstance(nest, Product) and nest.zeros is not None]
+        reads = tuple(
+            buffer for buffer in (*buffers_read(nests), *zeros) if buffer not in writes and buffer not in scratch
+        )
+        return Kernel(name, nests, reads, writes, scratch)
+
+    def _place(self, tensor: Tensor, name: str, order: tuple[int, ...] | None) -> Placed:
+        order = order or tuple(range(tensor.rank))
+        placed = Placed(Buffer(name, tensor.dtype, count(tensor.shape)), strides_of(tensor.shape, order))
+        self._fused.placed[tensor] = placed
+        self._orders[tensor] = order
+        return placed
+
+    def _name(self, letter: str) -> str:
+        self._names += 1
+        return f"{letter}{self._names}"
+
+
+class _Placed(Mapping[Tensor, Placed]):
+    """What is stored, as a kernel sees it: asking for what is to be stored, and is not yet, has it stored first."""
+
+    def __init__(self, fusion: _Fusion, root: Tensor) -> None:
+        self._fusion = fusion
+        self._root = root
+
+    def __getitem__(self, tensor: Tensor) -> Placed:
+        placed = self._fusion._fused.placed
+        if tensor in placed:
+            return placed[tensor]
+        given = isinstance(tensor, Parameter | Result) or (isinstance(tensor, Constant) and tensor.array.size > 1)
+        if given:
+            self._fusion._need(tensor)
+            return placed[tensor]
+        if tensor in self._fusion._stored and tensor is not self._root:
+            raise StoreFirst(tensor, "it is read by others too")
+        raise KeyError(tensor)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self._fusion._fused.placed)
+
+    def __len__(self) -> int:
+        return len(self._fusion._fused.placed)
+
+
+def _is_spread(tensor: Tensor) -> bool:
+    return isinstance(tensor, Expand) or (isinstance(tensor, Constant) and tensor.array.size == 1)
+
+
+def _keeps_columns(chain: Sequence[Tensor]) -> bool:
+    """Whether the last of a chain over a contraction ends with its columns, as the contraction does."""
+    contract = chain[0]
+    assert isinstance(contract, Contract)
+    axes = list(range(contract.rank))
+    for tensor in chain:
+        if isinstance(tensor, Permute):
+            axes = [axes[axis] for axis in tensor.order]
+    columns = len(set(contract.labels[1]) - set(contract.labels[0])) or 1
+    return axes[-columns:] == list(range(contract.rank))[-columns:]

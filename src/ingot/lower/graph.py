@@ -1,0 +1,144 @@
+"""A graph in primitives: each node by the `lower` rule of its operator, or else a call that the reference runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingot.dtypes import DType
+from ingot.ir.model import FunctionId, Model
+from ingot.ir.node import Node
+from ingot.ir.sort import captures
+from ingot.ir.tensor import Tensor as Held
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.arguments import keywords
+from ingot.ops.catalog import Catalog
+from ingot.ops.facts import Fact
+from ingot.prim.functions import ELEMENTS
+from ingot.prim.make import cast, constant
+from ingot.prim.tensor import Call, Parameter, Refused, Result, Sizes, Tensor
+
+_HALVES = (DType.FLOAT16, DType.BFLOAT16)
+
+
+@dataclass(slots=True)
+class Program:
+    """A graph in primitives: what every value of it is, and which nodes are run by the reference, with the reason."""
+
+    inputs: dict[str, Tensor] = field(default_factory=dict)
+    values: dict[Value, Tensor] = field(default_factory=dict)
+    calls: dict[Node, Call] = field(default_factory=dict)
+
+
+def lower_graph(model: Model, facts: Mapping[Value, Fact], catalog: Catalog) -> Program:
+    """The main graph of a model in the newest operators, inlined and typed, in primitives."""
+    program = Program()
+    graph = model.graph
+    for value in graph.inputs:
+        program.inputs[value.name] = program.values[value] = _given(value, facts.get(value, Fact(value.type)))
+    for value in graph.initializers.values():
+        if value not in program.values:
+            program.values[value] = _held(value)
+    for node in graph:
+        _lower_node(node, model, facts, catalog, program)
+    return program
+
+
+def _lower_node(node: Node, model: Model, facts: Mapping[Value, Fact], catalog: Catalog, program: Program) -> None:
+    inputs = [None if value is None else program.values[value] for value in node.inputs]
+    known = [Fact(given=False) if value is None else facts.get(value, Fact()) for value in node.inputs]
+    found = [facts.get(value, Fact(value.type)) for value in node.outputs]
+    try:
+        results = lower_node(node, model, catalog, inputs, known, found)
+    except Refused as reason:
+        results = _call(node, inputs, found, program, str(reason))
+    program.values.update(zip(node.outputs, results, strict=True))
+
+
+def lower_node(
+    node: Node,
+    model: Model,
+    catalog: Catalog,
+    inputs: Sequence[Tensor | None],
+    known: Sequence[Fact],
+    found: Sequence[Fact],
+) -> list[Tensor]:
+    """What a node computes, in primitives; Refused, with the reason, if its operator cannot be said in them.
+
+    Elements of 16 bits are computed with in 32, and rounded to what the outputs are.
+    """
+    if FunctionId(node.domain, node.op_type, node.overload) in model.functions:
+        raise Refused("a function of the model that was not inlined")
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    operator = catalog.find(domain, node.op_type, model.opset_imports.get(domain, 0))
+    if operator is None or "lower" not in operator.rules:
+        raise Refused(f"{node.op_type} has no rule")
+    for fact in found:
+        if not isinstance(fact.type, TensorType) or fact.type.shape is None or None in fact.type.shape:
+            raise Refused("a result of unknown sizes")
+    if any(isinstance(each, Result) and each.opaque for each in inputs):
+        raise Refused("an input that is no tensor of numbers")
+    wide = [cast(each, DType.FLOAT32) if each is not None and each.dtype in _HALVES else each for each in inputs]
+    arguments = {**operator.defaults, **keywords(operator, node)}
+    parts = operator.apply("lower", _without_end(wide), arguments, facts=tuple(known), found=tuple(found))
+    results = [_fitting(part, fact) for part, fact in zip(parts, found, strict=False)]
+    if len(results) < len(found):
+        raise Refused(f"output {len(results)} is not computed")
+    return results
+
+
+def _fitting(part: Tensor | None, fact: Fact) -> Tensor:
+    """A result of a rule, as the type that inference found."""
+    if part is None:
+        raise Refused("an output that is not computed")
+    type_ = fact.type
+    assert isinstance(type_, TensorType)
+    if part.dtype is not type_.dtype:
+        part = cast(part, type_.dtype)
+    if part.shape != type_.shape:
+        raise Refused(f"sizes {list(map(str, part.shape))} where inference found {list(map(str, type_.shape or ()))}")
+    return part
+
+
+def _without_end(inputs: list[Tensor | None]) -> list[Tensor | None]:
+    while inputs and inputs[-1] is None:
+        inputs = inputs[:-1]
+    return inputs
+
+
+def _given(value: Value, fact: Fact) -> Tensor:
+    found = _sized(fact)
+    return Parameter(*found, value.name) if found else Parameter(DType.UNDEFINED, (), value.name)
+
+
+def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
+    """The element type and sizes of what primitives can compute with; None for anything else."""
+    type_ = fact.type
+    if not isinstance(type_, TensorType) or type_.dtype not in ELEMENTS or type_.shape is None:
+        return None
+    sizes = tuple(size for size in type_.shape if size is not None)
+    return (type_.dtype, sizes) if len(sizes) == len(type_.shape) else None
+
+
+def _held(value: Value) -> Tensor:
+    if isinstance(value.constant, Held):
+        return constant(value.constant.numpy())
+    return Parameter(DType.UNDEFINED, (), value.name)
+
+
+def _call(
+    node: Node, inputs: Sequence[Tensor | None], found: Sequence[Fact], program: Program, reason: str
+) -> list[Tensor]:
+    """A node left to the reference; it reads what its subgraphs capture as well."""
+    outer = [program.values[value] for graph in node.subgraphs for value in dict.fromkeys(captures(graph))]
+    call = Call(node, (*inputs, *outer), reason)
+    program.calls[node] = call
+    results: list[Tensor] = []
+    for index, fact in enumerate(found):
+        sized = _sized(fact)
+        if sized is None:
+            results.append(Result(DType.UNDEFINED, (), call, index, opaque=True))
+        else:
+            results.append(Result(*sized, call, index))
+    return results

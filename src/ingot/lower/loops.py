@@ -1,0 +1,224 @@
+"""The loop IR: kernels as loops over stores of scalar expressions, plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from ingot.dims import Dim
+from ingot.dtypes import DType
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Buffer:
+    """Memory that a kernel reads or writes: `elements` of one type."""
+
+    name: str
+    dtype: DType
+    elements: Dim
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Var:
+    """A loop variable: 0 to `extent` - 1."""
+
+    name: str
+    extent: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An integer: `offset` plus each term times its factor. A term that is no variable is an int64 scalar."""
+
+    terms: tuple[tuple[Var | Scalar, Dim], ...] = ()
+    offset: Dim = 0
+
+    def __add__(self, other: Index) -> Index:
+        factors: dict[Var | Scalar, Dim] = dict(self.terms)
+        for term, factor in other.terms:
+            factors[term] = factors.get(term, 0) + factor
+        return Index(tuple(item for item in factors.items() if item[1] != 0), self.offset + other.offset)
+
+    def times(self, factor: Dim) -> Index:
+        if factor == 0:
+            return Index()
+        return Index(tuple((term, each * factor) for term, each in self.terms), self.offset * factor)
+
+    def plus(self, offset: Dim) -> Index:
+        return Index(self.terms, self.offset + offset)
+
+    def factor(self, var: Var) -> Dim:
+        """How far the index moves when `var` grows by one, other terms left alone."""
+        return next((factor for term, factor in self.terms if term is var), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The condition that an index is at least zero and less than `size`."""
+
+    index: Index
+    size: Dim
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Number:
+    dtype: DType
+    value: float | int | bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Local:
+    """A value kept from one statement to the next, by name."""
+
+    dtype: DType
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Position:
+    """An index as an int64 value."""
+
+    index: Index
+    dtype: DType = DType.INT64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Load:
+    """An element of a buffer; `fill` where a condition does not hold, and then nothing is read."""
+
+    dtype: DType
+    buffer: Buffer
+    index: Index
+    where: tuple[Inside, ...] = ()
+    fill: float | int | bool = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply:
+    """A function of `prim.functions`, or `cast`."""
+
+    dtype: DType
+    function: str
+    arguments: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choose:
+    """`value` where all conditions hold, else `fill`."""
+
+    dtype: DType
+    value: Scalar
+    where: tuple[Inside, ...]
+    fill: float | int | bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Checked:
+    """An index into `size` elements, made valid: one out of range is reported, and zero taken in its place."""
+
+    value: Scalar
+    size: Dim
+    dtype: DType = DType.INT64
+
+
+Scalar: TypeAlias = Number | Local | Position | Load | Apply | Choose | Checked
+
+
+class Kind(Enum):
+    """How a loop runs: one after another, shared among threads, or many at once."""
+
+    SERIAL = "serial"
+    PARALLEL = "parallel"
+    VECTOR = "vector"
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    var: Var
+    body: tuple[Statement, ...]
+    kind: Kind = Kind.SERIAL
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A new local, or a new value for one."""
+
+    name: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A local taken together with a value by a function of two."""
+
+    name: str
+    function: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    buffer: Buffer
+    index: Index
+    value: Scalar
+
+
+Statement: TypeAlias = For | Let | Update | Store
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`rows` of `vectors` of `lanes` columns each."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A contraction: sums over `k` of lhs times rhs, for every place of `batch`, `m` and `n`.
+
+    `rhs` is packed into panels when the kernel runs, unless that was done at compile time. What becomes of a sum is
+    said by `body`, in which it is the local `sum`.
+    """
+
+    dtype: DType
+    batch: tuple[Var, ...]
+    m: tuple[Var, ...]
+    n: tuple[Var, ...]
+    k: tuple[Var, ...]
+    lhs: Load
+    rhs: Load
+    body: tuple[Statement, ...]
+    packed: bool = False
+    scratch: tuple[Buffer, ...] = ()
+    zeros: Buffer | None = None
+    """As many zeros as the innermost axis of `k` has elements, where the left side is padded."""
+    tile: Tile | None = None
+    """The sums that are taken at once."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """One step of a plan: nests, each a product or statements in order, which may run in any order among themselves."""
+
+    name: str
+    nests: tuple[tuple[Statement, ...] | Product, ...]
+    reads: tuple[Buffer, ...]
+    writes: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...] = field(default=())
+
+
+def extent(variables: Sequence[Var]) -> Dim:
+    """How often the innermost of nested loops over variables runs."""
+    total: Dim = 1
+    for var in variables:
+        total = total * var.extent
+    return total

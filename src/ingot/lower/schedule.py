@@ -1,0 +1,95 @@
+"""The order of loops: neighbours joined where all memory allows, one run many at once, the outer shared by threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot.lower.keep import kept
+from ingot.lower.loops import For, Index, Kind, Statement, Store, Var
+from ingot.lower.nest import Nest, Stage
+from ingot.lower.rewrite import Reindexed, indices
+
+
+def scheduled(nest: Nest) -> tuple[Statement, ...]:
+    """The loops of a nest: the rows shared by threads, and the axis along which most is contiguous run in vectors."""
+    nest = _collapsed(nest)
+    bodies = [statement for stage in nest.stages for statement in stage.body]
+    across, gain = _vector(nest.rows, bodies)
+    inner = max((_vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
+    if across is not None and gain > inner:
+        body = tuple(statement for stage in nest.stages for statement in _serial(stage))
+        loops: tuple[Statement, ...] = (For(across, body, Kind.VECTOR),)
+    else:
+        across = None
+        nest = kept(nest)
+        loops = tuple(statement for stage in nest.stages for statement in _vectored(stage))
+    for var in reversed([row for row in nest.rows if row is not across]):
+        loops = (For(var, loops, Kind.PARALLEL),)
+    return loops
+
+
+def _serial(stage: Stage) -> tuple[Statement, ...]:
+    body: tuple[Statement, ...] = tuple(stage.body)
+    for var in reversed(stage.inner):
+        body = (For(var, body),)
+    return (*stage.starts, *body)
+
+
+def _vectored(stage: Stage) -> tuple[Statement, ...]:
+    vector = _vector(stage.inner, stage.body)[0] or (stage.inner[-1] if stage.inner else None)
+    body: tuple[Statement, ...] = tuple(stage.body)
+    for var in (vector, *reversed([each for each in stage.inner if each is not vector])):
+        if var is not None:
+            body = (For(var, body, Kind.VECTOR if var is vector else Kind.SERIAL),)
+    return (*stage.starts, *body)
+
+
+def _vector(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Var | None, int]:
+    """The variable along which most of what is read and written is contiguous, and by how much; None if none is."""
+    best, most = None, 0
+    for var in reversed(variables):
+        score = sum(_gain(index, var) for index in indices(*body) if index.terms)
+        score += sum(2 for each in body if isinstance(each, Store) and each.index.factor(var) == 1)
+        if score > most:
+            best, most = var, score
+    return best, most
+
+
+def _gain(index: Index, var: Var) -> int:
+    factor = index.factor(var)
+    opaque = any(not isinstance(term, Var) for term, _ in index.terms)
+    return 2 if factor == 1 and not opaque else 0 if factor == 0 else -3
+
+
+def _collapsed(nest: Nest) -> Nest:
+    """Neighbouring loops joined into one where every index moves through them as through one."""
+    rows, stages = _join(nest.rows, nest.stages)
+    for position, stage in enumerate(stages):
+        inner, (joined,) = _join(stage.inner, [stage])
+        stages[position] = Stage(inner, joined.starts, joined.body)
+    return Nest(rows, stages)
+
+
+def _join(variables: tuple[Var, ...], stages: list[Stage]) -> tuple[tuple[Var, ...], list[Stage]]:
+    position = len(variables) - 2
+    while position >= 0:
+        outer, inner = variables[position], variables[position + 1]
+        if _joins(outer, inner, [statement for stage in stages for statement in stage.body]):
+            both = Var(f"{outer.name}{inner.name}", outer.extent * inner.extent)
+            change = Reindexed(lambda index, a=outer, b=inner, c=both: _through(index, a, b, c))  # type: ignore[misc]
+            stages = [
+                Stage(stage.inner, stage.starts, [change.statement(each) for each in stage.body]) for stage in stages
+            ]
+            variables = (*variables[:position], both, *variables[position + 2 :])
+        position -= 1
+    return variables, stages
+
+
+def _joins(outer: Var, inner: Var, body: Sequence[Statement]) -> bool:
+    return all(index.factor(outer) == index.factor(inner) * inner.extent for index in indices(*body))
+
+
+def _through(index: Index, outer: Var, inner: Var, both: Var) -> Index:
+    factor = index.factor(inner)
+    terms = tuple((term, each) for term, each in index.terms if term is not outer and term is not inner)
+    return Index(terms if factor == 0 else (*terms, (both, factor)), index.offset)

@@ -1,0 +1,106 @@
+"""Loops as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ingot.lower.loops import (
+    Apply,
+    Checked,
+    Choose,
+    For,
+    Index,
+    Inside,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Number,
+    Position,
+    Product,
+    Scalar,
+    Statement,
+    Store,
+    Update,
+    Var,
+)
+
+
+def show_kernel(kernel: Kernel) -> str:
+    """A kernel with its buffers and loops."""
+    buffers = [f"{b.name}: {b.dtype}[{b.elements}]" for b in (*kernel.reads, *kernel.writes, *kernel.scratch)]
+    return "\n".join([f"kernel {kernel.name}({', '.join(buffers)})", *_lines(kernel)])
+
+
+def _lines(kernel: Kernel) -> Iterator[str]:
+    for nest in kernel.nests:
+        shown = _product(nest) if isinstance(nest, Product) else (line for each in nest for line in _statement(each))
+        for line in shown:
+            yield f"  {line}"
+
+
+def _product(nest: Product) -> Iterator[str]:
+    axes = [("batch", nest.batch), ("m", nest.m), ("n", nest.n)]
+    shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
+    tile = "" if nest.tile is None else f" in tiles of {nest.tile.rows} x {nest.tile.vectors} x {nest.tile.lanes}"
+    yield f"product {shown}{tile}:"
+    packed = " packed" if nest.packed else ""
+    yield f"  sum = over {_vars(nest.k)}: {scalar(nest.lhs)} * {scalar(nest.rhs)}{packed}"
+    for statement in nest.body:
+        for line in _statement(statement):
+            yield f"  {line}"
+
+
+def _vars(found: tuple[Var, ...]) -> str:
+    return " ".join(f"{var.name}<{var.extent}" for var in found) or "()"
+
+
+def _statement(statement: Statement) -> Iterator[str]:
+    match statement:
+        case For():
+            how = "" if statement.kind.value == "serial" else f" {statement.kind.value}"
+            yield f"for {statement.var.name} < {statement.var.extent}{how}:"
+            for inner in statement.body:
+                for line in _statement(inner):
+                    yield f"  {line}"
+        case Let():
+            yield f"{statement.name} = {scalar(statement.value)}"
+        case Update():
+            yield f"{statement.name} = {statement.function}({statement.name}, {scalar(statement.value)})"
+        case Store():
+            yield f"{statement.buffer.name}[{index(statement.index)}] = {scalar(statement.value)}"
+
+
+def scalar(value: Scalar) -> str:
+    match value:
+        case Number():
+            return str(value.value)
+        case Local():
+            return value.name
+        case Position():
+            return f"({index(value.index)})"
+        case Load():
+            where = f" if {_where(value.where)} else {value.fill}" if value.where else ""
+            return f"{value.buffer.name}[{index(value.index)}]{where}"
+        case Apply(function="cast"):
+            return f"{value.dtype}({scalar(value.arguments[0])})"
+        case Apply():
+            return f"{value.function}({', '.join(map(scalar, value.arguments))})"
+        case Choose():
+            return f"({scalar(value.value)} if {_where(value.where)} else {value.fill})"
+        case Checked():
+            return f"checked({scalar(value.value)} < {value.size})"
+
+
+def _where(where: tuple[Inside, ...]) -> str:
+    return " and ".join(f"0 <= {index(each.index)} < {each.size}" for each in where)
+
+
+def index(value: Index) -> str:
+    parts = []
+    for term, factor in value.terms:
+        name = term.name if isinstance(term, Var) else scalar(term)
+        parts.append(name if factor == 1 else f"{name}*{factor}" if isinstance(factor, int) else f"{name}*({factor})")
+    if value.offset != 0 or not parts:
+        parts.append(str(value.offset))
+    return " + ".join(parts)

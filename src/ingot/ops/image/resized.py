@@ -1,0 +1,171 @@
+"""Resize in primitives: pixels gathered along each axis, or weighted sums of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot import prim
+from ingot.dims import Dim
+from ingot.dtypes import Array
+from ingot.ops.facts import Fact
+from ingot.ops.image.computed_pixels import Span, around, nearest
+from ingot.ops.image.resize import resize
+from ingot.ops.image.resize_axes import Axis, chosen_axes, resized_axes
+from ingot.ops.image.resize_weights import nearest_pixels, outside, weighted_pixels
+from ingot.ops.image.sampling import narrowed, narrowed_in_primitives, type_inside
+from ingot.ops.tensor.moved import along, in_own_type, sizes_of
+
+_MOST_TERMS = 2
+"""Sums of more pixels are taken in a loop."""
+
+
+@resize.lower
+def lower(
+    x: prim.Tensor,
+    roi: prim.Tensor | None = None,
+    scales: prim.Tensor | None = None,
+    sizes: prim.Tensor | None = None,
+    /,
+    *,
+    antialias: int,
+    axes: Sequence[int] | None,
+    coordinate_transformation_mode: str,
+    cubic_coeff_a: float,
+    exclude_outside: int,
+    extrapolation_value: float,
+    keep_aspect_ratio_policy: str,
+    mode: str,
+    nearest_mode: str,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Refused for a crop, antialias and exclude_outside of sizes that are not known."""
+    coordinates, dtype = coordinate_transformation_mode, found[0].dtype
+    x = in_own_type(x, found[0])
+    assert dtype is not None
+    shape = sizes_of(found[0])
+    if 0 in shape:
+        return prim.full(0, shape, dtype)
+    crop = _numbers(facts, 1, "a region") if coordinates == "tf_crop_and_resize" else None
+    factors = _numbers(facts, 2, "scales")
+    wanted = None if keep_aspect_ratio_policy == "stretch" else _numbers(facts, 3, "sizes")
+    plan = _plan(x.shape, shape, factors, wanted, crop, axes, keep_aspect_ratio_policy)
+    if mode == "nearest":
+        result = _picked(x, plan, coordinates, nearest_mode, shape)
+        value = narrowed(np.asarray(extrapolation_value), dtype.numpy, rounded=True)
+    else:
+        result = prim.cast(x, type_inside(dtype))
+        value = np.asarray(extrapolation_value).astype(result.dtype.numpy)
+        for axis in plan:
+            if isinstance(axis, Axis):
+                pixels, weights = weighted_pixels(
+                    axis,
+                    coordinates,
+                    a=cubic_coeff_a if mode == "cubic" else None,
+                    antialias=bool(antialias),
+                    exclude_outside=bool(exclude_outside),
+                )
+                used = [k for k in range(weights.shape[1]) if weights[:, k].any()] or [0]
+                result = _weighted(result, axis.axis, pixels[:, used], weights[:, used])
+            elif antialias or exclude_outside:
+                name = "antialias" if antialias else "exclude_outside"
+                raise prim.Refused(f"{name} of sizes that only a run tells")
+            else:
+                taps = around(axis, coordinates, cubic_coeff_a if mode == "cubic" else None)
+                result = _summed(result, axis.axis, *taps)
+    for axis in plan if crop is not None else ():
+        assert isinstance(axis, Axis)
+        beyond = outside(axis)
+        if beyond.any():
+            mask = along(prim.constant(beyond), x.rank - axis.axis - 1)
+            result = prim.where(mask, prim.constant(value), result)
+    return result if mode == "nearest" else narrowed_in_primitives(result, dtype, rounded=True)
+
+
+def _numbers(facts: Sequence[Fact], position: int, name: str) -> Array | None:
+    """The elements of an optional input, if there are any; Refused where they are not known."""
+    fact = facts[position] if position < len(facts) else None
+    if fact is None or not fact.given or fact.shape == (0,):
+        return None
+    if fact.constant is None:
+        raise prim.Refused(f"{name} that only a run computes")
+    return fact.constant.numpy()
+
+
+def _plan(
+    shape: Sequence[Dim],
+    target: Sequence[Dim],
+    scales: Array | None,
+    sizes: Array | None,
+    roi: Array | None,
+    axes: Sequence[int] | None,
+    policy: str,
+) -> list[Axis | Span]:
+    """What becomes of each axis that changes, those that shrink first, which keeps what is computed small."""
+    chosen = chosen_axes(axes, len(shape))
+    corners = [0.0] * len(chosen) + [1.0] * len(chosen) if roi is None else [float(corner) for corner in roi]
+    if policy != "stretch" and sizes is not None:
+        known = [size if isinstance(size, int) else 0 for size in shape]
+        if any(known[axis] == 0 for axis in chosen):
+            raise prim.Refused(f"policy '{policy}' for sizes that only a run tells")
+        kept = resized_axes(known, roi, scales, sizes, axes, policy)
+        kept = [axis for axis in kept if roi is not None or axis.scale != 1 or axis.size != axis.length]
+        return [*sorted(kept, key=lambda axis: axis.size / axis.length)]
+    found: list[Axis | Span] = []
+    for position, axis in enumerate(chosen):
+        length, size = shape[axis], target[axis]
+        scale = None if scales is None else float(scales[position])
+        start, end = corners[position], corners[position + len(chosen)]
+        if length == size and scale in (None, 1.0) and (start, end) == (0.0, 1.0):
+            continue
+        if not isinstance(length, int) or not isinstance(size, int):
+            if roi is not None:
+                raise prim.Refused("a crop of sizes that only a run tells")
+            found.append(Span(axis, length, size, scale))
+            continue
+        if length == 0:
+            raise prim.Refused(f"axis {axis} without pixels")
+        found.append(Axis(axis, length, size, size / length if scale is None else scale, start, end))
+    return sorted(found, key=lambda a: a.size / a.length if isinstance(a, Axis) else a.scale or 1.0)
+
+
+def _picked(
+    x: prim.Tensor, plan: Sequence[Axis | Span], coordinates: str, rounding: str, shape: tuple[Dim, ...]
+) -> prim.Tensor:
+    """The nearest pixels, along all axes at once."""
+    places: list[prim.Tensor | int] = list(range(x.rank))
+    for axis in plan:
+        if isinstance(axis, Axis):
+            at = prim.constant(nearest_pixels(axis, coordinates, rounding).astype(np.int64))
+        else:
+            at = nearest(axis, coordinates, rounding)
+        places[axis.axis] = along(at, x.rank - axis.axis - 1)
+    return prim.gather(x, places, shape) if plan else x
+
+
+def _weighted(x: prim.Tensor, axis: int, pixels: Array, weights: Array) -> prim.Tensor:
+    """The sum of `pixels[:, k]` along an axis, each times `weights[:, k]`."""
+    places, factors = pixels.astype(np.int64), weights.astype(x.dtype.numpy)
+    size, count = places.shape
+    if count <= _MOST_TERMS:
+        columns = [prim.constant(places[:, k].copy()) for k in range(count)]
+        return _summed(x, axis, columns, [prim.constant(factors[:, k].copy()) for k in range(count)])
+    behind = x.rank - axis - 1
+    shape = (*x.shape[:axis], size, count, *x.shape[axis + 1 :])
+    at = [*range(axis), along(prim.constant(places), behind), *range(axis + 2, x.rank + 1)]
+    terms = prim.gather(x, at, shape) * along(prim.constant(factors), behind)
+    return prim.squeeze(prim.reduce_("add", terms, [axis + 1]), [axis + 1])
+
+
+def _summed(x: prim.Tensor, axis: int, pixels: Sequence[prim.Tensor], weights: Sequence[prim.Tensor]) -> prim.Tensor:
+    total: prim.Tensor | None = None
+    behind = x.rank - axis - 1
+    for at, weight in zip(pixels, weights, strict=True):
+        shape = (*x.shape[:axis], at.shape[0], *x.shape[axis + 1 :])
+        found = prim.gather(x, [*range(axis), along(at, behind), *range(axis + 1, x.rank)], shape)
+        term = found * along(prim.cast(weight, x.dtype), behind)
+        total = term if total is None else total + term
+    assert total is not None
+    return total

@@ -1,0 +1,104 @@
+"""Pad in primitives: a number around a tensor, or its own elements once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot import prim
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.ops.facts import Fact
+from ingot.ops.shapes import axes_of, is_natural
+from ingot.ops.tensor.moved import along, elements_of, in_own_type
+from ingot.ops.tensor.pad import order, pad
+from ingot.prim.functions import FLOATING
+from ingot.prim.tensor import Constant
+
+
+@pad.lower
+def lower(
+    data: prim.Tensor,
+    pads: prim.Tensor,
+    constant_value: prim.Tensor | None = None,
+    axes: prim.Tensor | None = None,
+    /,
+    *,
+    mode: str,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """What is taken off is cut first; Refused where it is not known whether something is."""
+    data = in_own_type(data, found[0])
+    amounts = elements_of(facts[1], "pads")
+    named = tuple(range(data.rank))
+    if axes is not None:
+        named = axes_of([axis for axis in elements_of(facts[3], "axes") if isinstance(axis, int)], data.rank)
+    nothing: list[Dim] = [0] * data.rank
+    low, high, first, last = (list(nothing) for _ in range(4))  # added and taken off, before and after
+    for position, axis in enumerate(named):
+        low[axis], first[axis] = _added_or_taken(amounts[position])
+        high[axis], last[axis] = _added_or_taken(amounts[position + len(named)])
+    sizes = tuple(size - a - b for size, a, b in zip(data.shape, first, last, strict=True))
+    if any(size != old and not is_natural(size) for size, old in zip(sizes, data.shape, strict=True)):
+        raise prim.Refused(f"a tensor of {list(map(str, sizes))} elements, if there are as many to take off")
+    kept = prim.slice_(data, first, sizes)
+    if mode != "constant":
+        return _repeated(kept, low, high, mode)
+    return _filled(kept, low, high, None if constant_value is None else in_own_type(constant_value, found[0]))
+
+
+def _added_or_taken(amount: Dim) -> tuple[Dim, Dim]:
+    """How many elements are added, and how many are taken off."""
+    if is_natural(amount):
+        return amount, 0
+    if is_natural(-amount):
+        return 0, -amount
+    raise prim.Refused(f"{amount} elements, to add or to take off")
+
+
+def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.Tensor | None) -> prim.Tensor:
+    """`x` with `fill`, a tensor of one element, or zero around it; a computed one is chosen where `x` is not."""
+    if fill is not None and prim.count(fill.shape) != 1:
+        raise prim.Refused(f"a constant_value of {prim.count(fill.shape)} elements")
+    if fill is None or isinstance(fill, Constant):
+        return prim.pad(x, low, high, 0 if fill is None else _number(fill))
+    grown = prim.pad(x, low, high)
+    inside = prim.full(True, grown.shape, DType.BOOL)
+    for axis, size in enumerate(x.shape):
+        if grown.shape[axis] != size:
+            at = prim.iota(grown.shape, axis)
+            for here in (
+                prim.apply("less_equal", prim.size(low[axis]), at),
+                prim.apply("less", at, prim.size(low[axis] + size)),
+            ):
+                inside = prim.apply("and", inside, here)
+    return prim.where(inside, grown, prim.reshape(fill, ()))
+
+
+def _number(fill: Constant) -> float | int | bool:
+    number = fill.array.reshape(-1)[0]
+    return float(number) if fill.dtype in FLOATING else int(number)
+
+
+def _repeated(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], mode: str) -> prim.Tensor:
+    """`x` with its own elements around it."""
+    places: list[prim.Tensor | int] = list(range(x.rank))
+    shape = tuple(before + size + after for before, size, after in zip(low, x.shape, high, strict=True))
+    for axis, size in enumerate(x.shape):
+        if shape[axis] != size:
+            places[axis] = along(_sources(low[axis], size, high[axis], mode), x.rank - axis - 1)
+    return prim.gather(x, places, shape)
+
+
+def _sources(low: Dim, size: Dim, high: Dim, mode: str) -> prim.Tensor:
+    """Which element is where, along an axis; if there is none, one that is outside."""
+    if isinstance(low, int) and isinstance(size, int) and isinstance(high, int) and size:
+        return prim.constant(order(mode, size, low, high, 0))
+    at = prim.iota((low + size + high,), 0) - prim.size(low)
+    last = prim.size(size - 1)
+    if mode == "edge":
+        return prim.apply("minimum", prim.apply("maximum", at, 0), last)
+    period = prim.apply("maximum", prim.size(size) if mode == "wrap" else last * 2, 1)
+    there = prim.apply("remainder", at, period)
+    there = prim.where(prim.apply("less", there, 0), there + period, there)
+    return there if mode == "wrap" else prim.apply("minimum", there, period - there)

@@ -1,0 +1,189 @@
+"""`softmax(q kᵀ * scale + mask) v`, written in products, as one Attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from ingot.builder import inserting, op
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.infer.driver import Facts
+from ingot.ir.model import Model, nested_graphs
+from ingot.ir.node import Node
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.passes.known import constant, dtype, is_op, made_by, number, only_reader, shape
+from ingot.passes.replacing import replace
+
+_FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16)
+"""Element types for which onnxruntime has the operator."""
+
+_LAST_SWAPPED = (0, 1, 3, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """Scores of queries with keys: the product, what multiplies it, where tanh flattens it, and what masks it."""
+
+    product: Node
+    scale: float = 1.0
+    softcap: float = 0.0
+    mask: Value | None = None
+
+
+def recognise_products(model: Model, facts: Facts) -> int:
+    """Replace two products with a softmax between by Attention; how many.
+
+    Scales may be on either side of the first product or after it; the softmax may be guarded against NaN; a mask is
+    added to the scores, or a boolean one chooses between them and minus infinity. All have four axes.
+    """
+    found = 0
+    for graph in list(nested_graphs(model.graph)):
+        for node in graph:
+            scores = _scores(node, facts) if is_op(node, "MatMul") else None
+            if scores is not None and not _refuses(scores, node, facts):
+                _write(scores, node, facts)
+                found += 1
+    return found
+
+
+def _scores(node: Node, facts: Facts) -> _Scores | None:
+    weights = node.inputs[0]
+    if weights is None or only_reader(weights) is None:
+        return None
+    softmax = made_by(_guarded(weights, facts), "Softmax")
+    if softmax is None or softmax.get("axis", -1) not in (-1, 3) or softmax.output.is_output:
+        return None
+    if any(user is not node and not is_op(user, "IsNaN", "Where") for user in softmax.output.users):
+        return None
+    return _masked(softmax.inputs[0], facts)
+
+
+def _guarded(weights: Value, facts: Facts) -> Value:
+    """The softmax behind `Where(IsNaN(s), 0, s)`."""
+    choice = made_by(weights, "Where")
+    if choice is None:
+        return weights
+    test, zero, softmax = choice.inputs
+    asks = made_by(test, "IsNaN")
+    same = asks is not None and asks.inputs[0] is softmax and number(zero, facts) == 0
+    return softmax if same and softmax is not None else weights
+
+
+def _masked(value: Value | None, facts: Facts) -> _Scores | None:
+    added = made_by(value, "Add")
+    if added is not None and only_reader(added.output) is not None:
+        for scores, mask in (added.inputs, added.inputs[::-1]):
+            found = _capped(scores, facts)
+            if found is not None:
+                return _Scores(found.product, found.scale, found.softcap, mask)
+    chosen = made_by(value, "Where")
+    if chosen is not None and only_reader(chosen.output) is not None and _hides(chosen, facts):
+        found = _capped(chosen.inputs[1], facts)
+        if found is not None:
+            return _Scores(found.product, found.scale, found.softcap, chosen.inputs[0])
+    return _capped(value, facts)
+
+
+def _hides(chosen: Node, facts: Facts) -> bool:
+    """Whether what a Where puts in the place of a score is as good as minus infinity."""
+    low = number(chosen.inputs[2], facts)
+    if low == -inf:
+        return True
+    visible = constant(chosen.inputs[0], facts)
+    return isinstance(low, float) and low < -1e30 and visible is not None and bool(visible.numpy().any(-1).all())
+
+
+def _capped(value: Value | None, facts: Facts) -> _Scores | None:
+    """`cap * tanh(scores / cap)`, or plain scores."""
+    inner, cap = _scaled(value, facts, deep=False)
+    flat = made_by(inner, "Tanh")
+    if flat is not None and cap > 0 and only_reader(flat.output) is not None:
+        scores, factor = _scaled(flat.inputs[0], facts, deep=False)
+        if abs(factor * cap - 1) < 1e-6:
+            found = _product(scores, facts)
+            return None if found is None else _Scores(found.product, found.scale, cap)
+    return _product(value, facts)
+
+
+def _product(value: Value | None, facts: Facts) -> _Scores | None:
+    inner, scale = _scaled(value, facts)
+    product = made_by(inner, "MatMul")
+    return None if product is None or only_reader(product.output) is None else _Scores(product, scale)
+
+
+def _scaled(value: Value | None, facts: Facts, *, deep: bool = True) -> tuple[Value | None, float]:
+    """What is multiplied by numbers to make a value, and their product; by one number only, unless `deep`."""
+    scale = 1.0
+    while (node := made_by(value, "Mul", "Div")) is not None:
+        right, left = number(node.inputs[1], facts), number(node.inputs[0], facts)
+        if isinstance(right, float) and right != 0:
+            scale = scale * right if is_op(node, "Mul") else scale / right
+            value = node.inputs[0]
+        elif isinstance(left, float) and is_op(node, "Mul"):
+            scale, value = scale * left, node.inputs[1]
+        else:
+            break
+        if not deep:
+            break
+    return value, scale
+
+
+def _refuses(scores: _Scores, node: Node, facts: Facts) -> str | None:
+    """Why these products are no Attention of the standard."""
+    q, k = (shape(value, facts) for value in scores.product.inputs)
+    v = shape(node.inputs[1], facts)
+    if q is None or k is None or v is None or {len(q), len(k), len(v)} != {4}:
+        return "the axes are not batch, heads, length and size"
+    if not q[:2] == k[:2] == v[:2]:
+        return "one side is broadcast"
+    if dtype(node.output, facts) not in _FLOATS:
+        return "the operator is for other types"
+    if scores.mask is not None and not _fits(scores.mask, (*q[:3], k[3]), facts):
+        return "the mask has another shape"
+    return None
+
+
+def _fits(mask: Value, sizes: tuple[Dim, ...], facts: Facts) -> bool:
+    """Whether a mask is one number for each key, and for each query, head and batch or for all of them."""
+    found = shape(mask, facts)
+    if found is None or not 2 <= len(found) <= 4 or found[-1] != sizes[-1]:
+        return False
+    return all(dim in (1, size) for dim, size in zip(found[::-1], sizes[::-1], strict=False))
+
+
+def _write(scores: _Scores, node: Node, facts: Facts) -> None:
+    q, q_scale = _scaled(scores.product.inputs[0], facts)
+    flipped, k_scale = _scaled(scores.product.inputs[1], facts)
+    swap = made_by(flipped, "Transpose")
+    perm = tuple(swap["perm"]) if swap is not None and "perm" in swap else _LAST_SWAPPED  # type: ignore[arg-type]
+    source = swap.inputs[0] if swap is not None and "perm" in swap else flipped
+    order = (*perm[:2], perm[3], perm[2]) if source is not flipped else _LAST_SWAPPED
+    with inserting(before=node):
+        k = source if order == (0, 1, 2, 3) else op.Transpose(source, perm=order)
+        cap = scores.softcap or None
+        scale = scores.scale * q_scale * k_scale
+        mask = _for_each_query(scores, facts)
+        made = op.Attention(q, k, node.inputs[1], mask, scale=scale, softcap=cap)
+    _note_key(made.value, scores.product.inputs[1], facts)
+    replace(node.output, made.value, facts)
+
+
+def _for_each_query(scores: _Scores, facts: Facts) -> Value | None:
+    """The mask; one that is the same for all queries is repeated, as onnxruntime wants one for each."""
+    q = scores.product.inputs[0]
+    found, sizes = shape(scores.mask, facts), shape(q, facts)
+    if scores.mask is None or found is None or sizes is None or found[-2] == sizes[2]:
+        return scores.mask
+    count = op.Shape(q, start=2, end=3)
+    repeated: Value = op.Expand(scores.mask, op.Concat([1] * (len(found) - 2), count, [1], axis=0)).value
+    return repeated
+
+
+def _note_key(made: Value, flipped: Value | None, facts: Facts) -> None:
+    """Note the type of the keys, which are new where they had to be transposed back."""
+    assert made.producer is not None
+    k, sizes, element = made.producer.inputs[1], shape(flipped, facts), dtype(flipped, facts)
+    if k is not None and k not in facts and sizes is not None and element is not None:
+        k.type = TensorType(element, (*sizes[:2], sizes[3], sizes[2]))

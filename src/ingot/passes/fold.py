@@ -1,0 +1,116 @@
+"""Constant folding: what follows from constants alone is computed once, within bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot.infer.driver import Facts
+from ingot.ir.model import Model, nested_graphs
+from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import is_static
+from ingot.ir.value import Value
+from ingot.ops.arguments import keywords
+from ingot.ops.catalog import Catalog, standard
+from ingot.ops.define import Operator
+from ingot.ops.rewrite import normalised
+from ingot.passes.known import STANDARD, constant, fact, is_op
+from ingot.passes.replacing import replace_by_constant
+
+MOST_BYTES = 1 << 20
+"""A constant larger than this is made only if the constants it is made of, and which then go, were as large."""
+
+_MOST_READ = 1 << 28
+"""Bytes of one constant that are read to make another of it; what is larger stays where it is, often in a file."""
+
+_KEPT = ("DequantizeLinear", "DequantizeBFP")
+"""Operators whose constant input is smaller than what they make of it: that is why a model has them."""
+
+
+def fold(model: Model, facts: Facts, *, catalog: Catalog | None = None, most_bytes: int = MOST_BYTES) -> int:
+    """Replace nodes that read only constants by what they compute, and Constant nodes by initialisers; how many.
+
+    Random operators and those with subgraphs stay, and so does a node whose evaluation fails.
+    """
+    catalog = catalog or standard()
+    imports = normalised(model.opset_imports)
+    folded = 0
+    for graph in list(nested_graphs(model.graph)):
+        for node in graph:
+            domain = "" if node.domain in STANDARD else node.domain
+            operator = catalog.find(domain, node.op_type, imports.get(domain, 0))
+            if operator is None or _refuses(node, operator, facts, most_bytes):
+                continue
+            results = _evaluated(node, operator, facts)
+            if results is None or not _affordable(node, results, facts, most_bytes):
+                continue
+            for value, tensor in zip(node.outputs, results, strict=False):
+                if tensor is not None and (value.uses or value.is_output):
+                    replace_by_constant(value, tensor, facts)
+            folded += 1
+    return folded
+
+
+def _refuses(node: Node, operator: Operator, facts: Facts, most_bytes: int) -> str | None:
+    """Why a node is not evaluated here."""
+    if operator.runtime is not None or node.subgraphs:
+        return "it is random, or runs graphs"
+    if node.op_type in _KEPT:
+        return "its input is the smaller form"
+    if is_op(node, "Constant", "Identity") and node.output.is_output:
+        return "a node has to bear the name of the output"
+    if any(value is not None and constant(value, facts) is None for value in node.inputs):
+        return "an input is no constant"
+    given = [constant(value, facts) for value in node.inputs]
+    if not is_op(node, "Constant") and any(tensor is not None and tensor.nbytes > _MOST_READ for tensor in given):
+        return "an input is too large"
+    bound = max(most_bytes, _freed(node, facts))
+    for value in node.outputs:
+        found = fact(value, facts)
+        if found.dtype is not None and found.shape is not None and is_static(found.shape):
+            size = int(np.prod([float(dim) for dim in found.shape if isinstance(dim, int)]))
+            if found.dtype.numpy.itemsize * size > bound:
+                return "the result is too large"
+    return None
+
+
+def _evaluated(node: Node, operator: Operator, facts: Facts) -> list[Tensor | None] | None:
+    """What a node computes of its constants, None for an output that nobody wants; None if that fails."""
+    if is_op(node, "Constant"):
+        held = constant(node.output, facts)
+        return None if held is None else [held]
+    tensors = [None if value is None else constant(value, facts) for value in node.inputs]
+    while tensors and tensors[-1] is None:
+        tensors.pop()
+    try:
+        with np.errstate(all="ignore"):
+            arrays = [None if tensor is None else tensor.numpy() for tensor in tensors]
+            result = operator.evaluate(*arrays, **keywords(operator, node))
+    except Exception:  # whatever is wrong with it, it goes wrong when the model runs, as it did before
+        return None
+    several = len(operator.outputs) != 1 or operator.outputs[0].variadic
+    results = list(result) if several and isinstance(result, tuple | list) else [result]
+    made: list[Tensor | None] = []
+    for value, array in zip(node.outputs, results, strict=False):
+        if not value.name or not (value.uses or value.is_output):
+            made.append(None)
+        elif isinstance(array, np.ndarray | np.generic):
+            made.append(Tensor(np.ascontiguousarray(array).reshape(np.shape(array))))
+        else:
+            return None  # a sequence, a map, an optional
+    return made if len(made) == len(node.outputs) else None
+
+
+def _affordable(node: Node, results: list[Tensor | None], facts: Facts, most_bytes: int) -> bool:
+    made = sum(tensor.nbytes for tensor in results if tensor is not None)
+    return is_op(node, "Constant") or made <= max(most_bytes, _freed(node, facts))
+
+
+def _freed(node: Node, facts: Facts) -> int:
+    """The bytes of constants that nobody reads but this node."""
+    freed: dict[Value, int] = {}
+    for value in node.inputs:
+        if value is not None and set(value.users) == {node} and not value.is_output:
+            tensor = constant(value, facts)
+            freed[value] = 0 if tensor is None else tensor.nbytes
+    return sum(freed.values())

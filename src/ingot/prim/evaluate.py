@@ -1,0 +1,153 @@
+"""Primitives evaluated with numpy: what a lowering means, before any code is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dims import evaluate as size_of
+from ingot.dtypes import Array
+from ingot.prim.functions import FUNCTIONS, identity
+from ingot.prim.tensor import (
+    Constant,
+    Contract,
+    Expand,
+    Gather,
+    Iota,
+    Join,
+    Map,
+    Pad,
+    Parameter,
+    Permute,
+    Reduce,
+    Reshape,
+    Scan,
+    Scatter,
+    Size,
+    Slice,
+    Tensor,
+    Window,
+)
+from ingot.prim.walk import in_order
+
+_ACCUMULATE = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+_REDUCE = {**_ACCUMULATE, "and": np.logical_and, "or": np.logical_or}
+
+
+def evaluate(results: Sequence[Tensor], given: Mapping[str, Array], sizes: Mapping[str, int]) -> list[Array]:
+    """The arrays that `results` stand for, parameters and sizes given by name; calls cannot be evaluated."""
+    found: dict[Tensor, Array] = {}
+    with np.errstate(all="ignore"):
+        for tensor in in_order(results):
+            if isinstance(tensor, Parameter):
+                found[tensor] = given[tensor.name]
+                continue
+            shape = tuple(size_of(size, sizes) for size in tensor.shape)
+            reads = [found[each] for each in tensor.reads]
+            array = np.asarray(_compute(tensor, reads, shape, found, sizes))
+            assert array.shape == shape, f"{type(tensor).__name__}: {array.shape} is not {shape}"
+            assert array.dtype == tensor.dtype.numpy, f"{type(tensor).__name__}: {array.dtype} is not {tensor.dtype}"
+            found[tensor] = array
+    return [found[result] for result in results]
+
+
+def _compute(
+    tensor: Tensor, reads: list[Array], shape: tuple[int, ...], found: Mapping[Tensor, Array], sizes: Mapping[str, int]
+) -> Array:
+    match tensor:
+        case Constant():
+            return tensor.array
+        case Size():
+            return np.asarray(size_of(tensor.size, sizes))
+        case Iota():
+            along = [-1 if axis == tensor.axis else 1 for axis in range(len(shape))]
+            return np.broadcast_to(np.arange(shape[tensor.axis]).reshape(along), shape)
+        case Map(function="cast"):
+            return _cast(reads[0], tensor.dtype.numpy)
+        case Map():
+            return FUNCTIONS[tensor.function].compute(*reads)
+        case Reduce():
+            return _reduce(tensor, reads[0])
+        case Contract():
+            left, right, result = tensor.labels
+            return np.asarray(np.einsum(f"{left},{right}->{result}", *reads, dtype=tensor.dtype.numpy))
+        case Permute():
+            return reads[0].transpose(tensor.order)
+        case Expand():
+            return np.broadcast_to(reads[0], shape)
+        case Reshape():
+            return reads[0].reshape(shape)
+        case Slice():
+            return reads[0][_slices(tensor.starts, tensor.steps, shape, sizes)]
+        case Pad():
+            array = np.full(shape, tensor.fill, tensor.dtype.numpy)
+            array[_slices(tensor.before, (1,) * len(shape), reads[0].shape, sizes)] = reads[0]
+            return array
+        case Window():
+            return _windows(tensor, reads[0], shape)
+        case Gather():
+            return reads[0][_places(tensor.places, found, shape)]
+        case Scatter():
+            return _scatter(tensor, reads, found)
+        case Join():
+            return np.concatenate(reads, tensor.axis)
+        case Scan():
+            return _scan(tensor, reads[0])
+    raise AssertionError(f"{type(tensor).__name__} cannot be evaluated")
+
+
+def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    return x.astype(dtype)
+
+
+def _reduce(tensor: Reduce, x: Array) -> Array:
+    start = identity(tensor.function, tensor.dtype)
+    return np.asarray(_REDUCE[tensor.function].reduce(x, axis=tensor.axes, keepdims=True, dtype=x.dtype, initial=start))
+
+
+def _slices(
+    starts: Sequence[Dim], steps: Sequence[int], shape: tuple[int, ...], sizes: Mapping[str, int]
+) -> tuple[slice, ...]:
+    found = []
+    for start, step, size in zip(starts, steps, shape, strict=True):
+        first = size_of(start, sizes)
+        end = first + size * step
+        found.append(slice(first, None if end < 0 else end, step) if size else slice(0, 0))
+    return tuple(found)
+
+
+def _windows(tensor: Window, x: Array, shape: tuple[int, ...]) -> Array:
+    strides = list(x.strides)
+    inner = [x.strides[axis] * dilation for axis, dilation in zip(tensor.axes, tensor.dilations, strict=True)]
+    for axis, stride in zip(tensor.axes, tensor.strides, strict=True):
+        strides[axis] *= stride
+    return np.lib.stride_tricks.as_strided(x, shape, (*strides, *inner), writeable=False)
+
+
+def _places(places: Sequence[Tensor | int], found: Mapping[Tensor, Array], shape: tuple[int, ...]) -> tuple[Array, ...]:
+    own = np.indices(shape, sparse=True) if shape else ()
+    return tuple(own[place] if isinstance(place, int) else found[place] for place in places)
+
+
+def _scatter(tensor: Scatter, reads: list[Array], found: Mapping[Tensor, Array]) -> Array:
+    array, updates = reads[0].copy(), reads[1]
+    places = tuple(np.broadcast_to(p, updates.shape) for p in _places(tensor.places, found, updates.shape))
+    if tensor.function is None:
+        for index in np.ndindex(updates.shape):
+            array[tuple(place[index] for place in places)] = updates[index]
+    else:
+        _ACCUMULATE[tensor.function].at(array, places, updates)
+    return array
+
+
+def _scan(tensor: Scan, x: Array) -> Array:
+    work = np.flip(x, tensor.axis) if tensor.reverse else x
+    result = np.asarray(_ACCUMULATE[tensor.function].accumulate(work, tensor.axis, dtype=x.dtype))
+    if tensor.exclusive:
+        start = 0 if tensor.function == "add" else 1
+        result = np.roll(result, 1, tensor.axis)
+        result[(slice(None),) * tensor.axis + (slice(0, 1),)] = start
+    return np.flip(result, tensor.axis) if tensor.reverse else result

@@ -1,0 +1,118 @@
+"""Functions of elements: what each computes, by name, in numpy, and of which type the result is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+
+FLOATING = {DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64}
+SIGNED = {DType.INT8, DType.INT16, DType.INT32, DType.INT64}
+UNSIGNED = {DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64}
+INTEGERS = SIGNED | UNSIGNED
+ELEMENTS = FLOATING | INTEGERS | {DType.BOOL}
+"""The element types that primitives compute with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of elements. `result` is "same" as its first argument, or "bool"."""
+
+    name: str
+    arity: int
+    compute: Callable[..., Array]
+    result: str = "same"
+
+
+def identity(function: str, dtype: DType) -> Any:
+    """What a reduction by `function` starts from, as an element of `dtype`."""
+    kind = dtype.numpy
+    match function:
+        case "add":
+            return kind.type(0)
+        case "multiply":
+            return kind.type(1)
+        case "or":
+            return np.bool_(False)
+        case "and":
+            return np.bool_(True)
+        case "maximum" if dtype in FLOATING:
+            return kind.type(-np.inf)
+        case "minimum" if dtype in FLOATING:
+            return kind.type(np.inf)
+        case "maximum":
+            return np.bool_(False) if dtype is DType.BOOL else kind.type(np.iinfo(kind).min)
+        case "minimum":
+            return np.bool_(True) if dtype is DType.BOOL else kind.type(np.iinfo(kind).max)
+    raise AssertionError(function)
+
+
+def _where(condition: Array, one: Array, other: Array) -> Array:
+    return np.where(condition, one, other)
+
+
+def _divide(a: Array, b: Array) -> Array:
+    """Towards zero for integers; by zero gives zero here: whoever runs it reports it."""
+    if a.dtype.kind not in "iu":
+        return np.asarray(a / b)
+    safe = np.where(b == 0, 1, b).astype(b.dtype)
+    quotient = np.asarray(a // safe)
+    inexact = (quotient * safe != a) & ((a < 0) != (safe < 0))
+    return np.where(b == 0, 0, quotient + inexact).astype(a.dtype)
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    """With the sign of the dividend."""
+    if a.dtype.kind not in "iu":
+        return np.asarray(np.fmod(a, b))
+    return np.where(b == 0, 0, np.fmod(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def _erf(x: Array) -> Array:
+    return np.asarray(np.vectorize(math.erf, otypes=[x.dtype])(x))
+
+
+def _shift_left(a: Array, b: Array) -> Array:
+    bits = a.dtype.itemsize * 8
+    return np.where(b >= bits, 0, a << np.minimum(b, bits - 1)).astype(a.dtype)
+
+
+def _shift_right(a: Array, b: Array) -> Array:
+    bits = a.dtype.itemsize * 8
+    return np.where(b >= bits, 0, a >> np.minimum(b, bits - 1)).astype(a.dtype)
+
+
+def _table() -> dict[str, Function]:
+    one: dict[str, Callable[..., Array]] = {
+        "negate": np.negative, "absolute": np.abs, "not": np.logical_not, "invert": np.invert, "sqrt": np.sqrt,
+        "exp": np.exp, "log": np.log, "expm1": np.expm1, "log1p": np.log1p, "tanh": np.tanh, "erf": _erf,
+        "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+        "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+        "floor": np.floor, "ceil": np.ceil, "round": np.rint, "truncate": np.trunc,
+        "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    }  # fmt: skip
+    two: dict[str, Callable[..., Array]] = {
+        "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": _divide, "remainder": _remainder,
+        "maximum": np.maximum, "minimum": np.minimum, "power": np.power, "and": np.bitwise_and, "or": np.bitwise_or,
+        "xor": np.bitwise_xor, "shift_left": _shift_left, "shift_right": _shift_right, "copysign": np.copysign,
+    }  # fmt: skip
+    compare: dict[str, Callable[..., Array]] = {
+        "less": np.less,
+        "less_equal": np.less_equal,
+        "equal": np.equal,
+        "not_equal": np.not_equal,
+    }
+    found = [Function(name, 1, compute) for name, compute in one.items()]
+    found += [Function(name, 2, compute) for name, compute in two.items()]
+    found += [Function(name, 2, compute, "bool") for name, compute in compare.items()]
+    found += [Function("is_nan", 1, np.isnan, "bool"), Function("where", 3, _where, "second")]
+    return {function.name: function for function in found}
+
+
+FUNCTIONS = _table()
+"""Every function of elements but `cast`, whose result type is its own."""

@@ -1,0 +1,246 @@
+"""Making primitives: each function checks what it is given, and says the simplest thing that means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
+from ingot.prim.functions import ELEMENTS, FLOATING
+from ingot.prim.tensor import (
+    Constant,
+    Contract,
+    Expand,
+    Gather,
+    Iota,
+    Join,
+    Map,
+    Operand,
+    Pad,
+    Permute,
+    Reduce,
+    Refused,
+    Reshape,
+    Scan,
+    Scatter,
+    Size,
+    Sizes,
+    Slice,
+    Tensor,
+    Window,
+    apply,
+    expand,
+    scalar,
+)
+
+_WIDENS = {
+    (DType.FLOAT16, DType.FLOAT32),
+    (DType.BFLOAT16, DType.FLOAT32),
+    (DType.FLOAT16, DType.FLOAT64),
+    (DType.BFLOAT16, DType.FLOAT64),
+    (DType.FLOAT32, DType.FLOAT64),
+}
+
+
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """Elements as the nearest of another type; of floats to integers, towards zero."""
+    if x.dtype is dtype:
+        return x
+    for each in (x.dtype, dtype):
+        if each not in ELEMENTS:
+            raise Refused(f"elements of {each}")
+    if isinstance(x, Map) and x.function == "cast":
+        (inner,) = x.arguments
+        if inner.dtype is dtype and (dtype, x.dtype) in _WIDENS:
+            return inner
+    if isinstance(x, Constant) and not x.shape:
+        return scalar(x.array.item(), dtype) if dtype in FLOATING or x.dtype not in FLOATING else _mapped(x, dtype)
+    if isinstance(x, Expand):
+        return expand(cast(x.x, dtype), x.shape)
+    return _mapped(x, dtype)
+
+
+def _mapped(x: Tensor, dtype: DType) -> Tensor:
+    return Map(dtype, x.shape, "cast", (x,))
+
+
+def permute(x: Tensor, order: Sequence[int]) -> Tensor:
+    """Axes in another order."""
+    order = tuple(order)
+    assert sorted(order) == list(range(x.rank)), order
+    if order == tuple(range(x.rank)):
+        return x
+    if _is_widening(x):
+        return cast(permute(x.reads[0], order), x.dtype)
+    if isinstance(x, Permute):
+        return permute(x.x, [x.order[axis] for axis in order])
+    return Permute(x.dtype, tuple(x.shape[axis] for axis in order), x, order)
+
+
+def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
+    """The same elements in C order under other sizes, which must make up as many."""
+    sizes: Sizes = tuple(shape)
+    if sizes == x.shape:
+        return x
+    if count(sizes) != count(x.shape):
+        raise Refused(f"a reshape of {list(map(str, x.shape))} to {list(map(str, sizes))}")
+    if _is_widening(x):
+        return cast(reshape(x.reads[0], sizes), x.dtype)
+    if isinstance(x, Reshape):
+        return reshape(x.x, sizes)
+    return Reshape(x.dtype, sizes, x)
+
+
+def squeeze(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Without the given axes of size one."""
+    return reshape(x, [size for axis, size in enumerate(x.shape) if axis not in axes])
+
+
+def unsqueeze(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """With axes of size one at the given places of the result."""
+    rest = iter(x.shape)
+    return reshape(x, [1 if axis in axes else next(rest) for axis in range(x.rank + len(axes))])
+
+
+def slice_(x: Tensor, starts: Sequence[Dim], sizes: Sequence[Dim], steps: Sequence[int] | None = None) -> Tensor:
+    """`sizes[i]` elements along axis `i` from `starts[i]` on; the caller knows that these are there."""
+    steps = tuple(steps or (1,) * x.rank)
+    if tuple(sizes) == x.shape and all(start == 0 for start in starts) and all(step == 1 for step in steps):
+        return x
+    return Slice(x.dtype, tuple(sizes), x, tuple(starts), steps)
+
+
+def pad(x: Tensor, before: Sequence[Dim], after: Sequence[Dim], fill: float | int | bool = 0) -> Tensor:
+    """`x` with `fill` around it; nothing may be negative."""
+    if all(each == 0 for each in (*before, *after)):
+        return x
+    sizes = tuple(lo + size + hi for lo, size, hi in zip(before, x.shape, after, strict=True))
+    return Pad(x.dtype, sizes, x, tuple(before), fill)
+
+
+def window(
+    x: Tensor, axes: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Tensor:
+    """Windows of `sizes` along `axes`, `strides` apart, taking every `dilations`-th element; no padding."""
+    shape = list(x.shape)
+    for axis, size, stride, dilation in zip(axes, sizes, strides, dilations, strict=True):
+        shape[axis] = (shape[axis] - ((size - 1) * dilation + 1)) // stride + 1
+    return Window(x.dtype, (*shape, *sizes), x, tuple(axes), tuple(strides), tuple(dilations))
+
+
+def reduce_(function: str, x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Elements along `axes` taken together; the axes stay, with size one."""
+    kept = tuple(sorted(axes))
+    if not kept:
+        return x
+    shape = tuple(1 if axis in kept else size for axis, size in enumerate(x.shape))
+    return Reduce(x.dtype, shape, function, x, kept)
+
+
+def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
+    """The sum of products, as `einsum` writes it: `contract(a, b, "mk,kn->mn")`; a repeated label is refused.
+
+    What is made has its axes in order: those of both sides, those of the left, those of the right.
+    """
+    if lhs.dtype is not rhs.dtype or lhs.dtype not in ELEMENTS:
+        raise Refused(f"a contraction of {lhs.dtype} and {rhs.dtype}")
+    inputs, result = labels.split("->")
+    left, right = inputs.split(",")
+    sizes: dict[str, Dim] = {}
+    for tensor, names in ((lhs, left), (rhs, right)):
+        if len(set(names)) != len(names) or len(names) != tensor.rank:
+            raise Refused(f"a contraction '{labels}' of ranks {lhs.rank} and {rhs.rank}")
+        for name, size in zip(names, tensor.shape, strict=True):
+            if sizes.setdefault(name, size) != size:
+                raise Refused(f"sizes {sizes[name]} and {size} of axis '{name}' that only a run can tell to be equal")
+    if set(left) - set(right) - set(result) or set(right) - set(left) - set(result):
+        raise Refused(f"a contraction '{labels}' that sums one side alone")
+    if not set(right) - set(left) and (set(left) & set(right) & set(result) or not set(left) - set(right)):
+        return _elementwise_product(lhs, rhs, left, right, result)
+    both = [name for name in result if name in left and name in right]
+    rows = [name for name in result if name in left and name not in right]
+    columns = [name for name in result if name in right and name not in left]
+    summed = [name for name in left if name not in result]
+    plain = "".join(both + rows + columns)
+    found = Contract(
+        lhs.dtype,
+        tuple(sizes[name] for name in plain),
+        permute(lhs, [left.index(name) for name in both + rows + summed]),
+        permute(rhs, [right.index(name) for name in both + summed + columns]),
+        ("".join(both + rows + summed), "".join(both + summed + columns), plain),
+    )
+    return permute(found, [plain.index(name) for name in result])
+
+
+def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result: str) -> Tensor:
+    """A contraction whose right side has no axis of its own, as a depthwise convolution: no matrices are in it."""
+    summed = "".join(name for name in left if name not in result)
+    order = result + summed
+    wide = permute(lhs, [left.index(name) for name in order])
+    narrow = permute(rhs, [right.index(name) for name in order if name in right])
+    narrow = unsqueeze(narrow, [axis for axis, name in enumerate(order) if name not in right])
+    total = reduce_("add", wide * narrow, range(len(result), len(order)))
+    return squeeze(total, range(len(result), len(order)))
+
+
+def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes) -> Tensor:
+    """`x` at computed places: for each of its axes an axis of the result, or indices that are repeated to `shape`."""
+    found = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    return Gather(x.dtype, shape, x, found)
+
+
+def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function: str | None = None) -> Tensor:
+    """`x` with `updates` at computed places, in C order of the updates; with a function, taken together with it."""
+    shape = updates.shape
+    found = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    return Scatter(x.dtype, x.shape, x, updates, found, function)
+
+
+def join(parts: Sequence[Tensor], axis: int) -> Tensor:
+    """Tensors one after another along an axis."""
+    if len(parts) == 1:
+        return parts[0]
+    total: Dim = 0
+    for part in parts:
+        total = total + part.shape[axis]
+    shape = (*parts[0].shape[:axis], total, *parts[0].shape[axis + 1 :])
+    return Join(parts[0].dtype, shape, tuple(parts), axis)
+
+
+def scan(function: str, x: Tensor, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
+    """What a function makes of the elements along an axis up to each."""
+    return Scan(x.dtype, x.shape, function, x, axis, exclusive, reverse)
+
+
+def iota(shape: Sizes, axis: int) -> Tensor:
+    """int64: the index along `axis`."""
+    return Iota(DType.INT64, shape, axis)
+
+
+def size(dim: Dim) -> Tensor:
+    """A size, known or not, as an int64 without axes."""
+    return scalar(dim, DType.INT64) if isinstance(dim, int) else Size(DType.INT64, (), dim)
+
+
+def full(value: int | float | bool, shape: Sizes, dtype: DType) -> Tensor:
+    return expand(scalar(value, dtype), shape)
+
+
+def where(condition: Tensor, one: Operand, other: Operand) -> Tensor:
+    return apply("where", condition, one, other)
+
+
+def count(shape: Sequence[Dim]) -> Dim:
+    """How many elements a tensor of these sizes has."""
+    result: Dim = 1
+    for size in shape:
+        result = result * size
+    return result
+
+
+def constant(array: Array) -> Tensor:
+    return Constant(DType.of(array.dtype), array.shape, array)
+
+
+def _is_widening(x: Tensor) -> bool:
+    return isinstance(x, Map) and x.function == "cast" and (x.arguments[0].dtype, x.dtype) in _WIDENS

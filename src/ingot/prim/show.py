@@ -1,0 +1,84 @@
+"""Primitives as text: one line a tensor, in the order of computation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ingot.prim.tensor import (
+    Constant,
+    Contract,
+    Gather,
+    Iota,
+    Join,
+    Map,
+    Pad,
+    Parameter,
+    Permute,
+    Reduce,
+    Result,
+    Scan,
+    Scatter,
+    Size,
+    Slice,
+    Tensor,
+    Window,
+)
+from ingot.prim.walk import in_order
+
+
+def show(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -> str:
+    """The tensors that `results` are computed from, and what is returned; numbers without axes are written in place."""
+    known = dict(names or {})
+    lines: list[str] = []
+    for tensor in in_order(results):
+        if isinstance(tensor, Constant) and not tensor.shape:
+            known[tensor] = str(tensor.array)
+            continue
+        name = known.setdefault(tensor, tensor.name if isinstance(tensor, Parameter) else f"%{len(lines)}")
+        reads = [known[each] for each in tensor.reads]
+        lines.append(f"{name}: {typed(tensor)} = {_said(tensor, reads, known)}")
+    return "\n".join([*lines, f"return {', '.join(known[result] for result in results)}"])
+
+
+def typed(tensor: Tensor) -> str:
+    return f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+
+
+def _said(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -> str:
+    given = ", ".join(reads)
+    match tensor:
+        case Parameter():
+            return "parameter"
+        case Constant():
+            return "constant"
+        case Size():
+            return f"size {tensor.size}"
+        case Iota():
+            return f"iota axis {tensor.axis}"
+        case Map():
+            return f"{tensor.function}({given})"
+        case Reduce():
+            return f"reduce {tensor.function}({given}) over {list(tensor.axes)}"
+        case Contract():
+            return f"contract({given}) {tensor.labels[0]},{tensor.labels[1]}->{tensor.labels[2]}"
+        case Permute():
+            return f"permute({given}) {list(tensor.order)}"
+        case Slice():
+            return f"slice({given}) from [{', '.join(map(str, tensor.starts))}] by {list(tensor.steps)}"
+        case Pad():
+            return f"pad({given}) before [{', '.join(map(str, tensor.before))}] with {tensor.fill}"
+        case Window():
+            return f"window({given}) axes {list(tensor.axes)} by {list(tensor.strides)} apart {list(tensor.dilations)}"
+        case Gather() | Scatter():
+            places = [f"axis {place}" if isinstance(place, int) else known[place] for place in tensor.places]
+            if isinstance(tensor, Gather):
+                return f"gather({reads[0]}) at ({', '.join(places)})"
+            return f"scatter {tensor.function or 'set'}({reads[0]}, {reads[1]}) at ({', '.join(places)})"
+        case Join():
+            return f"join({given}) along {tensor.axis}"
+        case Scan():
+            how = "".join([" exclusive" * tensor.exclusive, " reverse" * tensor.reverse])
+            return f"scan {tensor.function}({given}) along {tensor.axis}{how}"
+        case Result():
+            return f"result {tensor.index} of call {tensor.call.node.op_type}({given})"
+    return f"{type(tensor).__name__.lower()}({given})"

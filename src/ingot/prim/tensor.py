@@ -1,0 +1,314 @@
+"""The primitives: a closed list of ways to say a tensor in terms of others, plain data without names or loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
+from ingot.prim.functions import ELEMENTS, FUNCTIONS
+
+if TYPE_CHECKING:
+    from ingot.ir.node import Node
+
+Sizes: TypeAlias = tuple[Dim, ...]
+
+
+class Refused(Exception):
+    """Primitives cannot say a node; the reference runs it. The message is the reason."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tensor:
+    """A tensor of known element type and sizes, which may be expressions of named ones; equal only to itself."""
+
+    dtype: DType
+    shape: Sizes
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        """The tensors this one is computed from."""
+        return ()
+
+    def __add__(self, other: Operand) -> Tensor:
+        return apply("add", self, other)
+
+    def __radd__(self, other: Operand) -> Tensor:
+        return apply("add", other, self)
+
+    def __sub__(self, other: Operand) -> Tensor:
+        return apply("subtract", self, other)
+
+    def __rsub__(self, other: Operand) -> Tensor:
+        return apply("subtract", other, self)
+
+    def __mul__(self, other: Operand) -> Tensor:
+        return apply("multiply", self, other)
+
+    def __rmul__(self, other: Operand) -> Tensor:
+        return apply("multiply", other, self)
+
+    def __truediv__(self, other: Operand) -> Tensor:
+        return apply("divide", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Tensor:
+        return apply("divide", other, self)
+
+    def __neg__(self) -> Tensor:
+        return apply("negate", self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Parameter(Tensor):
+    """Given from outside: an input of the model, or the result of a step."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Constant(Tensor):
+    """Known when the model is compiled."""
+
+    array: Array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Iota(Tensor):
+    """Each element is its own index along `axis`."""
+
+    axis: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Size(Tensor):
+    """A size, as an int64 without axes."""
+
+    size: Dim
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Map(Tensor):
+    """A function of `prim.functions` of elements at the same place; all arguments have the shape of the result."""
+
+    function: str
+    arguments: tuple[Tensor, ...]
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return self.arguments
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reduce(Tensor):
+    """Elements along `axes`, which stay with size one, taken together by `function`."""
+
+    function: str
+    x: Tensor
+    axes: tuple[int, ...]
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.x,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Contract(Tensor):
+    """The sum of products over the axes whose labels the result has not; `labels` are of lhs, rhs and the result."""
+
+    lhs: Tensor
+    rhs: Tensor
+    labels: tuple[str, str, str]
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.lhs, self.rhs)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View(Tensor):
+    """The elements of another tensor under other indices; see the kinds below."""
+
+    x: Tensor
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.x,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Permute(View):
+    """Axis `i` of the result is axis `order[i]` of `x`."""
+
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Expand(View):
+    """Axes of size one repeated to the size of the result."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reshape(View):
+    """The same elements in C order under other sizes."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Slice(View):
+    """Along axis `i`, the elements from `starts[i]` on, `steps[i]` apart (which may be negative)."""
+
+    starts: Sizes
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pad(View):
+    """`x` from index `before[i]` of axis `i` on, `fill` around it."""
+
+    before: Sizes
+    fill: int | float | bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Window(View):
+    """Each of `axes` becomes two: where a window starts, and the place in it; the latter come last, in order."""
+
+    axes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Gather(Tensor):
+    """`x` at computed places: for each of its axes either an axis of the result, or a tensor of indices of its shape.
+
+    Indices count from the front; one out of range is an error of the run.
+    """
+
+    x: Tensor
+    places: tuple[Tensor | int, ...]
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.x, *(place for place in self.places if isinstance(place, Tensor)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Scatter(Tensor):
+    """`x` with `updates` written, or taken together by `function`, at places computed as in `Gather`, in C order."""
+
+    x: Tensor
+    updates: Tensor
+    places: tuple[Tensor | int, ...]
+    function: str | None
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.x, self.updates, *(place for place in self.places if isinstance(place, Tensor)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Join(Tensor):
+    """Tensors one after another along `axis`."""
+
+    parts: tuple[Tensor, ...]
+    axis: int
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Scan(Tensor):
+    """What `function` makes of the elements along `axis` up to each, itself left out if `exclusive`."""
+
+    function: str
+    x: Tensor
+    axis: int
+    exclusive: bool
+    reverse: bool
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.x,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """A node that the reference runs, for what the other primitives cannot say."""
+
+    node: Node
+    arguments: tuple[Tensor | None, ...]
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Result(Tensor):
+    """One of the results of a call; what is no tensor, or one of strings, has no sizes and is read by calls alone."""
+
+    call: Call
+    index: int
+    opaque: bool = False
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return tuple(argument for argument in self.call.arguments if argument is not None)
+
+
+Operand: TypeAlias = Tensor | int | float | bool
+
+
+def apply(function: str, *operands: Operand) -> Tensor:
+    """A function of elements; sizes of one are repeated, numbers take the element type of the tensors among operands.
+
+    Refused if element types differ or are none that primitives compute with, or the sizes do not fit.
+    """
+    rule = FUNCTIONS[function]
+    assert len(operands) == rule.arity, function
+    typed = operands[1:] if rule.result == "second" else operands
+    dtype = next(operand.dtype for operand in typed if isinstance(operand, Tensor))
+    tensors = [
+        operand if isinstance(operand, Tensor) else scalar(operand, dtype if operand in typed else DType.BOOL)
+        for operand in operands
+    ]
+    for tensor in tensors[1:] if rule.result == "second" else tensors:
+        if tensor.dtype is not dtype or dtype not in ELEMENTS:
+            raise Refused(f"{function} of {', '.join(str(each.dtype) for each in tensors)}")
+    shape = broadcast(*(tensor.shape for tensor in tensors))
+    result = DType.BOOL if rule.result == "bool" else dtype
+    return Map(result, shape, function, tuple(expand(tensor, shape) for tensor in tensors))
+
+
+def scalar(value: int | float | bool, dtype: DType) -> Tensor:
+    """A number as a tensor without axes."""
+    return Constant(dtype, (), np.asarray(value).astype(dtype.numpy))
+
+
+def broadcast(*shapes: Sizes) -> Sizes:
+    """The sizes that all shapes can be repeated to; Refused if two sizes cannot be told to fit."""
+    rank = max(map(len, shapes), default=0)
+    sizes: list[Dim] = []
+    for column in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
+        others = {size for size in column if size != 1}
+        if len(others) > 1:
+            raise Refused(f"sizes {' and '.join(map(str, column))} that only a run can tell to fit")
+        sizes.append(others.pop() if others else 1)
+    return tuple(sizes)
+
+
+def expand(x: Tensor, shape: Sizes) -> Tensor:
+    """`x` with axes in front and sizes of one repeated, to make up `shape`."""
+    if x.shape == shape:
+        return x
+    front = (1,) * (len(shape) - x.rank)
+    if isinstance(x, Expand):
+        x = x.x
+    lifted = x if not front else Reshape(x.dtype, front + x.shape, x)
+    return lifted if lifted.shape == shape else Expand(x.dtype, shape, lifted)

@@ -1,0 +1,168 @@
+"""The provider `cpu`: kernels compiled for the processor at hand, and everything about memory that sizes leave open."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ingot.codegen.llvm.compile import Code, load, object_of
+from ingot.codegen.llvm.kernel import Emitted, emit
+from ingot.codegen.llvm.pack import packed_panels
+from ingot.codegen.llvm.target import Target
+from ingot.codegen.llvm.tile import tile_of
+from ingot.dims import substitute, symbols
+from ingot.dtypes import Array
+from ingot.lower.fuse import Fused
+from ingot.lower.general import generalised
+from ingot.lower.graph import Program
+from ingot.lower.loops import Buffer, Kernel, Product, extent
+from ingot.lower.matrix import Packed
+from ingot.lower.show import show_kernel
+from ingot.prim.tensor import Call, Constant, Parameter, Result, Tensor
+from ingot.prim.walk import in_order
+from ingot.runtime.plan import Native, Plan, Room, Segment, aligned
+
+
+def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Target, threads: int) -> Plan:
+    """The kernels compiled, and everything about memory that does not depend on sizes."""
+    slots: dict[Buffer, int] = {}
+    keep: list[object] = []
+    tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in fused.steps]
+    codes = [None if step is None else compiled(step, target) for step in tiles]
+    for code in codes:
+        if code is not None:
+            keep.append(code[1])
+            for buffer in code[0].buffers:
+                slots.setdefault(buffer, len(slots))
+    owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
+    visible = {fused.placed[tensor].buffer: tensor for tensor in stored if tensor in fused.placed}
+    template = np.zeros(max(1, len(slots)), np.int64)
+    constants: dict[Tensor, Array] = {}
+    products = [nest for step in tiles if step for nest in step.nests if isinstance(nest, Product)]
+    columns = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
+    zeros = np.zeros(64 + max((_length(buffer) for buffer in fused.zeros), default=0), np.uint8)
+    keep.append(zeros)
+    for buffer in fused.zeros:
+        template[slots[buffer]] = zeros.ctypes.data
+    for buffer, constant in fused.constants.items():
+        if buffer in slots:
+            array = packed_panels(constant, columns[buffer]) if isinstance(constant, Packed) else _memory(constant)
+            keep.append(array)
+            template[slots[buffer]] = array.ctypes.data
+    for tensor in in_order(stored):
+        if isinstance(tensor, Constant):
+            constants[tensor] = tensor.array
+    given: dict[Tensor, int] = {
+        tensor: slots[placed.buffer]
+        for tensor, placed in fused.placed.items()
+        if isinstance(tensor, Parameter | Result) and placed.buffer in slots
+    }
+    made: dict[Call, list[Result]] = {}
+    for tensor in in_order(stored):
+        if isinstance(tensor, Result):
+            made.setdefault(tensor.call, []).append(tensor)
+    for tensor in (*program.inputs.values(), *(each for some in made.values() for each in some)):
+        if isinstance(tensor, Parameter | Result) and tensor not in given and tensor.shape:
+            given[tensor] = len(slots) + len(given)  # nobody reads it, but its sizes are told
+    template = np.concatenate([template, np.zeros(len(given) + 1, np.int64)])
+    segments = _segments(fused, codes, slots, owners, visible)
+    return Plan(segments, program.inputs, given, tuple(stored), template, constants, made, tuple(keep), threads)
+
+
+def _segments(
+    fused: Fused,
+    codes: Sequence[tuple[Emitted, Code] | None],
+    slots: Mapping[Buffer, int],
+    owners: Mapping[Buffer, Tensor],
+    visible: Mapping[Buffer, Tensor],
+) -> tuple[Segment, ...]:
+    last: dict[Buffer, int] = {}
+    for number, each in enumerate(fused.steps):
+        if isinstance(each, Kernel):
+            last.update(dict.fromkeys((*each.reads, *each.writes, *each.scratch), number))
+    found: list[Segment] = []
+    roomed: set[Buffer] = set()
+    kernels: list[Native] = []
+    rooms: list[Room] = []
+    steps: list[Kernel | Call | None] = [*fused.steps, None]
+    for number, step in enumerate(steps):
+        if isinstance(step, Kernel):
+            code = codes[number]
+            assert code is not None
+            emitted, native = code
+            which = tuple(slots[buffer] for buffer in emitted.buffers)
+            kernels.append(Native(step.name, native.address, which, emitted.sizes))
+            needed = [buffer for buffer in (*step.writes, *step.scratch) if buffer in slots and buffer not in roomed]
+            roomed.update(needed)
+            rooms += [_room(buffer, slots[buffer], number, last[buffer], owners, visible) for buffer in needed]
+            continue
+        names = {name for kernel in kernels for size in kernel.sizes for name in symbols(size)}
+        names |= {name for room in rooms for size in room.shape for name in symbols(size)}
+        found.append(Segment(tuple(kernels), tuple(rooms), tuple(sorted(names)), step))
+        kernels, rooms = [], []
+    return tuple(found)
+
+
+def _room(
+    buffer: Buffer,
+    slot: int,
+    first: int,
+    last: int,
+    owners: Mapping[Buffer, Tensor],
+    visible: Mapping[Buffer, Tensor],
+) -> Room:
+    tensor = visible.get(buffer)
+    if tensor is not None:
+        return Room(slot, buffer.dtype, tensor.shape, first, last, tensor)
+    owner = owners.get(buffer)
+    shape = (buffer.elements,) if owner is None else owner.shape
+    return Room(slot, buffer.dtype, shape, first, last)
+
+
+def _length(buffer: Buffer) -> int:
+    assert isinstance(buffer.elements, int)
+    return buffer.elements * buffer.dtype.numpy.itemsize
+
+
+def _memory(constant: Tensor) -> Array:
+    assert isinstance(constant, Constant)
+    array = np.ascontiguousarray(constant.array)
+    if array.dtype == np.bool_:
+        array = array.view(np.uint8)
+    if array.ctypes.data % array.dtype.itemsize == 0:
+        return array
+    room = aligned(array.nbytes)
+    room[: array.nbytes] = array.reshape(-1).view(np.uint8)
+    return room
+
+
+_CODES: dict[str, tuple[Emitted, Code]] = {}
+_LOCK = threading.Lock()
+
+
+def compiled(kernel: Kernel, target: Target) -> tuple[Emitted, Code]:
+    """The code of a kernel, with its own buffers and sizes; code for one of the same form has been made before."""
+    general = generalised(kernel)
+    key = hashlib.sha256(f"{target}\n{show_kernel(general.kernel)}".encode()).hexdigest()
+    with _LOCK:
+        known = _CODES.get(key)
+        if known is None:
+            emitted = emit(general.kernel, target)
+            known = _CODES[key] = (emitted, load(object_of(emitted.text, target), target))
+    emitted, code = known
+    buffers = tuple(dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)))
+    return Emitted(emitted.text, buffers, tuple(substitute(size, general.sizes) for size in emitted.sizes)), code
+
+
+def tiled(kernel: Kernel, target: Target) -> Kernel:
+    """A kernel whose products have the tiles that suit their sizes and the target."""
+    nests = tuple(_tiled(nest, target) if isinstance(nest, Product) else nest for nest in kernel.nests)
+    return Kernel(kernel.name, nests, kernel.reads, kernel.writes, kernel.scratch)
+
+
+def _tiled(product: Product, target: Target) -> Product:
+    return replace(product, tile=tile_of(product.dtype, extent(product.m), extent(product.n), target))

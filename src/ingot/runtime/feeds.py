@@ -1,0 +1,95 @@
+"""What a caller feeds, as the arrays a run takes; refused, with what was expected, where it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ingot.dims import Expr
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError, nearest
+from ingot.ir.graph import Graph
+from ingot.ir.types import OptionalType, SequenceType, TensorType
+from ingot.ir.value import Value
+
+
+def checked_feeds(graph: Graph, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The feeds of a graph by name; an optional that is not given is empty, an input with a default keeps it.
+
+    InputError if one is missing, unknown or does not fit, or if one named size would have two values.
+    """
+    known = {value.name: value for value in graph.inputs}
+    for name in feeds:
+        if name not in known:
+            hint = nearest(name, known) or f"the inputs are {', '.join(known) or 'none'}"
+            raise InputError(f"the model has no input '{name}'", hint=hint)
+    feeds = {value.name: None for value in known.values() if isinstance(value.type, OptionalType)} | dict(feeds)
+    missing = [value for value in known.values() if value.constant is None and value.name not in feeds]
+    if missing:
+        shown = ", ".join(f"'{value.name}': {value.type or '?'}" for value in missing)
+        raise InputError(f"missing input {shown}")
+    sizes: dict[str, tuple[int, str]] = {}
+    return {name: _feed(known[name], value, sizes) for name, value in feeds.items()}
+
+
+def _feed(value: Value, given: Any, sizes: dict[str, tuple[int, str]]) -> Any:
+    """What is given for an input, as an array; InputError, saying what was expected, if it does not fit."""
+    type_ = value.type
+    if isinstance(type_, SequenceType):
+        if not isinstance(given, list | tuple):
+            raise InputError(f"input '{value.name}' is {type_}, got a {type(given).__name__}", hint="give a list")
+        element = Value(f"{value.name}[...]", type_.element)
+        return [_feed(element, item, {}) for item in given]
+    if not isinstance(type_, TensorType):
+        return given
+    array = _array(value.name, given, type_)
+    if type_.shape is not None:
+        if array.ndim != len(type_.shape):
+            raise InputError(f"input '{value.name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}")
+        for dim, size in zip(type_.shape, array.shape, strict=True):
+            if isinstance(dim, int) and dim != size:
+                raise InputError(f"input '{value.name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}")
+            if isinstance(dim, Expr):
+                before = sizes.setdefault(str(dim), (size, value.name))
+                if before[0] != size:
+                    raise InputError(
+                        f"size '{dim}' is {before[0]} in input '{before[1]}' and {size} in input '{value.name}'"
+                    )
+    return array
+
+
+def _array(name: str, given: Any, type_: TensorType) -> Array:
+    wanted = type_.dtype
+    if given is None:
+        raise InputError(f"input '{name}' is {type_}, got None")
+    if not isinstance(given, np.ndarray | np.generic) and hasattr(given, "__dlpack__"):
+        given = np.from_dlpack(given)
+    if isinstance(given, np.ndarray | np.generic) or hasattr(given, "__array__"):
+        array = np.asarray(given)
+        if array.dtype.kind in "USTO":
+            array = _strings(name, array)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        if wanted and DType.of(array.dtype) is not wanted:
+            raise InputError(
+                f"input '{name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}",
+                hint=f"convert it: x.astype('{wanted.numpy}')",
+            )
+        return array
+    try:
+        array = np.asarray(given, wanted.numpy if wanted else None)
+        return _strings(name, array) if wanted is DType.STRING else array
+    except (TypeError, ValueError):
+        raise InputError(f"input '{name}' is {type_}, and a {type(given).__name__} makes no such array") from None
+
+
+def _strings(name: str, array: Array) -> Array:
+    """An array of `str`, bytes decoded; InputError for anything else in it."""
+    found = np.empty(array.shape, np.object_)
+    for index, item in enumerate(array.reshape(-1).tolist()):
+        if not isinstance(item, str | bytes):
+            raise InputError(f"input '{name}' holds strings, got a {type(item).__name__}")
+        found.reshape(-1)[index] = item.decode("utf-8", "replace") if isinstance(item, bytes) else item
+    return found

@@ -1,0 +1,217 @@
+"""A plan: kernels and calls in order, with everything about sizes and memory that does not change from run to run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ingot.dims import Dim, evaluate, symbols
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError
+from ingot.prim.tensor import Call, Result, Tensor
+from ingot.runtime.arena import ALIGN, Life, offsets
+from ingot.runtime.team import team
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+_MOST_BYTES = 1 << 46
+_MOST_BINDINGS = 64
+"""Sizes that a plan remembers what follows from."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Native:
+    """A kernel in a plan: where its code is, which slots it reads and writes, and the sizes it is told."""
+
+    name: str
+    address: int
+    which: tuple[int, ...]
+    sizes: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A slot that memory is found for: in the arena of its segment, or (`fresh`) an array of its own."""
+
+    slot: int
+    dtype: DType
+    shape: tuple[Dim, ...]
+    first: int
+    last: int
+    fresh: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Segment:
+    """Kernels that run without a stop, the memory they need first, and the call that follows them."""
+
+    kernels: tuple[Native, ...]
+    rooms: tuple[Room, ...]
+    names: tuple[str, ...]
+    """The named sizes that all this depends on."""
+    call: Call | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A segment for certain sizes."""
+
+    steps: Ints
+    keep: tuple[Any, ...]
+    slots: Ints
+    offsets: Ints
+    arena: int
+    fresh: tuple[tuple[int, Tensor, tuple[int, ...], Any], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plan:
+    """How the results of a model are computed.
+
+    `slots` is how many places of memory there are; `template` holds the addresses of constants, which `keep` owns.
+    `placed` tells the slot of each tensor that a caller gives or a call makes, `made` what a call makes; `results` are
+    returned.
+    """
+
+    segments: tuple[Segment, ...]
+    inputs: Mapping[str, Tensor]
+    placed: Mapping[Tensor, int]
+    results: tuple[Tensor, ...]
+    template: Ints
+    constants: Mapping[Tensor, Array]
+    made: Mapping[Call, Sequence[Result]]
+    keep: tuple[Any, ...]
+    threads: int
+    _bound: dict[tuple[int, tuple[int, ...]], _Bound] = field(default_factory=dict)
+    _arenas: list[Array] = field(default_factory=list)
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def run(
+        self, feeds: Mapping[str, Any], call: Callable[[Call, list[Any]], Sequence[Any]], state: Array
+    ) -> dict[Tensor, Any]:
+        """What every result holds, for the given inputs; `call` runs what the reference has to.
+
+        `state` is of 32-bit words: the first is set by kernels that met an error, the second, by anybody, to stop.
+        """
+        values: dict[Tensor, Any] = dict(self.constants)
+        slots = self.template.copy()
+        known: dict[str, int] = {"threads": self.threads}
+        for name, tensor in self.inputs.items():
+            given = feeds.get(name)
+            values[tensor] = given
+            if tensor in self.placed:
+                self._given(tensor, given, slots, values, known)
+        arenas: list[Array] = []
+        try:
+            for number, segment in enumerate(self.segments):
+                bound = self._bind(number, segment, known)
+                if bound.arena:
+                    arena = self._arena(bound.arena)
+                    arenas.append(arena)
+                    slots[bound.slots] = bound.offsets + arena.ctypes.data
+                for slot, tensor, shape, dtype in bound.fresh:
+                    array = values[tensor] = np.empty(shape, dtype)
+                    slots[slot] = array.ctypes.data
+                if len(bound.steps):
+                    team().run(bound.steps, slots, state, self.threads)
+                if state[0] or state[1]:
+                    break
+                if segment.call is not None:
+                    self._call(segment.call, call, slots, values, known)
+        finally:
+            with self._lock:
+                self._arenas.extend(arenas)
+        return values
+
+    def _call(
+        self,
+        step: Call,
+        call: Callable[[Call, list[Any]], Sequence[Any]],
+        slots: Ints,
+        values: dict[Tensor, Any],
+        known: dict[str, int],
+    ) -> None:
+        results = call(step, [None if tensor is None else values[tensor] for tensor in step.arguments])
+        for tensor in self.made.get(step, ()):
+            values[tensor] = results[tensor.index]
+            if tensor in self.placed:
+                self._given(tensor, values[tensor], slots, values, known)
+
+    def _given(self, tensor: Tensor, given: Any, slots: Ints, values: dict[Tensor, Any], known: dict[str, int]) -> None:
+        """Take an array as what a tensor is: its memory, and the sizes it tells."""
+        array = np.ascontiguousarray(given)
+        values[tensor] = array if array.shape == np.shape(given) else array.reshape(np.shape(given))
+        slots[self.placed[tensor]] = array.ctypes.data
+        for size, real in zip(tensor.shape, values[tensor].shape, strict=True):
+            if isinstance(size, int):
+                continue
+            name = str(size)
+            if name in known:
+                if known[name] != real:
+                    raise InputError(f"size '{name}' is {known[name]} in one place and {real} in another")
+            elif symbols(size) == {name}:
+                known[name] = real
+
+    def _bind(self, number: int, segment: Segment, known: Mapping[str, int]) -> _Bound:
+        key = (number, tuple(known[name] for name in segment.names))
+        bound = self._bound.get(key)
+        if bound is None:
+            bound = bind(segment, known)
+            with self._lock:
+                if len(self._bound) >= _MOST_BINDINGS * len(self.segments):
+                    self._bound.clear()
+                self._bound[key] = bound
+        return bound
+
+    def _arena(self, size: int) -> Array:
+        with self._lock:
+            for index, arena in enumerate(self._arenas):
+                if arena.nbytes >= size:
+                    return self._arenas.pop(index)
+            self._arenas.clear()
+        return aligned(size)
+
+
+def bind(segment: Segment, known: Mapping[str, int]) -> _Bound:
+    """What follows from sizes: those that kernels are told, and where buffers lie.
+
+    InputError if a buffer would be out of all proportion.
+    """
+
+    def size(dim: Dim) -> int:
+        return dim if isinstance(dim, int) else evaluate(dim, known)
+
+    rows, keep = [], []
+    for kernel in segment.kernels:
+        which = np.asarray(kernel.which, np.int32)
+        sizes = np.asarray([size(dim) for dim in kernel.sizes] or [0], np.int64)
+        keep += [which, sizes]
+        rows.append((kernel.address, which.ctypes.data, sizes.ctypes.data))
+    lives, slots, fresh = [], [], []
+    for room in segment.rooms:
+        shape = tuple(size(dim) for dim in room.shape)
+        count = 1
+        for each in shape:
+            count *= max(each, 0)
+        total = count * room.dtype.numpy.itemsize
+        if total > _MOST_BYTES:
+            raise InputError(f"a value of sizes {list(shape)} takes {total:,} bytes")
+        if room.fresh is not None:
+            fresh.append((room.slot, room.fresh, shape, room.dtype.numpy))
+        else:
+            lives.append(Life(total, room.first, room.last))
+            slots.append(room.slot)
+    places, whole = offsets(lives)
+    steps = np.asarray(rows, np.int64).reshape(-1, 3)
+    return _Bound(steps, tuple(keep), np.asarray(slots, np.int64), np.asarray(places, np.int64), whole, tuple(fresh))
+
+
+def aligned(size: int) -> Array:
+    """Bytes that begin at a cache line, and one more line that may be read past the end."""
+    room = np.empty(size + 2 * ALIGN, np.uint8)
+    start = -room.ctypes.data % ALIGN
+    return room[start : start + size + ALIGN]

@@ -1,0 +1,132 @@
+"""The threads that run plans: one team for the process, so that sessions side by side do not crowd the processor."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ingot.codegen.llvm.compile import Code, load, object_of
+from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.team import JOB_WORDS, team_text
+
+
+class Team:
+    """Threads that take part in jobs. One job runs at a time; who finds the team busy works alone."""
+
+    def __init__(self, most: int) -> None:
+        """A team of at most `most` threads, the caller's own among them; the others start with the first job."""
+        self.most = most
+        self._busy = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._job = _words()
+        self._code = _code()
+
+    def run(
+        self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
+    ) -> None:
+        """Walk steps, with as many threads as are wanted and at hand; the GIL is released meanwhile."""
+        if threads > 1 and self._busy.acquire(blocking=False):
+            try:
+                self._together(steps, slots, state, min(threads, self.most))
+                return
+            finally:
+                self._busy.release()
+        job = _words()
+        _fill(job, steps, slots, state, 1)
+        self._code.walk(job.ctypes.data, 0)
+
+    def _together(
+        self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
+    ) -> None:
+        while len(self._threads) < threads - 1:
+            self._add()
+        _fill(self._job, steps, slots, state, threads)
+        self._code.begin(self._job.ctypes.data)
+        self._code.walk(self._job.ctypes.data, 0)
+
+    def _add(self) -> None:
+        number = len(self._threads) + 1
+        job, serve = self._job, self._code.serve
+        ready = int(job[11])
+        thread = threading.Thread(target=lambda: serve(job.ctypes.data, number), daemon=True, name=f"ingot-{number}")
+        thread.start()
+        while int(job[11]) == ready:
+            os.sched_yield() if hasattr(os, "sched_yield") else None
+        self._threads.append(thread)
+
+
+class _Native:
+    """The functions of a team, callable."""
+
+    def __init__(self, code: Code) -> None:
+        one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        two = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+        self.owner = code.owner
+        self.walk = two(code.address)
+        self.serve = two(code.owner.get_function_address("serve"))
+        self.begin = one(code.owner.get_function_address("begin"))
+
+
+@cache
+def _code() -> _Native:
+    target = host()
+    return _Native(load(object_of(team_text(target), target), target))
+
+
+_TEAM: list[Team] = []
+
+
+def team() -> Team:
+    """The team of this process: as many threads as it may use processors."""
+    if not _TEAM:
+        _TEAM.append(Team(processors()))
+    return _TEAM[0]
+
+
+def processors() -> int:
+    """How many processors this process may use: by its affinity, and by the quota of its control group."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:
+        count = os.cpu_count() or 1
+    return max(1, min(count, _quota() or count))
+
+
+def _quota() -> int | None:
+    try:
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
+            limit, period = file.read().split()
+        return None if limit == "max" else max(1, -(-int(limit) // int(period)))
+    except (OSError, ValueError):
+        return None
+
+
+def _forget() -> None:
+    """In a forked process none of the threads is there."""
+    _TEAM.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def _words() -> np.ndarray[Any, Any]:
+    room = np.zeros(JOB_WORDS + 8, np.int64)
+    start = (-room.ctypes.data % 64) // 8
+    return room[start : start + JOB_WORDS]
+
+
+def _fill(
+    job: np.ndarray[Any, Any],
+    steps: np.ndarray[Any, Any],
+    slots: np.ndarray[Any, Any],
+    state: np.ndarray[Any, Any],
+    threads: int,
+) -> None:
+    job[0], job[1], job[2], job[3], job[4] = (
+        steps.ctypes.data, len(steps), slots.ctypes.data, state.ctypes.data, threads,
+    )  # fmt: skip

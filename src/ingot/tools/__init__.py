@@ -1,0 +1,1 @@
+"""Tools on top of sessions: measuring against other engines."""

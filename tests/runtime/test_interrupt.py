@@ -1,0 +1,66 @@
+"""Ctrl-C ends a long run between two nodes, in a program and on the command line."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ingot
+
+ENDLESS = """
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[1] x) => (float[1] y) {
+        go = Constant <value = bool {1}> ()
+        y = Loop (, go, x) <body = b (int64 i, bool c, float[1] s) => (bool c, float[1] t) { t = Neg (s) }>
+    }
+"""
+PROGRAM = """
+import sys
+import ingot
+def observe(*_):
+    global said
+    if not said:
+        said = print("running", flush=True) or True
+said = False
+try:
+    ingot.Session(sys.argv[1]).run(None, {"x": [1]}, observe=observe)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> str:
+    path = tmp_path / "endless.onnx"
+    ingot.save(ingot.parse_model(ENDLESS), path, durable=False)
+    return str(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
+    arguments = [sys.executable, "-c", PROGRAM, endless]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        begin = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[0] == "interrupted\n"
+        assert time.perf_counter() - begin < 5
+        assert process.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_the_command_line_ends_with_its_own_exit_code(endless: str) -> None:
+    arguments = [sys.executable, "-m", "ingot", "run", endless]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "random: x: float32[1]\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == ("", "")
+        assert process.returncode == 130
