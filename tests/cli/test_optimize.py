@@ -63,3 +63,11 @@ def test_rounding_is_held_against_the_largest_result() -> None:
     assert "at most 2.5e-01 apart" in proof.prove(before, after, {}, 0, rounds=True)
     with pytest.raises(ingot.CheckError, match=r"up to 0\.25 from what it was"):
         proof.prove(before, after, {}, 0)
+
+
+def test_weights_in_files_of_their_own_are_found(run: Run, split_file: Path) -> None:
+    result = run("optimize", str(split_file), "-o", "small.onnx", "--level", "1")
+    assert result.exit_code == 0, result.stderr
+    x = np.ones((1, 32), np.float32)
+    [old], [new] = (ingot.Session(str(path)).run(None, {"x": x}) for path in (split_file, "small.onnx"))
+    np.testing.assert_array_equal(old, new)

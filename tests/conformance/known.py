@@ -12,3 +12,4 @@ def _read(path: Path) -> dict[str, str]:
 
 
 KNOWN = _read(Path(__file__).parent / "known_failures" / "reference.txt")
+KNOWN_CPU = {**KNOWN, **_read(Path(__file__).parent / "known_failures" / "cpu.txt")}

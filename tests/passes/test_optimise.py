@@ -128,6 +128,15 @@ def test_defaults_of_old_models_are_constants_and_stay_no_inputs() -> None:
     assert model.graph.inputs.names == ["x"]
 
 
+def test_operators_that_nobody_knows_stay_and_what_is_around_them_does_not() -> None:
+    model = ingot.parse_model(
+        '<ir_version: 10, opset_import: ["" : 17, "mine" : 1]>\ng (float[n] x) => (float[n] y, float[n] z) '
+        "{ a = Identity (x)\n b = mine.Draw (a)\n c = mine.Draw (a)\n d = Identity (b)\n y = Neg (d)\n z = Neg (c) }"
+    )
+    optimise(model)
+    assert lines(model) == ["b = Draw(x)", "c = Draw(x)", "y = Neg(b)", "z = Neg(c)"]
+
+
 def test_training_graphs_are_refused() -> None:
     model = parsed("g (float[2] x) => (float[2] y) { y = Relu (x) }")
     model.training.append(ingot.ir.TrainingInfo())

@@ -16,6 +16,7 @@ GELU = {
 TANH = {
     "pow": "p = Pow (x, three)\n a = Mul (p, k)\n b = Add (x, a)\n c = Mul (b, s)",
     "products": "q2 = Mul (x, x)\n p = Mul (q2, x)\n a = Mul (k, p)\n b = Add (x, a)\n c = Mul (s, b)",
+    "one after another": "q2 = Mul (k, x)\n p = Mul (x, q2)\n a = Mul (x, p)\n b = Add (x, a)\n c = Mul (s, b)",
     "factored": "q2 = Mul (x, x)\n a = Mul (k, q2)\n b = Add (a, o)\n i = Mul (x, s)\n c = Mul (i, b)",
 }
 NUMBERS = """<float r = {1.41421354}, float q = {0.707106769}, float o = {1}, float h = {0.5}, float three = {3},

@@ -37,8 +37,11 @@ from ingot.prim.tensor import (
 )
 from ingot.prim.walk import in_order
 
-_MOST_INLINE = 64
+_MOST_INLINE = 96
 """Primitives in one expression."""
+
+_MOST_BESIDE = 24
+"""Maps that are followed to see whether one comes of them all."""
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class _Fusion:
     def __init__(self, results: Sequence[Tensor]) -> None:
         self._results = results
         self._order = in_order(results)
+        self._places = {tensor: place for place, tensor in enumerate(self._order)}
         self._readers: dict[Tensor, list[Tensor]] = {}
         for tensor in self._order:
             for each in tensor.reads:
@@ -90,7 +94,6 @@ class _Fusion:
                 chain = self._chain(tensor)
                 self._tops[chain[-1]] = chain
                 self._stored.add(chain[-1])
-                self._claimed.update(chain[1:])
             elif isinstance(tensor, Scan | Scatter | Join):
                 self._stored.add(tensor)
         self._bound()
@@ -107,37 +110,60 @@ class _Fusion:
 
     def _bound(self) -> None:
         """Store now and then what would else become one endless expression."""
-        weights: dict[Tensor, int] = {}
+        inlined: dict[Tensor, frozenset[Tensor]] = {}
         for tensor in self._order:
             if tensor in self._stored or isinstance(tensor, Parameter | Constant | Result):
-                weights[tensor] = 0
+                inlined[tensor] = frozenset()
                 continue
-            weights[tensor] = 1 + sum(weights[each] for each in set(tensor.reads))
-            if weights[tensor] > _MOST_INLINE and isinstance(tensor, Map):
+            inlined[tensor] = frozenset().union({tensor}, *(inlined[each] for each in tensor.reads))
+            if len(inlined[tensor]) > _MOST_INLINE and isinstance(tensor, Map):
                 self._stored.add(tensor)
-                weights[tensor] = 0
+                inlined[tensor] = frozenset()
 
     def _chain(self, tensor: Contract) -> list[Tensor]:
-        """A contraction and the maps and permutations over it that can be made of its sums while they are at hand."""
+        """A contraction and the maps and permutations over it that can be made of its sums while they are at hand.
+
+        Each of the chain is all that is made of the one before; in between there may be maps that are not in it.
+        """
         chain: list[Tensor] = [tensor]
+        inside: set[Tensor] = {tensor}
         while chain[-1] not in self._stored:
-            readers = set(self._readers.get(chain[-1], ()))
-            if len(readers) != 1:
+            added = self._next(chain[-1], tensor)
+            if added is None:
                 break
-            (reader,) = readers
-            if isinstance(reader, Map) and reader.shape == chain[-1].shape and reader not in self._claimed:
-                if not all(self._apart(each, tensor) for each in reader.arguments if each is not chain[-1]):
-                    break
-            elif not isinstance(reader, Permute):
+            if added[-1] in self._in_order and not _keeps_columns([*chain, added[-1]]):
                 break
-            if reader in self._in_order and not _keeps_columns([*chain, reader]):
-                break
-            chain.append(reader)
+            inside.update(added)
+            chain.append(added[-1])
         while isinstance(chain[-1], Permute) and chain[-1] not in self._stored:
             if self._flattened(chain[-1]) and _keeps_columns(chain):
                 break
-            chain.pop()
+            inside.discard(chain.pop())
+        self._claimed.update(inside - {tensor})
         return chain
+
+    def _next(self, start: Tensor, contract: Contract) -> list[Tensor] | None:
+        """The maps from a tensor on up to the first that is all that is made of it; None if there is none."""
+        readers = set(self._readers.get(start, ()))
+        if len(readers) == 1 and isinstance(reader := next(iter(readers)), Permute):
+            return [reader]
+        found: list[Tensor] = []
+        waiting = readers
+        while waiting and len(found) < _MOST_BESIDE:
+            tensor = min(waiting, key=lambda each: self._places[each])
+            if not isinstance(tensor, Map) or tensor.shape != start.shape or tensor in self._claimed:
+                return None
+            others = [each for each in tensor.arguments if each is not start and each not in found]
+            if not all(self._apart(each, contract) for each in others):
+                return None
+            waiting.discard(tensor)
+            found.append(tensor)
+            if not waiting:
+                return found
+            if tensor in self._stored:
+                return None
+            waiting |= set(self._readers.get(tensor, ()))
+        return None
 
     def _flattened(self, tensor: Tensor) -> bool:
         """Whether a tensor is read by a reshape alone that joins axes of it, and so needs it stored in their order."""
@@ -156,6 +182,8 @@ class _Fusion:
             each = pending.pop()
             if each in self._stored or each in seen or isinstance(each, Parameter | Constant | Result):
                 continue
+            if isinstance(each, Map) and len(set(self._readers.get(each, ()))) > 1:
+                continue  # others read it too: it will be stored
             if isinstance(each, Contract | Reduce) or each is contract:
                 return isinstance(each, Contract) and each is not contract
             seen.add(each)

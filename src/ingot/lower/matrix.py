@@ -60,6 +60,7 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
     columns = [label for label in result if label in right and label not in left]
     summed = [label for label in left if label in right and label not in result]
     reader = Reader(placed, lambda each, at: _sum(each, at, contract, [variables[label] for label in result]))
+    _require_stored(lhs, placed)
     left_load = _plain(lhs, reader.read(lhs, _place(left, variables, sizes)))
     own = {label: position for position, label in enumerate(result)}
     natural = [own[label] for label in (*batch, *rows, *columns)]
@@ -79,6 +80,7 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
         packed = Packed(array.reshape(int(_whole(stack)), int(_whole(_size(sizes, summed))), -1))
         right_load = Load(rhs.dtype, Buffer(f"{name}_weights", rhs.dtype, count(rhs.shape)), Index())
     else:
+        _require_stored(rhs, placed)
         right_load = _plain(rhs, reader.read(rhs, _place(right, variables, sizes)))
     product = _joined(
         Product(
@@ -114,6 +116,14 @@ def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]
     if at != wanted:
         raise StoreFirst(contract, "it is read elsewhere than where it is summed")
     return Local(contract.dtype, "sum")
+
+
+def _require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
+    """StoreFirst if what a side of a product is a view of is computed."""
+    while isinstance(tensor, View) and tensor not in placed:
+        tensor = tensor.x
+    if tensor not in placed:
+        raise StoreFirst(tensor, "a product reads it")
 
 
 def _plain(tensor: Tensor, value: Scalar) -> Load:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.lower.keep import kept
-from ingot.lower.loops import For, Index, Kind, Statement, Store, Var
+from ingot.lower.loops import For, Index, Kind, Let, Scalar, Statement, Store, Var
 from ingot.lower.nest import Nest, Stage
 from ingot.lower.rewrite import Reindexed, indices
 
@@ -57,8 +57,13 @@ def _vector(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Var | 
 
 def _gain(index: Index, var: Var) -> int:
     factor = index.factor(var)
-    opaque = any(not isinstance(term, Var) for term, _ in index.terms)
-    return 2 if factor == 1 and not opaque else 0 if factor == 0 else -3
+    if any(not isinstance(term, Var) and _depends(term, var) for term, _ in index.terms):
+        return -3
+    return 2 if factor == 1 else 0 if factor == 0 else -3
+
+
+def _depends(value: Scalar, var: Var) -> bool:
+    return any(index.factor(var) != 0 for index in indices(Let("", value)))
 
 
 def _collapsed(nest: Nest) -> Nest:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, ir_version_of
 from ingot.errors import InputError, UnsupportedError
-from ingot.infer.driver import Facts, infer
+from ingot.infer.driver import Facts
 from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import FunctionId, Model, nested_graphs
 from ingot.ir.sizes import tensor_sizes
@@ -23,10 +23,12 @@ from ingot.passes.branches import settle_branches
 from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
+from ingot.passes.gather import gather
 from ingot.passes.identity import skip
 from ingot.passes.inline import inline_functions
 from ingot.passes.known import STANDARD
 from ingot.passes.normalisation_folding import fold_scales
+from ingot.passes.padding import absorb_padding
 from ingot.passes.recognise import recognise
 from ingot.passes.reshape import merge_views
 from ingot.passes.shapes import known_integers
@@ -74,6 +76,7 @@ def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
         story |= {
             "recognise operators": recognise,
             "recognise attention": recognise_attention,
+            "absorb padding": absorb_padding,
             "fold scales into weights": fold_scales,
             "recover biases": recover_bias,
             "remove what that left": dead,
@@ -105,7 +108,7 @@ def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None) ->
         model.ir_version = INITIALIZERS_ALONE_SINCE
     declared = _take_types(model, catalog)
     for _ in range(MOST_ROUNDS):
-        facts = infer(model, catalog=catalog)
+        facts = gather(model, catalog=catalog)
         changed = {name: each(model, facts) for name, each in story.items()}
         for name, count in changed.items():
             changes[name] += count

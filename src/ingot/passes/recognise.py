@@ -29,6 +29,10 @@ def _cube(x: str) -> Pattern:
     return Either(Op("Pow", x, 3), Op("Mul", Op("Mul", x, x), x))
 
 
+def _cube_times(x: str, factor: float) -> Pattern:
+    return Either(Op("Mul", _cube(x), factor), Op("Mul", x, Op("Mul", x, Op("Mul", x, factor))))
+
+
 def _over(x: Pattern, root: Pattern) -> Either:
     """`x` divided by a root, as a quotient or as a product with its reciprocal."""
     return Either(Op("Div", x, root), Op("Mul", x, Op("Reciprocal", root)), Op("Mul", x, Op("Div", 1.0, root)))
@@ -124,7 +128,7 @@ _NORMAL = _over(Op("Sub", "x", Op("ReduceMean", "x", "axes"), name="d"), _ROOT)
 _RMS = _over("x", Op("Sqrt", Op("Add", Op("ReduceMean", _square("x"), "axes"), "epsilon")))
 _GAUSS = Op("Add", Op("Erf", Either(Op("Div", "x", sqrt(2)), Op("Mul", "x", 1 / sqrt(2)))), 1.0)
 _CURVE = Either(
-    Op("Mul", Op("Add", "x", Op("Mul", _cube("x"), 0.044715)), sqrt(2 / pi)),
+    Op("Mul", Op("Add", "x", _cube_times("x", 0.044715)), sqrt(2 / pi)),
     Op("Mul", Op("Mul", "x", sqrt(2 / pi)), Op("Add", Op("Mul", Op("Mul", "x", "x"), 0.044715), 1.0)),
 )
 _RAMP = Op("Clip", Op("Add", "x", 3.0), "zero", 6.0)

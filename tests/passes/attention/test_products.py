@@ -128,6 +128,18 @@ def test_doubles_stay_as_onnxruntime_has_no_attention_of_them() -> None:
     assert applied(recognise_products, text.replace("float", "double"))[0] == 0
 
 
+@pytest.mark.parametrize("mask", ["", "n, m", "1, n, m", "b, 1, m"])
+def test_batched_products_of_three_axes_are_batches_of_one_head(mask: str) -> None:
+    given, scores = (f", float[{mask}] mask", "s = Add (a, mask)") if mask else ("", "s = Mul (a, f)")
+    text = f"""g (float[b, n, 8] q, float[b, m, 8] k, float[b, m, 8] v{given}) => (float[b, n, 8] y) {HELD} {{
+        t = Transpose<perm = [0, 2, 1]> (k)\n a = MatMul (q, t)\n {scores}
+        w = Softmax<axis = 2> (s)\n y = MatMul (w, v)
+    }}"""
+    count, nodes = applied(recognise_products, text)
+    assert count == 1
+    assert nodes[-1] == "y = Squeeze(attention, [1])"
+
+
 def test_matrices_without_batch_and_heads_stay() -> None:
     text = """g (float[n, 8] q, float[8, m] k, float[m, 8] v) => (float[n, 8] y)
         { s = MatMul (q, k)\n w = Softmax (s)\n y = MatMul (w, v) }"""

@@ -7,7 +7,9 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
@@ -126,6 +128,70 @@ def infer(
     )
     channels = x.shape[1] if x.shape is not None else None
     return None if x.dtype is None else TensorType(x.dtype, (count, channels, output_height, output_width))
+
+
+@roi_align.lower
+def lower(
+    x: prim.Tensor,
+    rois: prim.Tensor,
+    batch_indices: prim.Tensor,
+    /,
+    *,
+    coordinate_transformation_mode: str,
+    mode: str,
+    output_height: int,
+    output_width: int,
+    sampling_ratio: int,
+    spatial_scale: float,
+) -> prim.Tensor:
+    """Samples (regions, rows, samples, columns, samples, channels); a run reports a region that is not finite."""
+    if not sampling_ratio or 0 in x.shape[1:]:
+        raise prim.Refused("as many samples as a region spans pixels, or none")
+    regions = prim.cast(rois, DType.FLOAT64) * spatial_scale
+    finite = prim.apply("less", prim.reduce_("maximum", prim.apply("absolute", regions), [1]), np.inf)
+    images = prim.where(prim.squeeze(finite, [1]), prim.cast(batch_indices, DType.INT64), -1)
+    half_pixel = coordinate_transformation_mode == "half_pixel"
+    corners = [prim.slice_(regions, [0, i], [rois.shape[0], 1]) - (0.5 if half_pixel else 0.0) for i in range(4)]
+    sides = []
+    for axis, bins in ((1, output_height), (0, output_width)):
+        start, extent = corners[axis], corners[axis + 2] - corners[axis]
+        extent = extent if half_pixel else prim.apply("maximum", extent, 1.0)
+        shape = (1, bins, sampling_ratio) if axis else (1, 1, 1, bins, sampling_ratio)
+        sides.append(_sampled(start, extent, bins, shape, x.shape[3 - axis]))
+    last = prim.permute(x, [0, 2, 3, 1])
+    whole = (rois.shape[0], output_height, sampling_ratio, output_width, sampling_ratio, x.shape[1])
+    image = prim.reshape(images, (rois.shape[0], 1, 1, 1, 1, 1))
+    parts = [
+        prim.gather(last, [image, row, column, 5], whole) * prim.cast(height * width, x.dtype)
+        for row, height in sides[0]
+        for column, width in sides[1]
+    ]
+    if mode == "avg":
+        total = prim.reduce_("add", parts[0] + parts[1] + parts[2] + parts[3], [2, 4]) / sampling_ratio**2
+    else:
+        pairs = [prim.apply("maximum", *parts[i : i + 2]) for i in (0, 2)]
+        total = prim.reduce_("maximum", prim.apply("maximum", *pairs), [2, 4])
+    return prim.permute(prim.squeeze(total, [2, 4]), [0, 3, 1, 2])
+
+
+def _sampled(
+    start: prim.Tensor, extent: prim.Tensor, bins: int, shape: tuple[int, ...], size: Dim
+) -> list[tuple[prim.Tensor, prim.Tensor]]:
+    """The pixels before and after each sample along one side, and their weights; `shape` ends in bins and samples."""
+    ones = (1,) * (6 - len(shape))
+    steps = np.arange(bins)[:, None] + (np.arange(shape[-1]) + 0.5) / shape[-1]
+    begin, width = (prim.reshape(each, (start.shape[0], 1, 1, 1, 1, 1)) for each in (start, extent / bins))
+    at = begin + prim.constant(steps.reshape((*shape, *ones))) * width
+    most = prim.cast(prim.size(size), DType.FLOAT64)
+    inside = prim.apply(
+        "and", prim.apply("less_equal", prim.scalar(-1.0, at.dtype), at), prim.apply("less_equal", at, most)
+    )
+    at = prim.apply("minimum", prim.apply("maximum", at, 0.0), most - 1.0)
+    low = prim.apply("floor", at)
+    high = prim.apply("minimum", low + 1.0, most - 1.0)
+    after = prim.where(inside, at - low, 0.0)
+    before = prim.where(inside, 1.0 - after, 0.0)
+    return [(prim.cast(low, DType.INT64), before), (prim.cast(high, DType.INT64), after)]
 
 
 def _check(coordinates: str, mode: str, height: int, width: int, ratio: int) -> None:

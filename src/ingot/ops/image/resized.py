@@ -17,7 +17,7 @@ from ingot.ops.image.resize_weights import nearest_pixels, outside, weighted_pix
 from ingot.ops.image.sampling import narrowed, narrowed_in_primitives, type_inside
 from ingot.ops.tensor.moved import along, in_own_type, sizes_of
 
-_MOST_TERMS = 2
+_MOST_TERMS = 4
 """Sums of more pixels are taken in a loop."""
 
 

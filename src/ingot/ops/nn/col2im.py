@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import divide_exactly
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError, UnsupportedError
@@ -21,6 +22,7 @@ from ingot.ops.nn.windows import Sweep, elements, spatially, windows
 from ingot.ops.older import dtype_of, integers_of, shape_of
 from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import ALL, INT64, types
+from ingot.prim.functions import ELEMENTS
 
 T: TypeAlias = Annotated[Array, types("T", ALL)]
 Sizes: TypeAlias = Annotated[Array, types("", INT64)]
@@ -93,6 +95,39 @@ def infer(
         raise ShapeError(f"the input has {rows} rows, which blocks of {block} do not divide")
     windows(axes, block, strides=strides, dilations=dilations, pads=pads)
     return tensor(x.dtype, (batch, channels, *(image or (None,) * axes)))
+
+
+@col2im.lower
+def lower(
+    x: prim.Tensor,
+    image_shape: prim.Tensor,
+    block_shape: prim.Tensor,
+    /,
+    *,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Each element is added to its place in a padded image of zeros."""
+    image, block = facts[1].integers, facts[2].integers
+    if image is None or block is None or x.dtype is DType.BOOL or x.dtype not in ELEMENTS:
+        raise prim.Refused(f"blocks of {x.dtype} whose shape only a run tells" if image is None else f"{x.dtype}")
+    sweeps = windows(len(image), block, strides=strides, dilations=dilations, pads=pads).over(image)
+    counts = [sweep.count for sweep in sweeps]
+    rank, channels = len(image), divide_exactly(x.shape[1], prod(block))
+    if channels is None or x.shape[2] != prod(counts):
+        raise prim.Refused(f"{x.shape[2]} blocks where {prod(counts)} fit")
+    padded = [max(sweep.covered, sweep.before + sweep.size) for sweep in sweeps]
+    blocks = prim.reshape(x, (x.shape[0], channels, *block, *counts))
+    places: list[prim.Tensor | int] = [0, 1]
+    for axis, sweep in enumerate(sweeps):
+        inner = prim.iota((*(1,) * (2 + axis), sweep.kernel, *(1,) * (2 * rank - axis - 1)), 2 + axis)
+        start = prim.iota((*(1,) * (2 + rank + axis), sweep.count, *(1,) * (rank - axis - 1)), 2 + rank + axis)
+        places.append(inner * sweep.dilation + start * sweep.stride)
+    summed = prim.scatter(prim.full(0, (x.shape[0], channels, *padded), x.dtype), blocks, places, "add")
+    return prim.slice_(summed, [0, 0, *(sweep.before for sweep in sweeps)], [x.shape[0], channels, *image])
 
 
 @col2im.downgrade

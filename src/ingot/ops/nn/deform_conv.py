@@ -9,17 +9,19 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dims import Dim
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import Dim, divide_exactly
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.contraction import contracted, fitting, kernel_of
-from ingot.ops.nn.convolution import per_channel
+from ingot.ops.nn.convolution import convolved_in_primitives, per_channel
+from ingot.ops.nn.moments import along_channels
 from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, require_size, tensor, vector_of
 from ingot.ops.nn.through import by_float32
-from ingot.ops.nn.windows import Sweep, spatial_rank, windows
+from ingot.ops.nn.windows import Sweep, Windows, spatial_rank, windows
 from ingot.ops.shapes import unify
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
@@ -103,6 +105,85 @@ def infer(
         counts[axis] = unify(counts[axis], dim(offset.shape, 2 + axis), "sizes of windows and offset")
     vector_of(b, dim(w.shape, 0), "the bias")
     return tensor(dtype, (dim(x.shape, 0), dim(w.shape, 0), *counts))
+
+
+@deform_conv.lower
+def lower(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    offset: prim.Tensor,
+    b: prim.Tensor | None = None,
+    mask: prim.Tensor | None = None,
+    /,
+    *,
+    dilations: Sequence[int] | None,
+    group: int,
+    kernel_shape: Sequence[int] | None,
+    offset_group: int,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> prim.Tensor:
+    """What each tap reads, (batch, counts, kernel, offset groups, channels of one), times the filters."""
+    rank = x.rank - 2
+    moving = windows(rank, kernel_of(w.shape, kernel_shape), strides=strides, dilations=dilations, pads=pads)
+    kernel = [size for size in moving.kernel if isinstance(size, int)]
+    counts, channels = offset.shape[2:], divide_exactly(x.shape[1], offset_group)
+    if len(kernel) != rank or channels is None or 0 in x.shape:
+        raise prim.Refused("a kernel or groups of unknown size, or nothing to read")
+    moved = _by_tap(offset, offset_group, kernel, rank)
+    points = [
+        _home(moving, axis, counts[axis], rank, x.dtype)
+        + prim.slice_(moved, [*[0] * (moved.rank - 1), axis], [*moved.shape[:-1], 1])
+        for axis in range(rank)
+    ]
+    last = prim.permute(
+        prim.reshape(x, (x.shape[0], offset_group, channels, *x.shape[2:])), [0, *range(3, 3 + rank), 1, 2]
+    )
+    seen = _read(last, points, (*moved.shape[:-1], channels), rank)
+    if mask is not None:
+        seen = seen * _by_tap(mask, offset_group, kernel, 1)
+    y = convolved_in_primitives(prim.reshape(seen, (*seen.shape[:-2], x.shape[1])), w, group)
+    return y if b is None else y + along_channels(b, x.rank)
+
+
+def _by_tap(x: prim.Tensor, groups: int, kernel: Sequence[int], numbers: int) -> prim.Tensor:
+    """(batch, groups and taps and numbers, counts) as (batch, counts, kernel, groups, numbers)."""
+    rank = len(kernel)
+    apart = prim.reshape(x, (x.shape[0], groups, *kernel, numbers, *x.shape[2:]))
+    return prim.permute(apart, [0, *range(3 + rank, 3 + 2 * rank), *range(2, 2 + rank), 1, 2 + rank])
+
+
+def _home(moving: Windows, axis: int, count: Dim, rank: int, dtype: DType) -> prim.Tensor:
+    """Where along an axis each tap of each window is at home, to meet (batch, counts, kernel, groups, channels)."""
+    kernel = moving.kernel[axis]
+    assert isinstance(kernel, int)
+    start = prim.iota((*(1,) * (1 + axis), count, *(1,) * (2 * rank - axis + 1)), 1 + axis) * moving.strides[axis]
+    inner = prim.iota((*(1,) * (1 + rank + axis), kernel, *(1,) * (rank - axis + 1)), 1 + rank + axis)
+    return prim.cast(start + inner * moving.dilations[axis] - moving.pads[axis][0], dtype)
+
+
+def _read(last: prim.Tensor, points: Sequence[prim.Tensor], shape: tuple[Dim, ...], rank: int) -> prim.Tensor:
+    """Images, channels last, read between their elements at points; zero outside."""
+    floors = [prim.apply("floor", point) for point in points]
+    total: prim.Tensor | None = None
+    for corner in product((0, 1), repeat=rank):
+        weight: prim.Tensor | None = None
+        places: list[prim.Tensor | int] = [0]
+        for axis, step in enumerate(corner):
+            place = floors[axis] + step
+            size = prim.cast(prim.size(last.shape[1 + axis]), place.dtype)
+            inside = prim.apply(
+                "and", prim.apply("less_equal", prim.scalar(0, place.dtype), place), prim.apply("less", place, size)
+            )
+            near = prim.where(inside, 1 - prim.apply("absolute", points[axis] - place), 0)
+            weight = near if weight is None else weight * near
+            places.append(prim.cast(prim.where(inside, place, 0), DType.INT64))
+        assert weight is not None
+        found = prim.gather(last, [*places, len(shape) - 2, len(shape) - 1], shape)
+        part = prim.where(prim.apply("equal", weight, 0), 0, weight * found)
+        total = part if total is None else total + part
+    assert total is not None
+    return total
 
 
 by_float32(deform_conv)

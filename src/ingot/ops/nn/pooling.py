@@ -16,6 +16,7 @@ from ingot.ir.value import Value
 from ingot.ops.define import Runtime, Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.moments import norm_of
+from ingot.ops.nn.pooled_places import places_of_greatest
 from ingot.ops.nn.precision import refuse_huge, wide, widened
 from ingot.ops.nn.results import tensor
 from ingot.ops.nn.sweeps import channels_first, inside_counts, pooled
@@ -129,11 +130,13 @@ def lower_lp_pool(x: prim.Tensor, /, *, p: int, **attributes: Any) -> prim.Tenso
 
 
 @max_pool.lower
-def lower_max_pool(x: prim.Tensor, /, *, storage_order: int, found: tuple[Fact, ...], **attributes: Any) -> prim.Tensor:
-    if len(found) > 1:
-        raise prim.Refused("the places of the greatest elements")
+def lower_max_pool(
+    x: prim.Tensor, /, *, storage_order: int, found: tuple[Fact, ...], **attributes: Any
+) -> prim.Tensor | tuple[prim.Tensor, ...]:
+    moving = _windows(x, **attributes)
     lowest: float = np.iinfo(x.dtype.numpy).min if x.dtype.is_integer else -np.inf
-    return channels_first(pooled(x, _windows(x, **attributes), partial(prim.reduce_, "maximum"), lowest))
+    greatest = channels_first(pooled(x, moving, partial(prim.reduce_, "maximum"), lowest))
+    return greatest if len(found) == 1 else (greatest, places_of_greatest(x, moving, lowest, bool(storage_order)))
 
 
 def _windows(

@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dims import Dim
+from ingot import prim
+from ingot.dims import Dim, lower_bound
 from ingot.dtypes import Array
 from ingot.errors import InputError, ShapeError
 from ingot.ops.define import operator
@@ -80,6 +81,31 @@ def infer(
             return tensor(x.dtype, output_shape.elements)
         return tensor(x.dtype, None if x.rank is None else (None,) * x.rank)
     return tensor(x.dtype, None if x.shape is None else _unpooled(x.shape, kernel_shape, pads, strides))
+
+
+@max_unpool.lower
+def lower(
+    x: prim.Tensor,
+    indices: prim.Tensor,
+    output_shape: prim.Tensor | None = None,
+    /,
+    *,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    sizes = tuple(size for size in _unpooled(x.shape, kernel_shape, pads, strides) if size is not None)
+    whole = found[0].shape or ()
+    more = [0 if size is None else size - own for size, own in zip(whole, sizes, strict=True)]
+    least = [lower_bound(each) for each in more]
+    if x.shape != indices.shape or any(each is None or each < 0 for each in least):
+        raise prim.Refused("an output that may be smaller than what is unpooled")
+    total = prim.count(sizes)
+    empty = prim.full(0, (total,), x.dtype)
+    flat = (prim.count(x.shape),)
+    y = prim.scatter(empty, prim.reshape(x, flat), [prim.reshape(indices, flat)])
+    return prim.pad(prim.reshape(y, sizes), [0] * x.rank, more)
 
 
 by_float32(max_unpool)

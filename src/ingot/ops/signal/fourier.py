@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError, UnsupportedError
@@ -28,6 +29,7 @@ from ingot.ops.signal.matrices import (
     waves,
 )
 from ingot.ops.signal.scalars import complex_of, half, integer, size_of
+from ingot.ops.signal.waves import waves as wave_matrix
 from ingot.ops.typesets import FLOATS, INDICES, INT64, types
 
 T1: TypeAlias = Annotated[Array, types("T1", FLOATS)]
@@ -85,6 +87,42 @@ def infer(
     if not chosen and size is not None:
         length = _default_length(size, inverse, onesided)
     return TensorType(x.dtype, _shape(x.shape, at, length, inverse, onesided))
+
+
+@dft.lower
+def lower(
+    x: prim.Tensor,
+    dft_length: prim.Tensor | None = None,
+    axis: prim.Tensor | None = None,
+    /,
+    *,
+    inverse: int,
+    onesided: int,
+    facts: tuple[Fact, ...],
+) -> prim.Tensor:
+    known = [-2] if axis is None else facts[2].integers
+    if not known:
+        raise prim.Refused("an axis that only a run tells")
+    at = _signal_axis(known[0], x.rank)
+    size, parts = x.shape[at], x.shape[-1]
+    length = facts[1].integers if dft_length is not None else None
+    if not isinstance(size, int) or not isinstance(parts, int) or (dft_length is not None and not length):
+        raise prim.Refused("a length that only a run tells")
+    many = length[0] if length else _default_length(size, inverse, onesided)
+    if not isinstance(many, int) or many < 1 or size < 1 or x.rank > len(_AXES):
+        raise prim.Refused(f"a transform of {many} samples")
+    if inverse and not onesided:  # of which the standard records a result with the rounding errors of a fast transform
+        raise prim.Refused("the inverse of a whole spectrum")
+    real = bool(inverse and onesided)
+    samples = min(size, many // 2 + 1 if real else many)
+    bins = many // 2 + 1 if onesided and not inverse else many
+    x = prim.slice_(x, [0] * x.rank, [samples if a == at else each for a, each in enumerate(x.shape)])
+    matrix = wave_matrix(samples, parts, bins, many, x.dtype, inverse=bool(inverse), real=real)
+    names = _AXES[: x.rank - 1]
+    return prim.contract(x, matrix, f"{names}p,{names[at]}pkr->{names.replace(names[at], 'k')}r")
+
+
+_AXES = "abcdefgh"
 
 
 def _signal_axis(axis: int, rank: int) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import InputError, ShapeError, UnsupportedError
@@ -28,6 +29,7 @@ from ingot.ops.signal.matrices import (
     waves,
 )
 from ingot.ops.signal.scalars import complex_of, half, integer, size_of
+from ingot.ops.signal.waves import waves as wave_matrix
 from ingot.ops.typesets import FLOATS, INDICES, types
 
 T1: TypeAlias = Annotated[Array, types("T1", FLOATS)]
@@ -80,6 +82,36 @@ def infer(
         raise ShapeError(f"a frame has {length} samples, the signal {samples}")
     bins = half(length) if onesided else length
     return None if signal.dtype is None else TensorType(signal.dtype, (batch, _frames(samples, length, step), bins, 2))
+
+
+@stft.lower
+def lower(
+    signal: prim.Tensor,
+    frame_step: prim.Tensor,
+    window: prim.Tensor | None = None,
+    frame_length: prim.Tensor | None = None,
+    /,
+    *,
+    onesided: int,
+    facts: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Frames are windows over the signal; what fades them is part of the matrix they are multiplied with."""
+    step, length = facts[1].integers, signal.shape[1]
+    if frame_length is not None:
+        given = facts[3].integers
+        length = given[0] if given else -1
+    elif window is not None:
+        length = window.shape[0]
+    parts = signal.shape[2]
+    if not step or not isinstance(length, int) or length < 1 or not isinstance(parts, int):
+        raise prim.Refused("frames of a length or a step that only a run tells")
+    if window is not None and window.shape != (length,):
+        raise prim.Refused(f"a window of {window.shape} for frames of {length}")
+    frames = prim.window(signal, [1], [length], [step[0]], [1])
+    matrix = wave_matrix(length, parts, length // 2 + 1 if onesided else length, length, signal.dtype)
+    if window is not None:
+        matrix = matrix * prim.reshape(window, (length, 1, 1, 1))
+    return prim.contract(frames, matrix, "bfpn,npkr->bfkr")
 
 
 def _check_signal(shape: Shape, onesided: int) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
@@ -14,9 +15,11 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.older import constant_of
+from ingot.ops.shapes import is_natural
 from ingot.ops.signal.matrices import size_in
 from ingot.ops.signal.scalars import converted, integer, result_type, size_of
 from ingot.ops.typesets import INDICES, NUMERIC, types
+from ingot.prim.functions import ELEMENTS, FLOATING
 
 T1: TypeAlias = Annotated[Array, types("T1", INDICES)]
 T2: TypeAlias = Annotated[Array, types("T2", NUMERIC)]
@@ -50,6 +53,39 @@ def blackman_window(size: T1, /, *, output_datatype: int = 1, periodic: int = 1)
 @blackman_window.infer
 def infer(size: Fact, /, *, output_datatype: int, periodic: int) -> Inferred:
     return TensorType(result_type(output_datatype), (size_of(size, "size", least=0),))
+
+
+@hann_window.lower
+def lower_hann(size: prim.Tensor, /, *, output_datatype: int, periodic: int, facts: tuple[Fact, ...]) -> prim.Tensor:
+    return _in_primitives(facts[0], output_datatype, periodic, _HANN)
+
+
+@hamming_window.lower
+def lower_hamming(size: prim.Tensor, /, *, output_datatype: int, periodic: int, facts: tuple[Fact, ...]) -> prim.Tensor:
+    return _in_primitives(facts[0], output_datatype, periodic, _HAMMING)
+
+
+@blackman_window.lower
+def lower_blackman(
+    size: prim.Tensor, /, *, output_datatype: int, periodic: int, facts: tuple[Fact, ...]
+) -> prim.Tensor:
+    return _in_primitives(facts[0], output_datatype, periodic, _BLACKMAN)
+
+
+def _in_primitives(size: Fact, output_datatype: int, periodic: int, terms: _Terms) -> prim.Tensor:
+    """A constant where the size is known, else the formula in float64."""
+    many, dtype = size_of(size, "size", least=0), result_type(output_datatype)
+    if isinstance(many, int) and dtype in ELEMENTS:
+        refuse_oversized((many,), 8)
+        return prim.constant(_window(np.asarray(many), output_datatype, periodic, terms))
+    if many is None or not is_natural(many) or dtype not in FLOATING:
+        raise prim.Refused("a size that only a run tells" if many is None else f"a window of {dtype}")
+    period = prim.cast(prim.size(many if periodic else many - 1), DType.FLOAT64)
+    angle = prim.cast(prim.iota((many,), 0), DType.FLOAT64) * (2 * np.pi / period)
+    window = terms[0] - prim.apply("cos", angle) * terms[1]
+    if terms[2]:
+        window = window + prim.apply("cos", angle * 2.0) * terms[2]
+    return prim.cast(prim.where(prim.apply("less", period, 1), 1.0, window), dtype)
 
 
 def _window(size: Array, output_datatype: int, periodic: int, terms: _Terms) -> Array:

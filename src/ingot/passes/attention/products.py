@@ -13,13 +13,11 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.passes.known import constant, dtype, is_op, made_by, number, only_reader, shape
+from ingot.passes.known import constant, dtype, is_op, made_by, number, only_reader, rank, shape
 from ingot.passes.replacing import replace
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16)
 """Element types for which onnxruntime has the operator."""
-
-_LAST_SWAPPED = (0, 1, 3, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,8 @@ def recognise_products(model: Model, facts: Facts) -> int:
     """Replace two products with a softmax between by Attention; how many.
 
     Scales may be on either side of the first product or after it; the softmax may be guarded against NaN; a mask is
-    added to the scores, or a boolean one chooses between them and minus infinity. All have four axes.
+    added to the scores, or a boolean one chooses between them and minus infinity. Where batch and heads are one axis,
+    as in batched products of three axes, each is a batch of one head.
     """
     found = 0
     for graph in list(nested_graphs(model.graph)):
@@ -53,7 +52,8 @@ def _scores(node: Node, facts: Facts) -> _Scores | None:
     if weights is None or only_reader(weights) is None:
         return None
     softmax = made_by(_guarded(weights, facts), "Softmax")
-    if softmax is None or softmax.get("axis", -1) not in (-1, 3) or softmax.output.is_output:
+    last = (rank(weights, facts) or 0) - 1
+    if softmax is None or softmax.get("axis", -1) not in (-1, last) or softmax.output.is_output:
         return None
     if any(user is not node and not is_op(user, "IsNaN", "Where") for user in softmax.output.users):
         return None
@@ -134,13 +134,13 @@ def _refuses(scores: _Scores, node: Node, facts: Facts) -> str | None:
     """Why these products are no Attention of the standard."""
     q, k = (shape(value, facts) for value in scores.product.inputs)
     v = shape(node.inputs[1], facts)
-    if q is None or k is None or v is None or {len(q), len(k), len(v)} != {4}:
+    if q is None or k is None or v is None or {len(q), len(k), len(v)} not in ({3}, {4}):
         return "the axes are not batch, heads, length and size"
-    if not q[:2] == k[:2] == v[:2]:
+    if not q[:-2] == k[:-2] == v[:-2]:
         return "one side is broadcast"
     if dtype(node.output, facts) not in _FLOATS:
         return "the operator is for other types"
-    if scores.mask is not None and not _fits(scores.mask, (*q[:3], k[3]), facts):
+    if scores.mask is not None and not _fits(scores.mask, (*q[:-1], k[-1]), facts):
         return "the mask has another shape"
     return None
 
@@ -148,42 +148,50 @@ def _refuses(scores: _Scores, node: Node, facts: Facts) -> str | None:
 def _fits(mask: Value, sizes: tuple[Dim, ...], facts: Facts) -> bool:
     """Whether a mask is one number for each key, and for each query, head and batch or for all of them."""
     found = shape(mask, facts)
-    if found is None or not 2 <= len(found) <= 4 or found[-1] != sizes[-1]:
+    if found is None or not 2 <= len(found) <= len(sizes) or found[-1] != sizes[-1]:
         return False
     return all(dim in (1, size) for dim, size in zip(found[::-1], sizes[::-1], strict=False))
 
 
 def _write(scores: _Scores, node: Node, facts: Facts) -> None:
     q, q_scale = _scaled(scores.product.inputs[0], facts)
-    flipped, k_scale = _scaled(scores.product.inputs[1], facts)
-    swap = made_by(flipped, "Transpose")
-    perm = tuple(swap["perm"]) if swap is not None and "perm" in swap else _LAST_SWAPPED  # type: ignore[arg-type]
-    source = swap.inputs[0] if swap is not None and "perm" in swap else flipped
-    order = (*perm[:2], perm[3], perm[2]) if source is not flipped else _LAST_SWAPPED
+    k, k_scale = _scaled(scores.product.inputs[1], facts)
+    cap, scale = scores.softcap or None, scores.scale * q_scale * k_scale
     with inserting(before=node):
-        k = source if order == (0, 1, 2, 3) else op.Transpose(source, perm=order)
-        cap = scores.softcap or None
-        scale = scores.scale * q_scale * k_scale
+        keys = _turned(k, scores.product.inputs[1], facts)
         mask = _for_each_query(scores, facts)
-        made = op.Attention(q, k, node.inputs[1], mask, scale=scale, softcap=cap)
-    _note_key(made.value, scores.product.inputs[1], facts)
-    replace(node.output, made.value, facts)
+        if rank(node.output, facts) == 4:
+            made = op.Attention(q, keys, node.inputs[1], mask, scale=scale, softcap=cap).value
+        else:
+            heads = [op.Unsqueeze(value, [1]) for value in (q, keys, node.inputs[1])]
+            masks = op.Unsqueeze(mask, [1]) if mask is not None and len(shape(scores.mask, facts) or ()) == 3 else mask
+            made = op.Squeeze(op.Attention(*heads, masks, scale=scale, softcap=cap), [1]).value
+    replace(node.output, made, facts)
+
+
+def _turned(flipped: Value | None, product: Value | None, facts: Facts) -> Value | None:
+    """Keys whose last two axes are swapped, as they are read; by the Transpose that swaps them, if there is one."""
+    sizes, element = shape(product, facts), dtype(product, facts)
+    assert sizes is not None
+    assert element is not None
+    last = len(sizes) - 1
+    swap = made_by(flipped, "Transpose")
+    perm = swap.get("perm") if swap is not None else None
+    source, old = (swap.inputs[0], tuple(perm)) if swap is not None and perm else (flipped, tuple(range(last + 1)))
+    order = (*old[:-2], old[-1], old[-2])
+    if order == tuple(range(last + 1)):
+        return source
+    keys: Value = op.Transpose(source, perm=order).value
+    keys.type = TensorType(element, (*sizes[:-2], sizes[last], sizes[last - 1]))
+    return keys
 
 
 def _for_each_query(scores: _Scores, facts: Facts) -> Value | None:
     """The mask; one that is the same for all queries is repeated, as onnxruntime wants one for each."""
     q = scores.product.inputs[0]
     found, sizes = shape(scores.mask, facts), shape(q, facts)
-    if scores.mask is None or found is None or sizes is None or found[-2] == sizes[2]:
+    if scores.mask is None or found is None or sizes is None or found[-2] == sizes[-2]:
         return scores.mask
-    count = op.Shape(q, start=2, end=3)
+    count = op.Shape(q, start=-2, end=-1)
     repeated: Value = op.Expand(scores.mask, op.Concat([1] * (len(found) - 2), count, [1], axis=0)).value
     return repeated
-
-
-def _note_key(made: Value, flipped: Value | None, facts: Facts) -> None:
-    """Note the type of the keys, which are new where they had to be transposed back."""
-    assert made.producer is not None
-    k, sizes, element = made.producer.inputs[1], shape(flipped, facts), dtype(flipped, facts)
-    if k is not None and k not in facts and sizes is not None and element is not None:
-        k.type = TensorType(element, (*sizes[:2], sizes[3], sizes[2]))
