@@ -25,7 +25,7 @@ from ingot.prim.tensor import Call, Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.cpu import plan_of
 from ingot.runtime.evaluate import Evaluation
-from ingot.runtime.plan import Plan
+from ingot.runtime.plan import Plan, StepObserver
 from ingot.runtime.team import processors
 
 _POLL = 0.005
@@ -34,8 +34,9 @@ _POLL = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan, and the stages it came from."""
+    """A plan, and the stages it came from; `model` is what was lowered."""
 
+    model: Model
     program: Program
     fused: Fused
     plan: Plan
@@ -49,7 +50,7 @@ def compile_model(model: Model, catalog: Catalog, target: Target, threads: int) 
     outputs = tuple(program.values[value] for value in model.graph.outputs)
     stored = _stored(outputs)
     fused = fuse(stored)
-    return Compiled(program, fused, plan_of(program, fused, stored, target, threads), outputs)
+    return Compiled(model, program, fused, plan_of(program, fused, stored, target, threads), outputs)
 
 
 def _stored(outputs: Sequence[Tensor]) -> list[Tensor]:
@@ -83,15 +84,21 @@ class Executable:
             value.name: value.constant.numpy() for value in model.graph.inputs if isinstance(value.constant, Held)
         }
 
-    def run(self, feeds: Mapping[str, Any], evaluation: Evaluation, proceed: Callable[[], None] | None) -> list[Any]:
+    def run(
+        self,
+        feeds: Mapping[str, Any],
+        evaluation: Evaluation,
+        proceed: Callable[[], None] | None,
+        observe: StepObserver | None = None,
+    ) -> list[Any]:
         """The outputs of the model; `proceed` is asked now and then whether to go on, and raises if not.
 
-        Failed if a kernel met an error.
+        `observe` is called after each step of the plan. Failed if a kernel met an error.
         """
         state = np.zeros(16, np.int32)
         compiled = self.compiled
         with _watched(state, proceed):
-            values = compiled.plan.run({**self._defaults, **feeds}, self._caller(evaluation), state)
+            values = compiled.plan.run({**self._defaults, **feeds}, self._caller(evaluation), state, observe)
         if proceed is not None:
             proceed()
         if state[0]:

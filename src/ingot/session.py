@@ -26,6 +26,7 @@ from ingot.runtime.results import owned
 
 if TYPE_CHECKING:
     from ingot.compile import Compiled, Executable
+    from ingot.runtime.plan import StepObserver
 
 __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
 
@@ -157,13 +158,15 @@ class Session:
         cancel: Cancel | None = None,
         seed: int | None = None,
         observe: Observer | None = None,
+        observe_steps: StepObserver | None = None,
     ) -> list[Any]:
         """The outputs, or any values of the model asked for by name, for the given inputs.
 
         `feeds` are arrays, or what numpy or DLPack can make one of; an optional may be left out. `seed` is that of this
         run. `observe(node, inputs, outputs, seconds)` is called after each node, also in subgraphs and functions, whose
         nodes come before the one that runs them; nodes are those of the newest operators, arrays are not to be changed.
-        The results belong to the caller alone.
+        `observe_steps(step, seconds, sizes)` is called after each kernel and call of a compiled model, which runs them
+        one by one then. The results belong to the caller alone.
 
         InputError if a feed is missing, unknown, or does not fit; LimitError if the run takes more than the limits of
         the session; Interrupted after `deadline` seconds, or when cancelled: at the next node, as nothing ends the
@@ -194,7 +197,7 @@ class Session:
 
             try:
                 asked = None if cancel is None and end is None else proceed
-                return owned(self._compiled.run(ready, evaluation, asked), ready.values())
+                return owned(self._compiled.run(ready, evaluation, asked, observe_steps), ready.values())
             except Failed:
                 pass  # the reference says what is wrong, and where
         return owned(evaluation.run(ready, outputs), ready.values())

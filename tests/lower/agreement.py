@@ -41,7 +41,7 @@ def refusal(graph: str) -> str:
 
 
 def lowered(graph: str) -> tuple[Model, Program]:
-    model = ingot.parse_model(f'<ir_version: 13, opset_import: ["" : 28]> {graph}')
+    model = ingot.parse_model(f'<ir_version: 13, opset_import: ["" : 28, "com.microsoft" : 1]> {graph}')
     upgrade(model)
     return model, lower_graph(model, infer(model), standard())
 

@@ -46,13 +46,17 @@ _MOST_BESIDE = 24
 
 @dataclass(slots=True)
 class Fused:
-    """Steps in order, where every stored tensor is, and what the constants among the buffers hold."""
+    """Steps in order, where every stored tensor is, and what the constants among the buffers hold.
+
+    `made` is what a kernel stores, `why` the reason for storing what could not be computed where it is read.
+    """
 
     steps: list[Kernel | Call] = field(default_factory=list)
     placed: dict[Tensor, Placed] = field(default_factory=dict)
     constants: dict[Buffer, Tensor | Packed] = field(default_factory=dict)
     zeros: list[Buffer] = field(default_factory=list)
     made: dict[Kernel, Tensor] = field(default_factory=dict)
+    why: dict[Tensor, str] = field(default_factory=dict)
 
 
 def fuse(results: Sequence[Tensor]) -> Fused:
@@ -243,6 +247,7 @@ class _Fusion:
                     self._tops[first.tensor] = [first.tensor]
                 if first.in_order:
                     self._in_order.add(first.tensor)
+                self._fused.why.setdefault(first.tensor, first.why)
                 self._need(first.tensor)
         self._fused.steps.extend(kernels)
         self._fused.made.update(dict.fromkeys(kernels, tensor))

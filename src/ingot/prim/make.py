@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.prim.functions import ELEMENTS, FLOATING
@@ -88,6 +90,8 @@ def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
         return cast(reshape(x.reads[0], sizes), x.dtype)
     if isinstance(x, Reshape):
         return reshape(x.x, sizes)
+    if isinstance(x, Constant) and x.shape:
+        return constant(x.array.reshape([size for size in sizes if isinstance(size, int)]))
     return Reshape(x.dtype, sizes, x)
 
 
@@ -177,7 +181,12 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
     summed = "".join(name for name in left if name not in result)
     order = result + summed
     wide = permute(lhs, [left.index(name) for name in order])
-    narrow = permute(rhs, [right.index(name) for name in order if name in right])
+    own = [name for name in order if name in right]
+    if isinstance(rhs, Constant):  # stored as it is gone through: what is summed outermost
+        stored = [*(name for name in own if name in summed), *(name for name in own if name in result)]
+        rhs = constant(np.ascontiguousarray(rhs.array.transpose([right.index(name) for name in stored])))
+        right = "".join(stored)
+    narrow = permute(rhs, [right.index(name) for name in own])
     narrow = unsqueeze(narrow, [axis for axis, name in enumerate(order) if name not in right])
     total = reduce_("add", wide * narrow, range(len(result), len(order)))
     return squeeze(total, range(len(result), len(order)))

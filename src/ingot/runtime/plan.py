@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from time import perf_counter
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -56,6 +57,10 @@ class Segment:
     call: Call | None
 
 
+StepObserver: TypeAlias = Callable[[Native | Call, float, Mapping[str, int]], None]
+"""Called after each step with it, the seconds it took, and the named sizes known by then."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Bound:
     """A segment for certain sizes."""
@@ -91,11 +96,16 @@ class Plan:
     _lock: Any = field(default_factory=threading.Lock)
 
     def run(
-        self, feeds: Mapping[str, Any], call: Callable[[Call, list[Any]], Sequence[Any]], state: Array
+        self,
+        feeds: Mapping[str, Any],
+        call: Callable[[Call, list[Any]], Sequence[Any]],
+        state: Array,
+        observe: StepObserver | None = None,
     ) -> dict[Tensor, Any]:
         """What every result holds, for the given inputs; `call` runs what the reference has to.
 
         `state` is of 32-bit words: the first is set by kernels that met an error, the second, by anybody, to stop.
+        With `observe`, kernels are started one by one, each when all threads are done with the one before.
         """
         values: dict[Tensor, Any] = dict(self.constants)
         slots = self.template.copy()
@@ -116,16 +126,35 @@ class Plan:
                 for slot, tensor, shape, dtype in bound.fresh:
                     array = values[tensor] = np.empty(shape, dtype)
                     slots[slot] = array.ctypes.data
-                if len(bound.steps):
+                if observe is not None:
+                    self._observed(segment, bound, slots, state, known, observe)
+                elif len(bound.steps):
                     team().run(bound.steps, slots, state, self.threads)
                 if state[0] or state[1]:
                     break
                 if segment.call is not None:
+                    begin = perf_counter()
                     self._call(segment.call, call, slots, values, known)
+                    if observe is not None:
+                        observe(segment.call, perf_counter() - begin, known)
         finally:
             with self._lock:
                 self._arenas.extend(arenas)
         return values
+
+    def _observed(
+        self,
+        segment: Segment,
+        bound: _Bound,
+        slots: Ints,
+        state: Array,
+        known: Mapping[str, int],
+        observe: StepObserver,
+    ) -> None:
+        for place, kernel in enumerate(segment.kernels):
+            begin = perf_counter()
+            team().run(bound.steps[place : place + 1], slots, state, self.threads)
+            observe(kernel, perf_counter() - begin, known)
 
     def _call(
         self,

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from ingot.codegen.llvm import scalars
 from ingot.codegen.llvm.target import Target
-from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, element, room, stored, vector, width, zeros
+from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, element, is_float, room, stored, vector, width, zeros
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.lower.loops import (
@@ -38,6 +38,12 @@ from ingot.prim.functions import identity
 
 _GRAIN = 8192
 """Elements of work that are worth a thread of their own: about ten times the price of a barrier."""
+
+_MOST_BYTES = 256
+"""Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
+
+_MOST_UNROLLED = 32
+"""Times that the body of a short loop inside a vector is written out."""
 
 _HEAVY_FOR_UNROLLING = 24
 """Functions in the body of a reduction from which on it is not unrolled four times."""
@@ -102,14 +108,31 @@ class Loops:
                 for var in chain:
                     total = total * var.extent
                 low, high = self._share(self.frame.size(total), threads)
-                with self.loop(low, high, 1) as flat:
-                    self.unflatten(chain, flat)
-                    self.statements(body)
+                with b.if_then(b.icmp_signed("<", low, high)):
+                    self._rows(chain, low, high, body)
             elif len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.VECTOR:
                 self._vector(body[0], threads)
             else:
                 with b.if_then(b.icmp_signed("==", self.frame.thread, I64(0))):
                     self.statements(body)
+
+    def _rows(self, chain: Sequence[Var], low: ir.Value, high: ir.Value, body: Sequence[Statement]) -> None:
+        """Statements for a part of all values of nested variables, which are counted on from one to the next."""
+        b = self.b
+        self.unflatten(chain, low)
+        cells = {var: room(b, I64) for var in chain}
+        for var, cell in cells.items():
+            b.store(self.variables[var], cell)
+        with self.loop(low, high, 1):
+            for var, cell in cells.items():
+                self.variables[var] = b.load(cell, typ=I64)
+            self.statements(body)
+            carry: ir.Value = I64(1)
+            for var in reversed(chain):
+                raised = b.add(self.variables[var], carry)
+                full = b.icmp_signed("==", raised, self.frame.size(var.extent))
+                b.store(b.select(full, I64(0), raised), cells[var])
+                carry = b.zext(full, I64)
 
     def _shares(self, work: Dim) -> ir.Value:
         """How many threads are worth having for so many elements."""
@@ -139,6 +162,13 @@ class Loops:
             match statement:
                 case For(kind=Kind.VECTOR) if self._lane is None:
                     self._vector(statement, None)
+                case For() if self._unrolls(statement):
+                    assert isinstance(statement.var.extent, int)
+                    for number in range(statement.var.extent):
+                        known = dict(self._known)
+                        self.variables[statement.var] = I64(number)
+                        self.statements(statement.body)
+                        self._known = known
                 case For():
                     with self.loop(I64(0), self.frame.size(statement.var.extent), 1) as index:
                         self.variables[statement.var] = index
@@ -149,6 +179,19 @@ class Loops:
                     self._update(statement)
                 case Store():
                     self._store(statement)
+
+    def _unrolls(self, statement: For) -> bool:
+        """Whether a loop is short and light enough to be written out: those over windows are."""
+        extent = statement.var.extent
+        if self._lane is None or not isinstance(extent, int):
+            return False
+        times = 1
+        for each in _within((statement,)):
+            if isinstance(each, For):
+                if not isinstance(each.var.extent, int):
+                    return False
+                times *= each.var.extent
+        return times <= _MOST_UNROLLED
 
     @contextmanager
     def loop(self, low: ir.Value, high: ir.Value, step: int) -> Iterator[ir.Value]:
@@ -293,6 +336,8 @@ class Loops:
 
     def _update(self, statement: Update) -> None:
         cell = self.cells[statement.name]
+        if self._fuses(statement, cell):
+            return
         value = self.scalar(statement.value)
         if cell.lanes > 1:
             value = self._in_lanes(value)
@@ -302,6 +347,19 @@ class Loops:
         before = self._fetched(cell)
         after = scalars.apply(self.b, statement.function, cell.dtype, [before, value])
         self.b.store(self._stored(after, cell.dtype), cell.pointer)
+
+    def _fuses(self, statement: Update, cell: _Cell) -> bool:
+        """Add a product in one instruction, with one rounding; not under a mask, which lanes it cannot leave out of."""
+        value = statement.value
+        if statement.function != "add" or not isinstance(value, Apply) or value.function != "multiply":
+            return False
+        if not is_float(cell.dtype) or (self._lane is not None and self._lane.mask is not None):
+            return False
+        a, b, total = self._alike(*map(self.scalar, value.arguments), self._fetched(cell))
+        if _count(total) != cell.lanes:
+            return False
+        self.b.store(scalars.intrinsic(self.b, "fma", total.type, [a, b, total]), cell.pointer)
+        return True
 
     def _fetched(self, cell: _Cell) -> ir.Value:
         value = self.b.load(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))
@@ -427,12 +485,19 @@ class Loops:
         assert self._lane is not None
         lanes = self._lane.count
         mask = self._lane.mask
+        uniform = inside if inside is not None and _count(inside) == 1 else None
         if inside is not None:
             inside = self._in_lanes(inside)
             mask = inside if mask is None else b.and_(mask, inside)
         fill = self._stored(scalars.number(value.dtype, value.fill, lanes), value.dtype)
         whole = vector(kind, lanes)
-        if self._contiguous(value.index):
+        if uniform is not None and self._lane.mask is None and self._contiguous(value.index):
+            place = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+            found = b.load(b.select(uniform, place, self._nothing()), typ=whole)
+            found.align = width(value.dtype)
+            if value.fill != 0:
+                found = b.select(uniform, found, fill)
+        elif self._contiguous(value.index):
             place = b.gep(pointer, [self._base(value.index)], source_etype=kind)
             if mask is None:
                 found = b.load(place, typ=whole)
@@ -489,7 +554,7 @@ class Loops:
 
     def _nothing(self) -> ir.Value:
         """Somewhere to read from when there is nothing to be read."""
-        return zeros(self.b, "nothing", ir.ArrayType(I8, 64))
+        return zeros(self.b, "nothing", ir.ArrayType(I8, _MOST_BYTES))
 
     # --- lanes
 

@@ -93,7 +93,7 @@ def lower(
     if not isinstance(half, int) or half < 1:
         raise prim.Refused(f"caches of {half} angles")
     heads = num_heads or divide_exactly(x.shape[-1], 2 * half)
-    if not isinstance(heads, int):
+    if x.rank == 3 and not isinstance(heads, int):
         raise prim.Refused("heads of unknown number")
     found: prim.Tensor = standard_rotary_embedding.rules["lower"](
         x,

@@ -1,10 +1,11 @@
-"""Attention recognised in the forms exporters write it in, step by step: its products, grouped heads, caches, rows."""
+"""Attention recognised in the forms exporters write it in: its products, then what is around them, step by step."""
 
 from __future__ import annotations
 
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model
 from ingot.passes.attention.cache import take_caches
+from ingot.passes.attention.causal import take_causal_masks
 from ingot.passes.attention.groups import take_groups
 from ingot.passes.attention.products import recognise_products
 from ingot.passes.attention.rotary import recognise_rotary
@@ -15,6 +16,7 @@ __all__ = [
     "recognise_products",
     "recognise_rotary",
     "take_caches",
+    "take_causal_masks",
     "take_groups",
     "take_rows",
 ]
@@ -25,5 +27,5 @@ def recognise_attention(model: Model, facts: Facts) -> int:
 
     Results change by rounding, and a query that sees no key reads zero where the products gave NaN.
     """
-    steps = (recognise_rotary, recognise_products, take_groups, take_caches, take_rows)
+    steps = (recognise_rotary, recognise_products, take_groups, take_causal_masks, take_caches, take_rows)
     return sum(step(model, facts) for step in steps)

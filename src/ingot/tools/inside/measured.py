@@ -1,0 +1,139 @@
+"""How long each kernel of a compiled model takes, measured one by one over many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.lower.cost import cost_of
+from ingot.lower.loops import Kernel
+from ingot.lower.trace import Trace
+from ingot.prim.tensor import Call
+from ingot.runtime.plan import Native
+from ingot.runtime.team import team
+from ingot.session import Session
+from ingot.tools.inside.titles import number, title
+
+_LEAST_RUNS = 3
+_STARTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a run: a kernel, or a node that the reference runs, of which neither name nor cost is known."""
+
+    kernel: str | None
+    title: str
+    nodes: tuple[str, ...]
+    seconds: float
+    operations: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One step of one run: when it began, after the run did, and how long it took."""
+
+    step: Step
+    begin: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The steps of a model, with the median of their seconds over `runs`.
+
+    `whole` is the median of runs that nobody watched, `start` what it costs to start a kernel by itself, which is not
+    part of what steps took; `events` are those of one run.
+    """
+
+    steps: tuple[Step, ...]
+    whole: float
+    start: float
+    runs: int
+    threads: int
+    events: tuple[Event, ...]
+
+    @property
+    def kernels(self) -> float:
+        """Seconds in kernels."""
+        return sum(step.seconds for step in self.steps if step.kernel is not None)
+
+    @property
+    def calls(self) -> float:
+        """Seconds in nodes that the reference runs."""
+        return sum(step.seconds for step in self.steps if step.kernel is None)
+
+
+def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds: float) -> Measured:
+    """Run a compiled model for so many seconds, watched and not in turns."""
+    compiled = session.compiled
+    assert compiled is not None
+    session.run(None, feeds)
+    start = _start(compiled.plan.threads)
+    wholes: list[float] = []
+    runs: list[list[tuple[Native | Call, float, float]]] = []
+    sizes: dict[str, int] = {}
+    end = perf_counter() + seconds
+    while len(runs) < _LEAST_RUNS or perf_counter() < end:
+        begin = perf_counter()
+        session.run(None, feeds)
+        wholes.append(perf_counter() - begin)
+        seen: list[tuple[Native | Call, float, float]] = []
+        first = perf_counter()
+
+        def observe(step: Native | Call, took: float, known: Mapping[str, int], seen: Any = seen) -> None:
+            seen.append((step, perf_counter() - took, took))
+            sizes.update(known)
+
+        session.run(None, feeds, observe_steps=observe)
+        runs.append([(step, at - first, took) for step, at, took in seen])
+    order = [step for step, _, _ in runs[0]]
+    times = [max(0.0, median(run[place][2] for run in runs) - _price(step, start)) for place, step in enumerate(order)]
+    kernels = {kernel.name: kernel for kernel in traced.kernels}
+    steps = tuple(
+        _step(step, kernels, traced, sizes, took) for step, took in zip(order, times, strict=True)
+    )
+    middle = sorted(runs, key=lambda run: sum(took for _, _, took in run))[len(runs) // 2]
+    events = tuple(Event(step, at, took) for step, (_, at, took) in zip(steps, middle, strict=True))
+    return Measured(steps, median(wholes), start, len(runs), compiled.plan.threads, events)
+
+
+def _step(
+    step: Native | Call, kernels: Mapping[str, Kernel], traced: Trace, sizes: Mapping[str, int], seconds: float
+) -> Step:
+    if isinstance(step, Call):
+        return Step(None, f"{step.node.op_type} on the reference", (step.node.label,), seconds)
+    kernel = kernels[step.name]
+    work, cost = traced.kernels[kernel], cost_of(kernel)
+    nodes = tuple(node.label for node in (*work.nodes, *work.views))
+    numbers = [_whole(dim, sizes) for dim in (cost.operations, cost.read, cost.written)]
+    return Step(kernel.name, title(kernel, work, sizes), nodes, seconds, *numbers)
+
+
+def _whole(dim: Dim, sizes: Mapping[str, int]) -> int:
+    found = number(dim, sizes)
+    assert isinstance(found, int)  # every size is known after a run
+    return found
+
+
+def _price(step: Native | Call, start: float) -> float:
+    return 0.0 if isinstance(step, Call) else start
+
+
+def _start(threads: int) -> float:
+    """Seconds that starting a kernel takes, when it is none."""
+    steps, slots, state = np.zeros((0, 3), np.int64), np.zeros(1, np.int64), np.zeros(16, np.int32)
+    times = []
+    for _ in range(_STARTS):
+        begin = perf_counter()
+        team().run(steps, slots, state, threads)
+        times.append(perf_counter() - begin)
+    return median(times)

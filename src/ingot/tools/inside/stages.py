@@ -1,0 +1,131 @@
+"""Every stage of a model on its way to machine code, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ingot.codegen.llvm.compile import assembly_of
+from ingot.codegen.llvm.target import Target, host
+from ingot.compile import Compiled
+from ingot.infer import infer
+from ingot.ir.model import Model
+from ingot.ir.text import to_text
+from ingot.lower.loops import Kernel
+from ingot.lower.show import show_kernel
+from ingot.lower.trace import Trace, Work, trace
+from ingot.passes.upgrade import upgrade
+from ingot.prim.show import show, typed
+from ingot.prim.tensor import Call, Tensor
+from ingot.providers.cpu import compiled as code_of
+from ingot.providers.cpu import tiled
+from ingot.session import Session
+from ingot.tools.inside.plans import plan_text
+from ingot.tools.inside.titles import operators
+
+_SHOWN = 16
+"""Elements of a tensor in the text of a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a stage: a kernel, by its name, or the whole of it, which has none."""
+
+    kernel: str | None
+    text: str
+
+
+class Stages:
+    """The stages of the model of a session, which has compiled it."""
+
+    def __init__(self, session: Session, compiled: Compiled, sizes: Mapping[str, int]) -> None:
+        """`sizes` are what is known of the named sizes; the plan depends on them."""
+        self._session = session
+        self._compiled = compiled
+        self._sizes = sizes
+        self._target: Target = host()
+
+    @cached_property
+    def trace(self) -> Trace:
+        compiled = self._compiled
+        return trace(compiled.model.graph, compiled.program, compiled.fused, compiled.outputs)
+
+    def parts(self, stage: str) -> Iterator[Part]:
+        """The text of a stage, kernel by kernel where it has kernels."""
+        whole: dict[str, Callable[[], str]] = {
+            "typed": self._typed,
+            "optimised": self._optimised,
+            "prim": self._primitives,
+            "plan": lambda: plan_text(self._compiled, self._sizes),
+        }
+        if stage in whole:
+            yield Part(None, whole[stage]())
+        elif stage in ("loops", "scheduled"):
+            yield from self._steps(tiles=stage == "scheduled")
+        else:
+            yield from self._code(stage)
+
+    def _typed(self) -> str:
+        return self._text(_ready(self._session))
+
+    def _optimised(self) -> str:
+        found = self._text(self._compiled.model)
+        same = found == self._typed()
+        return f"# as it is typed: the session optimises nothing before it lowers\n{found}" if same else found
+
+    def _text(self, model: Model) -> str:
+        copy = model.copy()
+        infer(copy, catalog=self._session.catalog)
+        return to_text(copy, elide=_SHOWN)
+
+    def _primitives(self) -> str:
+        names: dict[Tensor, str] = {}
+        for value, tensor in self._compiled.program.values.items():
+            names.setdefault(tensor, value.name)
+        return show(self._compiled.outputs, names)
+
+    def _steps(self, *, tiles: bool) -> Iterator[Part]:
+        for step in self._compiled.fused.steps:
+            if isinstance(step, Call):
+                yield Part(None, f"call {step.node.op_type} '{step.node.label}': {step.reason}")
+            else:
+                shown = show_kernel(tiled(step, self._target) if tiles else step)
+                yield Part(step.name, f"# {self._about(step)}\n{shown}")
+
+    def _code(self, stage: str) -> Iterator[Part]:
+        """What kernels are compiled from and to; those that share their code with one before only name it."""
+        sign = ";" if stage == "llvm" else "#"
+        known: dict[str, str] = {}
+        for step in self._compiled.fused.steps:
+            if isinstance(step, Call):
+                continue
+            text = code_of(tiled(step, self._target), self._target)[0].text
+            head = f"{sign} {step.name}: {self._about(step)}"
+            first = known.setdefault(text, step.name)
+            if first != step.name:
+                yield Part(step.name, f"{head}\n{sign} the code of {first}, told other sizes")
+                continue
+            yield Part(step.name, f"{head}\n{text if stage == 'llvm' else assembly_of(text, self._target)}".rstrip())
+
+    def _about(self, kernel: Kernel) -> str:
+        work = self.trace.kernels[kernel]
+        return f"{operators(work)}, stores {_stored(work)}: {work.why}"
+
+
+STAGES = ("typed", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
+"""The stages that can be shown, in order."""
+
+SUFFIXES = {"typed": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
+"""How files of a stage end; others are `.txt`."""
+
+
+def _ready(session: Session) -> Model:
+    """The model of a session in the newest operators."""
+    model = session.model.copy()
+    upgrade(model, catalog=session.catalog)
+    return model
+
+
+def _stored(work: Work) -> str:
+    return typed(work.tensor) if work.value is None else f"'{work.value.name}' {typed(work.tensor)}"

@@ -1,0 +1,132 @@
+"""A random model on the provider `cpu` against the reference: how often it ran, and what is wrong if anything is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.errors import CheckError, InputError
+from ingot.ir import Model, Value
+from ingot.passes.optimise import optimise
+from ingot.passes.upgrade import upgrade
+from ingot.providers import cpu
+from ingot.session import Session
+from lower.random_graphs import Drawn
+from lower.rounding import Floats, bounds
+
+LOOSER = 8
+"""How much further apart results may be where passes change what is rounded: each of them is two or three nodes."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was compared."""
+
+    graphs: int = 0
+    nodes: int = 0
+    calls: int = 0
+    """Nodes that the reference ran."""
+    runs: int = 0
+    refused: int = 0
+    """Runs that both sides refused."""
+    elements: int = 0
+    vague: int = 0
+    """Elements of which nothing could be said."""
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
+    """AssertionError where the compiled model is not what the reference is.
+
+    Results are within the bound of `rounding`, the same bits from run to run and for one thread and two, and no size
+    has anything compiled again. So are those of the model optimised; level 2 where no decision hangs on a rounding.
+    """
+    reference = Session(drawn.model)
+    sessions = [Session(drawn.model, providers=("cpu", "reference"), threads=n, fallback=False) for n in (1, 2)]
+    optimised = [(level, _optimised(drawn.model, level)) for level in levels if level < 2 or drawn.smooth]
+    tally.graphs += 1
+    tally.nodes += len(drawn.model.graph.nodes)
+    for session in sessions[:1]:
+        assert session.compiled is not None
+        for node, call in session.compiled.program.calls.items():
+            tally.calls += 1
+            reason = f"{node.op_type}: {call.reason}"
+            tally.reasons[reason] = tally.reasons.get(reason, 0) + 1
+    codes = len(cpu._CODES)
+    for sizes in drawn.bindings:
+        feeds = drawn.feeds(sizes)
+        tally.runs += 1
+        expected = _outcome(reference, feeds)
+        found = [_outcome(session, feeds) for session in (*sessions, sessions[1])]
+        if isinstance(expected, str):
+            tally.refused += 1
+            assert all(isinstance(each, str) for each in found), f"{sizes}: the reference refuses: {expected}"
+            continue
+        values = _values(reference, feeds)
+        exact = bounds(reference._ready, values)
+        for number, results in enumerate(found):
+            assert not isinstance(results, str), f"{sizes}: {results}"
+            _same(reference._ready, exact, expected, results, f"{sizes}", tally if number == 0 else Tally())
+            assert _bits(results) == _bits(found[0]), f"{sizes}: other bits {('', 'with two threads', 'in another run')[number]}"
+        for level, session in optimised:
+            results = _outcome(session, feeds)
+            assert not isinstance(results, str), f"{sizes}, level {level}: {results}"
+            if level < 2:
+                _same(reference._ready, exact, expected, results, f"{sizes}, level {level}", Tally())
+            else:
+                loose = {value: LOOSER * each for value, each in bounds(reference._ready, values, nearest=False).items()}
+                _same(reference._ready, loose, expected, results, f"{sizes}, level {level}", Tally())
+    assert len(cpu._CODES) == codes, "something was compiled for other sizes"
+
+
+def _optimised(model: Model, level: int) -> Session:
+    copy = model.copy()
+    optimise(copy, level)
+    return Session(copy, providers=("cpu", "reference"), threads=2, fallback=False)
+
+
+def _outcome(session: Session, feeds: dict[str, Array]) -> list[Any] | str:
+    try:
+        return session.run(None, feeds)
+    except (InputError, CheckError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _values(session: Session, feeds: dict[str, Array]) -> dict[Value, Any]:
+    """Everything the reference computes on the way."""
+    graph = session._ready.graph
+    inner = list(dict.fromkeys(value for node in graph for value in node.outputs))
+    found: dict[Value, Any] = dict(zip(inner, session.run([value.name for value in inner], feeds), strict=True))
+    found.update({value: feeds[value.name] for value in graph.inputs})
+    found.update({value: value.constant.numpy() for value in graph.initializers.values()})  # type: ignore[union-attr]
+    return found
+
+
+def _same(
+    model: Model, bound: dict[Value, Floats], expected: list[Any], results: list[Any], where: str, tally: Tally
+) -> None:
+    for value, one, other in zip(model.graph.outputs, expected, results, strict=True):
+        name = f"{where}: output '{value.name}'"
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), f"{name}: {other.dtype}{list(other.shape)}"
+        allowed = bound[value]
+        tally.elements += one.size
+        tally.vague += int(np.count_nonzero(np.isinf(allowed)))
+        if one.dtype.kind in "biu":
+            wrong = one != other
+        else:
+            a, b = one.astype(np.float64), other.astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed) | np.isinf(allowed))
+        if np.any(wrong):
+            at = tuple(int(each[0]) for each in np.nonzero(wrong))
+            many = int(np.count_nonzero(wrong))
+            message = f"{name}: {many} of {one.size} wrong, at {list(at)} {other[at]!r} for {one[at]!r} (may be {allowed[at]:.3g} apart)"
+            raise AssertionError(message)
+
+
+def _bits(results: Sequence[Array]) -> list[bytes]:
+    return [each.tobytes() for each in results]

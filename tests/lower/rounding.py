@@ -1,0 +1,247 @@
+"""How far two computations of a model may be apart: a running bound on rounding, node by node.
+
+Two providers start from the same inputs. After each node the bound says how far apart its results can be: what the
+bounds of its inputs become under the node, and what the node itself rounds. With eps the spacing of the result's element
+type at one, and F a function that grows with its arguments where these are not negative:
+
+- results that are taken from inputs (views, choices, extremes): the same choice of the inputs' bounds;
+- sums of products over d elements, F(x): F(|x| + bound) - F(|x|) + (d + 4) eps F(|x|);
+- smooth functions with slope up to L: L bound + 8 eps (1 + |result|);
+- division, roots, logarithms, softmax, normalisation: by their derivatives, written out below.
+
+Single operations that IEEE 754 rounds to the nearest are the same for everybody: equal inputs give equal results, with
+the bound zero. A value whose bound is infinite says nothing: it is near a pole, or an overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.dtypes import Array, DType
+from ingot.ir import Model, Node, Value
+from ingot.ops.catalog import standard
+from ingot.runtime.evaluate import Evaluation
+
+_TAKEN = {
+    "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Concat", "Split", "Expand", "Tile", "Pad", "Gather",
+    "GatherElements", "Where", "Identity", "ScatterElements", "MaxPool", "GlobalMaxPool", "ReduceMax",
+}  # fmt: skip
+_NEAREST = {"Add", "Sub", "Mul", "Div", "Sqrt", "Cast", "LeakyRelu", "Reciprocal"}
+_GROWING = {
+    "Add", "Sub", "Mul", "MatMul", "Gemm", "Einsum", "Conv", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2",
+    "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu",
+}  # fmt: skip
+_NOT_FAR = {"Max", "Min", "Clip", "Relu", "Abs", "Neg", "ReduceMin", "ThresholdedRelu"}
+_SLOPES = {
+    "Sigmoid": 0.25, "Tanh": 1, "Erf": 1.13, "Softplus": 1, "Softsign": 1, "Gelu": 1.13, "Elu": 1, "Selu": 1.76, "Celu": 1,
+    "HardSigmoid": 0.2, "HardSwish": 1.5, "Mish": 1.1, "Sin": 1, "Cos": 1, "Atan": 1, "Asinh": 1, "Swish": 1.1,
+}  # fmt: skip
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def bounds(model: Model, values: Mapping[Value, Any], *, nearest: bool = True) -> dict[Value, Floats]:
+    """The bound of every element of every value, for what `values` hold.
+
+    Without `nearest`, nodes are taken to round differently even where IEEE 754 leaves no choice: they may be computed
+    in another order.
+    """
+    found: dict[Value, Floats] = {}
+    for value in (*model.graph.inputs, *model.graph.initializers.values()):
+        found[value] = np.zeros(np.shape(values[value]))
+    evaluation = Evaluation(model, standard())
+    for node in model.graph:
+        with np.errstate(all="ignore"):
+            for value, bound in zip(node.outputs, _Node(node, values, found, evaluation, nearest).bounds(), strict=True):
+                found[value] = np.where(np.isnan(bound), np.inf, bound)
+    return found
+
+
+class _Node:
+    def __init__(
+        self,
+        node: Node,
+        values: Mapping[Value, Any],
+        found: Mapping[Value, Floats],
+        evaluation: Evaluation,
+        nearest: bool,
+    ) -> None:
+        self.node = node
+        self.evaluation = evaluation
+        self.inputs = [value for value in node.inputs if value is not None]
+        self.kept = {value: np.asarray(values[value]) for value in self.inputs}
+        self.x = {value: self.kept[value].astype(np.float64) for value in self.inputs}
+        self.e = {value: found[value] for value in self.inputs}
+        self.outputs = [np.asarray(values[value]) for value in node.outputs]
+        self.y = self.outputs[0].astype(np.float64)
+        self.nearest = nearest
+        self.floating = _floating(self.outputs[0].dtype)
+        self.eps = _eps(self.outputs[0].dtype) if self.floating else 0.0
+        self.least = _least(self.outputs[0].dtype) if self.floating else 0.0
+
+    def bounds(self) -> list[Floats]:
+        op = self.node.op_type
+        if not self.floating:
+            return [np.zeros(each.shape) for each in self.outputs]
+        equal = all(not self.e[value].any() for value in self.inputs)
+        taken = op in _TAKEN or op in _NOT_FAR or (op == "ScatterND" and not self._adds())
+        if equal and (taken or (op in _NEAREST and self.nearest)):
+            return [np.zeros(each.shape) for each in self.outputs]
+        if op in _TAKEN or (op == "ScatterND" and not self._adds()):
+            return self._of(self.e)
+        bound = self._rule(op)(self) + 2 * self.least
+        largest = _largest(self.outputs[0].dtype)
+        return [np.where(np.abs(self.y) + bound > largest / 2, np.inf, bound)]
+
+    def _rule(self, op: str) -> Callable[[_Node], Floats]:
+        if op in _GROWING or op == "ScatterND":
+            return _grown
+        if op in _NOT_FAR:
+            return _not_far
+        if op in _SLOPES:
+            return lambda self: _SLOPES[op] * self.only + 8 * self.eps * (1 + np.abs(self.y))
+        return _RULES[op]
+
+    def _adds(self) -> bool:
+        return bool(self.node.attributes["reduction"].value == "add")
+
+    @property
+    def only(self) -> Floats:
+        return self.e[self.inputs[0]]
+
+    def _of(self, numbers: Mapping[Value, Floats]) -> list[Floats]:
+        """What the node makes of other numbers, where it had floats; indices and the like stay."""
+        given: dict[Value, Any] = {
+            value: numbers[value] if _floating(self.kept[value].dtype) else self.kept[value] for value in self.inputs
+        }
+        return [np.asarray(each).astype(np.float64) for each in self.evaluation.step(self.node, given)]
+
+
+def _grown(node: _Node) -> Floats:
+    sizes = {value: np.abs(x) for value, x in node.x.items()}
+    apart = {value: sizes[value] + node.e[value] for value in node.inputs}
+    if node.node.op_type == "Sub":
+        a, b = node.inputs
+        before, after = sizes[a] + sizes[b], apart[a] + apart[b]
+    else:
+        (before,), (after,) = node._of(sizes), node._of(apart)
+    return np.maximum(after - before, 0) + (_depth(node) + 4) * node.eps * after
+
+
+def _depth(node: _Node) -> float:
+    """An upper bound on how many elements make one result."""
+    op = node.node.op_type
+    if op in ("Add", "Sub", "Mul", "LeakyRelu"):
+        return 0
+    first = node.x[node.inputs[0]]
+    if op in ("MatMul", "Gemm", "Einsum"):
+        return float(max(first.shape, default=1)) ** (2 if op == "Einsum" else 1)
+    if op == "Conv":
+        return float(node.x[node.inputs[1]][:1].size)
+    return float(max(1, first.size // max(1, node.y.size))) if op != "CumSum" else float(max(first.shape, default=1))
+
+
+def _not_far(node: _Node) -> Floats:
+    if node.node.op_type == "ReduceMin":
+        return np.broadcast_to(np.max(node.only, initial=0), node.y.shape)
+    shape = node.y.shape
+    together = [np.broadcast_to(node.e[value], shape) for value in dict.fromkeys(node.inputs)]
+    if node.node.op_type == "ThresholdedRelu":
+        x, e = node.x[node.inputs[0]], node.only
+        return np.where((np.abs(x - 1) <= e) & (e > 0), np.inf, e)
+    return np.asarray(np.max(np.stack(together), axis=0))
+
+
+def _divided(node: _Node) -> Floats:
+    op = node.node.op_type
+    b, eb = node.x[node.inputs[-1]], node.e[node.inputs[-1]]
+    ea = node.e[node.inputs[0]] if op == "Div" else np.zeros(())
+    least = np.abs(b) - eb
+    bound = (ea + np.abs(node.y) * eb) / least + 2 * node.eps * np.abs(node.y)
+    return np.where(least <= 0, np.inf, bound)
+
+
+def _exp(node: _Node) -> Floats:
+    return node.y * (np.expm1(node.only) + 8 * node.eps * (1 + np.abs(node.x[node.inputs[0]])))
+
+
+def _between(function: Callable[[Floats], Floats]) -> Callable[[_Node], Floats]:
+    def rule(node: _Node) -> Floats:
+        x = node.x[node.inputs[0]]
+        low, high = x - node.only, x + node.only
+        bound = function(high) - function(low) + 4 * node.eps * (1 + np.abs(node.y))
+        return np.where((low <= 0) & (node.only > 0), np.inf, bound)
+
+    return rule
+
+
+def _softmax(node: _Node) -> Floats:
+    axis = int(node.node.attributes["axis"].value)
+    x = node.x[node.inputs[0]]
+    if not x.size:
+        return np.zeros(x.shape)
+    e = np.max(node.only, axis, keepdims=True)
+    spread = np.max(x, axis, keepdims=True) - np.min(x, axis, keepdims=True)
+    rounded = (x.shape[axis] + 16 + 2 * spread) * node.eps
+    if node.node.op_type == "Softmax":
+        return node.y * (np.expm1(2 * e) + rounded)
+    return 2 * e + rounded * (1 + np.abs(node.y))
+
+
+def _log_sum_exp(node: _Node) -> Floats:
+    x = node.x[node.inputs[0]]
+    e, most = np.max(node.only, initial=0), np.max(np.abs(x), initial=0)
+    return np.broadcast_to(2 * e + node.eps * (x.size + 16) * (1 + most), node.y.shape)
+
+
+def _layer_normalization(node: _Node) -> Floats:
+    first, scale, bias = node.node.inputs
+    assert first is not None
+    assert scale is not None
+    assert bias is not None
+    axis = int(node.node.attributes["axis"].value)
+    x = node.x[first]
+    axes = tuple(range(axis % x.ndim, x.ndim))
+    count = float(np.prod([x.shape[each] for each in axes]))
+    if not x.size:
+        return np.zeros(x.shape)
+    deviation = np.sqrt(np.var(x, axes, keepdims=True) + 1e-5)
+    most = np.max(np.abs(x), axes, keepdims=True)
+    shift = (2 * np.max(node.e[first], axes, keepdims=True) + (count + 16) * node.eps * most) / deviation
+    normal = np.abs(x - np.mean(x, axes, keepdims=True)) / deviation
+    s, es = np.abs(node.x[scale]), node.e[scale]
+    bound = (s + es) * 4 * shift * (1 + normal) + es * normal + node.e[bias] + 4 * node.eps * (np.abs(node.y) + s * normal)
+    return np.where(shift > 0.1, np.inf, bound)
+
+
+def _cast(node: _Node) -> Floats:
+    return node.only + node.eps * (np.abs(node.y) + node.only)
+
+
+_RULES: dict[str, Callable[[_Node], Floats]] = {
+    "Div": _divided, "Reciprocal": _divided, "Exp": _exp, "Sqrt": _between(np.sqrt), "Log": _between(np.log),
+    "Softmax": _softmax, "LogSoftmax": _softmax, "ReduceLogSumExp": _log_sum_exp,
+    "LayerNormalization": _layer_normalization, "Cast": _cast,
+}  # fmt: skip
+
+
+def _floating(dtype: np.dtype[Any]) -> bool:
+    return DType.of(dtype) in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
+
+
+_PRECISION = {DType.FLOAT16: (10, -24, 65504.0), DType.BFLOAT16: (7, -133, 3.38e38), DType.FLOAT32: (23, -149, 3.4e38)}
+
+
+def _eps(dtype: np.dtype[Any]) -> float:
+    return float(2.0 ** -_PRECISION.get(DType.of(dtype), (52, -1074, 1.79e308))[0])
+
+
+def _least(dtype: np.dtype[Any]) -> float:
+    return float(2.0 ** _PRECISION.get(DType.of(dtype), (52, -1074, 1.79e308))[1])
+
+
+def _largest(dtype: np.dtype[Any]) -> float:
+    return float(_PRECISION.get(DType.of(dtype), (52, -1074, 1.79e308))[2])

@@ -1,0 +1,64 @@
+"""Bytes that stand for numbers, in primitives: every step is that of the reference, so results are the same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lower.agreement import agree
+
+RNG = np.random.default_rng(9)
+GIVEN = """uint8[N, 3, H] a, float s, uint8 z, uint8[N, 1, H] b, float t, uint8 y, float u, uint8 w, int8[H, 4] m,
+float[4] q, int8[4] v, bool[N, 3, 1] o"""
+
+
+def feeds() -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "a": RNG.integers(0, 256, (2, 3, 5), np.uint8),
+        "b": RNG.integers(0, 256, (2, 1, 5), np.uint8),
+    }
+    found |= {"s": np.float32(0.1), "t": np.float32(0.07), "u": np.float32(0.11)}
+    found |= {"z": np.uint8(100), "y": np.uint8(128), "w": np.uint8(90), "m": RNG.integers(-128, 128, (5, 4), np.int8)}
+    return {
+        **found,
+        "q": np.array([0.1, 0.2, 0.01, 0.3], np.float32),
+        "v": np.array([0, 1, -2, 3], np.int8),
+        "o": RNG.random((2, 3, 1)) > 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "QLinearAdd (a, s, z, b, t, y, u, w)",
+        "QLinearMul (a, s, , b, t, y, u)",
+        "QLinearSigmoid (a, s, z, q0, w)",
+        "QLinearLeakyRelu <alpha = 0.3> (a, s, z, u, w)",
+        "QLinearSoftmax <opset = 13, axis = 2> (a, s, z, q0, y0)",
+        "QLinearSoftmax <opset = 12, axis = 1> (a, s, z, q0, y0)",
+        "QLinearWhere (o, a, s, z, b, t, y, u, w)",
+        "QLinearConcat <axis = 1> (u, w, a, s, z, b, t, y)",
+        "QLinearGlobalAveragePool (a, s, z, u, w)",
+        "QLinearAveragePool <kernel_shape = [2], pads = [1, 0]> (a, s, z, u, w)",
+        "QLinearAveragePool <kernel_shape = [2], channels_last = 1> (a, s, z, u, w)",
+        "MatMulIntegerToFloat (a, m, s, q, z, v, q)",
+        "QuantizeLinear (d, s, z)",
+        "DequantizeLinear (a, s, z)",
+    ],
+)
+def test_bytes_agree(text: str) -> None:
+    held = "<float q0 = {0.00390625}, uint8 y0 = {0}>"
+    graph = f"g ({GIVEN}, float[N, 2] d) => (r) {held} {{ r = com.microsoft.{text} }}"
+    agree(graph, 1e-6, **feeds(), d=(RNG.standard_normal((2, 2)) * 9).astype(np.float32))
+
+
+@pytest.mark.parametrize("result", ["", ", u, w"])
+def test_quantised_products_with_something_added_agree(result: str) -> None:
+    given = "uint8[K, M] a, float s, uint8 z, int8[K, 4] m, float[4] q, int8[4] v, int32[4] c, float u, uint8 w"
+    text = f"com.microsoft.QGemm <transA = 1, alpha = 0.5> (a, s, z, m, q, v, c{result})"
+    known = feeds()
+    arrays = {name: known[name] for name in ("s", "z", "m", "q", "v", "u", "w")}
+    arrays |= {"a": RNG.integers(0, 256, (5, 3), np.uint8), "c": RNG.integers(-99, 99, 4, np.int32)}
+    agree(f"g ({given}) => (r) {{ r = {text} }}", 1e-6, **arrays)
