@@ -17,6 +17,7 @@ from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor as Held
+from ingot.ir.types import Shape, map_shapes
 from ingot.ir.value import Value
 from ingot.lower.fuse import Fused, fuse
 from ingot.lower.graph import Program, lower_graph
@@ -25,7 +26,7 @@ from ingot.prim.tensor import Call, Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.cpu import plan_of
 from ingot.runtime.evaluate import Evaluation
-from ingot.runtime.plan import Plan, StepObserver
+from ingot.runtime.plan import Mistaken, Plan, StepObserver
 from ingot.runtime.team import processors
 
 _POLL = 0.005
@@ -45,12 +46,25 @@ class Compiled:
 
 def compile_model(model: Model, catalog: Catalog, target: Target, threads: int) -> Compiled:
     """A plan for the outputs of a model that is in the newest operators; it is typed here, on its own values."""
+    _forget_negative_sizes(model)
     facts = infer(model, catalog=catalog)
     program = lower_graph(model, facts, catalog)
     outputs = tuple(program.values[value] for value in model.graph.outputs)
     stored = _stored(outputs)
     fused = fuse(stored)
     return Compiled(model, program, fused, plan_of(program, fused, stored, target, threads), outputs)
+
+
+def _forget_negative_sizes(model: Model) -> None:
+    """Take declared sizes below zero for what they are meant to be: unknown."""
+    for graph in model.graphs():
+        for value in graph.values():
+            if value.type is not None:
+                value.type = map_shapes(value.type, _without_negatives)
+
+
+def _without_negatives(shape: Shape) -> Shape:
+    return tuple(None if isinstance(size, int) and size < 0 else size for size in shape)
 
 
 def _stored(outputs: Sequence[Tensor]) -> list[Tensor]:
@@ -64,7 +78,10 @@ def _stored(outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 class Failed(Exception):
-    """A kernel met an error in what it was given, such as an index out of range; the reference can say which."""
+    """What was given is not what was compiled for: an index is out of range, or sizes are not what they seemed.
+
+    The reference runs it, or says what is wrong.
+    """
 
 
 class Executable:
@@ -97,8 +114,11 @@ class Executable:
         """
         state = np.zeros(16, np.int32)
         compiled = self.compiled
-        with _watched(state, proceed):
-            values = compiled.plan.run({**self._defaults, **feeds}, self._caller(evaluation), state, observe)
+        try:
+            with _watched(state, proceed):
+                values = compiled.plan.run({**self._defaults, **feeds}, self._caller(evaluation), state, observe)
+        except Mistaken:
+            raise Failed from None
         if proceed is not None:
             proceed()
         if state[0]:

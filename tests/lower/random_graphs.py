@@ -66,6 +66,9 @@ class Maker:
 
     def drawn(self, outputs: Sequence[Value]) -> Drawn:
         self.graph.outputs.extend(outputs)
+        for node in reversed(self.graph.nodes):  # what nobody reads may refuse to run
+            if not any(value.uses or value.is_output for value in node.outputs):
+                self.graph.remove(node)
         ingot.uniquify(self.model)
         names = [str(name) for name in self.names]
         bindings = [{name: self.random.choice((17, 16, 33)) for name in names}]
@@ -126,6 +129,9 @@ class Maker:
     def pick(self, allowed: Callable[[DType, Shape], bool] = lambda _dtype, _shape: True) -> Value | None:
         """Something there is, most likely new."""
         found = [value for value, kind in self.types.items() if allowed(*kind)]
+        unread = [value for value in found if value.producer is not None and not value.uses]
+        if unread and self.random.random() < 0.6:
+            return self.random.choice(unread)
         return self.random.choice(found[-self.random.choice((1, 2, 4, 8)) :]) if found else None
 
     def broadcast(self, shape: Shape) -> Shape:

@@ -37,7 +37,7 @@ def random_model(seed: int) -> Drawn:
     if not computed:
         return random_model(seed + 1_000_000_007)
     last = [value for value in computed if not value.uses] or computed[-1:]
-    outputs = dict.fromkeys([*r.sample(last, min(len(last), 2)), r.choice(computed)])
+    outputs = dict.fromkeys([*r.sample(last, min(len(last), r.choice((1, 2, 4)))), r.choice(computed)])
     return make.drawn(list(outputs))
 
 
@@ -105,7 +105,9 @@ def cast(make: Maker) -> None:
         make.smooth = False
         kind = dtype.numpy
         low = 0 if target.name.startswith("U") else -100
-        (x,) = make.node("Clip", [x, make.weight(np.asarray(low, kind)), make.weight(np.asarray(100, kind))], exact=True)
+        (x,) = make.node(
+            "Clip", [x, make.weight(np.asarray(low, kind)), make.weight(np.asarray(100, kind))], exact=True
+        )
     make.node("Cast", [x], exact=True, to=int(target))
 
 

@@ -15,19 +15,20 @@ the bound zero. A value whose bound is infinite says nothing: it is near a pole,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ingot.dtypes import Array, DType
+from ingot.dtypes import DType
 from ingot.ir import Model, Node, Value
 from ingot.ops.catalog import standard
 from ingot.runtime.evaluate import Evaluation
 
 _TAKEN = {
     "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Concat", "Split", "Expand", "Tile", "Pad", "Gather",
-    "GatherElements", "Where", "Identity", "ScatterElements", "MaxPool", "GlobalMaxPool", "ReduceMax",
+    "GatherElements", "Where", "Identity", "ScatterElements", "MaxPool", "GlobalMaxPool", "ReduceMax", "Floor", "Ceil",
+    "Round", "Sign",
 }  # fmt: skip
 _NEAREST = {"Add", "Sub", "Mul", "Div", "Sqrt", "Cast", "LeakyRelu", "Reciprocal"}
 _GROWING = {
@@ -55,7 +56,9 @@ def bounds(model: Model, values: Mapping[Value, Any], *, nearest: bool = True) -
     evaluation = Evaluation(model, standard())
     for node in model.graph:
         with np.errstate(all="ignore"):
-            for value, bound in zip(node.outputs, _Node(node, values, found, evaluation, nearest).bounds(), strict=True):
+            for value, bound in zip(
+                node.outputs, _Node(node, values, found, evaluation, nearest).bounds(), strict=True
+            ):
                 found[value] = np.where(np.isnan(bound), np.inf, bound)
     return found
 
@@ -87,11 +90,15 @@ class _Node:
         if not self.floating:
             return [np.zeros(each.shape) for each in self.outputs]
         equal = all(not self.e[value].any() for value in self.inputs)
-        taken = op in _TAKEN or op in _NOT_FAR or (op == "ScatterND" and not self._adds())
+        combines = "none" if op != "ScatterND" else str(self.node.attributes["reduction"].value)
+        taken = op in _TAKEN or op in _NOT_FAR or (op == "ScatterND" and combines != "add")
         if equal and (taken or (op in _NEAREST and self.nearest)):
             return [np.zeros(each.shape) for each in self.outputs]
-        if op in _TAKEN or (op == "ScatterND" and not self._adds()):
+        if op in _TAKEN or (op == "ScatterND" and combines == "none"):
             return self._of(self.e)
+        if op == "ScatterND" and combines != "add":
+            most = max(float(np.max(self.e[value], initial=0)) for value in self.inputs)
+            return [np.full(self.y.shape, most)]
         bound = self._rule(op)(self) + 2 * self.least
         largest = _largest(self.outputs[0].dtype)
         return [np.where(np.abs(self.y) + bound > largest / 2, np.inf, bound)]
@@ -105,9 +112,6 @@ class _Node:
             return lambda self: _SLOPES[op] * self.only + 8 * self.eps * (1 + np.abs(self.y))
         return _RULES[op]
 
-    def _adds(self) -> bool:
-        return bool(self.node.attributes["reduction"].value == "add")
-
     @property
     def only(self) -> Floats:
         return self.e[self.inputs[0]]
@@ -117,7 +121,8 @@ class _Node:
         given: dict[Value, Any] = {
             value: numbers[value] if _floating(self.kept[value].dtype) else self.kept[value] for value in self.inputs
         }
-        return [np.asarray(each).astype(np.float64) for each in self.evaluation.step(self.node, given)]
+        found = self.evaluation.step(self.node, given)
+        return [np.asarray(each).astype(np.float64) for each in found[: len(self.outputs)]]
 
 
 def _grown(node: _Node) -> Floats:
@@ -206,14 +211,17 @@ def _layer_normalization(node: _Node) -> Floats:
     x = node.x[first]
     axes = tuple(range(axis % x.ndim, x.ndim))
     count = float(np.prod([x.shape[each] for each in axes]))
+    eps = max(node.eps, 2.0**-23)  # its statistics are of float32, as `stash_type` says
     if not x.size:
         return np.zeros(x.shape)
     deviation = np.sqrt(np.var(x, axes, keepdims=True) + 1e-5)
     most = np.max(np.abs(x), axes, keepdims=True)
-    shift = (2 * np.max(node.e[first], axes, keepdims=True) + (count + 16) * node.eps * most) / deviation
+    shift = (2 * np.max(node.e[first], axes, keepdims=True) + (count + 16) * eps * most) / deviation
     normal = np.abs(x - np.mean(x, axes, keepdims=True)) / deviation
     s, es = np.abs(node.x[scale]), node.e[scale]
-    bound = (s + es) * 4 * shift * (1 + normal) + es * normal + node.e[bias] + 4 * node.eps * (np.abs(node.y) + s * normal)
+    bound = (
+        (s + es) * 4 * shift * (1 + normal) + es * normal + node.e[bias] + 4 * eps * (np.abs(node.y) + s * normal)
+    )
     return np.where(shift > 0.1, np.inf, bound)
 
 

@@ -35,8 +35,13 @@ def page(report: Report) -> Iterator[RenderableType]:
     if report.limits:
         reached = ", ".join(f"{rate / 1e9:.0f} with {counted(n, 'thread')}" for n, rate in report.limits.items())
         yield heading("limit", f"float32 GFLOP/s of a loop of multiply-adds: {reached}")
-    if report.load is not None and report.load >= BUSY:
-        yield heading("busy", f"{report.load:.1f} other processes wanted a core: measure again when they are done")
+    yield from busy(report.load)
+
+
+def busy(load: float | None) -> Iterator[RenderableType]:
+    """A line that says so, if other processes spoiled what was measured."""
+    if load is not None and load >= BUSY:
+        yield heading("busy", f"{load:.1f} other processes wanted a core: measure again when they are done")
 
 
 def seconds_text(seconds: float) -> str:

@@ -6,7 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingot.dims import Dim, minimum
-from ingot.lower.loops import Apply, Buffer, Choose, For, Index, Kernel, Let, Load, Product, Scalar, Statement, Store, Update, Var
+from ingot.lower.loops import (
+    Apply,
+    Buffer,
+    Choose,
+    For,
+    Index,
+    Kernel,
+    Let,
+    Load,
+    Product,
+    Scalar,
+    Statement,
+    Store,
+    Update,
+    Var,
+    Winograd,
+)
 from ingot.lower.loops import extent as extent_of
 from ingot.lower.rewrite import indices, parts
 
@@ -29,19 +45,34 @@ def cost_of(kernel: Kernel) -> Cost:
     read: dict[Buffer, Dim] = {}
     written: dict[Buffer, Dim] = {}
     for nest in kernel.nests:
-        statements: Sequence[Statement] = nest.body if isinstance(nest, Product) else nest
+        statements: Sequence[Statement] = nest.body if isinstance(nest, Product | Winograd) else nest
         each: Dim = 1
         if isinstance(nest, Product):
             each = extent_of((*nest.batch, *nest.m, *nest.n))
             operations = operations + each * extent_of(nest.k) * 2
             _add(read, nest.lhs.buffer, _touched(nest.lhs.index))
             _add(read, nest.rhs.buffer, nest.rhs.buffer.elements if nest.packed else _touched(nest.rhs.index))
+        elif isinstance(nest, Winograd):
+            each = extent_of((*nest.m, *nest.n))
+            operations = operations + _multiplied(nest) * 2
+            _add(read, nest.lhs.buffer, _touched(nest.lhs.index))
+            _add(read, nest.rhs.buffer, nest.rhs.buffer.elements)
         operations = operations + _operations(statements, each)
         for store in _stores(statements):
             _add(written, store.buffer, _touched(store.index))
         for load in _loads(statements):
             _add(read, load.buffer, _touched(load.index))
-    return Cost(operations, _bytes(read), _bytes(written))
+    given = {buffer: elements for buffer, elements in read.items() if buffer not in kernel.writes}
+    return Cost(operations, _bytes(given), _bytes(written))
+
+
+def _multiplied(nest: Winograd) -> Dim:
+    """How many products of transformed elements there are."""
+    *images, row, column = nest.m
+    tiles = extent_of(images)
+    for var in (row, column):
+        tiles = tiles * ((var.extent + (nest.side - 1)) // nest.side)
+    return tiles * (nest.side + 2) ** 2 * nest.k[-1].extent * extent_of(nest.n)
 
 
 def _operations(statements: Sequence[Statement], times: Dim) -> Dim:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 from ingot.dims import Dim
 from ingot.errors import CompileError
-from ingot.lower.loops import Buffer, Index, Kernel, Product, Statement
-from ingot.lower.matrix import Packed, product_of
+from ingot.lower.loops import Buffer, Index, Kernel, Product, Statement, Winograd
+from ingot.lower.matrix import Filters, Packed, product_of
 from ingot.lower.nest import nest_of
 from ingot.lower.order import order_like
 from ingot.lower.read import Placed, StoreFirst, c_strides, split, strides_of
 from ingot.lower.rewrite import buffers_read
 from ingot.lower.schedule import scheduled
 from ingot.lower.sequential import running, scattered
+from ingot.lower.winograd import quickest
 from ingot.prim.make import count
 from ingot.prim.tensor import (
     Call,
@@ -53,7 +54,7 @@ class Fused:
 
     steps: list[Kernel | Call] = field(default_factory=list)
     placed: dict[Tensor, Placed] = field(default_factory=dict)
-    constants: dict[Buffer, Tensor | Packed] = field(default_factory=dict)
+    constants: dict[Buffer, Tensor | Packed | Filters] = field(default_factory=dict)
     zeros: list[Buffer] = field(default_factory=list)
     made: dict[Kernel, Tensor] = field(default_factory=dict)
     why: dict[Tensor, str] = field(default_factory=dict)
@@ -93,6 +94,9 @@ class _Fusion:
 
     def _decide(self) -> None:
         """Choose what is stored beside the results: what is no function of elements, and what several kernels read."""
+        for tensor in self._order:
+            if isinstance(tensor, Contract) and _column_axes(tensor) > 1:
+                self._in_order.add(tensor.rhs)
         for tensor in self._order:
             if isinstance(tensor, Contract):
                 chain = self._chain(tensor)
@@ -317,9 +321,8 @@ class _Fusion:
     def _product(self, name: str, chain: Sequence[Tensor]) -> Kernel:
         tensor = chain[-1]
         fixed = tensor in self._in_order or isinstance(tensor, Permute)
-        made = product_of(chain, _Placed(self, tensor), name, fixed)
-        if made.packed is not None:
-            self._fused.constants[made.product.rhs.buffer] = made.packed
+        made = quickest(product_of(chain, _Placed(self, tensor), name, fixed), name)
+        self._fused.constants.update(made.constants)
         if made.product.zeros is not None:
             self._fused.zeros.append(made.product.zeros)
         self._settle(tensor, tensor, made.target, made.order)
@@ -328,11 +331,11 @@ class _Fusion:
     def _made(
         self,
         name: str,
-        nests: tuple[tuple[Statement, ...] | Product, ...],
+        nests: tuple[tuple[Statement, ...] | Product | Winograd, ...],
         writes: tuple[Buffer, ...],
         scratch: tuple[Buffer, ...] = (),
     ) -> Kernel:
-        zeros = [nest.zeros for nest in nests if isinstance(nest, Product) and nest.zeros is not None]
+        zeros = [nest.zeros for nest in nests if isinstance(nest, Product | Winograd) and nest.zeros is not None]
         reads = tuple(
             buffer for buffer in (*buffers_read(nests), *zeros) if buffer not in writes and buffer not in scratch
         )
@@ -378,6 +381,12 @@ class _Placed(Mapping[Tensor, Placed]):
 
 def _is_spread(tensor: Tensor) -> bool:
     return isinstance(tensor, Expand) or (isinstance(tensor, Constant) and tensor.array.size == 1)
+
+
+def _column_axes(contract: Contract) -> int:
+    """How many axes, other than those of size one, the columns of a contraction lie in."""
+    left, right, _ = contract.labels
+    return sum(label not in left and size != 1 for label, size in zip(right, contract.rhs.shape, strict=True))
 
 
 def _keeps_columns(chain: Sequence[Tensor]) -> bool:

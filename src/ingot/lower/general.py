@@ -28,6 +28,7 @@ from ingot.lower.loops import (
     Store,
     Update,
     Var,
+    Winograd,
 )
 
 _LARGEST_FIXED = 8
@@ -60,10 +61,7 @@ class _Generaliser:
         for buffer in (*kernel.reads, *kernel.writes, *kernel.scratch):
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
-        nests = tuple(
-            self._product(nest) if isinstance(nest, Product) else tuple(map(self._statement, nest))
-            for nest in kernel.nests
-        )
+        nests = tuple(map(self._nest, kernel.nests))
         reads, writes, scratch = (
             tuple(self._buffers[buffer] for buffer in some) for some in (kernel.reads, kernel.writes, kernel.scratch)
         )
@@ -84,6 +82,15 @@ class _Generaliser:
             self._vars[var] = Var(f"v{len(self._vars)}", self._size(var.extent))
         return self._vars[var]
 
+    def _nest(self, nest: tuple[Statement, ...] | Product | Winograd) -> tuple[Statement, ...] | Product | Winograd:
+        match nest:
+            case Product():
+                return self._product(nest)
+            case Winograd():
+                return self._winograd(nest)
+            case _:
+                return tuple(map(self._statement, nest))
+
     def _product(self, nest: Product) -> Product:
         left, right = self._scalar(nest.lhs), self._scalar(nest.rhs)
         assert isinstance(left, Load)
@@ -93,6 +100,26 @@ class _Generaliser:
         scratch = tuple(self._buffers[buffer] for buffer in nest.scratch)
         zeros = None if nest.zeros is None else self._buffers[nest.zeros]
         return replace(nest, batch=batch, m=m, n=n, k=k, lhs=left, rhs=right, body=body, scratch=scratch, zeros=zeros)
+
+    def _winograd(self, nest: Winograd) -> Winograd:
+        left, right, plain = (self._scalar(load) for load in (nest.lhs, nest.rhs, nest.plain))
+        assert isinstance(left, Load)
+        assert isinstance(right, Load)
+        assert isinstance(plain, Load)
+        return replace(
+            nest,
+            m=tuple(map(self._var, nest.m)),
+            n=tuple(map(self._var, nest.n)),
+            k=tuple(map(self._var, nest.k)),
+            lhs=left,
+            rhs=right,
+            plain=plain,
+            body=tuple(map(self._statement, nest.body)),
+            block=self._size(nest.block),
+            lines=(self._size(nest.lines[0]), self._size(nest.lines[1])),
+            scratch=tuple(self._buffers[buffer] for buffer in nest.scratch),
+            zeros=self._buffers[nest.zeros],
+        )
 
     def _statement(self, statement: Statement) -> Statement:
         match statement:

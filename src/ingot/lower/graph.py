@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import DType
 from ingot.ir.model import FunctionId, Model
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor as Held
-from ingot.ir.types import TensorType
+from ingot.ir.types import TensorType, map_shapes
 from ingot.ir.value import Value
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
 from ingot.prim.make import cast, constant
-from ingot.prim.tensor import Call, Parameter, Refused, Result, Sizes, Tensor
+from ingot.prim.tensor import Call, Parameter, Refused, Result, Sizes, Tensor, claim
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -29,6 +30,27 @@ class Program:
     inputs: dict[str, Tensor] = field(default_factory=dict)
     values: dict[Value, Tensor] = field(default_factory=dict)
     calls: dict[Node, Call] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    """The named sizes that inputs and the results of calls tell."""
+    sizes: dict[str, Dim] = field(default_factory=dict)
+    """What other names that inference made up have turned out to be."""
+
+    def known(self, fact: Fact) -> Fact:
+        """A fact with names made up replaced by what they have turned out to be."""
+        if not self.sizes or fact.type is None:
+            return fact
+        type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self._known(d) for d in shape))
+        elements = fact.elements
+        if elements is not None:
+            elements = tuple(None if each is None else self._known(each) for each in elements)
+        return replace(fact, type=type_, elements=elements)
+
+    def _known(self, size: Dim) -> Dim:
+        return size if isinstance(size, int) else substitute(size, self.sizes)
+
+    def tell(self, tensor: Tensor) -> None:
+        """Note the names that a tensor given from outside tells."""
+        self.told.update(str(size) for size in tensor.shape if symbols(size) == {str(size)})
 
 
 def lower_graph(model: Model, facts: Mapping[Value, Fact], catalog: Catalog) -> Program:
@@ -37,6 +59,7 @@ def lower_graph(model: Model, facts: Mapping[Value, Fact], catalog: Catalog) -> 
     graph = model.graph
     for value in graph.inputs:
         program.inputs[value.name] = program.values[value] = _given(value, facts.get(value, Fact(value.type)))
+        program.tell(program.values[value])
     for value in graph.initializers.values():
         if value not in program.values:
             program.values[value] = _held(value)
@@ -47,12 +70,15 @@ def lower_graph(model: Model, facts: Mapping[Value, Fact], catalog: Catalog) -> 
 
 def _lower_node(node: Node, model: Model, facts: Mapping[Value, Fact], catalog: Catalog, program: Program) -> None:
     inputs = [None if value is None else program.values[value] for value in node.inputs]
-    known = [Fact(given=False) if value is None else facts.get(value, Fact()) for value in node.inputs]
-    found = [facts.get(value, Fact(value.type)) for value in node.outputs]
+    known = [Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs]
+    found = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
     try:
-        results = lower_node(node, model, catalog, inputs, known, found)
+        parts = lower_node(node, model, catalog, inputs, known, found)
+        results = [_fitting(part, fact, program) for part, fact in zip(parts, found, strict=True)]
     except Refused as reason:
         results = _call(node, inputs, found, program, str(reason))
+        for result in results:
+            program.tell(result)
     program.values.update(zip(node.outputs, results, strict=True))
 
 
@@ -82,23 +108,29 @@ def lower_node(
     wide = [cast(each, DType.FLOAT32) if each is not None and each.dtype in _HALVES else each for each in inputs]
     arguments = {**operator.defaults, **keywords(operator, node)}
     parts = operator.apply("lower", _without_end(wide), arguments, facts=tuple(known), found=tuple(found))
-    results = [_fitting(part, fact) for part, fact in zip(parts, found, strict=False)]
-    if len(results) < len(found):
-        raise Refused(f"output {len(results)} is not computed")
-    return results
-
-
-def _fitting(part: Tensor | None, fact: Fact) -> Tensor:
-    """A result of a rule, as the type that inference found."""
-    if part is None:
+    computed = [part for part in parts if isinstance(part, Tensor)]
+    if len(computed) < len(parts) or len(parts) < len(found):
         raise Refused("an output that is not computed")
+    return computed[: len(found)]
+
+
+def _fitting(part: Tensor, fact: Fact, program: Program) -> Tensor:
+    """A result of a rule, as the type that inference found; a name that nothing tells is what the rule has there."""
     type_ = fact.type
     assert isinstance(type_, TensorType)
     if part.dtype is not type_.dtype:
         part = cast(part, type_.dtype)
-    if part.shape != type_.shape:
+    sized = _sized(fact)
+    if sized is None or len(sized[1]) != part.rank:
         raise Refused(f"sizes {list(map(str, part.shape))} where inference found {list(map(str, type_.shape or ()))}")
-    return part
+    sizes: list[Dim] = []
+    for own, wanted in zip(part.shape, sized[1], strict=True):
+        name = str(wanted)
+        made_up = symbols(wanted) == {name} and name not in program.told
+        if made_up and name not in program.sizes:
+            program.sizes[name] = own
+        sizes.append(own if made_up else wanted)
+    return claim(part, tuple(sizes))
 
 
 def _without_end(inputs: list[Tensor | None]) -> list[Tensor | None]:

@@ -205,12 +205,40 @@ class Product:
     """The sums that are taken at once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Winograd:
+    """A convolution by filters of 3 x 3 in tiles of `side` x `side` sums, by Winograd's algorithm.
+
+    It makes what a product with the same `m`, `n`, `k`, `lhs` and `body` does: the last two of `m` are rows and columns
+    of sums, along which the first two of `k` slide, and the last of `k` are the channels. `rhs` holds the weights
+    transformed and in panels, `plain` the weights themselves, for sums that are no finite numbers when transformed.
+    """
+
+    dtype: DType
+    m: tuple[Var, ...]
+    n: tuple[Var, ...]
+    k: tuple[Var, ...]
+    lhs: Load
+    rhs: Load
+    plain: Load
+    body: tuple[Statement, ...]
+    side: int
+    block: Dim
+    """The tiles that are transformed before they are multiplied."""
+    lines: tuple[Dim, Dim]
+    """The elements from one tile to the next in each of the scratch buffers, transformed inputs and sums."""
+    scratch: tuple[Buffer, ...]
+    zeros: Buffer
+    """As many zeros as there are channels."""
+    tile: Tile | None = None
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
     """One step of a plan: nests, each a product or statements in order, which may run in any order among themselves."""
 
     name: str
-    nests: tuple[tuple[Statement, ...] | Product, ...]
+    nests: tuple[tuple[Statement, ...] | Product | Winograd, ...]
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...] = field(default=())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ingot.dims import Dim, symbol
 from ingot.dtypes import Array
-from ingot.lower.loops import Buffer, Index, Load, Local, Product, Scalar, Statement, Store, Var, extent
+from ingot.lower.loops import Buffer, Index, Load, Local, Product, Scalar, Statement, Store, Var, Winograd, extent
 from ingot.lower.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
 from ingot.lower.rewrite import Reindexed, indices
 from ingot.prim.evaluate import evaluate
@@ -33,13 +33,25 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A product, where its result is stored, and what its right side holds if that is constant."""
+class Filters:
+    """Constant filters as [3, 3, channel, filter], to be transformed for tiles of a side, and stored in panels."""
 
-    product: Product
+    array: Array
+    side: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A product, where its result is stored, and what those buffers hold that are constant.
+
+    `apart` is the product with an axis for each of the contraction that is longer than one.
+    """
+
+    product: Product | Winograd
     target: Placed
     order: tuple[int, ...]
-    packed: Packed | None
+    constants: Mapping[Buffer, Packed | Filters | Constant]
+    apart: Product
 
 
 def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: str, fixed: bool) -> Made:
@@ -77,25 +89,26 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
         array = evaluate([rhs], {}, {})[0]
         array = array.transpose([right.index(label) for label in (*batch, *summed, *columns)])
         stack = _size(sizes, batch)
-        packed = Packed(array.reshape(int(_whole(stack)), int(_whole(_size(sizes, summed))), -1))
+        packed = Packed(array.reshape([_whole(each) for each in (stack, _size(sizes, summed), _size(sizes, columns))]))
         right_load = Load(rhs.dtype, Buffer(f"{name}_weights", rhs.dtype, count(rhs.shape)), Index())
     else:
         _require_stored(rhs, placed)
         right_load = _plain(rhs, reader.read(rhs, _place(right, variables, sizes)))
-    product = _joined(
-        Product(
-            contract.dtype,
-            tuple(variables[label] for label in batch if sizes[label] != 1),
-            tuple(variables[label] for label in rows if sizes[label] != 1),
-            tuple(variables[label] for label in columns if sizes[label] != 1),
-            tuple(variables[label] for label in summed if sizes[label] != 1),
-            left_load,
-            right_load,
-            tuple(body),
-            packed is not None,
-        )
+    apart = Product(
+        contract.dtype,
+        tuple(variables[label] for label in batch if sizes[label] != 1),
+        tuple(variables[label] for label in rows if sizes[label] != 1),
+        tuple(variables[label] for label in columns if sizes[label] != 1),
+        tuple(variables[label] for label in summed if sizes[label] != 1),
+        left_load,
+        right_load,
+        tuple(body),
+        packed is not None,
     )
+    product = _joined(apart)
     if len(product.n) > 1:
+        if tensor is not contract and (packed is not None or rhs in placed):  # what is made of the sums is in the way
+            raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
     _require_readable(product, lhs, placed)
     if product.lhs.where:
@@ -106,7 +119,7 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
         depth = extent(product.k)
         scratch = Buffer(f"{name}_panel", rhs.dtype, depth * THREADS * _WIDEST)
         product = _with(product, scratch=(scratch,))
-    return Made(product, target, order, packed)
+    return Made(product, target, order, {} if packed is None else {right_load.buffer: packed}, apart)
 
 
 def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]) -> Scalar | None:

@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot.prim.tensor import Constant, Expand, Iota, Join, Map, Pad, Permute, Reduce, Reshape, Slice, Tensor, Window
+from ingot.prim.tensor import (
+    Claim,
+    Constant,
+    Expand,
+    Iota,
+    Join,
+    Map,
+    Pad,
+    Permute,
+    Reduce,
+    Reshape,
+    Slice,
+    Tensor,
+    Window,
+)
 
 Order = tuple[int, ...]
 
@@ -27,7 +41,7 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
         case Permute():
             inner = order_like(tensor.x, known)
             return None if inner is None else tuple(tensor.order.index(axis) for axis in inner)
-        case Reduce() | Slice() | Pad():
+        case Reduce() | Slice() | Pad() | Claim():
             return order_like(tensor.x, known)
         case Join():
             return order_like(tensor.parts[0], known)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from ingot.dims import Dim
 from ingot.lower.loops import Apply, Buffer, Checked, Choose, Index, Inside, Load, Number, Position, Scalar, Var
+from ingot.lower.rewrite import parts
 from ingot.prim.tensor import (
+    Claim,
     Constant,
     Expand,
     Gather,
@@ -99,7 +101,7 @@ class Reader:
             case Permute():
                 inner = dict(zip(tensor.order, at, strict=True))
                 return self.read(tensor.x, tuple(inner[axis] for axis in range(tensor.rank)))
-            case Expand():
+            case Expand() | Claim():
                 return self.read(tensor.x, at)
             case Reshape():
                 return self._reshaped(tensor, at)
@@ -113,7 +115,7 @@ class Reader:
             case Window():
                 return self.read(tensor.x, _in_window(tensor, at))
             case Gather():
-                return self.read(tensor.x, tuple(self._found(tensor, axis, at) for axis in range(tensor.x.rank)))
+                return self._gathered(tensor, at)
         raise StoreFirst(tensor, "it is no function of single elements")
 
     def _reshaped(self, tensor: Reshape, at: Place) -> Scalar:
@@ -137,12 +139,21 @@ class Reader:
             if size != whole
         )
         value = self.read(x, inner)
-        plain = isinstance(value, Load) and all(isinstance(term, Var) for term, _ in value.index.terms)
+        found = {term for index in at for term, _ in index.terms}  # computed places, known to be there
+        plain = isinstance(value, Load) and all(isinstance(term, Var) or term in found for term, _ in value.index.terms)
         if plain and isinstance(value, Load) and (not value.where or value.fill == tensor.fill):
             return Load(value.dtype, value.buffer, value.index, (*value.where, *where), tensor.fill)
         if _loads(value):
             raise StoreFirst(x, "what is computed is padded")
         return Choose(tensor.dtype, value, where, tensor.fill)
+
+    def _gathered(self, tensor: Gather, at: Place) -> Scalar:
+        places = tuple(self._found(tensor, axis, at) for axis in range(tensor.x.rank))
+        value = self.read(tensor.x, places)
+        met = {id(part) for part in parts([value])}
+        checks = [term for index in places for term, _ in index.terms if isinstance(term, Checked)]
+        lost = tuple(Inside(Index(((check, 1),)), check.size) for check in checks if id(check) not in met)
+        return Choose(tensor.dtype, value, lost, 0) if lost else value  # an axis that is repeated is not indexed
 
     def _found(self, tensor: Gather, axis: int, at: Place) -> Index:
         place = tensor.places[axis]
@@ -192,16 +203,7 @@ def _in_window(tensor: Window, at: Place) -> Place:
 
 def _loads(value: Scalar) -> bool:
     """Whether an expression reads memory, so that it may be computed only where it is inside."""
-    match value:
-        case Load():
-            return True
-        case Apply():
-            return any(map(_loads, value.arguments))
-        case Choose():
-            return _loads(value.value)
-        case Checked():
-            return True
-    return False
+    return any(isinstance(part, Load | Checked) for part in parts([value]))
 
 
 def of_var(var: Var) -> Index:

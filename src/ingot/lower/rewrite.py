@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from ingot.dims import Dim
 from ingot.lower.loops import (
     Apply,
     Buffer,
@@ -23,6 +24,7 @@ from ingot.lower.loops import (
     Store,
     Update,
     Var,
+    Winograd,
 )
 
 
@@ -122,14 +124,25 @@ def _in_index(index: Index, seen: set[int]) -> Iterator[Index]:
             yield from _in_scalar(term, seen)
 
 
-def buffers_read(nests: Sequence[tuple[Statement, ...] | Product]) -> list[Buffer]:
+def buffers_read(nests: Sequence[tuple[Statement, ...] | Product | Winograd]) -> list[Buffer]:
     """The buffers that nests load from, each once."""
-    roots: list[Scalar] = []
-    for nest in nests:
-        if isinstance(nest, Product):
-            roots += [nest.lhs, nest.rhs]
-        roots += _values(nest.body if isinstance(nest, Product) else nest)
+    roots = [root for nest in nests for root in _roots(nest)]
     return list(dict.fromkeys(value.buffer for value in parts(roots) if isinstance(value, Load)))
+
+
+def sizes_indexed(nest: tuple[Statement, ...] | Product | Winograd) -> list[Dim]:
+    """The sizes of the axes that a nest reads or writes at computed places, each once."""
+    return list(dict.fromkeys(value.size for value in parts(_roots(nest)) if isinstance(value, Checked)))
+
+
+def _roots(nest: tuple[Statement, ...] | Product | Winograd) -> list[Scalar]:
+    match nest:
+        case Product():
+            return [nest.lhs, nest.rhs, *_values(nest.body)]
+        case Winograd():
+            return [nest.lhs, nest.rhs, nest.plain, *_values(nest.body)]
+        case _:
+            return list(_values(nest))
 
 
 def locals_in(value: Scalar) -> set[str]:

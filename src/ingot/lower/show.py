@@ -21,8 +21,10 @@ from ingot.lower.loops import (
     Scalar,
     Statement,
     Store,
+    Tile,
     Update,
     Var,
+    Winograd,
 )
 
 
@@ -34,7 +36,13 @@ def show_kernel(kernel: Kernel) -> str:
 
 def _lines(kernel: Kernel) -> Iterator[str]:
     for nest in kernel.nests:
-        shown = _product(nest) if isinstance(nest, Product) else (line for each in nest for line in _statement(each))
+        match nest:
+            case Product():
+                shown = _product(nest)
+            case Winograd():
+                shown = _winograd(nest)
+            case _:
+                shown = (line for each in nest for line in _statement(each))
         for line in shown:
             yield f"  {line}"
 
@@ -42,13 +50,26 @@ def _lines(kernel: Kernel) -> Iterator[str]:
 def _product(nest: Product) -> Iterator[str]:
     axes = [("batch", nest.batch), ("m", nest.m), ("n", nest.n)]
     shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
-    tile = "" if nest.tile is None else f" in tiles of {nest.tile.rows} x {nest.tile.vectors} x {nest.tile.lanes}"
-    yield f"product {shown}{tile}:"
+    yield f"product {shown}{_tile(nest.tile)}:"
     packed = " packed" if nest.packed else ""
     yield f"  sum = over {_vars(nest.k)}: {scalar(nest.lhs)} * {scalar(nest.rhs)}{packed}"
     for statement in nest.body:
         for line in _statement(statement):
             yield f"  {line}"
+
+
+def _winograd(nest: Winograd) -> Iterator[str]:
+    lines = " and ".join(map(str, nest.lines))
+    yield f"winograd {nest.side} x {nest.side}, m {_vars(nest.m)}, n {_vars(nest.n)}{_tile(nest.tile)}:"
+    yield f"  {nest.block} at a time, in lines of {lines}"
+    yield f"  sum = over {_vars(nest.k)}: {scalar(nest.lhs)} * {scalar(nest.plain)}, {scalar(nest.rhs)} transformed"
+    for statement in nest.body:
+        for line in _statement(statement):
+            yield f"  {line}"
+
+
+def _tile(tile: Tile | None) -> str:
+    return "" if tile is None else f" in tiles of {tile.rows} x {tile.vectors} x {tile.lanes}"
 
 
 def _vars(found: tuple[Var, ...]) -> str:

@@ -12,7 +12,7 @@ from ingot.ir.sort import captures
 from ingot.ir.value import Value
 from ingot.lower.fuse import Fused
 from ingot.lower.graph import Program
-from ingot.lower.loops import Kernel, Product
+from ingot.lower.loops import Kernel, Product, Winograd
 from ingot.prim.tensor import (
     Call,
     Constant,
@@ -38,7 +38,7 @@ class How(Enum):
 
     COMPUTED = "computed"
     VIEW = "read in place"
-    SAME = "what it reads"
+    SAME = "passed on"
     KNOWN = "known when compiled"
     CALLED = "on the reference"
     UNUSED = "not needed"
@@ -224,7 +224,7 @@ class _Tracing:
 
 def _sides(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
     """The sides of a contraction that a kernel computes with: not the one that was packed when it was compiled."""
-    packed = any(isinstance(nest, Product) and nest.packed for nest in kernel.nests)
+    packed = any(isinstance(nest, Winograd) or (isinstance(nest, Product) and nest.packed) for nest in kernel.nests)
     return [side for side in contract.reads if not (packed and _is_constant(side))]
 
 

@@ -22,7 +22,7 @@ from ingot.prim.make import (
     where,
     window,
 )
-from ingot.prim.tensor import Refused, Tensor, apply, broadcast, expand, scalar
+from ingot.prim.tensor import Refused, Tensor, apply, broadcast, claim, expand, scalar
 
 __all__ = [
     "Refused",
@@ -30,6 +30,7 @@ __all__ = [
     "apply",
     "broadcast",
     "cast",
+    "claim",
     "constant",
     "contract",
     "count",

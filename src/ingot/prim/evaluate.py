@@ -12,6 +12,7 @@ from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.tensor import (
+    Claim,
     Constant,
     Contract,
     Expand,
@@ -74,6 +75,8 @@ def _compute(
         case Contract():
             left, right, result = tensor.labels
             return np.asarray(np.einsum(f"{left},{right}->{result}", *reads, dtype=tensor.dtype.numpy))
+        case Claim():
+            return reads[0]
         case Permute():
             return reads[0].transpose(tensor.order)
         case Expand():

@@ -22,6 +22,7 @@ from ingot.prim.make import (
     where,
 )
 from ingot.prim.tensor import (
+    Claim,
     Contract,
     Expand,
     Gather,
@@ -38,6 +39,7 @@ from ingot.prim.tensor import (
     Tensor,
     Window,
     apply,
+    claim,
     expand,
 )
 from ingot.prim.walk import in_order
@@ -83,6 +85,8 @@ def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
             return [(tensor.x, reduce_("add", g, axes))]
         case Reshape():
             return [(tensor.x, reshape(g, tensor.x.shape))]
+        case Claim():
+            return [(tensor.x, claim(g, tensor.x.shape))]
         case Slice():
             return [(tensor.x, _through_slice(tensor, g))]
         case Pad():

@@ -30,7 +30,9 @@ from ingot.prim.tensor import (
     Slice,
     Tensor,
     Window,
+    agreed,
     apply,
+    claim,
     expand,
     scalar,
 )
@@ -155,8 +157,9 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
         if len(set(names)) != len(names) or len(names) != tensor.rank:
             raise Refused(f"a contraction '{labels}' of ranks {lhs.rank} and {rhs.rank}")
         for name, size in zip(names, tensor.shape, strict=True):
-            if sizes.setdefault(name, size) != size:
-                raise Refused(f"sizes {sizes[name]} and {size} of axis '{name}' that only a run can tell to be equal")
+            sizes[name] = agreed([sizes[name], size]) if name in sizes else size
+    lhs = claim(lhs, tuple(sizes[name] for name in left))
+    rhs = claim(rhs, tuple(sizes[name] for name in right))
     if set(left) - set(right) - set(result) or set(right) - set(left) - set(result):
         raise Refused(f"a contraction '{labels}' that sums one side alone")
     if not set(right) - set(left) and (set(left) & set(right) & set(result) or not set(left) - set(right)):
@@ -212,8 +215,12 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     total: Dim = 0
     for part in parts:
         total = total + part.shape[axis]
-    shape = (*parts[0].shape[:axis], total, *parts[0].shape[axis + 1 :])
-    return Join(parts[0].dtype, shape, tuple(parts), axis)
+    shared = [total if place == axis else agreed(part.shape[place] for part in parts) for place in range(parts[0].rank)]
+    claimed = [
+        claim(part, tuple(part.shape[axis] if place == axis else size for place, size in enumerate(shared)))
+        for part in parts
+    ]
+    return Join(parts[0].dtype, tuple(shared), tuple(claimed), axis)
 
 
 def scan(function: str, x: Tensor, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Tensor:

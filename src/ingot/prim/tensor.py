@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -160,6 +161,11 @@ class Reshape(View):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Claim(View):
+    """The same elements under sizes that look different and are taken to be equal: each run makes sure of that."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Slice(View):
     """Along axis `i`, the elements from `starts[i]` on, `steps[i]` apart (which may be negative)."""
 
@@ -292,15 +298,31 @@ def scalar(value: int | float | bool, dtype: DType) -> Tensor:
 
 
 def broadcast(*shapes: Sizes) -> Sizes:
-    """The sizes that all shapes can be repeated to; Refused if two sizes cannot be told to fit."""
+    """The sizes that all shapes can be repeated to; sizes that only a run can tell to be equal are taken to be so.
+
+    Refused if two sizes cannot be equal.
+    """
     rank = max(map(len, shapes), default=0)
-    sizes: list[Dim] = []
-    for column in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
-        others = {size for size in column if size != 1}
-        if len(others) > 1:
-            raise Refused(f"sizes {' and '.join(map(str, column))} that only a run can tell to fit")
-        sizes.append(others.pop() if others else 1)
-    return tuple(sizes)
+    columns = zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True)
+    return tuple(agreed(size for size in column if size != 1) for column in columns)
+
+
+def agreed(sizes: Iterable[Dim]) -> Dim:
+    """The one size that all of these are taken to be, a number if there is one; one, if there are none."""
+    different = list(dict.fromkeys(sizes))
+    fixed = [size for size in different if isinstance(size, int)]
+    if len(fixed) > 1:
+        raise Refused(f"sizes {' and '.join(map(str, fixed))} that are not equal")
+    return fixed[0] if fixed else different[0] if different else 1
+
+
+def claim(x: Tensor, shape: Sizes) -> Tensor:
+    """`x` as a tensor of sizes that are taken to be its own."""
+    if x.shape == shape:
+        return x
+    if any(a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(x.shape, shape, strict=True)):
+        raise Refused(f"sizes {list(map(str, x.shape))} that are not {list(map(str, shape))}")
+    return Claim(x.dtype, shape, x)
 
 
 def expand(x: Tensor, shape: Sizes) -> Tensor:
@@ -311,4 +333,5 @@ def expand(x: Tensor, shape: Sizes) -> Tensor:
     if isinstance(x, Expand):
         x = x.x
     lifted = x if not front else Reshape(x.dtype, front + x.shape, x)
+    lifted = claim(lifted, tuple(1 if size == 1 else whole for size, whole in zip(lifted.shape, shape, strict=True)))
     return lifted if lifted.shape == shape else Expand(x.dtype, shape, lifted)

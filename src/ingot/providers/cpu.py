@@ -11,18 +11,17 @@ import numpy as np
 
 from ingot.codegen.llvm.compile import Code, load, object_of
 from ingot.codegen.llvm.kernel import Emitted, emit
-from ingot.codegen.llvm.pack import packed_panels
+from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.tile import tile_of
-from ingot.dims import substitute, symbols
+from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import Array
 from ingot.lower.fuse import Fused
 from ingot.lower.general import generalised
 from ingot.lower.graph import Program
-from ingot.lower.loops import Buffer, Kernel, Product, extent
-from ingot.lower.matrix import Packed
+from ingot.lower.loops import Buffer, Kernel, Product, Winograd, extent
 from ingot.lower.show import show_kernel
-from ingot.prim.tensor import Call, Constant, Parameter, Result, Tensor
+from ingot.prim.tensor import Call, Claim, Constant, Parameter, Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.runtime.plan import Native, Plan, Room, Segment, aligned
 
@@ -42,7 +41,7 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
     visible = {fused.placed[tensor].buffer: tensor for tensor in stored if tensor in fused.placed}
     template = np.zeros(max(1, len(slots)), np.int64)
     constants: dict[Tensor, Array] = {}
-    products = [nest for step in tiles if step for nest in step.nests if isinstance(nest, Product)]
+    products = [nest for step in tiles if step for nest in step.nests if isinstance(nest, Product | Winograd)]
     columns = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
     zeros = np.zeros(64 + max((_length(buffer) for buffer in fused.zeros), default=0), np.uint8)
     keep.append(zeros)
@@ -50,7 +49,7 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
         template[slots[buffer]] = zeros.ctypes.data
     for buffer, constant in fused.constants.items():
         if buffer in slots:
-            array = packed_panels(constant, columns[buffer]) if isinstance(constant, Packed) else _memory(constant)
+            array = _memory(constant) if isinstance(constant, Tensor) else packed(constant, columns[buffer])
             keep.append(array)
             template[slots[buffer]] = array.ctypes.data
     for tensor in in_order(stored):
@@ -69,7 +68,10 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
         if isinstance(tensor, Parameter | Result) and tensor not in given and tensor.shape:
             given[tensor] = len(slots) + len(given)  # nobody reads it, but its sizes are told
     template = np.concatenate([template, np.zeros(len(given) + 1, np.int64)])
-    segments = _segments(fused, codes, slots, owners, visible)
+    bound = {"threads"} | {
+        name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
+    }
+    segments = _segments(fused, codes, slots, owners, visible, _claims(stored), bound, made)
     return Plan(segments, program.inputs, given, tuple(stored), template, constants, made, tuple(keep), threads)
 
 
@@ -79,7 +81,11 @@ def _segments(
     slots: Mapping[Buffer, int],
     owners: Mapping[Buffer, Tensor],
     visible: Mapping[Buffer, Tensor],
+    claims: list[tuple[Dim, Dim]],
+    bound: set[str],
+    made: Mapping[Call, Sequence[Result]],
 ) -> tuple[Segment, ...]:
+    """Kernels up to each call; `bound` are the sizes known from the start, `claims` those to be made sure of."""
     last: dict[Buffer, int] = {}
     for number, each in enumerate(fused.steps):
         if isinstance(each, Kernel):
@@ -102,9 +108,28 @@ def _segments(
             continue
         names = {name for kernel in kernels for size in kernel.sizes for name in symbols(size)}
         names |= {name for room in rooms for size in room.shape for name in symbols(size)}
-        found.append(Segment(tuple(kernels), tuple(rooms), tuple(sorted(names)), step))
+        now = [pair for pair in claims if _names(pair) <= bound]
+        claims = [pair for pair in claims if pair not in now]
+        names |= {name for pair in now for name in _names(pair)}
+        found.append(Segment(tuple(kernels), tuple(rooms), tuple(sorted(names)), tuple(now), step))
         kernels, rooms = [], []
+        if step is not None:
+            bound |= {name for tensor in made.get(step, ()) for size in tensor.shape for name in symbols(size)}
     return tuple(found)
+
+
+def _claims(stored: Sequence[Tensor]) -> list[tuple[Dim, Dim]]:
+    """Sizes that were taken to be equal."""
+    found: dict[tuple[Dim, Dim], None] = {}
+    for tensor in in_order(stored):
+        if isinstance(tensor, Claim):
+            pairs = zip(tensor.x.shape, tensor.shape, strict=True)
+            found.update(dict.fromkeys((one, other) for one, other in pairs if one != other))
+    return list(found)
+
+
+def _names(pair: tuple[Dim, Dim]) -> frozenset[str]:
+    return symbols(pair[0]) | symbols(pair[1])
 
 
 def _room(
@@ -160,9 +185,10 @@ def compiled(kernel: Kernel, target: Target) -> tuple[Emitted, Code]:
 
 def tiled(kernel: Kernel, target: Target) -> Kernel:
     """A kernel whose products have the tiles that suit their sizes and the target."""
-    nests = tuple(_tiled(nest, target) if isinstance(nest, Product) else nest for nest in kernel.nests)
+    nests = tuple(_tiled(nest, target) if isinstance(nest, Product | Winograd) else nest for nest in kernel.nests)
     return Kernel(kernel.name, nests, kernel.reads, kernel.writes, kernel.scratch)
 
 
-def _tiled(product: Product, target: Target) -> Product:
-    return replace(product, tile=tile_of(product.dtype, extent(product.m), extent(product.n), target))
+def _tiled(product: Product | Winograd, target: Target) -> Product | Winograd:
+    rows = product.block if isinstance(product, Winograd) else extent(product.m)
+    return replace(product, tile=tile_of(product.dtype, rows, extent(product.n), target))

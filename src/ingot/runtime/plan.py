@@ -54,7 +54,13 @@ class Segment:
     rooms: tuple[Room, ...]
     names: tuple[str, ...]
     """The named sizes that all this depends on."""
+    claims: tuple[tuple[Dim, Dim], ...]
+    """Sizes that were taken to be equal."""
     call: Call | None
+
+
+class Mistaken(Exception):
+    """Sizes that were taken to be equal are not: the reference has to say what that means."""
 
 
 StepObserver: TypeAlias = Callable[[Native | Call, float, Mapping[str, int]], None]
@@ -171,19 +177,19 @@ class Plan:
                 self._given(tensor, values[tensor], slots, values, known)
 
     def _given(self, tensor: Tensor, given: Any, slots: Ints, values: dict[Tensor, Any], known: dict[str, int]) -> None:
-        """Take an array as what a tensor is: its memory, and the sizes it tells."""
+        """Take an array as what a tensor is: its memory, and the sizes it tells; Mistaken if it is of other sizes."""
         array = np.ascontiguousarray(given)
         values[tensor] = array if array.shape == np.shape(given) else array.reshape(np.shape(given))
         slots[self.placed[tensor]] = array.ctypes.data
-        for size, real in zip(tensor.shape, values[tensor].shape, strict=True):
-            if isinstance(size, int):
-                continue
-            name = str(size)
-            if name in known:
-                if known[name] != real:
-                    raise InputError(f"size '{name}' is {known[name]} in one place and {real} in another")
-            elif symbols(size) == {name}:
-                known[name] = real
+        shape = values[tensor].shape
+        if len(shape) != tensor.rank or array.dtype != tensor.dtype.numpy:
+            raise Mistaken
+        for size, real in zip(tensor.shape, shape, strict=True):
+            if symbols(size) == {str(size)}:
+                known.setdefault(str(size), real)
+        for size, real in zip(tensor.shape, shape, strict=True):
+            if (size if isinstance(size, int) else evaluate(size, known)) != real:
+                raise Mistaken
 
     def _bind(self, number: int, segment: Segment, known: Mapping[str, int]) -> _Bound:
         key = (number, tuple(known[name] for name in segment.names))
@@ -208,12 +214,15 @@ class Plan:
 def bind(segment: Segment, known: Mapping[str, int]) -> _Bound:
     """What follows from sizes: those that kernels are told, and where buffers lie.
 
-    InputError if a buffer would be out of all proportion.
+    InputError if a buffer would be out of all proportion, Mistaken if sizes are not equal that were taken to be.
     """
 
     def size(dim: Dim) -> int:
         return dim if isinstance(dim, int) else evaluate(dim, known)
 
+    for one, other in segment.claims:
+        if size(one) != size(other):
+            raise Mistaken
     rows, keep = [], []
     for kernel in segment.kernels:
         which = np.asarray(kernel.which, np.int32)

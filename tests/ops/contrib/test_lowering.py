@@ -85,7 +85,7 @@ def test_embeddings_agree(segments: str) -> None:
 @pytest.mark.parametrize("unidirectional", [0, 1])
 def test_heads_with_a_mask_and_a_past_agree(mask: str, unidirectional: int) -> None:
     given = f"""float[B, L, 8] q, float[B, L, 8] k, float[B, L, 12] v, float[28] b, float[B, 2, P, 4] pk,
-    float[B, 2, P, 6] pv, {mask.replace("T", '"P + L"')}"""
+    float[B, 2, P, 6] pv, {mask}"""
     text = f"MultiHeadAttention <num_heads = 2, unidirectional = {unidirectional}> (q, k, v, b, m, , pk, pv)"
     shape = {"int32[B] m": (2,), "int32[B, T] m": (2, 7), "int32[B, L, T] m": (2, 3, 7)}[mask]
     feeds = {"q": floats(2, 3, 8), "k": floats(2, 3, 8), "v": floats(2, 3, 12), "b": floats(28)}

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import Array
-from lower.agreement import agree, refusal
+from ingot.errors import InputError
+from ingot.session import Session
+from lower.agreement import agree, lowered, refusal
 
 # The reference takes fast transforms, whose sums have another order.
 RTOL, ATOL = 1e-4, 1e-5
@@ -22,6 +24,13 @@ def test_frames_of_a_signal_of_any_length_agree(samples: int, onesided: int) -> 
     graph = f"""g (float[B, T, 1] x, float[16] w) => (y) <int64 s = {{5}}>
     {{ y = STFT <onesided = {onesided}> (x, s, w) }}"""
     agree(graph, RTOL, ATOL, x=floats(2, samples, 1), w=floats(16))
+
+
+def test_a_signal_shorter_than_a_frame_is_an_error_of_the_run() -> None:
+    graph = "g (float[B, T, 1] x, float[16] w) => (y) <int64 s = {5}> { y = STFT (x, s, w) }"
+    session = Session(lowered(graph)[0], providers=("cpu", "reference"))
+    with pytest.raises(InputError, match="a frame has 16 samples, the signal 15"):
+        session.run(None, {"x": floats(2, 15, 1), "w": floats(16)})
 
 
 def test_frames_of_a_complex_signal_agree() -> None:

@@ -92,9 +92,14 @@ def test_a_tensor_is_repeated_to_sizes_of_another() -> None:
     agree(graph, x=numbers(0, 1), z=numbers(4))
 
 
-def test_sizes_that_only_a_run_can_tell_to_fit_are_refused() -> None:
-    assert refusal("g (float[5] x, float[M] z) => (float[5] y) { s = Shape (z) y = Expand (x, s) }")
-    assert refusal("g (float[N, 2] x, float[3, 2] z) => (float[3, 4] y) { y = Concat <axis = 1> (x, z) }")
+def test_sizes_that_only_a_run_can_tell_to_fit_are_made_sure_of() -> None:
+    expand = "g (float[5] x, float[M] z) => (float[5] y) { s = Shape (z) y = Expand (x, s) }"
+    runs(expand, *({"x": numbers(5), "z": numbers(count)} for count in (5, 1, 7)))
+    concat = "g (float[N, 2] x, float[3, 2] z) => (float[3, 4] y) { y = Concat <axis = 1> (x, z) }"
+    runs(concat, *({"x": numbers(count, 2), "z": numbers(3, 2)} for count in (3, 2)))
+
+
+def test_lengths_that_only_a_run_can_tell_to_add_up_are_refused() -> None:
     lengths = "<int64[2] s = {2, 5}> { y, z = Split <axis = 0> (x, s) }"
     assert refusal(f"g (float[N] x) => (float[2] y, float[5] z) {lengths}")
 

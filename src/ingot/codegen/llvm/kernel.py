@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -9,9 +11,11 @@ from llvmlite import ir
 from ingot.codegen.llvm.loops import Frame, Loops
 from ingot.codegen.llvm.product import emit_product
 from ingot.codegen.llvm.target import Target
-from ingot.codegen.llvm.types import I32, I64, PTR
+from ingot.codegen.llvm.types import I1, I32, I64, PTR
+from ingot.codegen.llvm.winograd import emit_winograd
 from ingot.dims import Dim
-from ingot.lower.loops import Buffer, Kernel, Product
+from ingot.lower.loops import Buffer, Kernel, Product, Winograd
+from ingot.lower.rewrite import sizes_indexed
 
 ENTRY = "kernel"
 
@@ -65,12 +69,32 @@ def _body(
 
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, threads, target)
     for nest in kernel.nests:
-        if isinstance(nest, Product):
-            emit_product(b, frame, nest)
-        else:
-            Loops(b, frame).nest(nest)
+        with _unless_empty(b, frame, sizes_indexed(nest)):
+            if isinstance(nest, Product):
+                emit_product(b, frame, nest)
+            elif isinstance(nest, Winograd):
+                emit_winograd(b, frame, nest)
+            else:
+                Loops(b, frame).nest(nest)
     b.ret_void()
     return function, tuple(asked)
+
+
+@contextmanager
+def _unless_empty(b: ir.IRBuilder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[None]:
+    """What is emitted while it is open runs unless a size is zero: there no index is valid, and that is reported."""
+    unknown = [size for size in sizes if not isinstance(size, int) or size == 0]
+    if not unknown:
+        yield
+        return
+    empty = ir.Constant(I1, 0)
+    for size in unknown:
+        empty = b.or_(empty, b.icmp_signed("==", frame.size(size), I64(0)))
+    with b.if_else(empty, likely=False) as (then, otherwise):
+        with then:
+            b.store(I32(1), frame.state)
+        with otherwise:
+            yield
 
 
 def _entry(module: ir.Module, body: ir.Function, buffers: int) -> None:

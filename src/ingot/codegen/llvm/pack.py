@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ingot.dtypes import Array
 from ingot.lower.loops import Tile
-from ingot.lower.matrix import Packed
+from ingot.lower.matrix import Filters, Packed
+from ingot.lower.winograd import at_points
+
+
+def packed(weights: Packed | Filters, tile: Tile) -> Array:
+    """[batch, panel, k, column], zeros past the last column, beginning at a cache line."""
+    return packed_panels(weights, tile) if isinstance(weights, Packed) else packed_filters(weights, tile)
+
+
+def packed_filters(filters: Filters, tile: Tile) -> Array:
+    """The panels of transformed filters: [point, panel, channel, filter]."""
+    *_, channels, columns = filters.array.shape
+    width = tile.columns
+    found = _room((filters.side + 2) ** 2, -(-columns // width), channels, width, filters.array.dtype)
+    for panel, start in enumerate(range(0, columns, width)):  # one at a time: float64 takes twice the memory
+        some = filters.array[..., start : start + width]
+        found[:, panel, :, : some.shape[-1]] = at_points(some, filters.side)
+    return found
 
 
 def packed_panels(weights: Packed, tile: Tile) -> Array:
-    """[batch, panel, k, column], zeros past the last column, beginning at a cache line."""
+    """The panels of the columns of a right side."""
     batch, depth, columns = weights.array.shape
     width = tile.columns
     panels = -(-columns // width)
-    room = np.zeros(batch * panels * depth * width + 64, weights.array.dtype)
-    start = (-room.ctypes.data % 64) // room.itemsize
-    found = room[start : start + batch * panels * depth * width].reshape(batch, panels, depth, width)
+    found = _room(batch, panels, depth, width, weights.array.dtype)
     whole = columns // width
     split = weights.array[:, :, : whole * width].reshape(batch, depth, whole, width)
     found[:, :whole] = split.transpose(0, 2, 1, 3)
     if whole < panels:
         found[:, whole, :, : columns - whole * width] = weights.array[:, :, whole * width :]
     return found
+
+
+def _room(batch: int, panels: int, depth: int, width: int, dtype: np.dtype[Any]) -> Array:
+    count = batch * panels * depth * width
+    room = np.zeros(count + 64, dtype)
+    start = (-room.ctypes.data % 64) // room.itemsize
+    return room[start : start + count].reshape(batch, panels, depth, width)

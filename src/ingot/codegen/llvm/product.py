@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 
 from llvmlite import ir
 
-from ingot.codegen.llvm import scalars
 from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.tile import heights
-from ingot.codegen.llvm.types import I64, element, is_float, room, vector, width
+from ingot.codegen.llvm.types import I64, element, room, vector, width
 from ingot.dims import Dim
 from ingot.lower.loops import For, Index, Inside, Kind, Load, Product, Store, Var, extent
 from ingot.lower.rewrite import Reindexed
@@ -140,9 +140,7 @@ class _Emitter:
     def _sum_height(self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
         """Sum up `height` rows; where there are fewer, the last one is summed again in their place."""
         b, tile, product = self.b, self.tile, self.product
-        cells = [[room(b, self.lanes) for _ in range(tile.vectors)] for _ in range(height)]
-        for cell in (cell for row_of_cells in cells for cell in row_of_cells):
-            b.store(ir.Constant(self.lanes, None), cell)
+        cells = cells_of(b, product.dtype, tile, height)
         last = b.sub(rows, I64(1))
         starts, conditions = [], []
         *outer, inner = product.k
@@ -159,21 +157,7 @@ class _Emitter:
             panel = b.gep(packed, [read], source_etype=self.kind)
             extent_ = self.frame.size(inner.extent)
             factor = self.frame.size(product.lhs.index.factor(inner))
-            with self.loops.loop(I64(0), extent_, 1) as k:
-                offset = b.mul(k, I64(tile.columns))
-                columns = []
-                for index in range(tile.vectors):
-                    place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=self.kind)
-                    found = b.load(place, typ=self.lanes)
-                    found.align = width(product.dtype) * tile.lanes
-                    columns.append(found)
-                moved = b.mul(k, factor)
-                for line in range(height):
-                    one = b.load(b.gep(pointers[line], [moved], source_etype=self.kind), typ=self.kind)
-                    spread = self.loops.splat(one, tile.lanes)
-                    for index in range(tile.vectors):
-                        cell = cells[line][index]
-                        b.store(self._multiply_add(spread, columns[index], b.load(cell, typ=self.lanes)), cell)
+            accumulate(self.loops, product.dtype, tile, cells, pointers, factor, panel, extent_)
             b.store(b.add(read, b.mul(extent_, I64(tile.columns))), step_cell)
         for line in range(height):
             for index in range(tile.vectors):
@@ -206,11 +190,6 @@ class _Emitter:
             if index.factor(var) != 0:
                 total = b.add(total, b.mul(self.loops.variables[var], self.frame.size(index.factor(var))))
         return total
-
-    def _multiply_add(self, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
-        if is_float(self.product.dtype):
-            return scalars.intrinsic(self.b, "fma", self.lanes, [x, y, total])
-        return self.b.add(self.b.mul(x, y), total)
 
     def _kept(self, line: ir.Value, index: int) -> ir.Value:
         place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))

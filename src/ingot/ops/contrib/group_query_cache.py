@@ -105,8 +105,9 @@ class _Filled:
         counted = prim.iota((1, self.length), 1)
         shape = (self.totals.shape[0], self.length)
         if given is not None:
-            if given.shape != shape:
+            if given.rank != 2:
                 raise prim.Refused(f"positions of shape {list(map(str, given.shape))}")
+            given = prim.claim(given, shape)
             first = prim.gather(given, [prim.scalar(0, DType.INT64)] * 2, ())
             return prim.where(self.prompt, counted + first, given)
         places = prim.unsqueeze(self.past, [1]) + counted
@@ -172,10 +173,12 @@ def _by_head(
 
 
 def _up_to(bias: prim.Tensor, whole: Dim) -> prim.Tensor:
-    """The first keys of a bias."""
-    more = lower_bound(bias.shape[-1] - whole) if bias.rank == 4 else None
+    """The first keys of a bias, which is taken to have no more if it is not known to."""
+    if bias.rank != 4:
+        raise prim.Refused(f"a bias of {bias.rank} axes")
+    more = lower_bound(bias.shape[-1] - whole)
     if more is None or more < 0:
-        raise prim.Refused(f"a bias of shape {list(map(str, bias.shape))}")
+        return prim.claim(bias, (*bias.shape[:3], whole))
     return prim.slice_(bias, [0] * 4, [*bias.shape[:3], whole])
 
 

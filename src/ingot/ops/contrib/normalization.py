@@ -167,8 +167,10 @@ def normalised(
 
 
 def _summed(x: prim.Tensor, skip: prim.Tensor, bias: prim.Tensor | None) -> prim.Tensor:
-    if skip.shape not in (x.shape, x.shape[1:], (1, *x.shape[1:])):
-        raise prim.Refused(f"a skip of shape {list(map(str, skip.shape))}")
+    if skip.rank not in (x.rank, x.rank - 1):
+        raise prim.Refused(f"a skip of {skip.rank} axes")
+    once = skip.rank < x.rank or skip.shape[0] == 1
+    skip = prim.claim(skip, (*skip.shape[: 1 - (x.rank - skip.rank)], *x.shape[1:]) if once else x.shape)
     return x + skip if bias is None else x + skip + bias
 
 

@@ -79,6 +79,9 @@ def sizes(operands: Sequence[Labels], shapes: Sequence[Shape]) -> dict[str, Dim 
             before = own.setdefault(name, size)
             if isinstance(before, int) and isinstance(size, int) and before != size:
                 raise ShapeError(f"'{name}' names axes of sizes {before} and {size} of one operand")
+            if before is None or isinstance(size, int):
+                own[name] = size
+        for name, size in own.items():
             found.setdefault(name, []).append(size)
     answer: dict[str, Dim | None] = {}
     for name, given in found.items():

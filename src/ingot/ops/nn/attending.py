@@ -99,11 +99,11 @@ def within(x: prim.Tensor, most: Dim) -> prim.Tensor:
 
 
 def longer(x: prim.Tensor, size: Dim, fill: float | bool) -> prim.Tensor:
-    """`x` with `fill` behind the last axis up to a size; Refused unless it is known to be no longer."""
+    """`x` with `fill` behind the last axis up to a size, which it is taken to have if it is not known to be shorter."""
     more = size - x.shape[-1]
     least = lower_bound(more)
     if least is None or least < 0:
-        raise prim.Refused(f"{x.shape[-1]} masked keys of {size}")
+        return prim.claim(x, (*x.shape[:-1], size))
     return prim.pad(x, [0] * x.rank, [*[0] * (x.rank - 1), more], fill)
 
 

@@ -117,8 +117,9 @@ def lower(
     sweeps = windows(len(image), block, strides=strides, dilations=dilations, pads=pads).over(image)
     counts = [sweep.count for sweep in sweeps]
     rank, channels = len(image), divide_exactly(x.shape[1], prod(block))
-    if channels is None or x.shape[2] != prod(counts):
-        raise prim.Refused(f"{x.shape[2]} blocks where {prod(counts)} fit")
+    if channels is None:
+        raise prim.Refused(f"{x.shape[1]} rows for blocks of {prod(block)}")
+    x = prim.claim(x, (*x.shape[:2], prod(counts)))
     padded = [max(sweep.covered, sweep.before + sweep.size) for sweep in sweeps]
     blocks = prim.reshape(x, (x.shape[0], channels, *block, *counts))
     places: list[prim.Tensor | int] = [0, 1]

@@ -99,12 +99,12 @@ def lower(
     whole = found[0].shape or ()
     more = [0 if size is None else size - own for size, own in zip(whole, sizes, strict=True)]
     least = [lower_bound(each) for each in more]
-    if x.shape != indices.shape or any(each is None or each < 0 for each in least):
+    if any(each is None or each < 0 for each in least):
         raise prim.Refused("an output that may be smaller than what is unpooled")
     total = prim.count(sizes)
     empty = prim.full(0, (total,), x.dtype)
     flat = (prim.count(x.shape),)
-    y = prim.scatter(empty, prim.reshape(x, flat), [prim.reshape(indices, flat)])
+    y = prim.scatter(empty, prim.reshape(x, flat), [prim.reshape(prim.claim(indices, x.shape), flat)])
     return prim.pad(prim.reshape(y, sizes), [0] * x.rank, more)
 
 

@@ -55,9 +55,11 @@ def infer(x: Fact, shape: Fact, /) -> Inferred:
 
 @expand.lower
 def lower(x: prim.Tensor, shape: prim.Tensor, /, *, facts: tuple[Fact, ...], found: tuple[Fact, ...]) -> prim.Tensor:
-    """Refused where only a run can tell that the sizes fit."""
-    prim.broadcast(x.shape, tuple(1 if size is None else size for size in sizes(facts[1]) or ()))
-    return prim.expand(in_own_type(x, found[0]), sizes_of(found[0]))
+    result = sizes_of(found[0])
+    wanted = [1 if size is None else size for size in sizes(facts[1]) or ()]
+    whole = [1] * (len(result) - len(wanted)) + wanted
+    asked = tuple(one if size == 1 else size for size, one in zip(whole, result, strict=True))
+    return prim.claim(prim.expand(in_own_type(x, found[0]), asked), result)
 
 
 @expand.downgrade

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ingot.dims import Dim
+from ingot.errors import InputError
 from ingot.lower.cost import cost_of
 from ingot.lower.loops import Kernel
 from ingot.lower.trace import Trace
@@ -51,7 +53,7 @@ class Measured:
     """The steps of a model, with the median of their seconds over `runs`.
 
     `whole` is the median of runs that nobody watched, `start` what it costs to start a kernel by itself, which is not
-    part of what steps took; `events` are those of one run.
+    part of what steps took; `events` are those of one run. `load` is how many processes wanted a core, if known.
     """
 
     steps: tuple[Step, ...]
@@ -60,6 +62,7 @@ class Measured:
     runs: int
     threads: int
     events: tuple[Event, ...]
+    load: float | None
 
     @property
     def kernels(self) -> float:
@@ -73,9 +76,13 @@ class Measured:
 
 
 def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds: float) -> Measured:
-    """Run a compiled model for so many seconds, watched and not in turns."""
+    """Run a compiled model for so many seconds, watched and not in turns.
+
+    InputError if the inputs are not what it was compiled for, so that the reference runs it.
+    """
     compiled = session.compiled
     assert compiled is not None
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     session.run(None, feeds)
     start = _start(compiled.plan.threads)
     wholes: list[float] = []
@@ -94,16 +101,16 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
             sizes.update(known)
 
         session.run(None, feeds, observe_steps=observe)
+        if len(seen) < len(compiled.fused.steps):
+            raise InputError("the reference runs the model for these inputs", hint="give it other sizes: --shape")
         runs.append([(step, at - first, took) for step, at, took in seen])
     order = [step for step, _, _ in runs[0]]
     times = [max(0.0, median(run[place][2] for run in runs) - _price(step, start)) for place, step in enumerate(order)]
     kernels = {kernel.name: kernel for kernel in traced.kernels}
-    steps = tuple(
-        _step(step, kernels, traced, sizes, took) for step, took in zip(order, times, strict=True)
-    )
+    steps = tuple(_step(step, kernels, traced, sizes, took) for step, took in zip(order, times, strict=True))
     middle = sorted(runs, key=lambda run: sum(took for _, _, took in run))[len(runs) // 2]
     events = tuple(Event(step, at, took) for step, (_, at, took) in zip(steps, middle, strict=True))
-    return Measured(steps, median(wholes), start, len(runs), compiled.plan.threads, events)
+    return Measured(steps, median(wholes), start, len(runs), compiled.plan.threads, events, load)
 
 
 def _step(

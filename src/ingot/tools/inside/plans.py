@@ -5,104 +5,119 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ingot.compile import Compiled
+from ingot.dims import Dim
 from ingot.lower.loops import Buffer, Kernel
+from ingot.prim.show import typed
 from ingot.prim.tensor import Parameter, Result, Tensor
-from ingot.runtime.plan import Plan, Room, Segment, bind
+from ingot.runtime.plan import Mistaken, Plan, Segment, bind
 from ingot.tools.inside.titles import number
 
 
 def plan_text(compiled: Compiled, sizes: Mapping[str, int]) -> str:
-    """The plan of a model for sizes by name; where one that is needed is not given, offsets are left out."""
-    return "\n".join(_lines(compiled, {**sizes, "threads": compiled.plan.threads}))
+    """The plan of a model for sizes by name; where one that is needed is not given, places are left out."""
+    return "\n".join(line.rstrip() for line in _lines(compiled, {**sizes, "threads": compiled.plan.threads}))
 
 
 def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
     plan = compiled.plan
     kernels = {step.name: step for step in compiled.fused.steps if isinstance(step, Kernel)}
     calls = sum(segment.call is not None for segment in plan.segments)
-    yield f"{len(kernels)} kernels and {calls} calls for {plan.threads} threads, which meet after each kernel"
-    yield f"sizes: {', '.join(f'{name} = {size:,}' for name, size in sizes.items() if name != 'threads') or 'none'}"
-    names = _slots(plan, kernels)
-    yield from _given(compiled, names)
-    for place, segment in enumerate(plan.segments):
+    threads = "one thread" if plan.threads == 1 else f"{plan.threads} threads, which meet after each kernel"
+    yield f"kernels {len(kernels)}, calls {calls}, run by {threads}"
+    told = [f"{name} = {size:,}" for name, size in sizes.items() if name != "threads"]
+    yield f"sizes {', '.join(told) or 'all fixed'}"
+    buffers = _buffers(plan, kernels)
+    yield ""
+    yield "from outside"
+    yield from _table(_given(plan, buffers), right=(0,))
+    step = 0
+    for segment in plan.segments:
+        if segment.rooms:
+            yield ""
+            yield from _rooms(segment, buffers, sizes)
         yield ""
-        yield f"segment {place}"
-        yield from _rooms(segment, names, sizes)
+        yield "steps"
+        rows: list[tuple[str, ...]] = []
         for native in segment.kernels:
             kernel = kernels[native.name]
-            told = ", ".join(f"{size} = {number(size, sizes):,}" if not isinstance(size, int) else f"{size:,}"
-                             for size in native.sizes)
             reads = " ".join(buffer.name for buffer in kernel.reads) or "nothing"
-            writes = " ".join(buffer.name for buffer in kernel.writes)
-            yield f"  {native.name}: {reads} -> {writes}{f', told {told}' if told else ''}"
+            rows.append((str(step), native.name, f"{reads} -> {' '.join(buffer.name for buffer in kernel.writes)}"))
+            step += 1
         if segment.call is not None:
-            yield f"  call {segment.call.node.op_type} '{segment.call.node.label}': {segment.call.reason}"
+            node = segment.call.node
+            rows.append((str(step), "call", f"{node.op_type} '{node.label}': {segment.call.reason}"))
+            step += 1
+        yield from _table(rows, right=(0,))
 
 
-def _slots(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
-    """The buffer that each slot holds the place of."""
+def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
+    """The buffer that each slot tells the place of."""
     found: dict[int, Buffer] = {}
     for segment in plan.segments:
         for native in segment.kernels:
             kernel = kernels[native.name]
-            buffers = dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch))
-            found.update(zip(native.which, buffers, strict=True))
+            found.update(
+                zip(native.which, dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)), strict=True)
+            )
     return found
 
 
-def _given(compiled: Compiled, names: Mapping[int, Buffer]) -> Iterator[str]:
-    """The slots that are filled from outside: inputs, constants, and what the reference makes."""
-    roomed = {room.slot for segment in compiled.plan.segments for room in segment.rooms}
-    constants = 0
-    moved = 0
-    tensors = {slot: tensor for tensor, slot in compiled.plan.placed.items()}
-    for slot, buffer in names.items():
-        tensor = tensors.get(slot)
-        if slot in roomed:
-            continue
-        if tensor is not None:
-            yield f"slot {slot}: {buffer.name} {_kind(tensor)}"
-        else:
-            constants += 1
-            moved += buffer.elements * buffer.dtype.numpy.itemsize if isinstance(buffer.elements, int) else 0
-    if constants:
-        yield f"{constants} slots of constants: {moved:,} bytes"
+def _given(plan: Plan, buffers: Mapping[int, Buffer]) -> Iterator[tuple[str, ...]]:
+    """The slots that no kernel writes: inputs, constants, and what the reference makes."""
+    roomed = {room.slot for segment in plan.segments for room in segment.rooms}
+    tensors = {slot: tensor for tensor, slot in plan.placed.items()}
+    for slot, buffer in buffers.items():
+        if slot not in roomed:
+            tensor = tensors.get(slot)
+            kind = f"{buffer.dtype}[{buffer.elements}]" if tensor is None else typed(tensor)
+            yield str(slot), buffer.name, kind, _origin(tensor)
 
 
-def _kind(tensor: Tensor) -> str:
-    shape = f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+def _origin(tensor: Tensor | None) -> str:
     match tensor:
         case Parameter():
-            return f"{shape}, an input"
+            return "input"
         case Result():
-            return f"{shape}, from {tensor.call.node.op_type} '{tensor.call.node.label}'"
-    return shape
+            return f"from {tensor.call.node.op_type} '{tensor.call.node.label}'"
+    return "constant"
 
 
-def _rooms(segment: Segment, names: Mapping[int, Buffer], sizes: Mapping[str, int]) -> Iterator[str]:
-    """The buffers that a segment makes room for."""
+def _rooms(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping[str, int]) -> Iterator[str]:
+    """The buffers that a segment makes room for, where they lie and which steps need them."""
     unknown = [name for name in segment.names if name not in sizes]
     places: dict[int, int] = {}
     if unknown:
-        yield f"  offsets follow from {', '.join(unknown)}, which a run tells"
+        yield f"memory: its places follow from {', '.join(unknown)}, which only a run tells"
     else:
-        bound = bind(segment, sizes)
-        places = dict(zip(bound.slots.tolist(), bound.offsets.tolist(), strict=True))
-        yield f"  arena of {bound.arena:,} bytes"
-    steps = {room.slot: _life(room, segment) for room in segment.rooms}
+        try:
+            bound = bind(segment, sizes)
+        except Mistaken:
+            yield "memory: none, as sizes differ that were taken to be equal: the reference runs the model"
+        else:
+            places = dict(zip(bound.slots.tolist(), bound.offsets.tolist(), strict=True))
+            yield f"arena of {bound.arena:,} bytes"
+    rows = [("slot", "buffer", "bytes", "place", "steps")]
     for room in segment.rooms:
-        elements = _count(room.shape, sizes)
-        size = f"{elements * room.dtype.numpy.itemsize:,} bytes" if isinstance(elements, int) else f"{elements} elements"
-        where = "memory of its own, returned" if room.fresh is not None else f"at {places.get(room.slot, '?')}"
-        yield f"  slot {room.slot}: {names[room.slot].name} {room.dtype}, {size} {where}, {steps[room.slot]}"
+        place = "returned" if room.fresh is not None else f"{places[room.slot]:,}" if room.slot in places else "?"
+        size = _bytes(room.shape, room.dtype.numpy.itemsize, sizes)
+        rows.append((str(room.slot), buffers[room.slot].name, size, place, f"{room.first} to {room.last}"))
+    yield from _table(rows, right=(0, 2, 3))
 
 
-def _life(room: Room, segment: Segment) -> str:
-    return f"steps {room.first} to {room.last}" if segment.kernels else ""
-
-
-def _count(shape: Sequence[object], sizes: Mapping[str, int]) -> object:
-    total: object = 1
+def _bytes(shape: Sequence[Dim], width: int, sizes: Mapping[str, int]) -> str:
+    total: Dim = width
     for dim in shape:
-        total = total * number(dim, sizes)  # type: ignore[operator,arg-type]
-    return total
+        total = total * number(dim, sizes)
+    return f"{total:,}" if isinstance(total, int) else str(total)
+
+
+def _table(rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]], right: Sequence[int]) -> Iterator[str]:
+    """Rows in columns; those numbered in `right` are set to the right."""
+    listed = list(rows)
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    for row in listed:
+        cells = (
+            f"{cell:>{w}}" if i in right else f"{cell:<{w}}"
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        yield f"  {'  '.join(cells)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from ingot.codegen.llvm.compile import assembly_of
 from ingot.codegen.llvm.target import Target, host
@@ -14,7 +13,7 @@ from ingot.ir.model import Model
 from ingot.ir.text import to_text
 from ingot.lower.loops import Kernel
 from ingot.lower.show import show_kernel
-from ingot.lower.trace import Trace, Work, trace
+from ingot.lower.trace import Trace, Work
 from ingot.passes.upgrade import upgrade
 from ingot.prim.show import show, typed
 from ingot.prim.tensor import Call, Tensor
@@ -39,17 +38,18 @@ class Part:
 class Stages:
     """The stages of the model of a session, which has compiled it."""
 
-    def __init__(self, session: Session, compiled: Compiled, sizes: Mapping[str, int]) -> None:
+    def __init__(self, session: Session, compiled: Compiled, traced: Trace, sizes: Mapping[str, int]) -> None:
         """`sizes` are what is known of the named sizes; the plan depends on them."""
         self._session = session
         self._compiled = compiled
+        self._trace = traced
         self._sizes = sizes
         self._target: Target = host()
 
-    @cached_property
-    def trace(self) -> Trace:
-        compiled = self._compiled
-        return trace(compiled.model.graph, compiled.program, compiled.fused, compiled.outputs)
+    @property
+    def kernels(self) -> list[str]:
+        """The names of the kernels, in order."""
+        return [kernel.name for kernel in self._trace.kernels]
 
     def parts(self, stage: str) -> Iterator[Part]:
         """The text of a stage, kernel by kernel where it has kernels."""
@@ -77,7 +77,7 @@ class Stages:
     def _text(self, model: Model) -> str:
         copy = model.copy()
         infer(copy, catalog=self._session.catalog)
-        return to_text(copy, elide=_SHOWN)
+        return to_text(copy, elide=_SHOWN).rstrip("\n")
 
     def _primitives(self) -> str:
         names: dict[Tensor, str] = {}
@@ -100,16 +100,21 @@ class Stages:
         for step in self._compiled.fused.steps:
             if isinstance(step, Call):
                 continue
-            text = code_of(tiled(step, self._target), self._target)[0].text
-            head = f"{sign} {step.name}: {self._about(step)}"
-            first = known.setdefault(text, step.name)
+            emitted = code_of(tiled(step, self._target), self._target)[0]
+            text, first = emitted.text, known.setdefault(emitted.text, step.name)
+            lines = [
+                f"{step.name}: {self._about(step)}",
+                f"buffers {', '.join(buffer.name for buffer in emitted.buffers)}",
+                f"sizes {', '.join(map(str, emitted.sizes)) or 'none'}",
+            ]
             if first != step.name:
-                yield Part(step.name, f"{head}\n{sign} the code of {first}, told other sizes")
-                continue
-            yield Part(step.name, f"{head}\n{text if stage == 'llvm' else assembly_of(text, self._target)}".rstrip())
+                lines.append(f"the code is that of {first}")
+            head = "\n".join(f"{sign} {line}" for line in lines)
+            code = "" if first != step.name else text if stage == "llvm" else assembly_of(text, self._target)
+            yield Part(step.name, f"{head}\n{code}".rstrip())
 
     def _about(self, kernel: Kernel) -> str:
-        work = self.trace.kernels[kernel]
+        work = self._trace.kernels[kernel]
         return f"{operators(work)}, stores {_stored(work)}: {work.why}"
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ingot.dims import Dim, UnboundSymbolError, evaluate, symbols
 from ingot.dtypes import Array
-from ingot.ir.node import Node
-from ingot.lower.loops import Kernel, Product, extent
+from ingot.lower.loops import Kernel, Product, Winograd, extent
 from ingot.lower.trace import Work
 from ingot.prim.tensor import Tensor
 
@@ -31,13 +30,13 @@ def operators(work: Work) -> str:
 
 
 def amount(kernel: Kernel, work: Work, sizes: Mapping[str, int]) -> str:
-    """`128×3072×768`, or `12 of 128×128×64` for a stack of products."""
-    products = [nest for nest in kernel.nests if isinstance(nest, Product)]
+    """`128×3072×768`, or `12 of 128×128×64` for a stack of products; of what is stored, the sizes that are not one."""
+    products = [nest for nest in kernel.nests if isinstance(nest, Product | Winograd)]
     if not products:
-        return _times(work.tensor.shape, sizes)
+        return _times([size for size in work.tensor.shape if number(size, sizes) != 1] or [1], sizes)
     product = products[0]
     text = _times([extent(product.m), extent(product.n), extent(product.k)], sizes)
-    stack = number(extent(product.batch), sizes)
+    stack = number(extent(product.batch), sizes) if isinstance(product, Product) else 1
     return text if stack == 1 else f"{stack} of {text}"
 
 
@@ -59,10 +58,6 @@ def known_sizes(inputs: Mapping[str, Tensor], feeds: Mapping[str, Array]) -> dic
                 if not isinstance(size, int) and symbols(size) == {str(size)}:
                     known[str(size)] = int(real)
     return known
-
-
-def labels(nodes: Sequence[Node]) -> str:
-    return ", ".join(node.label for node in nodes)
 
 
 def _times(shape: Sequence[Dim], sizes: Mapping[str, int]) -> str:

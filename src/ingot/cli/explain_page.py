@@ -1,0 +1,105 @@
+"""The page that `ingot explain` prints: every kernel with its nodes, then the nodes that need none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from ingot.cli.bench_page import seconds_text
+from ingot.cli.show import heading, rows
+from ingot.cli.units import counted, size_text
+from ingot.lower.trace import How
+from ingot.tools.inside.explained import Explained, KernelEntry, NodeEntry
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_TIMES = ("time", "share")
+_RIGHT = {True: (2, 3, 4), False: (2,)}
+_ABSENT = {
+    How.KNOWN: "computed when the model is compiled: constants, and sizes",
+    How.SAME: "they give what they read",
+    How.UNUSED: "no output needs them",
+}
+
+
+def page(model: str, found: Explained) -> Iterator[RenderableType]:
+    """The parts of the page, top to bottom."""
+    timed = found.seconds is not None
+    if found.kernels:
+        yield heading(f"kernels of {model}", f"cpu, {counted(found.threads, 'thread')}")
+        shown: list[tuple[str | Text, ...]] = []
+        names = ("kernel", "size", "bytes", *(_TIMES if timed else ()), "operator", "node")
+        shown.append(tuple(Text(name, style="dim") for name in names))
+        for kernel in found.kernels:
+            shown += _kernel(kernel, found)
+        yield rows(shown, right=_RIGHT[timed])
+    called = [node for node in found.nodes if node.how == How.CALLED.value]
+    if called:
+        yield heading("on the reference")
+        yield rows(_called(node, found) for node in called)
+    for how, note in _ABSENT.items():
+        nodes = [node for node in found.nodes if node.how == how.value]
+        if nodes:
+            yield heading(how.value, note)
+            yield rows((node.operator, node.node) for node in nodes)
+    yield heading("in all")
+    yield rows([(line,) for line in _sums(found)])
+
+
+def _kernel(kernel: KernelEntry, found: Explained) -> Iterator[tuple[str | Text, ...]]:
+    times = () if found.seconds is None else (_time(kernel.seconds), _share(kernel.seconds, found))
+    first: tuple[str, ...] = (kernel.kernel, kernel.amount, _bytes(kernel), *times)
+    blank = ("",) * len(first)
+    places = sorted([*kernel.nodes, *kernel.views])
+    for place in places:
+        node = found.nodes[place]
+        notes = [] if place not in kernel.views else ["read in place"] if kernel.nodes else ["copied"]
+        others = [each for each in node.kernels if each != kernel.kernel]
+        notes += [f"also in {', '.join(others[:3])}{' ...' if len(others) > 3 else ''}"] if others else []
+        yield *first, node.operator, node.node + (f" ({', '.join(notes)})" if notes else "")
+        first = blank
+    stored = kernel.type if kernel.stores is None else f"{kernel.stores}: {kernel.type}"
+    yield *first, Text("stores", style="dim"), Text(f"{stored}; {kernel.why}", style="dim")
+
+
+def _called(node: NodeEntry, found: Explained) -> tuple[str, ...]:
+    times = () if found.seconds is None else (_time(node.seconds), _share(node.seconds, found))
+    return *times, node.operator, node.node, node.reason or ""
+
+
+def _bytes(kernel: KernelEntry) -> str:
+    read, written = kernel.bytes_read, kernel.bytes_written
+    return size_text(read + written) if isinstance(read, int) and isinstance(written, int) else "?"
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else seconds_text(seconds)
+
+
+def _share(seconds: float | None, found: Explained) -> str:
+    return "" if seconds is None or not found.seconds else f"{seconds / found.seconds:.1%}"
+
+
+def _sums(found: Explained) -> Iterator[str]:
+    computed = found.counts.get(How.COMPUTED.value, 0)
+    parts = [f"{computed:,} computed in {counted(len(found.kernels), 'kernel')}"]
+    parts += [f"{count:,} {how}" for how, count in found.counts.items() if how != How.COMPUTED.value]
+    yield f"{counted(len(found.nodes), 'node')}: {', '.join(parts)}"
+    moved = [
+        kernel.bytes_read + kernel.bytes_written
+        for kernel in found.kernels
+        if isinstance(kernel.bytes_read, int) and isinstance(kernel.bytes_written, int)
+    ]
+    yield f"{size_text(sum(moved))} read and written by kernels"
+    if found.seconds is not None:
+        assert found.seconds_in_kernels is not None
+        assert found.seconds_on_the_reference is not None
+        rest = found.seconds - found.seconds_in_kernels - found.seconds_on_the_reference
+        yield (
+            f"{seconds_text(found.seconds)} a run: {found.seconds_in_kernels / found.seconds:.1%} in kernels, "
+            f"{found.seconds_on_the_reference / found.seconds:.1%} on the reference, "
+            f"{max(rest, 0.0) / found.seconds:.1%} around them"
+        )

@@ -1,0 +1,66 @@
+"""What commands that look inside a compiled model share: a session of it, inputs for it, and who traced what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ingot.cli.models import Places, open_model
+from ingot.cli.printable import printable
+
+if TYPE_CHECKING:
+    from ingot.compile import Compiled
+    from ingot.lower.trace import Trace
+    from ingot.session import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A compiled model, inputs for it, and the named sizes that these tell."""
+
+    session: Session
+    compiled: Compiled
+    trace: Trace
+    feeds: dict[str, Any]
+    sizes: dict[str, int]
+
+
+def threads_option(command: Command) -> Command:
+    """Add `--threads` to a command."""
+    option = click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Run by so many [all cores].")
+    return option(command)
+
+
+def seconds_option(default: float) -> Callable[[Command], Command]:
+    """Add `--seconds` to a command."""
+    help_ = f"How long to measure [{default:g}]."
+    return click.option("--seconds", type=click.FloatRange(min=0), default=default, metavar="S", help=help_)
+
+
+def look_inside(
+    source: str, places: Places, shapes: dict[str, str], threads: int | None, *, quiet: bool = False
+) -> Inside:
+    """Compile a model, and make up inputs as `ingot bench` does.
+
+    Sizes that nobody gives are 1, which is said, unless to be `quiet`.
+    """
+    from ingot.cli.bench_inputs import inputs
+    from ingot.lower.trace import trace
+    from ingot.session import Session
+    from ingot.tools.inside.titles import known_sizes
+
+    model = open_model(source, places).model
+    feeds, open_sizes = inputs(model.copy(), shapes, {}, 0)
+    if open_sizes and not quiet:
+        given = f"(give --shape {open_sizes[0]}=N)"
+        click.echo(printable(f"taken to be 1: {', '.join(open_sizes)} {given}"), err=True)
+    session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
+    compiled = session.compiled
+    assert compiled is not None  # without fallback
+    traced = trace(compiled.model.graph, compiled.program, compiled.fused, compiled.outputs)
+    return Inside(session, compiled, traced, feeds, known_sizes(compiled.plan.inputs, feeds))

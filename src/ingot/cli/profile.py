@@ -1,0 +1,63 @@
+"""`ingot profile`: how long each kernel of a model takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ingot.cli.examples import examples
+from ingot.cli.inside import look_inside, seconds_option, threads_option
+from ingot.cli.json_output import write_json
+from ingot.cli.models import Places, loading_options, model_argument, write_text_file
+from ingot.cli.printable import printable
+from ingot.cli.sizes import shape_option
+
+
+@click.command(
+    epilog=examples(
+        "ingot profile model.onnx --shape batch=1 --threads 1",
+        "ingot profile model.onnx --trace run.json",
+    )
+)
+@model_argument()
+@shape_option
+@threads_option
+@seconds_option(2.0)
+@click.option("--each", is_flag=True, help="A row for each kernel, also where several are alike.")
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write a run for chrome://tracing.")
+@click.option("--json", "as_json", is_flag=True, help="Everything measured, for programs.")
+@loading_options
+def profile(
+    model: str,
+    shapes: dict[str, str],
+    threads: int | None,
+    seconds: float,
+    each: bool,
+    trace: Path | None,
+    as_json: bool,
+    folder: Path | None,
+    trusted: tuple[Path, ...],
+) -> None:
+    """Measure how long each kernel of a model takes.
+
+    Inputs are made up as for 'ingot bench'; sizes that are not given are 1.
+    """
+    found = look_inside(model, Places(folder, trusted), shapes, threads)
+    from ingot.cli.bench_inputs import described
+    from ingot.tools.inside.chrome import chrome_trace
+    from ingot.tools.inside.measured import measured
+
+    times = measured(found.session, found.trace, found.feeds, seconds)
+    if trace is not None:
+        write_text_file(json.dumps(chrome_trace(times)) + "\n", str(trace))
+        click.echo(printable(f"wrote {trace}: open it in chrome://tracing or ui.perfetto.dev"), err=True)
+    if as_json:
+        write_json({**asdict(times), "inputs": described(found.feeds)})
+        return
+    from ingot.cli.profile_page import page  # imports rich
+    from ingot.cli.show import show
+
+    show(page(model, described(found.feeds), times, each=each))

@@ -1,0 +1,61 @@
+"""The innermost loop of contractions: rows of broadcast elements times a panel of columns, summed in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm.loops import Loops
+from ingot.codegen.llvm.types import I64, element, is_float, room, vector, width
+from ingot.dtypes import DType
+from ingot.lower.loops import Tile
+
+Cells = list[list[ir.Value]]
+"""Where the sums of each row are while they are summed: LLVM makes registers of them."""
+
+
+def cells_of(b: ir.IRBuilder, dtype: DType, tile: Tile, height: int) -> Cells:
+    """Cells for the sums of so many rows, set to zero."""
+    kind = vector(element(dtype), tile.lanes)
+    cells = [[room(b, kind) for _ in range(tile.vectors)] for _ in range(height)]
+    for row in cells:
+        for cell in row:
+            b.store(ir.Constant(kind, None), cell)
+    return cells
+
+
+def accumulate(
+    loops: Loops,
+    dtype: DType,
+    tile: Tile,
+    cells: Cells,
+    rows: Sequence[ir.Value],
+    step: ir.Value,
+    panel: ir.Value,
+    depth: ir.Value,
+) -> None:
+    """Add to each cell: for `depth` terms, elements of a row that lie `step` apart times those of a column."""
+    b, kind = loops.b, element(dtype)
+    lanes = vector(kind, tile.lanes)
+    with loops.loop(I64(0), depth, 1) as k:
+        offset = b.mul(k, I64(tile.columns))
+        columns = []
+        for index in range(tile.vectors):
+            place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=kind)
+            found = b.load(place, typ=lanes)
+            found.align = width(dtype) * tile.lanes
+            columns.append(found)
+        moved = b.mul(k, step)
+        for row, sums in zip(rows, cells, strict=True):
+            one = b.load(b.gep(row, [moved], source_etype=kind), typ=kind)
+            spread = loops.splat(one, tile.lanes)
+            for column, cell in zip(columns, sums, strict=True):
+                b.store(_multiply_add(b, dtype, lanes, spread, column, b.load(cell, typ=lanes)), cell)
+
+
+def _multiply_add(b: ir.IRBuilder, dtype: DType, lanes: ir.Type, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+    if is_float(dtype):
+        return scalars.intrinsic(b, "fma", lanes, [x, y, total])
+    return b.add(b.mul(x, y), total)

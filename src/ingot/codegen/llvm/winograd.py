@@ -1,0 +1,253 @@
+"""Convolutions by Winograd's algorithm in LLVM: blocks of tiles transformed, multiplied, and transformed back."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.micro import accumulate, cells_of
+from ingot.codegen.llvm.product import SUM
+from ingot.codegen.llvm.tile import heights
+from ingot.codegen.llvm.transform import input_transform, output_transform
+from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, room, vector, width
+from ingot.lower.loops import Apply, For, Let, Number, Statement, Update, Var, Winograd, extent
+
+Origin = tuple[ir.Value, ir.Value]
+"""The row and the column that a tile begins at."""
+
+_GRAIN = 1 << 15
+"""Products that are worth a thread of their own."""
+
+_INPUTS, _SUMS = 0, 1
+"""Which of the scratch buffers."""
+
+
+def emit_winograd(b: ir.IRBuilder, frame: Frame, nest: Winograd) -> None:
+    """A convolution, shared among threads by blocks of tiles and, in each, panels of filters.
+
+    What is summed for a tile and a filter, and in which order, does not depend on how they are shared.
+    """
+    _Emitter(b, frame, nest).emit()
+
+
+class _Emitter:
+    def __init__(self, b: ir.IRBuilder, frame: Frame, nest: Winograd) -> None:
+        self.b = b
+        self.frame = frame
+        self.nest = nest
+        self.loops = Loops(b, frame)
+        assert nest.tile is not None
+        self.tile = nest.tile
+        self.side, self.span = nest.side, nest.side + 2
+        self.kind = element(nest.dtype)
+        self.lanes = vector(self.kind, self.tile.lanes)
+        self.align = width(nest.dtype) * self.tile.lanes
+        *self.images, self.row, self.column = nest.m
+        self.channel, (self.filter,) = nest.k[-1], nest.n
+        self.down, self.across = (
+            Var(var.name, (var.extent + (self.side - 1)) // self.side) for var in (self.row, self.column)
+        )
+        self.tiles = extent((*self.images, self.down, self.across))
+        self.places = room(b, ir.ArrayType(PTR, self.span**2))
+        self.sums = room(b, ir.ArrayType(self.lanes, self.side**2), self.align)
+        self.scratch = [self._own(which) for which in (_INPUTS, _SUMS)]
+
+    def emit(self) -> None:
+        b, size, thread = self.b, self.frame.size, self.frame.thread
+        panels = _ceil(b, size(self.filter.extent), I64(self.tile.columns))
+        blocks = _ceil(b, size(self.tiles), size(self.nest.block))
+        threads = self._threads()
+        with b.if_then(b.icmp_signed("<", thread, threads)):
+            total = b.mul(blocks, panels)
+            low = b.sdiv(b.mul(total, thread), threads)
+            high = b.sdiv(b.mul(total, b.add(thread, I64(1))), threads)
+            with b.if_then(b.icmp_signed("<", low, high)):
+                last = b.add(b.sdiv(b.sub(high, I64(1)), panels), I64(1))
+                with self.loops.loop(b.sdiv(low, panels), last, 1) as block:
+                    before = b.mul(block, panels)
+                    begin = b.sub(low, before)
+                    begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
+                    self._block(block, panels, begin, self._smaller(b.sub(high, before), panels))
+
+    def _threads(self) -> ir.Value:
+        """How many threads are worth having."""
+        b = self.b
+        work = self.frame.size(self.tiles * self.span**2 * self.channel.extent * self.filter.extent)
+        return self._smaller(b.add(b.sdiv(work, I64(_GRAIN)), I64(1)), self.frame.threads)
+
+    def _block(self, block: ir.Value, panels: ir.Value, begin: ir.Value, end: ir.Value) -> None:
+        """The tiles of one block, for the panels of filters from `begin` to `end`."""
+        b, size, loop = self.b, self.frame.size, self.loops.loop
+        first = b.mul(block, size(self.nest.block))
+        count = self._smaller(b.sub(size(self.tiles), first), size(self.nest.block))
+        with loop(I64(0), count, 1) as tile:
+            self._transform_inputs(tile, self._bind(b.add(first, tile)))
+        with loop(I64(0), I64(self.span**2), 1) as point, loop(begin, end, 1) as panel:
+            self._multiply(point, panel, panels, count)
+        with loop(I64(0), count, 1) as tile:
+            self._transform_sums(tile, self._bind(b.add(first, tile)), begin, end)
+
+    # --- inputs
+
+    def _transform_inputs(self, tile: ir.Value, origin: Origin) -> None:
+        """Store the values of one tile at all points, for all channels."""
+        b, span = self.b, self.span
+        self._locate(origin)
+        channels = self.frame.size(self.channel.extent)
+        with self.loops.loop(I64(0), channels, self.tile.lanes) as first:
+            mask = self._lanes_below(b.sub(channels, first))
+            found = []
+            for number in range(span**2):
+                start = b.load(b.gep(self.places, [I64(number)], source_etype=PTR), typ=PTR)
+                found.append(self._loaded(b.gep(start, [first], source_etype=self.kind), mask))
+            values = input_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
+            place = self._place(_INPUTS, tile, first)
+            for number, value in enumerate(each for line in values for each in line):
+                b.store(value, self._at(_INPUTS, I64(number), place)).align = self.align
+
+    def _locate(self, origin: Origin) -> None:
+        """Find where each element of a tile is read: outside of the input, that is where the zeros are."""
+        b, loops, lhs, variables = self.b, self.loops, self.nest.lhs, self.loops.variables
+        variables.update({var: I64(0) for var in self.nest.k})
+        with loops.loop(I64(0), I64(self.span), 1) as i:
+            for j in range(self.span):
+                variables[self.row], variables[self.column] = b.add(origin[0], i), b.add(origin[1], I64(j))
+                place = b.gep(self.frame.buffers[lhs.buffer], [loops.index(lhs.index)], source_etype=self.kind)
+                bounds = [(loops.index(each.index), each.size) for each in lhs.where]
+                bounds += [(variables[var], var.extent + 2) for var in (self.row, self.column)]  # no window sees more
+                for index, size in bounds:
+                    inside = b.icmp_unsigned("<", index, self.frame.size(size))
+                    place = b.select(inside, place, self.frame.buffers[self.nest.zeros])
+                number = b.add(b.mul(i, I64(self.span)), I64(j))
+                b.store(place, b.gep(self.places, [number], source_etype=PTR))
+
+    def _loaded(self, place: ir.Value, mask: ir.Value) -> ir.Value:
+        arguments = [place, I32(width(self.nest.dtype)), mask, ir.Constant(self.lanes, None)]
+        return scalars.intrinsic(self.b, "masked.load", self.lanes, arguments, self.lanes, PTR)
+
+    # --- products
+
+    def _multiply(self, point: ir.Value, panel: ir.Value, panels: ir.Value, count: ir.Value) -> None:
+        """The products of all tiles of a block with one panel of the weights at one point."""
+        b, tile, dtype = self.b, self.tile, self.nest.dtype
+        depth = self.frame.size(self.channel.extent)
+        start = b.mul(b.add(b.mul(point, panels), panel), b.mul(depth, I64(tile.columns)))
+        weights = b.gep(self.frame.buffers[self.nest.rhs.buffer], [start], source_etype=self.kind)
+        column = b.mul(panel, I64(tile.columns))
+        done: ir.Value = I64(0)
+        for height in heights(tile):
+            stop = b.add(done, b.mul(b.sdiv(b.sub(count, done), I64(height)), I64(height)))
+            with self.loops.loop(done, stop, height) as first:
+                lines = [b.add(first, I64(line)) for line in range(height)]
+                rows = [self._at(_INPUTS, point, self._place(_INPUTS, line, I64(0))) for line in lines]
+                cells = cells_of(b, dtype, tile, height)
+                accumulate(self.loops, dtype, tile, cells, rows, I64(1), weights, depth)
+                for line, row in zip(lines, cells, strict=True):
+                    for index, cell in enumerate(row):
+                        place = self._place(_SUMS, line, b.add(column, I64(index * tile.lanes)))
+                        b.store(b.load(cell, typ=self.lanes), self._at(_SUMS, point, place)).align = self.align
+            done = stop
+
+    # --- sums
+
+    def _transform_sums(self, tile: ir.Value, origin: Origin, begin: ir.Value, end: ir.Value) -> None:
+        """Make sums of what is at the points of one tile, and of these what the body says."""
+        b, columns, lanes = self.b, I64(self.tile.columns), self.tile.lanes
+        high = self._smaller(b.mul(end, columns), self.frame.size(self.filter.extent))
+        with self.loops.loop(b.mul(begin, columns), high, lanes) as first:
+            sums = self._transform_sum(tile, first)
+            left = b.sub(high, first)
+            mask = self._lanes_below(left)
+            with b.if_else(self._infinite(sums, mask), likely=False) as (directly, otherwise):
+                with directly:
+                    self._finish(origin, first, mask, self._direct())
+                with otherwise, b.if_else(b.icmp_signed(">=", left, I64(lanes))) as (whole, part):
+                    with whole:
+                        self._finish(origin, first, None, ())
+                    with part:
+                        self._finish(origin, first, mask, ())
+
+    def _transform_sum(self, tile: ir.Value, first: ir.Value) -> list[ir.Value]:
+        """The sums of a tile for a vector of filters, which are kept too."""
+        b, span = self.b, self.span
+        place = self._place(_SUMS, tile, first)
+        found = []
+        for number in range(span**2):
+            value = b.load(self._at(_SUMS, I64(number), place), typ=self.lanes)
+            value.align = self.align
+            found.append(value)
+        lines = output_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
+        sums = [each for line in lines for each in line]
+        for number, value in enumerate(sums):
+            b.store(value, b.gep(self.sums, [I64(number)], source_etype=self.lanes))
+        return sums
+
+    def _infinite(self, sums: list[ir.Value], mask: ir.Value) -> ir.Value:
+        """Whether a sum is infinite or no number: perhaps only since transforms mix what windows do not."""
+        b = self.b
+        zero = ir.Constant(self.lanes, None)
+        parts = [zero, zero]
+        for number, value in enumerate(sums):
+            parts[number % 2] = scalars.intrinsic(b, "fma", self.lanes, [value, zero, parts[number % 2]])
+        wrong = b.and_(b.fcmp_unordered("uno", *parts), mask)
+        return scalars.intrinsic(b, "vector.reduce.or", I1, [wrong], wrong.type) if self.tile.lanes > 1 else wrong
+
+    def _direct(self) -> tuple[Statement, ...]:
+        """The statements that sum up what a window sees."""
+        nest = self.nest
+        loops: Statement = Update(SUM, "add", Apply(nest.dtype, "multiply", (nest.lhs, nest.plain)))
+        for var in reversed(nest.k):
+            loops = For(var, (loops,))
+        return (Let(SUM, Number(nest.dtype, 0.0)), loops)
+
+    def _finish(self, origin: Origin, first: ir.Value, mask: ir.Value | None, before: tuple[Statement, ...]) -> None:
+        """What the body says, for the sums of a tile that are inside: those kept, or what statements `before` make."""
+        b, loops = self.b, self.loops
+        lane = Lane(self.filter, self.tile.lanes, mask)
+        rows, columns = (
+            self._smaller(b.sub(self.frame.size(var.extent), start), I64(self.side))
+            for var, start in zip((self.row, self.column), origin, strict=True)
+        )
+        with loops.loop(I64(0), rows, 1) as i, loops.loop(I64(0), columns, 1) as j:
+            loops.variables[self.row], loops.variables[self.column] = b.add(origin[0], i), b.add(origin[1], j)
+            place = b.gep(self.sums, [b.add(b.mul(i, I64(self.side)), j)], source_etype=self.lanes)
+            loops.locals = {} if before else {SUM: b.load(place, typ=self.lanes)}
+            loops.in_lanes((*before, *self.nest.body), lane, first)
+
+    # --- places
+
+    def _bind(self, number: ir.Value) -> Origin:
+        """Give the variables before rows and columns the values of a tile; where it begins."""
+        b, variables = self.b, self.loops.variables
+        self.loops.unflatten((*self.images, self.down, self.across), number)
+        return b.mul(variables[self.down], I64(self.side)), b.mul(variables[self.across], I64(self.side))
+
+    def _own(self, which: int) -> ir.Value:
+        """The part of a scratch buffer that is this thread's."""
+        whole = self.frame.size(self.nest.lines[which] * self.nest.block * self.span**2)
+        place = self.b.mul(self.frame.thread, whole)
+        return self.b.gep(self.frame.buffers[self.nest.scratch[which]], [place], source_etype=self.kind)
+
+    def _place(self, which: int, tile: ir.Value, column: ir.Value) -> ir.Value:
+        return self.b.add(self.b.mul(tile, self.frame.size(self.nest.lines[which])), column)
+
+    def _at(self, which: int, point: ir.Value, place: ir.Value) -> ir.Value:
+        """The address of an element at a point, by its place among those of all tiles of a block at that point."""
+        b = self.b
+        apart = self.frame.size(self.nest.lines[which] * self.nest.block)
+        return b.gep(self.scratch[which], [b.add(b.mul(point, apart), place)], source_etype=self.kind)
+
+    def _lanes_below(self, count: ir.Value) -> ir.Value:
+        """The mask of the first lanes, so many of them."""
+        lanes = self.tile.lanes
+        few = self.b.trunc(self._smaller(count, I64(lanes)), I32)
+        numbers = ir.Constant(vector(I32, lanes), list(range(lanes)) if lanes > 1 else 0)
+        return self.b.icmp_signed("<", numbers, self.loops.splat(few, lanes))
+
+    def _smaller(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+
+
+def _ceil(b: ir.IRBuilder, value: ir.Value, by: ir.Value) -> ir.Value:
+    return b.sdiv(b.add(value, b.sub(by, I64(1))), by)
