@@ -80,7 +80,7 @@ def _time(seconds: float | None) -> str:
 
 
 def _share(seconds: float | None, found: Explained) -> str:
-    return "" if seconds is None or not found.seconds else f"{seconds / found.seconds:.1%}"
+    return "" if seconds is None else f"{seconds / _whole(found):.1%}"
 
 
 def _sums(found: Explained) -> Iterator[str]:
@@ -97,9 +97,12 @@ def _sums(found: Explained) -> Iterator[str]:
     if found.seconds is not None:
         assert found.seconds_in_kernels is not None
         assert found.seconds_on_the_reference is not None
-        rest = found.seconds - found.seconds_in_kernels - found.seconds_on_the_reference
-        yield (
-            f"{seconds_text(found.seconds)} a run: {found.seconds_in_kernels / found.seconds:.1%} in kernels, "
-            f"{found.seconds_on_the_reference / found.seconds:.1%} on the reference, "
-            f"{max(rest, 0.0) / found.seconds:.1%} around them"
-        )
+        whole, kernels, calls = _whole(found), found.seconds_in_kernels, found.seconds_on_the_reference
+        shares = f"{kernels / whole:.1%} in kernels, {calls / whole:.1%} on the reference"
+        yield f"{seconds_text(found.seconds)} a run: {shares}, {1 - (kernels + calls) / whole:.1%} around them"
+
+
+def _whole(found: Explained) -> float:
+    """What shares are of: a run, or its parts if they took longer when they were measured one by one."""
+    parts = (found.seconds_in_kernels or 0.0) + (found.seconds_on_the_reference or 0.0)
+    return max(found.seconds or 0.0, parts)

@@ -73,6 +73,8 @@ def _lower_node(node: Node, model: Model, facts: Mapping[Value, Fact], catalog: 
     known = [Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs]
     found = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
     try:
+        for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
+            _require_told(size, program)
         parts = lower_node(node, model, catalog, inputs, known, found)
         results = [_fitting(part, fact, program) for part, fact in zip(parts, found, strict=True)]
     except Refused as reason:
@@ -127,10 +129,17 @@ def _fitting(part: Tensor, fact: Fact, program: Program) -> Tensor:
     for own, wanted in zip(part.shape, sized[1], strict=True):
         name = str(wanted)
         made_up = symbols(wanted) == {name} and name not in program.told
+        sizes.append(own if made_up else wanted)
+        _require_told(sizes[-1], program)
         if made_up and name not in program.sizes:
             program.sizes[name] = own
-        sizes.append(own if made_up else wanted)
     return claim(part, tuple(sizes))
+
+
+def _require_told(size: Dim, program: Program) -> None:
+    """Refused where a size has a name that neither inputs nor calls tell: kernels could not be told it either."""
+    if not symbols(size) <= program.told:
+        raise Refused(f"a size '{size}', which only a run can tell")
 
 
 def _without_end(inputs: list[Tensor | None]) -> list[Tensor | None]:

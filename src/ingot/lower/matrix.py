@@ -11,9 +11,9 @@ from ingot.lower.loops import Buffer, Index, Load, Local, Product, Scalar, State
 from ingot.lower.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
 from ingot.lower.rewrite import Reindexed, indices
 from ingot.prim.evaluate import evaluate
+from ingot.prim.functions import INTEGERS
 from ingot.prim.make import count
-from ingot.prim.tensor import Constant, Contract, Pad, Permute, Tensor, View, Window
-from ingot.prim.walk import in_order
+from ingot.prim.tensor import Constant, Contract, Gather, Map, Pad, Permute, Scatter, Tensor, View, Window
 
 THREADS = symbol("threads")
 """The number of threads of a session, in the size of what each of them needs its own of."""
@@ -230,7 +230,19 @@ def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 def _constant(tensor: Tensor) -> bool:
-    return all(isinstance(each, Constant) for each in in_order([tensor]) if not each.reads)
+    """Whether a tensor is known when the model is compiled: made of constants, by what cannot go wrong."""
+    pending, seen = [tensor], {tensor}
+    while pending:
+        each = pending.pop()
+        if not each.reads and not isinstance(each, Constant):
+            return False
+        if isinstance(each, Gather | Scatter):
+            return False  # of an index out of range, a run tells
+        if isinstance(each, Map) and each.function in ("divide", "remainder") and each.dtype in INTEGERS:
+            return False
+        pending.extend(read for read in each.reads if read not in seen)
+        seen.update(each.reads)
+    return True
 
 
 def _size(sizes: Mapping[str, Dim], labels: Sequence[str]) -> Dim:

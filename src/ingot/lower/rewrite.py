@@ -126,16 +126,17 @@ def _in_index(index: Index, seen: set[int]) -> Iterator[Index]:
 
 def buffers_read(nests: Sequence[tuple[Statement, ...] | Product | Winograd]) -> list[Buffer]:
     """The buffers that nests load from, each once."""
-    roots = [root for nest in nests for root in _roots(nest)]
+    roots = [root for nest in nests for root in roots_of(nest)]
     return list(dict.fromkeys(value.buffer for value in parts(roots) if isinstance(value, Load)))
 
 
 def sizes_indexed(nest: tuple[Statement, ...] | Product | Winograd) -> list[Dim]:
     """The sizes of the axes that a nest reads or writes at computed places, each once."""
-    return list(dict.fromkeys(value.size for value in parts(_roots(nest)) if isinstance(value, Checked)))
+    return list(dict.fromkeys(value.size for value in parts(roots_of(nest)) if isinstance(value, Checked)))
 
 
-def _roots(nest: tuple[Statement, ...] | Product | Winograd) -> list[Scalar]:
+def roots_of(nest: tuple[Statement, ...] | Product | Winograd) -> list[Scalar]:
+    """The expressions of a nest."""
     match nest:
         case Product():
             return [nest.lhs, nest.rhs, *_values(nest.body)]

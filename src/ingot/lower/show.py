@@ -26,12 +26,19 @@ from ingot.lower.loops import (
     Var,
     Winograd,
 )
+from ingot.lower.rewrite import parts, roots_of
 
 
 def show_kernel(kernel: Kernel) -> str:
     """A kernel with its buffers and loops."""
     buffers = [f"{b.name}: {b.dtype}[{b.elements}]" for b in (*kernel.reads, *kernel.writes, *kernel.scratch)]
     return "\n".join([f"kernel {kernel.name}({', '.join(buffers)})", *_lines(kernel)])
+
+
+def exactly(kernel: Kernel) -> str:
+    """The text of a kernel with the type of everything in it: two kernels with the same compute the same."""
+    values = [value for nest in kernel.nests for value in roots_of(nest)]
+    return "\n".join([show_kernel(kernel), " ".join(str(part.dtype) for part in parts(values))])
 
 
 def _lines(kernel: Kernel) -> Iterator[str]:

@@ -35,7 +35,7 @@ _ROWS = 24
 """Tiles that come together, so that weights are read but once for all of them: whole register tiles of any height."""
 
 _L2 = 1 << 20
-"""Bytes of transformed data that are best not exceeded."""
+"""Bytes that stay in the cache of a core: more are not transformed at once if it can be helped."""
 
 _UNKNOWN = 32
 """What a row or column of results is taken for when its size is open."""
@@ -44,7 +44,7 @@ _TRANSFORM = 3
 """What it takes to transform an element, in products."""
 
 _READ = 12
-"""What it takes to read a weight from memory, in products: so many tiles or more hide it."""
+"""What it takes to read a weight that is not in a cache, in products: so many tiles or more hide it."""
 
 
 def quickest(made: Made, name: str) -> Made:
@@ -104,11 +104,12 @@ def _time(product: Product, side: int) -> float:
     images = 1
     for var in product.m[:-2]:
         images *= _known(var.extent, 1)
+    points = (side + 2) ** 2 if side else 9
+    read = _READ if 4 * points * channels * filters > _L2 else 1
     if side == 0:
-        return 9.0 * channels * filters * max(images * rows * columns, _READ)
+        return float(points * channels * filters * max(images * rows * columns, read))
     tiles = images * -(-rows // side) * -(-columns // side)
-    each = channels * filters * max(tiles, _READ) + tiles * _TRANSFORM * (channels + filters)
-    return float((side + 2) ** 2 * each)
+    return float(points * (channels * filters * max(tiles, read) + tiles * _TRANSFORM * (channels + filters)))
 
 
 def _known(size: Dim, unknown: int = _UNKNOWN) -> int:

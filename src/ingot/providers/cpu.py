@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ingot.codegen import cache
 from ingot.codegen.llvm.compile import Code, load, object_of
-from ingot.codegen.llvm.kernel import Emitted, emit
+from ingot.codegen.llvm.kernel import buffers_of, emit
 from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.tile import tile_of
@@ -19,11 +20,22 @@ from ingot.dtypes import Array
 from ingot.lower.fuse import Fused
 from ingot.lower.general import generalised
 from ingot.lower.graph import Program
-from ingot.lower.loops import Buffer, Kernel, Product, Winograd, extent
-from ingot.lower.show import show_kernel
+from ingot.lower.loops import Buffer, Kernel, Product, Tile, Winograd, extent
+from ingot.lower.matrix import Filters, Packed
+from ingot.lower.show import exactly
 from ingot.prim.tensor import Call, Claim, Constant, Parameter, Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.runtime.plan import Native, Plan, Room, Segment, aligned
+from ingot.runtime.team import processors
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A kernel in machine code: the buffers it takes, in order, and the sizes it is told."""
+
+    code: Code
+    buffers: tuple[Buffer, ...]
+    sizes: tuple[Dim, ...]
 
 
 def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Target, threads: int) -> Plan:
@@ -34,8 +46,8 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
     codes = [None if step is None else compiled(step, target) for step in tiles]
     for code in codes:
         if code is not None:
-            keep.append(code[1])
-            for buffer in code[0].buffers:
+            keep.append(code.code)
+            for buffer in code.buffers:
                 slots.setdefault(buffer, len(slots))
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     visible = {fused.placed[tensor].buffer: tensor for tensor in stored if tensor in fused.placed}
@@ -47,9 +59,10 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
     keep.append(zeros)
     for buffer in fused.zeros:
         template[slots[buffer]] = zeros.ctypes.data
-    for buffer, constant in fused.constants.items():
-        if buffer in slots:
-            array = _memory(constant) if isinstance(constant, Tensor) else packed(constant, columns[buffer])
+    held = {buffer: constant for buffer, constant in fused.constants.items() if buffer in slots}
+    with ThreadPoolExecutor(processors()) as crew:  # numpy copies without holding the others up
+        arrays = crew.map(lambda item: _memory(item[1], columns.get(item[0]), target), held.items())
+        for buffer, array in zip(held, arrays, strict=True):
             keep.append(array)
             template[slots[buffer]] = array.ctypes.data
     for tensor in in_order(stored):
@@ -77,7 +90,7 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
 
 def _segments(
     fused: Fused,
-    codes: Sequence[tuple[Emitted, Code] | None],
+    codes: Sequence[Compiled | None],
     slots: Mapping[Buffer, int],
     owners: Mapping[Buffer, Tensor],
     visible: Mapping[Buffer, Tensor],
@@ -99,9 +112,8 @@ def _segments(
         if isinstance(step, Kernel):
             code = codes[number]
             assert code is not None
-            emitted, native = code
-            which = tuple(slots[buffer] for buffer in emitted.buffers)
-            kernels.append(Native(step.name, native.address, which, emitted.sizes))
+            which = tuple(slots[buffer] for buffer in code.buffers)
+            kernels.append(Native(step.name, code.code.address, which, code.sizes))
             needed = [buffer for buffer in (*step.writes, *step.scratch) if buffer in slots and buffer not in roomed]
             roomed.update(needed)
             rooms += [_room(buffer, slots[buffer], number, last[buffer], owners, visible) for buffer in needed]
@@ -153,34 +165,45 @@ def _length(buffer: Buffer) -> int:
     return buffer.elements * buffer.dtype.numpy.itemsize
 
 
-def _memory(constant: Tensor) -> Array:
+def _memory(constant: Tensor | Packed | Filters, tile: Tile | None, target: Target) -> Array:
+    """What a constant buffer holds: weights as kernels read them, or an array as it is, where it is if possible."""
+    if not isinstance(constant, Tensor):
+        assert tile is not None
+        return packed(constant, tile)
     assert isinstance(constant, Constant)
     array = np.ascontiguousarray(constant.array)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    if array.ctypes.data % array.dtype.itemsize == 0:
+    anywhere = target.triple.startswith("x86_64")  # loads there need no alignment
+    if anywhere or array.ctypes.data % array.dtype.itemsize == 0:
         return array
     room = aligned(array.nbytes)
     room[: array.nbytes] = array.reshape(-1).view(np.uint8)
     return room
 
 
-_CODES: dict[str, tuple[Emitted, Code]] = {}
+_CODES: dict[str, tuple[tuple[Dim, ...], Code]] = {}
 _LOCK = threading.Lock()
 
 
-def compiled(kernel: Kernel, target: Target) -> tuple[Emitted, Code]:
-    """The code of a kernel, with its own buffers and sizes; code for one of the same form has been made before."""
+def compiled(kernel: Kernel, target: Target) -> Compiled:
+    """The code of a kernel, with its own buffers and sizes; code for one of the same form has been made before.
+
+    It is looked for in memory, then on disk, and made if it is in neither.
+    """
     general = generalised(kernel)
-    key = hashlib.sha256(f"{target}\n{show_kernel(general.kernel)}".encode()).hexdigest()
+    key = cache.key_of(repr(target), exactly(general.kernel))
     with _LOCK:
         known = _CODES.get(key)
         if known is None:
-            emitted = emit(general.kernel, target)
-            known = _CODES[key] = (emitted, load(object_of(emitted.text, target), target))
-    emitted, code = known
-    buffers = tuple(dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)))
-    return Emitted(emitted.text, buffers, tuple(substitute(size, general.sizes) for size in emitted.sizes)), code
+            entry = cache.read(key)
+            if entry is None:
+                emitted = emit(general.kernel, target)
+                entry = cache.Entry(object_of(emitted.text, target), emitted.sizes)
+                cache.write(key, entry)
+            known = _CODES[key] = (entry.sizes, load(entry.code, target))
+    sizes, code = known
+    return Compiled(code, buffers_of(kernel), tuple(substitute(size, general.sizes) for size in sizes))
 
 
 def tiled(kernel: Kernel, target: Target) -> Kernel:

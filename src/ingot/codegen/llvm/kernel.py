@@ -36,10 +36,15 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
     """
     module = ir.Module(ENTRY)
     module.triple = target.triple
-    buffers = tuple(dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)))
+    buffers = buffers_of(kernel)
     body, sizes = _body(module, kernel, buffers, target)
     _entry(module, body, len(buffers))
     return Emitted(str(module), buffers, sizes)
+
+
+def buffers_of(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The buffers that a kernel takes, in order."""
+    return tuple(dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)))
 
 
 def _body(

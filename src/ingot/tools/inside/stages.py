@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ingot.codegen.llvm.compile import assembly_of
+from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.target import Target, host
 from ingot.compile import Compiled
 from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ir.text import to_text
+from ingot.lower.general import generalised
 from ingot.lower.loops import Kernel
 from ingot.lower.show import show_kernel
 from ingot.lower.trace import Trace, Work
@@ -100,12 +102,14 @@ class Stages:
         for step in self._compiled.fused.steps:
             if isinstance(step, Call):
                 continue
-            emitted = code_of(tiled(step, self._target), self._target)[0]
-            text, first = emitted.text, known.setdefault(emitted.text, step.name)
+            kernel = tiled(step, self._target)
+            made = code_of(kernel, self._target)
+            text = emit(generalised(kernel).kernel, self._target).text
+            first = known.setdefault(text, step.name)
             lines = [
                 f"{step.name}: {self._about(step)}",
-                f"buffers {', '.join(buffer.name for buffer in emitted.buffers)}",
-                f"sizes {', '.join(map(str, emitted.sizes)) or 'none'}",
+                f"buffers {', '.join(buffer.name for buffer in made.buffers)}",
+                f"sizes {', '.join(map(str, made.sizes)) or 'none'}",
             ]
             if first != step.name:
                 lines.append(f"the code is that of {first}")

@@ -30,13 +30,15 @@ def operators(work: Work) -> str:
 
 
 def amount(kernel: Kernel, work: Work, sizes: Mapping[str, int]) -> str:
-    """`128×3072×768`, or `12 of 128×128×64` for a stack of products; of what is stored, the sizes that are not one."""
+    """`128×3072×768`, or `12 of 128×128×64` for a stack; else the sizes of what is stored that are not one."""
     products = [nest for nest in kernel.nests if isinstance(nest, Product | Winograd)]
     if not products:
         return _times([size for size in work.tensor.shape if number(size, sizes) != 1] or [1], sizes)
     product = products[0]
     text = _times([extent(product.m), extent(product.n), extent(product.k)], sizes)
-    stack = number(extent(product.batch), sizes) if isinstance(product, Product) else 1
+    if isinstance(product, Winograd):
+        return f"{text} by Winograd"
+    stack = number(extent(product.batch), sizes)
     return text if stack == 1 else f"{stack} of {text}"
 
 
