@@ -25,7 +25,9 @@ from ingot.ops.catalog import Catalog
 from ingot.prim.tensor import Call, Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.cpu import plan_of
+from ingot.runtime.again import Again
 from ingot.runtime.evaluate import Evaluation
+from ingot.runtime.limits import RunLimits
 from ingot.runtime.plan import Mistaken, Plan, StepObserver
 from ingot.runtime.team import processors
 
@@ -87,9 +89,12 @@ class Failed(Exception):
 class Executable:
     """A model compiled: in the newest operators and of checked structure, it is typed and changed here."""
 
-    def __init__(self, model: Model, catalog: Catalog, threads: int | None = None) -> None:
+    def __init__(
+        self, model: Model, catalog: Catalog, threads: int | None = None, limits: RunLimits | None = None
+    ) -> None:
         """CompileError if that goes wrong: a fault of ingot's, not of the model's."""
         self._model = model
+        self._most = (limits or RunLimits()).most_bytes
         self.threads = threads or processors()
         try:
             self.compiled: Compiled = compile_model(model, catalog, host(), self.threads)
@@ -100,6 +105,7 @@ class Executable:
         self._defaults = {
             value.name: value.constant.numpy() for value in model.graph.inputs if isinstance(value.constant, Held)
         }
+        self.again = Again(self.compiled.plan, self.compiled.outputs)
 
     def run(
         self,
@@ -116,13 +122,16 @@ class Executable:
         compiled = self.compiled
         try:
             with _watched(state, proceed):
-                values = compiled.plan.run({**self._defaults, **feeds}, self._caller(evaluation), state, observe)
+                values = compiled.plan.run(
+                    {**self._defaults, **feeds}, self._caller(evaluation), state, observe, self._most
+                )
         except Mistaken:
             raise Failed from None
         if proceed is not None:
             proceed()
         if state[0]:
             raise Failed
+        self.again.learn(feeds, self._most)
         return [values[tensor] for tensor in compiled.outputs]
 
     def _caller(self, evaluation: Evaluation) -> Callable[[Call, list[Any]], Sequence[Any]]:

@@ -109,7 +109,7 @@ class Session:
         from ingot.compile import Executable  # LLVM is not free to load
 
         try:
-            return Executable(self._ready.copy(), self.catalog, self._threads)
+            return Executable(self._ready.copy(), self.catalog, self._threads, self._limits)
         except CompileError:
             if not fallback:
                 raise
@@ -172,6 +172,11 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: at the next node, as nothing ends the
         computation of one.
         """
+        if self._compiled is not None and outputs is None and feeds is not None:
+            plain = deadline is None and cancel is None and observe is None and observe_steps is None
+            results = self._compiled.again.run(feeds) if plain else None
+            if results is not None:
+                return results
         if deadline is not None and not deadline >= 0:
             raise InputError(f"a deadline is a number of seconds, not {deadline}")
         end = None if deadline is None else monotonic() + deadline

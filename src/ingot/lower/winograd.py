@@ -31,11 +31,11 @@ _LINE = 16
 _SPARE = 64
 """The most columns of a panel: sums are stored in whole panels."""
 
-_ROWS = 24
-"""Tiles that come together, so that weights are read but once for all of them: whole register tiles of any height."""
+_BLOCK = 24
+"""Tiles that come together, so that weights are read but once for all: enough to hide that, few enough for a cache."""
 
 _L2 = 1 << 20
-"""Bytes that stay in the cache of a core: more are not transformed at once if it can be helped."""
+"""Bytes that stay in the cache of a core."""
 
 _UNKNOWN = 32
 """What a row or column of results is taken for when its size is open."""
@@ -128,9 +128,8 @@ def _transformed(made: Made, side: int, name: str) -> Made:
     original = Load(product.dtype, Buffer(f"{name}_filters", product.dtype, plain.size), at)
     count = (side + 2) ** 2
     lines = (_padded(channels) + _LINE, _padded(filters) + _SPARE + _LINE)
-    block = max(1, _L2 // (4 * count * sum(lines) * _ROWS)) * _ROWS
     scratch = tuple(
-        Buffer(f"{name}_{what}", product.dtype, THREADS * count * block * line)
+        Buffer(f"{name}_{what}", product.dtype, THREADS * count * _BLOCK * line)
         for what, line in zip(("tiles", "sums"), lines, strict=True)
     )
     nest = Winograd(
@@ -143,7 +142,7 @@ def _transformed(made: Made, side: int, name: str) -> Made:
         original,
         product.body,
         side,
-        block,
+        _BLOCK,
         lines,
         scratch,
         Buffer(f"{name}_zeros", product.dtype, channels),

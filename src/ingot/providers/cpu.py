@@ -213,5 +213,5 @@ def tiled(kernel: Kernel, target: Target) -> Kernel:
 
 
 def _tiled(product: Product | Winograd, target: Target) -> Product | Winograd:
-    rows = product.block if isinstance(product, Winograd) else extent(product.m)
+    rows = None if isinstance(product, Winograd) else extent(product.m)  # it has tiles for any rest of the rows
     return replace(product, tile=tile_of(product.dtype, rows, extent(product.n), target))

@@ -15,11 +15,13 @@ from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 from ingot.prim.tensor import Call, Result, Tensor
 from ingot.runtime.arena import ALIGN, Life, offsets
+from ingot.runtime.limits import RunLimits, exceeded
 from ingot.runtime.team import team
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 _MOST_BYTES = 1 << 46
+_MOST_STEPS = 1 << 62
 _MOST_BINDINGS = 64
 """Sizes that a plan remembers what follows from."""
 
@@ -68,7 +70,7 @@ StepObserver: TypeAlias = Callable[[Native | Call, float, Mapping[str, int]], No
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
+class Bound:
     """A segment for certain sizes."""
 
     steps: Ints
@@ -77,6 +79,8 @@ class _Bound:
     offsets: Ints
     arena: int
     fresh: tuple[tuple[int, Tensor, tuple[int, ...], Any], ...]
+    needed: int
+    """Bytes of the arena and of what is fresh."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -97,7 +101,7 @@ class Plan:
     made: Mapping[Call, Sequence[Result]]
     keep: tuple[Any, ...]
     threads: int
-    _bound: dict[tuple[int, tuple[int, ...]], _Bound] = field(default_factory=dict)
+    _bound: dict[tuple[int, tuple[int, ...]], Bound] = field(default_factory=dict)
     _arenas: list[Array] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -107,12 +111,15 @@ class Plan:
         call: Callable[[Call, list[Any]], Sequence[Any]],
         state: Array,
         observe: StepObserver | None = None,
+        most: int | None = None,
     ) -> dict[Tensor, Any]:
         """What every result holds, for the given inputs; `call` runs what the reference has to.
 
         `state` is of 32-bit words: the first is set by kernels that met an error, the second, by anybody, to stop.
-        With `observe`, kernels are started one by one, each when all threads are done with the one before.
+        With `observe`, kernels are started one by one, each when all threads are done with the one before. LimitError,
+        before anything is allocated for it, if a segment needs more than `most` bytes, by default those of `RunLimits`.
         """
+        most = RunLimits().most_bytes if most is None else most
         values: dict[Tensor, Any] = dict(self.constants)
         slots = self.template.copy()
         known: dict[str, int] = {"threads": self.threads}
@@ -121,16 +128,23 @@ class Plan:
             values[tensor] = given
             if tensor in self.placed:
                 self._given(tensor, given, slots, values, known)
+        for tensor in self.inputs.values():  # a size may be told by an input that comes later
+            if tensor in self.placed:
+                _require_sizes(tensor, values[tensor], known)
         arenas: list[Array] = []
         try:
             for number, segment in enumerate(self.segments):
                 bound = self._bind(number, segment, known)
+                if bound.needed > most:
+                    said = f"the values of this run take {bound.needed:,} bytes, the limit is {most:,}"
+                    raise exceeded(said, "memory", f"{bound.needed:_}")
+                most -= bound.needed
                 if bound.arena:
-                    arena = self._arena(bound.arena)
+                    arena = self.take(bound.arena)
                     arenas.append(arena)
                     slots[bound.slots] = bound.offsets + arena.ctypes.data
                 for slot, tensor, shape, dtype in bound.fresh:
-                    array = values[tensor] = np.empty(shape, dtype)
+                    array = values[tensor] = fresh_array(shape, dtype)
                     slots[slot] = array.ctypes.data
                 if observe is not None:
                     self._observed(segment, bound, slots, state, known, observe)
@@ -151,7 +165,7 @@ class Plan:
     def _observed(
         self,
         segment: Segment,
-        bound: _Bound,
+        bound: Bound,
         slots: Ints,
         state: Array,
         known: Mapping[str, int],
@@ -175,9 +189,12 @@ class Plan:
             values[tensor] = results[tensor.index]
             if tensor in self.placed:
                 self._given(tensor, values[tensor], slots, values, known)
+        for tensor in self.made.get(step, ()):
+            if tensor in self.placed:
+                _require_sizes(tensor, values[tensor], known)
 
     def _given(self, tensor: Tensor, given: Any, slots: Ints, values: dict[Tensor, Any], known: dict[str, int]) -> None:
-        """Take an array as what a tensor is: its memory, and the sizes it tells; Mistaken if it is of other sizes."""
+        """Take an array as what a tensor is: its memory, and the sizes it tells; Mistaken if it is of another type."""
         array = np.ascontiguousarray(given)
         values[tensor] = array if array.shape == np.shape(given) else array.reshape(np.shape(given))
         slots[self.placed[tensor]] = array.ctypes.data
@@ -187,11 +204,17 @@ class Plan:
         for size, real in zip(tensor.shape, shape, strict=True):
             if symbols(size) == {str(size)}:
                 known.setdefault(str(size), real)
-        for size, real in zip(tensor.shape, shape, strict=True):
-            if (size if isinstance(size, int) else evaluate(size, known)) != real:
-                raise Mistaken
 
-    def _bind(self, number: int, segment: Segment, known: Mapping[str, int]) -> _Bound:
+    def bound(self, feeds: Mapping[str, Any]) -> Bound:
+        """What follows from inputs for the first segment; Mistaken if they are not what was compiled for."""
+        known: dict[str, int] = {"threads": self.threads}
+        values: dict[Tensor, Any] = {}
+        for name, tensor in self.inputs.items():
+            if tensor in self.placed:
+                self._given(tensor, feeds[name], self.template.copy(), values, known)
+        return self._bind(0, self.segments[0], known)
+
+    def _bind(self, number: int, segment: Segment, known: Mapping[str, int]) -> Bound:
         key = (number, tuple(known[name] for name in segment.names))
         bound = self._bound.get(key)
         if bound is None:
@@ -202,7 +225,13 @@ class Plan:
                 self._bound[key] = bound
         return bound
 
-    def _arena(self, size: int) -> Array:
+    def give_back(self, arena: Array) -> None:
+        """Leave memory to the next run."""
+        with self._lock:
+            self._arenas.append(arena)
+
+    def take(self, size: int) -> Array:
+        """Memory of at least so many bytes, that of an earlier run if it is large enough."""
         with self._lock:
             for index, arena in enumerate(self._arenas):
                 if arena.nbytes >= size:
@@ -211,7 +240,14 @@ class Plan:
         return aligned(size)
 
 
-def bind(segment: Segment, known: Mapping[str, int]) -> _Bound:
+def _require_sizes(tensor: Tensor, array: Array, known: Mapping[str, int]) -> None:
+    """Mistaken if an array has not the sizes of a tensor; those with a name that nothing tells are no kernel's."""
+    for size, real in zip(tensor.shape, array.shape, strict=True):
+        if symbols(size) <= known.keys() and (size if isinstance(size, int) else evaluate(size, known)) != real:
+            raise Mistaken
+
+
+def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     """What follows from sizes: those that kernels are told, and where buffers lie.
 
     InputError if a buffer would be out of all proportion, Mistaken if sizes are not equal that were taken to be.
@@ -223,29 +259,43 @@ def bind(segment: Segment, known: Mapping[str, int]) -> _Bound:
     for one, other in segment.claims:
         if size(one) != size(other):
             raise Mistaken
+    rooms = [_roomy(room, tuple(size(dim) for dim in room.shape)) for room in segment.rooms]
     rows, keep = [], []
     for kernel in segment.kernels:
         which = np.asarray(kernel.which, np.int32)
-        sizes = np.asarray([size(dim) for dim in kernel.sizes] or [0], np.int64)
+        told = [size(dim) for dim in kernel.sizes]
+        if max(map(abs, told), default=0) > _MOST_STEPS:
+            raise InputError(f"a computation over these sizes takes {max(map(abs, told)):,} steps")
+        sizes = np.asarray(told or [0], np.int64)
         keep += [which, sizes]
         rows.append((kernel.address, which.ctypes.data, sizes.ctypes.data))
     lives, slots, fresh = [], [], []
-    for room in segment.rooms:
-        shape = tuple(size(dim) for dim in room.shape)
-        count = 1
-        for each in shape:
-            count *= max(each, 0)
-        total = count * room.dtype.numpy.itemsize
-        if total > _MOST_BYTES:
-            raise InputError(f"a value of sizes {list(shape)} takes {total:,} bytes")
+    for room, (shape, total) in zip(segment.rooms, rooms, strict=True):
         if room.fresh is not None:
             fresh.append((room.slot, room.fresh, shape, room.dtype.numpy))
         else:
             lives.append(Life(total, room.first, room.last))
             slots.append(room.slot)
     places, whole = offsets(lives)
+    needed = whole + sum(total for room, (_, total) in zip(segment.rooms, rooms, strict=True) if room.fresh is not None)
     steps = np.asarray(rows, np.int64).reshape(-1, 3)
-    return _Bound(steps, tuple(keep), np.asarray(slots, np.int64), np.asarray(places, np.int64), whole, tuple(fresh))
+    spots = np.asarray(slots, np.int64), np.asarray(places, np.int64)
+    return Bound(steps, tuple(keep), *spots, whole, tuple(fresh), needed)
+
+
+def _roomy(room: Room, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """The sizes of a room, and the bytes it takes; InputError if these are out of all proportion."""
+    total = room.dtype.numpy.itemsize
+    for each in shape:
+        total *= max(each, 0)
+    if total > _MOST_BYTES:
+        raise InputError(f"a value of sizes {list(shape)} takes {total:,} bytes")
+    return shape, total
+
+
+def fresh_array(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory for a result, which will be the caller's."""
+    return np.empty(shape, dtype)
 
 
 def aligned(size: int) -> Array:

@@ -15,6 +15,18 @@ from ingot.codegen.llvm.target import host
 from ingot.codegen.llvm.team import JOB_WORDS, team_text
 
 
+class Job:
+    """Steps to be walked, over and over, by threads that share a table of slots."""
+
+    def __init__(
+        self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
+    ) -> None:
+        self.steps, self.slots, self.state, self.threads = steps, slots, state, threads
+        self.words = _words()
+        _fill(self.words, steps, slots, state, 1)
+        self.address = int(self.words.ctypes.data)
+
+
 class Team:
     """Threads that take part in jobs. One job runs at a time; who finds the team busy works alone."""
 
@@ -39,6 +51,13 @@ class Team:
         job = _words()
         _fill(job, steps, slots, state, 1)
         self._code.walk(job.ctypes.data, 0)
+
+    def start(self, job: Job) -> None:
+        """Walk the steps of a job."""
+        if job.threads > 1:
+            self.run(job.steps, job.slots, job.state, job.threads)
+        else:
+            self._code.walk(job.address, 0)
 
     def _together(
         self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int

@@ -17,7 +17,7 @@ def heights(tile: Tile) -> tuple[int, ...]:
     return (tile.rows, *(rows for rows in _SMALLER if rows < tile.rows))
 
 
-def tile_of(dtype: DType, rows: Dim, columns: Dim, target: Target) -> Tile:
+def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Tile:
     """The tile for a product of so many rows and columns.
 
     Sums, a row of columns and one broadcast element must fit the registers; wide tiles of few rows read less of the
