@@ -27,7 +27,7 @@ import numpy as np
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.providers import cpu
-from ingot.runtime import plan
+from ingot.runtime import again, plan
 from ingot.runtime.arena import ALIGN, Life
 from lower.compared import Tally, check
 from lower.random_graphs import Drawn
@@ -71,7 +71,7 @@ class Fences:
         self._layouts[total] = [(place, life.size) for place, life in zip(places, lives, strict=True)]
         return places, total
 
-    def arena(self, _plan: plan.Plan, size: int) -> Array:
+    def arena(self, size: int) -> Array:
         return self._fenced(size, self._layouts[size])
 
     def broken(self) -> bool:
@@ -112,8 +112,9 @@ def fenced(front: bool = False) -> Iterator[Fences]:
 
     with (
         patch.object(plan, "fresh_array", fences.array),
+        patch.object(again, "fresh_array", fences.array),
         patch.object(plan, "offsets", fences.offsets),
-        patch.object(plan.Plan, "_arena", lambda made, size: fences.arena(made, size)),
+        patch.object(plan.Plan, "take", lambda _made, size: fences.arena(size)),
         patch.object(cpu, "_memory", constant),
     ):
         yield fences

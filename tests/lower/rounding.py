@@ -219,9 +219,7 @@ def _layer_normalization(node: _Node) -> Floats:
     shift = (2 * np.max(node.e[first], axes, keepdims=True) + (count + 16) * eps * most) / deviation
     normal = np.abs(x - np.mean(x, axes, keepdims=True)) / deviation
     s, es = np.abs(node.x[scale]), node.e[scale]
-    bound = (
-        (s + es) * 4 * shift * (1 + normal) + es * normal + node.e[bias] + 4 * eps * (np.abs(node.y) + s * normal)
-    )
+    bound = (s + es) * 4 * shift * (1 + normal) + es * normal + node.e[bias] + 4 * eps * (np.abs(node.y) + s * normal)
     return np.where(shift > 0.1, np.inf, bound)
 
 

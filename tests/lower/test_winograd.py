@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ingot
+from ingot.dims import Dim, evaluate, symbol
 from ingot.dtypes import Array, DType
 from ingot.ir import Graph, Model, Node, Value
 from ingot.ir.types import TensorType
-from ingot.lower.loops import Winograd
+from ingot.lower.loops import Kernel, Winograd
 from ingot.lower.winograd import POINTS, at_points
 
 CLOSE = 2e-5
 """How far a result may be off, as a part of the largest."""
 
 
-def convolution(
-    shape: tuple[Any, ...], filters: int, pads: tuple[int, int, int, int] = (1, 1, 1, 1), *, beside: bool = False
-) -> Model:
+@dataclass(frozen=True)
+class Convolution:
     """The convolution of `x` by 3 x 3 filters; with `beside` a bias, `r` added to it and nothing below zero."""
-    rng = np.random.default_rng(7)
-    graph = Graph([Value("x", TensorType(DType.FLOAT32, shape))])
-    w = graph.add_initializer("w", rng.standard_normal((filters, shape[1], 3, 3)).astype(np.float32))
-    given = [graph.inputs[0], w]
-    if beside:
-        given.append(graph.add_initializer("b", rng.standard_normal(filters).astype(np.float32)))
-    y = graph.append(Node("Conv", given, ["c"], {"pads": list(pads)})).output
-    if beside:
-        rows, columns = (size + lo + hi - 2 for size, lo, hi in zip(shape[2:], pads[:2], pads[2:], strict=True))
-        r = Value("r", TensorType(DType.FLOAT32, (shape[0], filters, rows, columns)))
-        graph.inputs.append(r)
-        y = graph.append(Node("Relu", [graph.append(Node("Add", [y, r], ["s"])).output], ["y"])).output
-    graph.outputs.append(y)
-    return Model(graph, 22)
+
+    shape: tuple[Dim, ...]
+    filters: int
+    pads: tuple[int, int, int, int] = (1, 1, 1, 1)
+    beside: bool = False
+
+    def feeds(self, **sizes: int) -> dict[str, Array]:
+        images, channels, rows, columns = (evaluate(size, sizes) for size in self.shape)
+        top, left, bottom, right = self.pads
+        found = {"x": _random(0, images, channels, rows, columns)}
+        if self.beside:
+            found["r"] = _random(1, images, self.filters, rows + top + bottom - 2, columns + left + right - 2)
+        return found
+
+    def model(self, **attributes: Any) -> Model:
+        graph = Graph([Value("x", TensorType(DType.FLOAT32, self.shape))])
+        w, b = self.weights()
+        given = [graph.inputs[0], graph.add_initializer("w", w)]
+        if self.beside:
+            given.append(graph.add_initializer("b", b))
+        y = graph.append(Node("Conv", given, ["c"], {"pads": list(self.pads), **attributes})).output
+        if self.beside:
+            graph.inputs.append(Value("r", TensorType(DType.FLOAT32, tuple(self.feeds()["r"].shape))))
+            y = graph.append(Node("Add", [y, graph.inputs[1]], ["s"])).output
+            y = graph.append(Node("Relu", [y], ["y"])).output
+        graph.outputs.append(y)
+        return Model(graph, 22)
+
+    def weights(self) -> tuple[Array, Array]:
+        channels = self.shape[1]
+        assert isinstance(channels, int)
+        return _random(2, self.filters, channels, 3, 3), _random(3, self.filters)
+
+    def exactly(self, feeds: dict[str, Array]) -> Array:
+        """The result in float64, from a definition that knows no windows: nine products of shifted inputs."""
+        top, left, bottom, right = self.pads
+        x = np.pad(feeds["x"].astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+        w, b = (each.astype(np.float64) for each in self.weights())
+        rows, columns = x.shape[2] - 2, x.shape[3] - 2
+        y = np.zeros((x.shape[0], self.filters, rows, columns))
+        for i in range(3):
+            for j in range(3):
+                y += np.einsum("nchw,oc->nohw", x[:, :, i : i + rows, j : j + columns], w[:, :, i, j])
+        return np.maximum(y + b[:, None, None] + feeds["r"], 0) if self.beside else y
 
 
 def session(model: Model, threads: int = 1) -> ingot.Session:
@@ -45,149 +76,120 @@ def session(model: Model, threads: int = 1) -> ingot.Session:
 def sides(made: ingot.Session) -> list[int]:
     """The sides of the tiles of each kernel by Winograd's algorithm."""
     assert made.compiled is not None
-    kernels = [step for step in made.compiled.fused.steps if hasattr(step, "nests")]
+    kernels = [step for step in made.compiled.fused.steps if isinstance(step, Kernel)]
     return [nest.side for kernel in kernels for nest in kernel.nests if isinstance(nest, Winograd)]
 
 
-def exactly(model: Model, feeds: dict[str, Array]) -> Array:
-    """The result in float64, from a definition that needs no windows: nine products of shifted inputs."""
-    graph = model.graph
-    w, *rest = (np.asarray(value.constant.numpy(), np.float64) for value in graph.initializers.values())  # type: ignore[union-attr]
-    pads = graph.nodes[0].attributes["pads"]
-    top, left, bottom, right = pads.value if hasattr(pads, "value") else pads
-    x = np.pad(feeds["x"].astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
-    rows, columns = x.shape[2] - 2, x.shape[3] - 2
-    y = sum(
-        np.einsum("nchw,oc->nohw", x[:, :, i : i + rows, j : j + columns], w[:, :, i, j])
-        for i in range(3)
-        for j in range(3)
-    )
-    if rest:
-        y = np.maximum(y + rest[0][:, None, None] + feeds["r"], 0)
-    return np.asarray(y)
+def check(case: Convolution, side: int, **sizes: int) -> None:
+    """AssertionError unless a case is computed in tiles of a side, and what it is in float64."""
+    feeds = case.feeds(**sizes)
+    made = session(case.model())
+    assert sides(made) == [side]
+    assert_close(made.run(None, feeds)[0], case.exactly(feeds))
 
 
-def feeds_of(model: Model, **sizes: int) -> dict[str, Array]:
-    rng = np.random.default_rng(3)
-    found = {}
-    for value in model.graph.inputs:
-        shape = [size if isinstance(size, int) else ingot.dims.evaluate(size, sizes) for size in value.type.shape]  # type: ignore[union-attr]
-        found[value.name] = rng.standard_normal(shape).astype(np.float32)
-    return found
+def assert_close(result: Array, exact: Array) -> None:
+    assert result.shape == exact.shape
+    error, largest = np.abs(result - exact).max(initial=0), np.abs(exact).max(initial=0)
+    assert error <= CLOSE * largest, f"off by {error / largest:.1e} of the largest"
 
 
-def is_close(result: Array, exact: Array) -> bool:
-    limit = CLOSE * np.abs(exact).max(initial=0)
-    return result.shape == exact.shape and bool((np.abs(result - exact) <= limit).all())
+def _random(seed: int, *shape: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 @pytest.fixture(params=[2, 4])
-def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Tiles of one side wherever the algorithm applies, even where it does not pay."""
-    side: int = request.param
-    monkeypatch.setattr("ingot.lower.winograd._time", lambda product, each: 0 if each == side else 1)
-    return side
+    found: int = request.param
+    monkeypatch.setattr("ingot.lower.winograd._time", lambda _, each: 0 if each == found else 1)
+    return found
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 7, 8, 9, 13, 14])
-def test_any_size_of_the_image(forced: int, size: int) -> None:
-    model = convolution((1, 17, size, size + 1), 20)
-    feeds = feeds_of(model)
-    made = session(model)
-    assert sides(made) == [forced]
-    assert is_close(made.run(None, feeds)[0], exactly(model, feeds))
+def test_any_size_of_the_image(side: int, size: int) -> None:
+    check(Convolution((1, 17, size, size + 1), 20), side)
 
 
 @pytest.mark.parametrize("pads", [(0, 0, 0, 0), (2, 2, 2, 2), (1, 0, 0, 2), (0, 2, 1, 0)])
-def test_any_padding(forced: int, pads: tuple[int, int, int, int]) -> None:
-    model = convolution((1, 16, 7, 10), 16, pads)
-    feeds = feeds_of(model)
-    made = session(model)
-    assert sides(made) == [forced]
-    assert is_close(made.run(None, feeds)[0], exactly(model, feeds))
+def test_any_padding(side: int, pads: tuple[int, int, int, int]) -> None:
+    check(Convolution((1, 16, 7, 10), 16, pads), side)
 
 
-@pytest.mark.parametrize("channels", [16, 31, 32, 33, 48, 64, 65])
+@pytest.mark.parametrize("channels", [16, 31, 33, 48, 64, 65])
 @pytest.mark.parametrize("filters", [16, 33, 65])
 def test_any_number_of_channels_and_filters(channels: int, filters: int) -> None:
-    model = convolution((1, channels, 13, 13), filters)
-    feeds = feeds_of(model)
-    made = session(model)
-    assert sides(made) == [4]
-    assert is_close(made.run(None, feeds)[0], exactly(model, feeds))
+    check(Convolution((1, channels, 13, 13), filters), 4)
 
 
 def test_images_that_fill_many_blocks_of_tiles() -> None:
-    model = convolution((3, 64, 56, 56), 64)
-    feeds = feeds_of(model)
-    made = session(model)
-    assert sides(made) == [4]
-    assert is_close(made.run(None, feeds)[0], exactly(model, feeds))
+    check(Convolution((3, 64, 56, 56), 64), 4)
 
 
-def test_one_compilation_serves_every_batch_and_size() -> None:
-    batch, rows, columns = map(ingot.dims.symbol, ("batch", "rows", "columns"))
-    model = convolution((batch, 32, rows, columns), 48, (1, 2, 0, 1))
-    made = session(model)
-    assert sides(made) == [4]
-    for sizes in ((1, 5, 5), (3, 14, 9), (2, 1, 1), (1, 30, 2)):
-        feeds = feeds_of(model, **dict(zip(("batch", "rows", "columns"), sizes, strict=True)))
-        assert is_close(made.run(None, feeds)[0], exactly(model, feeds)), sizes
+def test_five_hundred_channels_are_summed_as_closely(side: int) -> None:
+    check(Convolution((1, 512, 9, 9), 32), side)
 
 
 @pytest.mark.parametrize("filters", [48, 65])
-def test_what_follows_is_made_of_the_sums_at_hand(forced: int, filters: int) -> None:
-    model = convolution((3, 33, 13, 14), filters, beside=True)
-    feeds = feeds_of(model)
+def test_what_follows_is_made_of_the_sums_at_hand(side: int, filters: int) -> None:
+    check(Convolution((3, 33, 13, 14), filters, beside=True), side)
+
+
+def test_one_compilation_serves_every_batch_and_size() -> None:
+    names = ("batch", "rows", "columns")
+    batch, rows, columns = map(symbol, names)
+    case = Convolution((batch, 32, rows, columns), 48, (1, 2, 0, 1))
+    made = session(case.model())
+    assert sides(made) == [4]
+    for sizes in ((1, 5, 5), (3, 14, 9), (2, 1, 1), (1, 30, 2), (0, 8, 8)):
+        feeds = case.feeds(**dict(zip(names, sizes, strict=True)))
+        assert_close(made.run(None, feeds)[0], case.exactly(feeds))
+
+
+def test_windows_with_strides_as_large_as_their_gaps_slide_too(side: int) -> None:
+    case = Convolution((2, 24, 15, 18), 32)
+    model = case.model(strides=[2, 2], dilations=[2, 2])
     made = session(model)
-    assert sides(made) == [forced]
-    assert is_close(made.run(None, feeds)[0], exactly(model, feeds))
+    assert sides(made) == [side]
+    (expected,) = ingot.Session(model, providers=("reference",)).run(None, case.feeds())
+    assert_close(made.run(None, case.feeds())[0], expected)
+
+
+@pytest.mark.parametrize("attributes", [{"strides": [2, 2]}, {"dilations": [2, 2]}, {"strides": [1, 2]}])
+@pytest.mark.usefixtures("side")
+def test_other_convolutions_stay_products(attributes: dict[str, Any]) -> None:
+    assert sides(session(Convolution((1, 32, 12, 12), 32).model(**attributes))) == []
+
+
+def test_few_tiles_do_not_pay_for_weights_four_times_as_large() -> None:
+    assert sides(session(Convolution((1, 256, 7, 7), 256).model())) == [2]
+    assert sides(session(Convolution((1, 256, 2, 2), 256).model())) == []
 
 
 @pytest.mark.parametrize("shape", [(1, 64, 7, 7), (3, 32, 30, 30)])
-def test_two_threads_give_the_bits_of_one(shape: tuple[int, ...]) -> None:
-    model = convolution(shape, 160, beside=True)
-    feeds = feeds_of(model)
-    one, two, three = (session(model, threads).run(None, feeds)[0] for threads in (1, 2, 3))
+@pytest.mark.parametrize("odd", [1, np.inf])
+def test_more_threads_give_the_bits_of_one(shape: tuple[int, ...], odd: float) -> None:
+    case = Convolution(shape, 160, beside=True)
+    feeds = case.feeds()
+    feeds["x"][0, :2, 4, 4] = odd
+    one, two, three = (session(case.model(), threads).run(None, feeds)[0] for threads in (1, 2, 3))
     assert one.tobytes() == two.tobytes() == three.tobytes()
 
 
 @pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 3e38])
-def test_what_is_not_finite_stays_in_the_windows_that_see_it(forced: int, odd: float) -> None:
-    model = convolution((1, 20, 11, 11), 40, beside=True)
-    feeds = feeds_of(model)
+def test_what_is_not_finite_stays_in_the_windows_that_see_it(side: int, odd: float) -> None:
+    case = Convolution((1, 20, 11, 11), 40, beside=True)
+    feeds = case.feeds()
     feeds["x"][0, 5, 4, 6] = odd
-    made = session(model)
-    assert sides(made) == [forced]
+    made = session(case.model())
+    assert sides(made) == [side]
+    result = made.run(None, feeds)[0]
     with np.errstate(all="ignore"):
-        result, expected = made.run(None, feeds)[0], ingot.Session(model, providers=("reference",)).run(None, feeds)[0]
-    outside = np.ones((11, 11), bool)
-    outside[3:6, 5:8] = False
-    assert np.isfinite(result[..., outside]).all()
+        expected = ingot.Session(case.model(), providers=("reference",)).run(None, feeds)[0]
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
-
-
-def test_an_infinite_input_is_the_same_for_two_threads() -> None:
-    model = convolution((1, 32, 9, 9), 160)
-    feeds = feeds_of(model)
-    feeds["x"][0, 0, 4, 4] = np.inf
-    feeds["x"][0, 1, 4, 4] = np.inf
-    one, two = (session(model, threads).run(None, feeds)[0] for threads in (1, 2))
-    assert one.tobytes() == two.tobytes()
-
-
-@pytest.mark.parametrize("attributes", [{"strides": [2, 2]}, {"dilations": [2, 2]}, {"group": 2}])
-def test_other_convolutions_stay_products(forced: int, attributes: dict[str, Any]) -> None:
-    graph = Graph([Value("x", TensorType(DType.FLOAT32, (1, 32, 12, 12)))])
-    group = attributes.get("group", 1)
-    w = graph.add_initializer("w", np.ones((32, 32 // group, 3, 3), np.float32))
-    graph.outputs.append(graph.append(Node("Conv", [graph.inputs[0], w], ["y"], attributes)).output)
-    assert sides(session(Model(graph, 22))) == []
-
-
-def test_few_tiles_do_not_read_weights_that_are_four_times_as_large() -> None:
-    assert sides(session(convolution((1, 256, 7, 7), 256))) == [2]
-    assert sides(session(convolution((1, 256, 2, 2), 256))) == []
+    apart = np.ones((11, 11), bool)
+    apart[3:6, 5:8] = False
+    assert np.isfinite(result[..., apart]).all()
 
 
 @pytest.mark.parametrize("side", POINTS)
@@ -195,7 +197,7 @@ def test_filters_at_points_are_polynomials(side: int) -> None:
     filters = np.random.default_rng(0).standard_normal((3, 3, 1, 1))
     values = at_points(filters, side).reshape(side + 2, side + 2)
     points = [0.0, *(sign * point for point in POINTS[side] for sign in (1, -1))]
-    scale = np.array([np.prod([p - q for q in points if q != p]) for p in points])
+    scale = [np.prod([p - q for q in points if q != p]) for p in points]
     for i, p in enumerate(points):
         for j, q in enumerate(points):
             powers = np.outer([1, p, p * p], [1, q, q * q])

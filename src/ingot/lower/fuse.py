@@ -307,7 +307,7 @@ class _Fusion:
         buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
         order = tuple(range(tensor.rank))
         if tensor not in self._in_order:
-            order = order_like(tensor.parts[0], self._orders) or order
+            order = order_like(tensor, self._orders) or order
         strides = strides_of(tensor.shape, order)
         start: Dim = 0
         nests: list[tuple[Statement, ...]] = []

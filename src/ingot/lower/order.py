@@ -44,7 +44,9 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
         case Reduce() | Slice() | Pad() | Claim():
             return order_like(tensor.x, known)
         case Join():
-            return order_like(tensor.parts[0], known)
+            orders = [found for part in tensor.parts if (found := order_like(part, known)) is not None]
+            other = [found for found in orders if found != tuple(range(tensor.rank))]
+            return other[0] if other else orders[0] if orders else None
         case Window():
             inner = order_like(tensor.x, known)
             last = tuple(range(tensor.x.rank, tensor.rank))

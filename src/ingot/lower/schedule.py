@@ -9,13 +9,16 @@ from ingot.lower.loops import For, Index, Kind, Let, Scalar, Statement, Store, V
 from ingot.lower.nest import Nest, Stage
 from ingot.lower.rewrite import Reindexed, indices
 
+_OFTEN = 4
+"""How much more what is done for each element of a row counts than what is done once a row."""
+
 
 def scheduled(nest: Nest) -> tuple[Statement, ...]:
     """The loops of a nest: the rows shared by threads, and the axis along which most is contiguous run in vectors."""
     nest = _collapsed(nest)
-    bodies = [statement for stage in nest.stages for statement in stage.body]
+    bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
     across, gain = _vector(nest.rows, bodies)
-    inner = max((_vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
+    inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
     if across is not None and gain > inner:
         body = tuple(statement for stage in nest.stages for statement in _serial(stage))
         loops: tuple[Statement, ...] = (For(across, body, Kind.VECTOR),)

@@ -147,7 +147,7 @@ def _transformed(made: Made, side: int, name: str) -> Made:
         scratch,
         Buffer(f"{name}_zeros", product.dtype, channels),
     )
-    constants = {
+    constants: dict[Buffer, Packed | Filters | Constant] = {
         nest.rhs.buffer: Filters(plain, side),
         original.buffer: Constant(product.dtype, (plain.size,), np.ascontiguousarray(plain).reshape(-1)),
     }

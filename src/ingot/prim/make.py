@@ -92,9 +92,31 @@ def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
         return cast(reshape(x.reads[0], sizes), x.dtype)
     if isinstance(x, Reshape):
         return reshape(x.x, sizes)
+    if isinstance(x, Contract) and (found := _other_rows(x, sizes)) is not None:
+        return found
     if isinstance(x, Constant) and x.shape:
         return constant(x.array.reshape([size for size in sizes if isinstance(size, int)]))
     return Reshape(x.dtype, sizes, x)
+
+
+def _other_rows(x: Contract, sizes: Sizes) -> Tensor | None:
+    """A contraction whose rows alone are given other sizes, as that of a left side with these; None if it is not so."""
+    left, right, result = x.labels
+    both = [name for name in result if name in left and name in right]
+    columns = [name for name in result if name not in left]
+    end = len(sizes) - len(columns)
+    if not columns or end <= len(both) or sizes[: len(both)] != x.shape[: len(both)]:
+        return None
+    rows = sizes[len(both) : end]
+    if sizes[end:] != x.shape[x.rank - len(columns) :] or count(rows) != count(x.shape[len(both) : -len(columns)]):
+        return None
+    free = [name for name in "abcdefghijklmnopqrstuvwxyz" if name not in left + right]
+    if len(free) < len(rows):
+        return None
+    summed = "".join(name for name in left if name not in result)
+    names = "".join(both) + "".join(free[: len(rows)])
+    lhs = reshape(x.lhs, (*sizes[: len(both)], *rows, *x.lhs.shape[x.lhs.rank - len(summed) :]))
+    return Contract(x.dtype, sizes, lhs, x.rhs, (names + summed, right, names + "".join(columns)))
 
 
 def squeeze(x: Tensor, axes: Sequence[int]) -> Tensor:

@@ -1,0 +1,157 @@
+"""What random graphs once found wrong in compiled models, each as small as it gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.errors import IngotError, InputError
+from ingot.runtime.limits import LimitError
+from ingot.session import Session
+
+FLOAT = np.float32
+
+
+def sessions(graph: str) -> tuple[Session, Session]:
+    model = ingot.parse_model(f'<ir_version: 13, opset_import: ["" : 28]> {graph}')
+    return Session(model), Session(model, providers=("cpu", "reference"), threads=2, fallback=False)
+
+
+def agree(graph: str, /, **feeds: Any) -> None:
+    """Both sides give the same results, or refuse with the same error."""
+    outcomes: list[Any] = []
+    for session in sessions(graph):
+        try:
+            outcomes.append(session.run(None, feeds))
+        except IngotError as error:
+            outcomes.append(f"{type(error).__name__}: {error}")
+    one, other = outcomes
+    if isinstance(one, str):
+        assert one == other
+    else:
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-6)
+
+
+def floats(*shape: int) -> Any:
+    return np.random.default_rng(0).standard_normal(shape).astype(FLOAT)
+
+
+def test_an_index_into_an_empty_axis_is_refused_and_nothing_read() -> None:
+    graph = "g (float[n, 1000] x, int64[3] i) => (float[3, 1000] y) { y = Gather(x, i) }"
+    agree(graph, x=floats(0, 1000), i=np.zeros(3, np.int64))
+    agree(graph, x=floats(2, 1000), i=np.array([0, -1, 1]))
+
+
+def test_an_update_of_an_empty_axis_is_refused_and_nothing_written() -> None:
+    graph = "g (float[n, 1000] x, int64[3, 1] i, float[3, 1000] u) => (float[n, 1000] y) { y = ScatterND(x, i, u) }"
+    agree(graph, x=floats(0, 1000), i=np.zeros((3, 1), np.int64), u=floats(3, 1000))
+
+
+def test_an_index_out_of_an_axis_of_size_one_is_refused() -> None:
+    graph = "g (float[1, 4] x, int64[2] i) => (float[2, 4] y) { y = Gather(x, i) }"
+    agree(graph, x=floats(1, 4), i=np.array([0, 1]))
+    agree(graph, x=floats(1, 4), i=np.array([0, -1]))
+
+
+def test_an_index_out_of_a_repeated_axis_is_refused() -> None:
+    graph = """g (float[1, 4] x, int64[2] i) => (float[2, 4] y) {
+        s = Constant<value = int64[2] {3, 4}>() e = Expand(x, s) y = Gather(e, i)
+    }"""
+    agree(graph, x=floats(1, 4), i=np.array([0, 3]))
+    agree(graph, x=floats(1, 4), i=np.array([0, 2]))
+
+
+def test_what_is_padded_can_be_gathered() -> None:
+    graph = """g (float[n, 4] x, int64[5] i) => (float[5, 4] y) {
+        p = Constant<value = int64[4] {1, 0, 1, 0}>() e = Pad(x, p) y = Gather(e, i)
+    }"""
+    agree(graph, x=floats(3, 4), i=np.array([0, 1, 4, -1, 2]))
+
+
+def test_what_is_gathered_can_be_padded() -> None:
+    graph = """g (float[1, 4] x, int64[5] i) => (float[7, 4] y) {
+        p = Constant<value = int64[4] {1, 0, 1, 0}>() e = Gather(x, i) y = Pad(e, p)
+    }"""
+    agree(graph, x=floats(1, 4), i=np.zeros(5, np.int64))
+
+
+def test_a_constant_without_columns_can_be_multiplied_by() -> None:
+    agree(
+        "g (float[2, 3] x) => (float[2, 0] y) { w = Constant<value = float[3, 0] {}>() y = MatMul(x, w) }",
+        x=floats(2, 3),
+    )
+    agree("g (float[0, 5] x) => (float[5] y) { w = Constant<value = float[0] {}>() y = MatMul(w, x) }", x=floats(0, 5))
+
+
+def test_columns_in_two_axes_are_added_to_along_one() -> None:
+    graph = """g (float[3, 17] x, float[2, 1, 1, 17] b) => (float[2, 3, 1, 17] y) {
+        w = Constant<value = float[2, 3, 1, 3] {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9}>() p = MatMul(w, x) y = Add(p, b)
+    }"""
+    agree(graph, x=floats(3, 17), b=floats(2, 1, 1, 17))
+
+
+def test_columns_in_several_axes_of_a_convolution_can_be_multiplied() -> None:
+    graph = """g (float16[2, 3, n, 8] x, float16[33, n] a, float16[3, 1, 1, 1] w) => (float16[2, 3, 33, 8] y) {
+        c = Conv<group = 3, kernel_shape = [1, 1]>(x, w) y = MatMul(a, c)
+    }"""
+    x, a, w = (floats(*shape).astype(np.float16) for shape in ((2, 3, 5, 8), (33, 5), (3, 1, 1, 1)))
+    one, other = (session.run(None, {"x": x, "a": a, "w": w})[0].astype(FLOAT) for session in sessions(graph))
+    np.testing.assert_allclose(other, one, rtol=2e-2, atol=2e-2)
+
+
+def test_a_constant_index_out_of_range_before_a_product_is_refused() -> None:
+    graph = """g (float[3, 4] x) => (float[1, 4] y) {
+        t = Constant<value = float[2, 3] {1, 2, 3, 4, 5, 6}>() i = Constant<value = int64[1] {2}>()
+        w = Gather(t, i) y = MatMul(w, x)
+    }"""
+    agree(graph, x=floats(3, 4))
+
+
+def test_a_constant_division_by_zero_before_a_product_is_refused() -> None:
+    graph = """g (int32[2, 2] x) => (int32[2, 2] y) {
+        a = Constant<value = int32[2, 2] {1, 2, 3, 4}>() z = Constant<value = int32[2] {0, 1}>()
+        w = Div(a, z) y = MatMul(x, w)
+    }"""
+    agree(graph, x=np.ones((2, 2), np.int32))
+
+
+def test_a_size_may_be_told_by_a_later_input_or_by_none() -> None:
+    agree('g (float["n + 1"] x, float[n] y) => (float s, float[k] z) { s = ReduceSum<keepdims = 0>(x) z = Relu(y) }',
+          x=floats(6), y=floats(5))  # fmt: skip
+    agree('g (float["2*n"] x) => (float s) { s = ReduceSum<keepdims = 0>(x) }', x=floats(6))
+
+
+def test_sizes_that_only_the_data_tell_are_left_to_the_reference() -> None:
+    agree("g (float[n, 1] x, int64[2] s) => (float[a, b] y) { e = Expand(x, s) y = Relu(e) }",
+          x=floats(2, 1), s=np.array([2, 5]))  # fmt: skip
+
+
+def test_a_result_too_large_is_refused_with_its_bytes() -> None:
+    _, session = sessions("g (float[n, 1] x, float[1, m] y) => (float[n, m] z) { z = Add(x, y) }")
+    with pytest.raises(LimitError, match=r"17,592,186,044,416 bytes"):
+        session.run(None, {"x": floats(1 << 21, 1), "y": floats(1, 1 << 21)})
+
+
+def test_a_result_past_64_bits_is_refused_with_its_bytes() -> None:
+    graph = """g (float[n, 1, 1] x, float[1, m, 1] y, float[1, 1, k] z) => (float[n, m, k] s) {
+        a = Add(x, y) s = Mul(a, z)
+    }"""
+    _, session = sessions(graph)
+    size = 1 << 21
+    with pytest.raises(InputError, match=r"36,893,488,147,419,103,232 bytes"):
+        session.run(None, {"x": floats(size, 1, 1), "y": floats(1, size, 1), "z": floats(1, 1, size)})
+
+
+def test_steps_past_64_bits_are_refused() -> None:
+    graph = """g (float[n, 1, 1] x, float[1, m, 1] y, float[1, 1, k] z) => (float s) {
+        a = Add(x, y) b = Mul(a, z) s = ReduceSum<keepdims = 0>(b)
+    }"""
+    _, session = sessions(graph)
+    size = 1 << 21
+    feeds = {"x": floats(size, 1, 1), "y": floats(1, size, 1), "z": floats(1, 1, size)}
+    with pytest.raises(InputError, match=r"9,223,372,036,854,775,808 steps"):
+        session.run(None, feeds)
