@@ -98,6 +98,7 @@ class Session:
         self._orders: Orders = {}
         self._providers = tuple(providers)
         self._threads = threads
+        self._places = {name: place for place, name in enumerate(ready.graph.outputs.names)}
         self._compiled = self._compile(fallback)
 
     def _compile(self, fallback: bool) -> Executable | None:
@@ -172,11 +173,12 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: at the next node, as nothing ends the
         computation of one.
         """
-        if self._compiled is not None and outputs is None and feeds is not None:
-            plain = deadline is None and cancel is None and observe is None and observe_steps is None
-            results = self._compiled.again.run(feeds) if plain else None
+        compiled = self._compiled if observe is None and self._has(outputs) else None
+        if compiled is not None and feeds is not None:
+            plain = deadline is None and cancel is None and observe_steps is None
+            results = compiled.again.run(feeds) if plain else None
             if results is not None:
-                return results
+                return results if outputs is None else self._chosen(results, outputs)
         if deadline is not None and not deadline >= 0:
             raise InputError(f"a deadline is a number of seconds, not {deadline}")
         end = None if deadline is None else monotonic() + deadline
@@ -197,15 +199,23 @@ class Session:
             observe=observe,
             orders=self._orders,
         )
-        if self._compiled is not None and observe is None and outputs is None:
+        if compiled is not None:
             from ingot.compile import Failed  # loaded with the compiled model
 
             try:
                 asked = None if cancel is None and end is None else proceed
-                return owned(self._compiled.run(ready, evaluation, asked, observe_steps), ready.values())
+                results = compiled.run(ready, evaluation, asked, observe_steps)
+                return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
             except Failed:
                 pass  # the reference says what is wrong, and where
         return owned(evaluation.run(ready, outputs), ready.values())
+
+    def _has(self, outputs: Sequence[str] | None) -> bool:
+        """Whether all that is asked for are outputs of the model, which is what a plan computes."""
+        return outputs is None or all(name in self._places for name in outputs)
+
+    def _chosen(self, results: Sequence[Any], outputs: Sequence[str]) -> list[Any]:
+        return [results[self._places[name]] for name in outputs]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The outputs for inputs given in order or by name: one as it is, several as a tuple."""

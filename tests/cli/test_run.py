@@ -181,3 +181,10 @@ def test_a_run_can_have_a_deadline(run: Run) -> None:
     )
     assert run("run", "bomb.onnx", "--deadline", "60").exit_code == 0
     assert run("run", "bomb.onnx", "--deadline", "-1").exit_code == 2
+
+
+def test_a_model_runs_as_machine_code(run: Run, model_file: Path) -> None:
+    slow, fast = (json.loads(run("run", str(model_file), "--json", *more).stdout) for more in ((), ("--compiled",)))
+    assert [each["name"] for each in slow] == [each["name"] for each in fast]
+    for one, other in zip(slow, fast, strict=True):
+        assert one["shape"] == other["shape"]

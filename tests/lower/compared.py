@@ -75,9 +75,8 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
         for number, results in enumerate(found):
             assert not isinstance(results, str), f"{sizes}: {results}"
             _same(reference._ready, exact, expected, results, f"{sizes}", tally if number == 0 else Tally())
-            assert _bits(results) == _bits(found[0]), (
-                f"{sizes}: other bits {('', 'with two threads', 'in another run')[number]}"
-            )
+            other = ("", "with two threads", "in another run")[number]
+            assert _bits(results) == _bits(found[0]), f"{sizes}: other bits {other}"
         for level, session in optimised:
             results = _outcome(session, feeds)
             assert not isinstance(results, str), f"{sizes}, level {level}: {results}"
@@ -115,11 +114,7 @@ def wrong(model: Model, feeds: dict[str, Array], level: int = 0) -> str | None:
     found = _outcome(session, feeds)
     if isinstance(expected, str) or isinstance(found, str):
         same = isinstance(expected, str) and isinstance(found, str)
-        return (
-            None
-            if same
-            else f"{expected if isinstance(expected, str) else 'results'} is {found if isinstance(found, str) else 'results'}"
-        )
+        return None if same else f"for {str(expected)[:200]} there is {str(found)[:200]}"
     try:
         allowed = bounds(reference._ready, _values(reference, feeds), nearest=level < 2)
         if level == 2:
@@ -172,9 +167,10 @@ def _same(
         if np.any(wrong):
             at = tuple(int(each[0]) for each in np.nonzero(wrong))
             many = int(np.count_nonzero(wrong))
-            message = f"{name}: {many} of {one.size} wrong, at {list(at)} {other[at]!r} for {one[at]!r} (may be {allowed[at]:.3g} apart)"
-            raise AssertionError(message)
+            said = f"at {list(at)} {other[at]!r} for {one[at]!r}, which may be {allowed[at]:.3g} apart"
+            raise AssertionError(f"{name}: {many} of {one.size} wrong, {said}")
 
 
-def _bits(results: Sequence[Array]) -> list[bytes]:
+def _bits(results: list[Any] | str) -> list[bytes]:
+    assert not isinstance(results, str)
     return [each.tobytes() for each in results]

@@ -1,10 +1,11 @@
-"""Memory with fences: what a kernel reads or writes outside its buffers ends the process: `python tests/lower/guarded.py`.
+"""Memory with fences: a kernel that leaves its buffers ends the process: `python tests/lower/guarded.py`.
 
 Every input, output, constant and buffer in between lies at the end of pages of its own, between pages that cannot be
 touched, or, with `--front`, at their beginning. Inputs and constants cannot be written to. What is to be written holds
 bytes of ones before: not a number, minus one, or a bool that is none, so that what is read too early is seen. Buffers
 that kernels take to begin at a cache line end up to 63 bytes before the fence; these bytes must stay as they were.
 """
+# ruff: noqa: T201
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class Fences:
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         (start,), total = self._places([size], align)
         whole = self._fenced(total, [(start, size)])
-        return whole[start : start + size].view(dtype).reshape(shape)
+        return np.asarray(whole[start : start + size].view(dtype).reshape(shape))
 
     def holding(self, array: Array, align: int = 1) -> Array:
         """The same elements in pages that can only be read."""

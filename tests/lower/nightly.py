@@ -2,6 +2,7 @@
 
 What is wrong with a graph is recorded with its seed and the smallest model that still shows it.
 """
+# ruff: noqa: T201
 
 from __future__ import annotations
 

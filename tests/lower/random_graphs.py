@@ -89,6 +89,11 @@ class Maker:
             if self.fits(found):
                 return tuple(found)
 
+    def size(self, *plain: int) -> Dim:
+        """One of some sizes, or one with a name."""
+        found: list[Dim] = [*plain, *self.names]
+        return self.random.choice(found)
+
     def fits(self, shape: Sequence[Dim | None]) -> bool:
         """Whether sizes are known and never become too large."""
         count = 1

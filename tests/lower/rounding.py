@@ -1,8 +1,8 @@
 """How far two computations of a model may be apart: a running bound on rounding, node by node.
 
 Two providers start from the same inputs. After each node the bound says how far apart its results can be: what the
-bounds of its inputs become under the node, and what the node itself rounds. With eps the spacing of the result's element
-type at one, and F a function that grows with its arguments where these are not negative:
+bounds of its inputs become under the node, and what the node itself rounds. With eps the spacing of the result's
+element type at one, and F a function that grows with its arguments where these are not negative:
 
 - results that are taken from inputs (views, choices, extremes): the same choice of the inputs' bounds;
 - sums of products over d elements, F(x): F(|x| + bound) - F(|x|) + (d + 4) eps F(|x|);
@@ -26,19 +26,20 @@ from ingot.ops.catalog import standard
 from ingot.runtime.evaluate import Evaluation
 
 _TAKEN = {
-    "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Concat", "Split", "Expand", "Tile", "Pad", "Gather",
-    "GatherElements", "Where", "Identity", "ScatterElements", "MaxPool", "GlobalMaxPool", "ReduceMax", "Floor", "Ceil",
-    "Round", "Sign",
+    "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Concat", "Split", "Expand", "Tile", "Pad",
+    "Gather", "GatherElements", "Where", "Identity", "ScatterElements", "MaxPool", "GlobalMaxPool", "ReduceMax",
+    "Floor", "Ceil", "Round", "Sign",
 }  # fmt: skip
 _NEAREST = {"Add", "Sub", "Mul", "Div", "Sqrt", "Cast", "LeakyRelu", "Reciprocal"}
 _GROWING = {
-    "Add", "Sub", "Mul", "MatMul", "Gemm", "Einsum", "Conv", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2",
-    "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu",
+    "Add", "Sub", "Mul", "MatMul", "Gemm", "Einsum", "Conv", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1",
+    "ReduceL2", "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu",
 }  # fmt: skip
 _NOT_FAR = {"Max", "Min", "Clip", "Relu", "Abs", "Neg", "ReduceMin", "ThresholdedRelu"}
 _SLOPES = {
-    "Sigmoid": 0.25, "Tanh": 1, "Erf": 1.13, "Softplus": 1, "Softsign": 1, "Gelu": 1.13, "Elu": 1, "Selu": 1.76, "Celu": 1,
-    "HardSigmoid": 0.2, "HardSwish": 1.5, "Mish": 1.1, "Sin": 1, "Cos": 1, "Atan": 1, "Asinh": 1, "Swish": 1.1,
+    "Sigmoid": 0.25, "Tanh": 1, "Erf": 1.13, "Softplus": 1, "Softsign": 1, "Gelu": 1.13, "Elu": 1, "Selu": 1.76,
+    "Celu": 1, "HardSigmoid": 0.2, "HardSwish": 1.5, "Mish": 1.1, "Sin": 1, "Cos": 1, "Atan": 1, "Asinh": 1,
+    "Swish": 1.1,
 }  # fmt: skip
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -133,7 +134,7 @@ def _grown(node: _Node) -> Floats:
         before, after = sizes[a] + sizes[b], apart[a] + apart[b]
     else:
         (before,), (after,) = node._of(sizes), node._of(apart)
-    return np.maximum(after - before, 0) + (_depth(node) + 4) * node.eps * after
+    return np.asarray(np.maximum(after - before, 0) + (_depth(node) + 4) * node.eps * after)
 
 
 def _depth(node: _Node) -> float:
@@ -184,7 +185,7 @@ def _between(function: Callable[[Floats], Floats]) -> Callable[[_Node], Floats]:
 
 
 def _softmax(node: _Node) -> Floats:
-    axis = int(node.node.attributes["axis"].value)
+    axis = _axis(node)
     x = node.x[node.inputs[0]]
     if not x.size:
         return np.zeros(x.shape)
@@ -192,8 +193,14 @@ def _softmax(node: _Node) -> Floats:
     spread = np.max(x, axis, keepdims=True) - np.min(x, axis, keepdims=True)
     rounded = (x.shape[axis] + 16 + 2 * spread) * node.eps
     if node.node.op_type == "Softmax":
-        return node.y * (np.expm1(2 * e) + rounded)
-    return 2 * e + rounded * (1 + np.abs(node.y))
+        return np.asarray(node.y * (np.expm1(2 * e) + rounded))
+    return np.asarray(2 * e + rounded * (1 + np.abs(node.y)))
+
+
+def _axis(node: _Node) -> int:
+    axis = node.node.attributes["axis"].value
+    assert isinstance(axis, int)
+    return axis
 
 
 def _log_sum_exp(node: _Node) -> Floats:
@@ -207,7 +214,7 @@ def _layer_normalization(node: _Node) -> Floats:
     assert first is not None
     assert scale is not None
     assert bias is not None
-    axis = int(node.node.attributes["axis"].value)
+    axis = _axis(node)
     x = node.x[first]
     axes = tuple(range(axis % x.ndim, x.ndim))
     count = float(np.prod([x.shape[each] for each in axes]))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 from ingot.dtypes import Array
 from ingot.infer import infer
@@ -22,10 +21,9 @@ def smaller(model: Model, feeds: Mapping[str, Array], wrong: Callable[[Model, di
     while found:
         found = False
         for case in _candidates(best):
-            if len(case[0].graph) + len(case[0].graph.outputs) < len(best[0].graph) + len(best[0].graph.outputs):
-                if wrong(*case) is not None:
-                    best, found = case, True
-                    break
+            if _size(case) < _size(best) and wrong(*case) is not None:
+                best, found = case, True
+                break
     return best
 
 
@@ -45,7 +43,11 @@ def shown(model: Model) -> str:
     return "\n".join([*lines, f"  returns {', '.join(model.graph.outputs.names)}"])
 
 
-def _candidates(case: Case) -> Any:
+def _size(case: Case) -> int:
+    return len(case[0].graph) + len(case[0].graph.outputs)
+
+
+def _candidates(case: Case) -> Iterator[Case]:
     model, feeds = case
     names = list(model.graph.outputs.names)
     if len(names) > 1:
@@ -54,7 +56,7 @@ def _candidates(case: Case) -> Any:
             for other in [value for value in copy.graph.outputs if value.name != name]:
                 copy.graph.outputs.remove(other)
             yield _pruned(copy, dict(feeds))
-    nodes = [node for node in model.graph]
+    nodes = list(model.graph)
     for node in reversed(nodes):  # return what comes before the end
         for value in node.outputs:
             copy = model.copy()

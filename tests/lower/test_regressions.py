@@ -103,6 +103,14 @@ def test_columns_in_several_axes_of_a_convolution_can_be_multiplied() -> None:
     np.testing.assert_allclose(other, one, rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "float16", "double"])
+def test_columns_of_narrow_elements_have_room_in_their_panel(kind: str) -> None:
+    graph = f"g ({kind}[m, k] x, {kind}[k, n] w) => ({kind}[m, n] y) {{ y = Einsum<equation = 'mk,kn->mn'>(x, w) }}"
+    numbers = np.random.default_rng(0)
+    x, w = (numbers.integers(0, 5, shape).astype(kind) for shape in ((33, 7), (7, 300)))
+    agree(graph.replace("'", '"'), x=x, w=w)
+
+
 def test_a_constant_index_out_of_range_before_a_product_is_refused() -> None:
     graph = """g (float[3, 4] x) => (float[1, 4] y) {
         t = Constant<value = float[2, 3] {1, 2, 3, 4, 5, 6}>() i = Constant<value = int64[1] {2}>()

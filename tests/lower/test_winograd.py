@@ -15,6 +15,7 @@ from ingot.ir import Graph, Model, Node, Value
 from ingot.ir.types import TensorType
 from ingot.lower.loops import Kernel, Winograd
 from ingot.lower.winograd import POINTS, at_points
+from lower.guarded import fenced
 
 CLOSE = 2e-5
 """How far a result may be off, as a part of the largest."""
@@ -176,6 +177,18 @@ def test_more_threads_give_the_bits_of_one(shape: tuple[int, ...], odd: float) -
     assert one.tobytes() == two.tobytes() == three.tobytes()
 
 
+@pytest.mark.parametrize("front", [False, True])
+def test_nothing_outside_of_buffers_is_touched(side: int, front: bool) -> None:
+    for case in (Convolution((2, 33, 5, 7), 65, (0, 0, 0, 0)), Convolution((1, 17, 9, 6), 16, (0, 2, 1, 0), True)):
+        with fenced(front) as fences:
+            made = session(case.model(), threads=2)
+            assert sides(made) == [side]
+            for odd in (1, np.inf):
+                feeds = case.feeds()
+                feeds["x"][0, 0, 1, 1] = odd
+                made.run(None, {name: fences.holding(array) for name, array in feeds.items()})
+
+
 @pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 3e38])
 def test_what_is_not_finite_stays_in_the_windows_that_see_it(side: int, odd: float) -> None:
     case = Convolution((1, 20, 11, 11), 40, beside=True)
@@ -190,6 +203,18 @@ def test_what_is_not_finite_stays_in_the_windows_that_see_it(side: int, odd: flo
     apart = np.ones((11, 11), bool)
     apart[3:6, 5:8] = False
     assert np.isfinite(result[..., apart]).all()
+
+
+@pytest.mark.parametrize("odd", [np.inf, np.nan, 1e38])
+@pytest.mark.usefixtures("side")
+def test_weights_that_are_not_finite_or_nearly_so_are_not_transformed(
+    odd: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Convolution((1, 16, 8, 8), 16)
+    w, b = case.weights()
+    w[3, 2, 1, 1] = odd
+    monkeypatch.setattr(Convolution, "weights", lambda _: (w, b))
+    assert sides(session(case.model())) == []
 
 
 @pytest.mark.parametrize("side", POINTS)

@@ -37,6 +37,7 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Of everything random [0].")
 @click.option("--deadline", type=click.FloatRange(min=0), metavar="SECONDS", help="End the run after this time.")
 @click.option("--memory-limit", callback=size, metavar="SIZE", help="Of all results at a time, as 2GiB [3/4 of all].")
+@click.option("--compiled", is_flag=True, help="As machine code, not on the reference.")
 @click.option("--json", "as_json", is_flag=True, help="The summary, for programs.")
 @loading_options
 def run(
@@ -48,6 +49,7 @@ def run(
     seed: int,
     deadline: float | None,
     memory_limit: int | None,
+    compiled: bool,
     as_json: bool,
     folder: Path | None,
     trusted: tuple[Path, ...],
@@ -65,7 +67,8 @@ def run(
     from ingot.session import LimitError, RunLimits, Session  # imports every operator
 
     wanted = list(dict.fromkeys([*fetch, *(name for name, _ in targets if name)])) or opened.graph.outputs.names
-    session = Session(opened, seed=seed, limits=RunLimits(memory=memory_limit))
+    providers = ("cpu", "reference") if compiled else ("reference",)
+    session = Session(opened, seed=seed, limits=RunLimits(memory=memory_limit), providers=providers)
     try:
         results = dict(zip(wanted, session.run(wanted, feeds, deadline=deadline), strict=True))
     except LimitError as error:

@@ -21,8 +21,8 @@ THREADS = symbol("threads")
 _SHORTEST = 16
 """Elements of a row that are worth asking first whether it is inside."""
 
-_WIDEST = 64
-"""The most columns of a panel, which room is made for where a kernel packs its own."""
+_WIDEST = 256
+"""The most bytes of a row of a panel, four vectors, which room is made for where a kernel packs its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
         product = _with(product, zeros=Buffer(f"{name}_zeros", lhs.dtype, length))
     if packed is None:
         depth = extent(product.k)
-        scratch = Buffer(f"{name}_panel", rhs.dtype, depth * THREADS * _WIDEST)
+        scratch = Buffer(f"{name}_panel", rhs.dtype, depth * THREADS * (_WIDEST // rhs.dtype.numpy.itemsize))
         product = _with(product, scratch=(scratch,))
     return Made(product, target, order, {} if packed is None else {right_load.buffer: packed}, apart)
 

@@ -22,6 +22,9 @@ POINTS: dict[int, tuple[float, ...]] = {2: (1.0,), 4: (0.75, 1.5)}
 With ±3/4 and ±3/2 sums of tiles of 4 x 4 are off by a quarter of what they are off by with the usual ±1 and ±2.
 """
 
+_LARGEST = 1e36
+"""The largest weights that are transformed."""
+
 _FEWEST = 16
 """Channels and filters from which on transforms pay."""
 
@@ -43,14 +46,14 @@ _UNKNOWN = 32
 _TRANSFORM = 3
 """What it takes to transform an element, in products."""
 
-_READ = 12
-"""What it takes to read a weight that is not in a cache, in products: so many tiles or more hide it."""
+_READ, _READ_NEAR = 8, 2
+"""What it takes to read a weight, from memory or from the cache of a core, in products: as many tiles hide it."""
 
 
 def quickest(made: Made, name: str) -> Made:
     """A product as Winograd's algorithm, if that is possible and takes less time; else as it is."""
     product = made.apart
-    if not _applies(product):
+    if not _applies(product) or not _is_moderate(made):
         return made
     side = min((0, *POINTS), key=lambda side: _time(product, side))
     return made if side == 0 else _transformed(made, side, name)
@@ -89,6 +92,12 @@ def _applies(product: Product) -> bool:
     return _slides(product, product.m[-2], product.k[0]) and _slides(product, product.m[-1], product.k[1])
 
 
+def _is_moderate(made: Made) -> bool:
+    """Whether all weights are finite, and stay so when they are transformed."""
+    (weights,) = made.constants.values()
+    return bool(np.abs(weights.array).max() < _LARGEST)
+
+
 def _slides(product: Product, along: Var, tap: Var) -> bool:
     """Whether what a window reads at a tap is what the next window along a variable reads at the tap before."""
     load = product.lhs
@@ -105,7 +114,7 @@ def _time(product: Product, side: int) -> float:
     for var in product.m[:-2]:
         images *= _known(var.extent, 1)
     points = (side + 2) ** 2 if side else 9
-    read = _READ if 4 * points * channels * filters > _L2 else 1
+    read = _READ if 4 * points * channels * filters > _L2 else _READ_NEAR
     if side == 0:
         return float(points * channels * filters * max(images * rows * columns, read))
     tiles = images * -(-rows // side) * -(-columns // side)

@@ -101,6 +101,8 @@ class _Emitter:
             for number in range(span**2):
                 start = b.load(b.gep(self.places, [I64(number)], source_etype=PTR), typ=PTR)
                 found.append(self._loaded(b.gep(start, [first], source_etype=self.kind), mask))
+                if number % span >= 2:
+                    self._fetch_ahead(start, first)
             values = input_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
             place = self._place(_INPUTS, tile, first)
             for number, value in enumerate(each for line in values for each in line):
@@ -125,6 +127,14 @@ class _Emitter:
     def _loaded(self, place: ir.Value, mask: ir.Value) -> ir.Value:
         arguments = [place, I32(width(self.nest.dtype)), mask, ir.Constant(self.lanes, None)]
         return scalars.intrinsic(self.b, "masked.load", self.lanes, arguments, self.lanes, PTR)
+
+    def _fetch_ahead(self, start: ir.Value, first: ir.Value) -> None:
+        """Have what the next tile along a row will read fetched: wherever that is, a prefetch does no harm."""
+        b = self.b
+        step = self.frame.size(self.nest.lhs.index.factor(self.column))
+        place = b.gep(start, [b.add(first, b.mul(I64(self.side), step))], source_etype=self.kind)
+        for_reading, keep, of_memory = I32(0), I32(3), I32(1)
+        scalars.intrinsic(b, "prefetch", ir.VoidType(), [place, for_reading, keep, of_memory], PTR)
 
     # --- products
 
