@@ -24,9 +24,8 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 
 @click.command(
     epilog=examples(
-        "ingot run model.onnx --shape batch=4",
+        "ingot run model.onnx --shape batch=4 --compiled",
         "ingot run model.onnx --input image=cat.png --output probs=probs.npy",
-        "ingot run model.onnx --input inputs.npz --fetch hidden",
     )
 )
 @model_argument()
