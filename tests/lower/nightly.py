@@ -48,12 +48,11 @@ def main() -> None:
         reached, tally, found = _run(seed, min(CHUNK, last - seed))
         _add(whole, tally)
         failures += found
-        print(
-            f"{reached - arguments.seed:,} graphs, {len(failures)} wrong, {time.monotonic() - begin:.0f} s", flush=True
-        )
         seed = reached
-    record = {"seed": arguments.seed, "seconds": round(time.monotonic() - begin), **asdict(whole), "wrong": failures}
-    arguments.result.write_text(json.dumps(record, indent=1) + "\n")
+        seconds = round(time.monotonic() - begin)
+        print(f"{seed - arguments.seed:,} graphs, {len(failures)} wrong, {seconds} s", flush=True)
+        record = {"seed": arguments.seed, "seconds": seconds, **asdict(whole), "wrong": failures}
+        arguments.result.write_text(json.dumps(record, indent=1) + "\n")
     sys.exit(bool(failures))
 
 
