@@ -10,6 +10,8 @@ import pytest
 
 import ingot
 from ingot.codegen import cache
+from ingot.codegen.llvm.compile import object_of
+from ingot.codegen.llvm.target import Target
 from ingot.dims import symbol
 from ingot.providers import cpu
 
@@ -31,11 +33,10 @@ def run() -> None:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
-    object_of = cpu.object_of
 
-    def counting(text: str, target: object) -> bytes:
+    def counting(text: str, target: Target) -> bytes:
         made.append(text)
-        return object_of(text, target)  # type: ignore[arg-type]
+        return object_of(text, target)
 
     monkeypatch.setattr(cpu, "object_of", counting)
     return made
