@@ -163,7 +163,10 @@ def measured(median: float, apart: Difference | None = None) -> Measured:
     return Measured(run, median, run, run, 0.1, 64 << 20, 32 << 20, 16 << 20, apart, 0.5)
 
 
-def test_the_page_has_a_table_for_each_model_and_number_of_threads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_has_a_table_for_each_model_and_number_of_threads(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     failed = Row("openvino", "", 1, "not installed", None, None)
     rows = [Row("ingot", "1", 1, None, measured(0.0125, Difference(1e-3, 2.5e-7)), 1.0), failed]
     rows += [Row("onnxruntime", "1", 1, None, measured(0.025), 2.0)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from inspect import signature
 from typing import Any, TypeAlias
 
 Run: TypeAlias = Callable[[Mapping[str, Any]], list[Any]]
@@ -29,7 +28,7 @@ def prepared(engine: str) -> tuple[Open, str]:
     """
     match engine:
         case "ingot":
-            return _ingot(())
+            return _ingot(("cpu", "reference"))
         case "ingot-reference":
             return _ingot(("reference",))
         case "onnxruntime":
@@ -47,15 +46,9 @@ def _ingot(providers: tuple[str, ...]) -> tuple[Open, str]:
     from ingot.session import Session
     from ingot.version import __version__
 
-    taken = signature(Session.__init__).parameters
-
     def opened(path: str, threads: int) -> Run:
-        wanted: dict[str, Any] = {"threads": threads}
-        if providers:
-            wanted["providers"] = providers
-        make: Any = Session
-        session = make(path, **{name: value for name, value in wanted.items() if name in taken})
-        return lambda feeds: list(session.run(None, feeds))
+        session = Session(path, threads=threads, providers=providers)
+        return lambda feeds: session.run(None, feeds)
 
     return opened, __version__
 
