@@ -20,6 +20,8 @@ Every operator that ingot knows, in the newest version of each domain: what it m
 - **types**: what the first input takes (or the output gives). *floats* are float16, float32 and float64, *signed* and
   *unsigned* the integers of 8 to 64 bits, *integers* both, *numbers* floats and integers; *all* is every type of
   opset 1, *all-25* every one that opset 25 has.
+- **provider**: who runs it. *cpu* compiles it where its rule can say it (`ingot explain MODEL` tells for a model); the
+  element types that the compiler computes with are floats, bfloat16, integers and bool.
 - This page is made by `python -m ingot.ops.page`; a test fails where it is not up to date.
 """
 
@@ -58,7 +60,8 @@ def _row(operator: Operator, catalog: Catalog) -> str:
     formals = [*operator.inputs, *operator.outputs]
     types = abbreviated(formals[0].types.at(operator.version)) if formals else ""
     said = ("deprecated: " if operator.deprecated else "") + headline(operator)
-    cells = (operator.name, versions, types, "reference", said)
+    providers = "cpu, reference" if "lower" in operator.rules else "reference"
+    cells = (operator.name, versions, types, providers, said)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
