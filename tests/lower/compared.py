@@ -69,6 +69,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
             taken = not all(isinstance(each, str) for each in found)
             tally.spared += taken
             assert not taken or _spared(drawn.model, feeds, expected), f"{sizes}: the reference refuses: {expected}"
+            codes = len(cpu._CODES)
             continue
         values = _values(reference, feeds)
         exact = bounds(reference._ready, values)
@@ -165,7 +166,7 @@ def _same(
             with np.errstate(invalid="ignore"):
                 wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed) | np.isinf(allowed))
         if np.any(wrong):
-            at = tuple(int(each[0]) for each in np.nonzero(wrong))
+            at = tuple(int(each) for each in np.argwhere(wrong)[0])
             many = int(np.count_nonzero(wrong))
             said = f"at {list(at)} {other[at]!r} for {one[at]!r}, which may be {allowed[at]:.3g} apart"
             raise AssertionError(f"{name}: {many} of {one.size} wrong, {said}")

@@ -25,12 +25,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
+import ingot
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.providers import cpu
 from ingot.runtime import again, plan
 from ingot.runtime.arena import ALIGN, Life
-from lower.compared import Tally, check
+from lower.compared import Tally, check, wrong
 from lower.random_graphs import Drawn
 from lower.random_nodes import random_model
 from lower.shares import small_shares
@@ -133,6 +134,27 @@ def check_fenced(seed: int, front: bool) -> None:
         check(Drawn(seed, drawn.model, drawn.bindings, drawn.smooth, feeds), Tally(), levels=())
 
 
+CONVOLUTION = """<ir_version: 13, opset_import: ["" : 28]>
+g (float[n, {channels}, h, w] x, float[{channels}, {channels}, {side}, {side}] f) => (float[n, {channels}, p, q] y)
+{{ c = Conv<auto_pad = "SAME_UPPER">(x, f) y = Relu(c) }}"""
+
+
+def check_convolutions(front: bool) -> None:
+    """Convolutions with many channels, which take ways of their own, in memory with fences against the reference."""
+    numbers = np.random.default_rng(0)
+    for channels, side in ((17, 3), (32, 3), (65, 3), (32, 1)):
+        model = ingot.parse_model(CONVOLUTION.format(channels=channels, side=side))
+        given = model.graph.value("f")
+        filters = numbers.standard_normal((channels, channels, side, side)).astype(np.float32)
+        given.replace_uses(model.graph.add_initializer("filters", filters))
+        model.graph.inputs.remove(given)
+        for rows, columns in ((1, 1), (3, 17), (14, 14)):
+            with fenced(front) as fences:
+                feeds = {"x": fences.holding(numbers.standard_normal((2, channels, rows, columns)).astype(np.float32))}
+                fault = wrong(model, feeds)
+            assert fault is None, f"{channels} channels, {rows} x {columns}: {fault}"
+
+
 def _protect(address: int, size: int, how: int) -> None:
     if _LIBC.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), how):
         raise OSError(ctypes.get_errno(), "mprotect")
@@ -150,6 +172,7 @@ def main() -> None:
         for seed in range(arguments.first, arguments.first + arguments.count):
             print(seed, flush=True)
             check_fenced(seed, arguments.front)
+        check_convolutions(arguments.front)
     print(f"{arguments.count:,} graphs stayed within their buffers")
 
 

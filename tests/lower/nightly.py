@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lower.compared import Tally, check, wrong
+from lower.random_graphs import Drawn
 from lower.random_nodes import random_model
 from lower.shares import small_shares
 from lower.smaller import shown, smaller
@@ -74,17 +75,17 @@ def _chunk(first: int, count: int) -> None:
     with small_shares():
         for seed in range(first, first + count):
             print(json.dumps({"seed": seed}), flush=True)
+            drawn = random_model(seed)
             try:
-                check(random_model(seed), tally)
+                check(drawn, tally)
             except Exception as error:  # a defect: whatever it is, it is recorded
                 said = f"{type(error).__name__}: {error}"
-                print(json.dumps({"seed": seed, "wrong": said, "model": _smallest(seed)}), flush=True)
+                print(json.dumps({"seed": seed, "wrong": said, "model": _smallest(drawn)}), flush=True)
     print(json.dumps(asdict(tally)))
 
 
-def _smallest(seed: int) -> str:
+def _smallest(drawn: Drawn) -> str:
     """A small model that is wrong in one run; empty if only several runs together show it."""
-    drawn = random_model(seed)
     for sizes in drawn.bindings:
         for level in (0, 1, 2) if drawn.smooth else (0, 1):
             first = _wrong(drawn.model, drawn.feeds(sizes), level)
@@ -109,12 +110,10 @@ def _wrong(model: Any, feeds: Any, level: int) -> str | None:
 
 def _add(whole: Tally, part: dict[str, Any]) -> None:
     for each in fields(Tally):
-        value = part.get(each.name, 0)
-        if isinstance(value, dict):
-            for reason, count in value.items():
-                whole.reasons[reason] = whole.reasons.get(reason, 0) + count
-        else:
-            setattr(whole, each.name, getattr(whole, each.name) + value)
+        if each.name != "reasons":
+            setattr(whole, each.name, getattr(whole, each.name) + part.get(each.name, 0))
+    for reason, count in part.get("reasons", {}).items():
+        whole.reasons[reason] = whole.reasons.get(reason, 0) + count
 
 
 if __name__ == "__main__":

@@ -37,13 +37,13 @@ def reshape(make: Maker) -> None:
         make.node("Squeeze", [x, _ints(make, [shape.index(1)])], exact=True)
     elif kind == "join" and len(shape) > 1 and at + 1 < len(shape):
         target = [0] * at + [-1] + [size if isinstance(size, int) else None for size in shape[at + 2 :]]
-        if None not in target and 0 not in target[at + 1 :]:
+        if None not in target and 0 not in shape:
             make.node("Reshape", [x, _ints(make, target)], exact=True)
     elif kind == "split":
         size = shape[at]
         if isinstance(size, int) and size % 4 == 0 and size:
             after = [-1 if not isinstance(each, int) else each for each in shape[at + 1 :]]
-            if after.count(-1) < 2 and 0 not in after:
+            if after.count(-1) < 2 and 0 not in shape:
                 make.node("Reshape", [x, _ints(make, [0] * at + [size // 4, 4] + after)], exact=True)
     elif kind == "rest":
         make.node("Reshape", [x, _ints(make, [-1])], exact=True)

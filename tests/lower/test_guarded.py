@@ -25,6 +25,7 @@ with fenced() as fences:
     session.run(None, dict(x=fences.holding(np.ones(100, np.float32))))
 """
 
+READS_PAST_THE_END = "bind = plan.bind; plan.bind = lambda segment, known: bind(segment, {**known, 'n': 101})"
 WRITES_PAST_THE_END = "plan.fresh_array = lambda shape, dtype: fences.array((99,), dtype)"
 
 
@@ -34,8 +35,9 @@ def test_random_graphs_stay_within_their_buffers(where: list[str]) -> None:
     assert done.returncode == 0, done.stdout[-200:] + done.stderr[-2000:]
 
 
-def test_a_write_past_the_end_is_noticed() -> None:
-    program = TOO_LITTLE.format(tests=str(SCRIPT.parents[1]), given=WRITES_PAST_THE_END)
+@pytest.mark.parametrize("given", [READS_PAST_THE_END, WRITES_PAST_THE_END], ids=["read", "write"])
+def test_what_passes_the_end_by_one_element_is_noticed(given: str) -> None:
+    program = TOO_LITTLE.format(tests=str(SCRIPT.parents[1]), given=given)
     assert _python("-c", program).returncode == -signal.SIGSEGV
 
 

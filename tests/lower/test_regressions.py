@@ -127,6 +127,19 @@ def test_a_constant_division_by_zero_before_a_product_is_refused() -> None:
     agree(graph, x=np.ones((2, 2), np.int32))
 
 
+def test_a_division_by_a_constant_zero_is_refused() -> None:
+    graph = "g (int64[n] x) => (int64[n] y) { z = Constant<value = int64 {0}>() y = Div(x, z) }"
+    agree(graph, x=np.ones(20, np.int64))
+
+
+def test_a_constant_that_the_reference_computes_can_be_multiplied_by() -> None:
+    graph = """g (int64[3, 3] x) => (int64[2, 3] y) {
+        a = Constant<value = int64[2, 2] {1, 2, 3, 4}>() b = Constant<value = int64[2, 3] {1, 2, 3, 4, 5, 6}>()
+        w = Gemm<alpha = 2.0>(a, b) y = MatMul(w, x)
+    }"""
+    agree(graph, x=np.arange(9).reshape(3, 3))
+
+
 def test_a_size_may_be_told_by_a_later_input_or_by_none() -> None:
     agree('g (float["n + 1"] x, float[n] y) => (float s, float[k] z) { s = ReduceSum<keepdims = 0>(x) z = Relu(y) }',
           x=floats(6), y=floats(5))  # fmt: skip

@@ -13,7 +13,7 @@ from ingot.lower.rewrite import Reindexed, indices
 from ingot.prim.evaluate import evaluate
 from ingot.prim.functions import INTEGERS
 from ingot.prim.make import count
-from ingot.prim.tensor import Constant, Contract, Gather, Map, Pad, Permute, Scatter, Tensor, View, Window
+from ingot.prim.tensor import Constant, Contract, Gather, Map, Pad, Permute, Result, Scatter, Tensor, View, Window
 
 THREADS = symbol("threads")
 """The number of threads of a session, in the size of what each of them needs its own of."""
@@ -236,8 +236,8 @@ def _constant(tensor: Tensor) -> bool:
         each = pending.pop()
         if not each.reads and not isinstance(each, Constant):
             return False
-        if isinstance(each, Gather | Scatter):
-            return False  # of an index out of range, a run tells
+        if isinstance(each, Gather | Scatter | Result):
+            return False  # of an index out of range, a run tells; what the reference computes is there then
         if isinstance(each, Map) and each.function in ("divide", "remainder") and each.dtype in INTEGERS:
             return False
         pending.extend(read for read in each.reads if read not in seen)

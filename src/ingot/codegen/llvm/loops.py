@@ -405,7 +405,8 @@ class Loops:
         return scalars.apply(self.b, value.function, operand, arguments)
 
     def _refuse_zero(self, divisor: ir.Value, dtype: DType) -> None:
-        if isinstance(element(dtype), ir.IntType) and not isinstance(divisor, ir.Constant):
+        known = isinstance(divisor, ir.Constant) and divisor.constant != 0
+        if isinstance(element(dtype), ir.IntType) and not known:
             lanes = _count(divisor)
             self._report(self.b.icmp_signed("==", divisor, scalars.number(dtype, 0, lanes)))
 
