@@ -93,7 +93,7 @@ class Session:
             ready = given.copy()
             verify(ready)
             upgrade(ready, catalog=self.catalog)
-            infer(ready, catalog=self.catalog, name_sizes=False)
+            infer(ready, catalog=self.catalog, name_sizes=False, most_calls=self._limits.calls)
         self._ready = ready
         self._orders: Orders = {}
         self._providers = tuple(providers)

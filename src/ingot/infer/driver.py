@@ -38,14 +38,18 @@ MOST_CALLS = 100
 """Functions called in functions; a model that goes deeper calls itself."""
 
 
-def infer(model: Model, *, catalog: Catalog | None = None, name_sizes: bool = True) -> Facts:
+def infer(
+    model: Model, *, catalog: Catalog | None = None, name_sizes: bool = True, most_calls: int = MOST_EXPANDED
+) -> Facts:
     """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
 
     What the model declares and what is inferred are merged. A size that nothing tells, as that of an input declared
     without one or of what NonZero finds, gets a name of its own, unless `name_sizes` is False. CheckError, with the
-    node and its inputs, where an operator refuses what it is given, and where the two contradict each other.
+    node and its inputs, where an operator refuses what it is given, where the two contradict each other, and where
+    functions are called more than `most_calls` times in each other.
     """
     inference = Inference(model, catalog or standard())
+    inference.most_calls = most_calls
     inference.naming = Naming(model, names=name_sizes)
     inference.graph(model.graph)
     return inference.facts
@@ -64,6 +68,7 @@ class Inference:
         self._catalog = catalog
         self._imports = model.opset_imports if imports is None else imports
         self._depth = depth
+        self.most_calls = MOST_EXPANDED
         self._calls = [0]  # shared by the inferences of all functions called
 
     def graph(self, graph: Graph, inputs: Mapping[Value, Fact] | None = None) -> None:
@@ -146,8 +151,8 @@ class Inference:
         if self._depth >= MOST_CALLS:
             raise CheckError(f"functions call each other more than {MOST_CALLS} deep, or themselves")
         self._calls[0] += 1
-        if self._calls[0] > MOST_EXPANDED:
-            raise CheckError(f"functions are called more than {MOST_EXPANDED:,} times in each other")
+        if self._calls[0] > self.most_calls:
+            raise CheckError(f"functions are called more than {self.most_calls:,} times in each other")
         body = copy_graph(function.graph)
         arguments = call_arguments(node, function)
         omitted = {
@@ -157,7 +162,7 @@ class Inference:
             inner.inputs = [None if value in omitted else value for value in inner.inputs]
             bind(inner, arguments, omitted, body)
         inference = self.inside(function)
-        inference._calls, inference.naming = self._calls, self.naming
+        inference._calls, inference.naming, inference.most_calls = self._calls, self.naming, self.most_calls
         inference.graph(body, dict(zip(body.inputs, inputs, strict=False)))
         return [inference.facts.get(value, Fact()) for value in body.outputs]
 

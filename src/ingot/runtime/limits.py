@@ -33,8 +33,11 @@ class RunLimits:
     """Nodes run, those of subgraphs and functions each time anew. A loop without end takes minutes to get there: for
     less, give the run a deadline."""
 
+    calls: int = 10_000
+    """Calls of functions that are followed when a model is opened, those in functions each time anew."""
+
     def __post_init__(self) -> None:
-        for name in ("memory", "nesting", "nodes"):
+        for name in ("memory", "nesting", "nodes", "calls"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise InputError(f"limit '{name}' is a positive number, not {value!r}")
