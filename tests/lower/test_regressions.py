@@ -79,6 +79,17 @@ def test_what_is_gathered_can_be_padded() -> None:
     agree(graph, x=floats(1, 4), i=np.zeros(5, np.int64))
 
 
+def test_what_is_reduced_and_padded_reads_no_rows_that_are_not_there() -> None:
+    graph = """g (float[8, 3] x) => (float[3, 6] y) {
+        a = Constant<value = int64[1] {0}>() p = Constant<value = int64[4] {1, 1, 1, 2}>()
+        r = ReduceLogSumExp(x, a) y = Pad(r, p)
+    }"""
+    agree(graph, x=floats(8, 3))
+    _, session = sessions(graph)
+    assert session.compiled is not None
+    assert len(session.compiled.fused.steps) == 2  # the reduction is stored: padding has rows that it has not
+
+
 def test_a_constant_without_columns_can_be_multiplied_by() -> None:
     agree(
         "g (float[2, 3] x) => (float[2, 0] y) { w = Constant<value = float[3, 0] {}>() y = MatMul(x, w) }",

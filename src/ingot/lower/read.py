@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot.dims import Dim
-from ingot.lower.loops import Apply, Buffer, Checked, Choose, Index, Inside, Load, Number, Position, Scalar, Var
+from ingot.lower.loops import Apply, Buffer, Checked, Choose, Index, Inside, Load, Local, Number, Position, Scalar, Var
 from ingot.lower.rewrite import parts
 from ingot.prim.tensor import (
     Claim,
@@ -203,7 +203,7 @@ def _in_window(tensor: Window, at: Place) -> Place:
 
 def _loads(value: Scalar) -> bool:
     """Whether an expression reads memory, so that it may be computed only where it is inside."""
-    return any(isinstance(part, Load | Checked) for part in parts([value]))
+    return any(isinstance(part, Load | Checked | Local) for part in parts([value]))  # a local is of a row that was read
 
 
 def of_var(var: Var) -> Index:
