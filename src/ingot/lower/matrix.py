@@ -9,7 +9,7 @@ from ingot.dims import Dim, symbol
 from ingot.dtypes import Array
 from ingot.lower.loops import Buffer, Index, Load, Local, Product, Scalar, Statement, Store, Var, Winograd, extent
 from ingot.lower.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
-from ingot.lower.rewrite import Reindexed, indices
+from ingot.lower.rewrite import Reindexed, indices, joined, joins
 from ingot.prim.evaluate import evaluate
 from ingot.prim.functions import INTEGERS
 from ingot.prim.make import count
@@ -63,7 +63,7 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
     contract, tensor = chain[0], chain[-1]
     assert isinstance(contract, Contract)
     lhs, rhs, (left, right, result) = contract.lhs, contract.rhs, contract.labels
-    if _constant(lhs) and not _constant(rhs):
+    if is_constant(lhs) and not is_constant(rhs):
         lhs, rhs, left, right = rhs, lhs, right, left
     sizes = dict(zip(left + right, lhs.shape + rhs.shape, strict=True))
     variables = {label: Var(label, size) for label, size in sizes.items()}
@@ -85,7 +85,7 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
     value: Scalar = Local(contract.dtype, "sum") if tensor is contract else reader.read(tensor, at)
     body: list[Statement] = [Store(buffer, linear(at, target.strides), value)]
     packed = None
-    if _constant(rhs):
+    if is_constant(rhs):
         array = evaluate([rhs], {}, {})[0]
         array = array.transpose([right.index(label) for label in (*batch, *summed, *columns)])
         stack = _size(sizes, batch)
@@ -171,9 +171,8 @@ def _joined(product: Product) -> Product:
         position = len(variables) - 2
         while position >= 0:
             outer, inner = variables[position : position + 2]
-            if all(index.factor(outer) == index.factor(inner) * inner.extent for index in seen):
-                both = Var(outer.name + inner.name, outer.extent * inner.extent)
-                change = Reindexed(lambda index, a=outer, b=inner, c=both: _through(index, a, b, c))  # type: ignore[misc]
+            if joins(outer, inner, seen):
+                both, change = joined(outer, inner)
                 variables = (*variables[:position], both, *variables[position + 2 :])
                 product = _with(_changed(product, change), **{role: variables})
                 return _joined(product)
@@ -187,12 +186,6 @@ def _changed(product: Product, change: Reindexed) -> Product:
     assert isinstance(left, Load)
     assert isinstance(right, Load)
     return _with(product, lhs=left, rhs=right, body=tuple(map(change.statement, product.body)))
-
-
-def _through(index: Index, outer: Var, inner: Var, both: Var) -> Index:
-    factor = index.factor(inner)
-    terms = tuple((term, each) for term, each in index.terms if term is not outer and term is not inner)
-    return Index(terms if factor == 0 else (*terms, (both, factor)), index.offset)
 
 
 def _with(product: Product, **changes: object) -> Product:
@@ -229,7 +222,7 @@ def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
     return source, padded
 
 
-def _constant(tensor: Tensor) -> bool:
+def is_constant(tensor: Tensor) -> bool:
     """Whether a tensor is known when the model is compiled: made of constants, by what cannot go wrong."""
     pending, seen = [tensor], {tensor}
     while pending:

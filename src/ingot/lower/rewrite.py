@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingot.dims import Dim
 from ingot.lower.loops import (
@@ -190,3 +190,20 @@ def _opaque(*found: Index) -> Iterator[Scalar]:
         for term, _ in index.terms:
             if not isinstance(term, Var):
                 yield term
+
+
+def joins(outer: Var, inner: Var, seen: Iterable[Index]) -> bool:
+    """Whether all indices move through two nested variables as through one."""
+    return all(index.factor(outer) == index.factor(inner) * inner.extent for index in seen)
+
+
+def joined(outer: Var, inner: Var) -> tuple[Var, Reindexed]:
+    """One variable in the place of two nested ones, and the change that puts it there; `joins` must hold."""
+    both = Var(f"{outer.name}{inner.name}", outer.extent * inner.extent)
+
+    def through(index: Index) -> Index:
+        factor = index.factor(inner)
+        terms = tuple((term, each) for term, each in index.terms if term is not outer and term is not inner)
+        return Index(terms if factor == 0 else (*terms, (both, factor)), index.offset)
+
+    return both, Reindexed(through)

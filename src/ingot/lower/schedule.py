@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ingot.lower.keep import kept
 from ingot.lower.loops import For, Index, Kind, Let, Scalar, Statement, Store, Var
 from ingot.lower.nest import Nest, Stage
-from ingot.lower.rewrite import Reindexed, indices
+from ingot.lower.rewrite import indices, joined, joins
 
 _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
@@ -82,22 +82,11 @@ def _join(variables: tuple[Var, ...], stages: list[Stage]) -> tuple[tuple[Var, .
     position = len(variables) - 2
     while position >= 0:
         outer, inner = variables[position], variables[position + 1]
-        if _joins(outer, inner, [statement for stage in stages for statement in stage.body]):
-            both = Var(f"{outer.name}{inner.name}", outer.extent * inner.extent)
-            change = Reindexed(lambda index, a=outer, b=inner, c=both: _through(index, a, b, c))  # type: ignore[misc]
+        if joins(outer, inner, indices(*(statement for stage in stages for statement in stage.body))):
+            both, change = joined(outer, inner)
             stages = [
                 Stage(stage.inner, stage.starts, [change.statement(each) for each in stage.body]) for stage in stages
             ]
             variables = (*variables[:position], both, *variables[position + 2 :])
         position -= 1
     return variables, stages
-
-
-def _joins(outer: Var, inner: Var, body: Sequence[Statement]) -> bool:
-    return all(index.factor(outer) == index.factor(inner) * inner.extent for index in indices(*body))
-
-
-def _through(index: Index, outer: Var, inner: Var, both: Var) -> Index:
-    factor = index.factor(inner)
-    terms = tuple((term, each) for term, each in index.terms if term is not outer and term is not inner)
-    return Index(terms if factor == 0 else (*terms, (both, factor)), index.offset)

@@ -13,6 +13,7 @@ from ingot.ir.value import Value
 from ingot.lower.fuse import Fused
 from ingot.lower.graph import Program
 from ingot.lower.loops import Kernel, Product, Winograd
+from ingot.lower.matrix import is_constant
 from ingot.prim.tensor import (
     Call,
     Constant,
@@ -225,11 +226,7 @@ class _Tracing:
 def _sides(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
     """The sides of a contraction that a kernel computes with: not the one that was packed when it was compiled."""
     packed = any(isinstance(nest, Winograd) or (isinstance(nest, Product) and nest.packed) for nest in kernel.nests)
-    return [side for side in contract.reads if not (packed and _is_constant(side))]
-
-
-def _is_constant(tensor: Tensor) -> bool:
-    return all(isinstance(each, Constant) for each in in_order([tensor]) if not each.reads)
+    return [side for side in contract.reads if not (packed and is_constant(side))]
 
 
 def _needed(graph: Graph) -> set[Node]:
