@@ -24,7 +24,7 @@ from codegen.jitted import Real, filler, jitted, looped
 from codegen.references import exact, wide
 from codegen.samples import arguments
 from codegen.ulps import errors, exact_error
-from ingot.codegen.llvm.compile import assembly_of, load, object_of
+from ingot.codegen.llvm.compile import assembly_of, code_of, load
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.math import FUNCTIONS, Function
 from ingot.codegen.llvm.math.lanes import Floats, Ints, splat
@@ -69,7 +69,7 @@ def _print(name: str, dtype: Real, stated: float, found: tuple[float, str]) -> N
 
 def _over_all(name: str) -> tuple[float, str]:
     """The worst error over all float32 in the domain, and where it is."""
-    code = load(object_of(str(_search(name)), host()), host())
+    code = load(code_of(str(_search(name)), host()), host())
     native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
     worst, at = np.zeros(LANES), np.zeros(LANES, np.int64)
     for start in range(1 << 31 if name == "exp_nonpositive" else 0, 1 << 32, CHUNK):

@@ -10,7 +10,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from ingot.codegen.llvm.compile import load, object_of
+from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.math import FUNCTIONS
 from ingot.codegen.llvm.target import host
@@ -34,7 +34,7 @@ def jitted(name: str, dtype: Real, lanes: int) -> Callable[..., Array]:
 
 def filler(name: str, dtype: Real, lanes: int) -> Any:
     """A function of the addresses of input arrays and of an output array, and their count, a multiple of `lanes`."""
-    code = load(object_of(str(looped(name, dtype, lanes)), host()), host())
+    code = load(code_of(str(looped(name, dtype, lanes)), host()), host())
     arity = FUNCTIONS[name].arity
     native: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (arity + 1), ctypes.c_int64)(code.address)
     native.owner = code.owner

@@ -10,7 +10,8 @@ import pytest
 
 import ingot
 from ingot.codegen import cache
-from ingot.codegen.llvm.compile import object_of
+from ingot.codegen.link import Plain
+from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.target import Target
 from ingot.dims import symbol
 from ingot.providers import cpu
@@ -34,11 +35,11 @@ def run() -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
-    def counting(text: str, target: Target) -> bytes:
+    def counting(text: str, target: Target) -> Plain:
         made.append(text)
-        return object_of(text, target)
+        return code_of(text, target)
 
-    monkeypatch.setattr(cpu, "object_of", counting)
+    monkeypatch.setattr(cpu, "code_of", counting)
     return made
 
 
@@ -72,14 +73,15 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch
 
 def test_sizes_are_kept_with_the_code() -> None:
     sizes = (symbol("p0") * 3, symbol("p1") + 7)
-    cache.write("ab", cache.Entry(b"code", sizes))
-    assert cache.read("ab") == cache.Entry(b"code", sizes)
+    entry = cache.Entry(Plain(b"code\n", {"kernel": 3}), sizes)
+    cache.write("ab", entry)
+    assert cache.read("ab") == entry
     assert cache.read("cd") is None
 
 
 def test_what_was_not_read_for_longest_goes_first(own_folder: Path) -> None:
     for number, key in enumerate(("aa", "bb", "cc")):
-        cache.write(key, cache.Entry(bytes(1000), ()))
+        cache.write(key, cache.Entry(Plain(bytes(1000), {}), ()))
         os.utime(own_folder / key / f"{key}.kernel", (number, number))
     cache.read("aa")
     assert cache.prune(2500) == 1

@@ -19,18 +19,19 @@ import llvmlite
 
 import ingot.codegen
 import ingot.lower
+from ingot.codegen.link import Plain
 from ingot.dims import Dim, parse
 
-_MAGIC = b"ingot kernel 1\n"
+_MAGIC = b"ingot kernel 2\n"
 _MOST_BYTES = 512 << 20
 """What all entries may take together; the ones not read for longest go first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The object file of a kernel, and the sizes it is told."""
+    """The code of a kernel, and the sizes it is told."""
 
-    code: bytes
+    code: Plain
     sizes: tuple[Dim, ...]
 
 
@@ -63,12 +64,14 @@ def read(key: str) -> Entry | None:
     head, _, code = rest.partition(b"\n")
     with suppress(OSError):
         os.utime(path)
-    return Entry(code, tuple(parse(text) for text in json.loads(head)))
+    said = json.loads(head)
+    return Entry(Plain(code, said["entries"]), tuple(parse(text) for text in said["sizes"]))
 
 
 def write(key: str, entry: Entry) -> None:
     """Keep an entry; where that is not possible, nothing happens: it will be made again."""
-    rest = json.dumps([str(size) for size in entry.sizes]).encode() + b"\n" + entry.code
+    said = {"sizes": [str(size) for size in entry.sizes], "entries": entry.code.entries}
+    rest = json.dumps(said).encode() + b"\n" + entry.code.code
     path = _path(key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingot.codegen import cache
-from ingot.codegen.llvm.compile import Code, load, object_of
+from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.kernel import buffers_of, emit
 from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.tile import tile_of
+from ingot.codegen.memory import Code
 from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import Array
 from ingot.lower.fuse import Fused
@@ -199,7 +200,7 @@ def compiled(kernel: Kernel, target: Target) -> Compiled:
             entry = cache.read(key)
             if entry is None:
                 emitted = emit(general.kernel, target)
-                entry = cache.Entry(object_of(emitted.text, target), emitted.sizes)
+                entry = cache.Entry(code_of(emitted.text, target), emitted.sizes)
                 cache.write(key, entry)
             known = _CODES[key] = (entry.sizes, load(entry.code, target))
     sizes, code = known

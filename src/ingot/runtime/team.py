@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ingot.codegen.llvm.compile import Code, load, object_of
+from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.target import host
 from ingot.codegen.llvm.team import JOB_WORDS, team_text
+from ingot.codegen.memory import Code
 
 
 class Job:
@@ -87,14 +88,14 @@ class _Native:
         two = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
         self.owner = code.owner
         self.walk = two(code.address)
-        self.serve = two(code.owner.get_function_address("serve"))
-        self.begin = one(code.owner.get_function_address("begin"))
+        self.serve = two(code.entries["serve"])
+        self.begin = one(code.entries["begin"])
 
 
 @cache
 def _code() -> _Native:
     target = host()
-    return _Native(load(object_of(team_text(target), target), target))
+    return _Native(load(code_of(team_text(target), target), target))
 
 
 _TEAM: list[Team] = []

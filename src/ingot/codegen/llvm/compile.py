@@ -1,32 +1,31 @@
-"""LLVM's language to machine code: optimised, made an object, and loaded."""
+"""LLVM's language to machine code: optimised, made, and loaded."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from ingot.codegen.llvm.kernel import ENTRY
+from ingot.codegen.link import Plain, linkable, plain
 from ingot.codegen.llvm.target import Target
+from ingot.codegen.memory import Code, placed
 from ingot.errors import CompileError
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Code:
-    """Machine code in memory: `address` is its entry. What owns the memory is kept with it."""
+def code_of(text: str, target: Target) -> Plain:
+    """A module of LLVM as machine code; CompileError if LLVM refuses it.
 
-    address: int
-    owner: Any
-
-
-def object_of(text: str, target: Target) -> bytes:
-    """A module of LLVM as an object file; CompileError if LLVM refuses it."""
+    It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM to load.
+    """
     try:
         with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
             machine = _machine(target)
             optimise(module, machine)
-            return bytes(machine.emit_object(module))
+            made = bytes(machine.emit_object(module))
+            if linkable(target.triple):
+                return plain(made)
+            names = [function.name for function in module.functions if not function.is_declaration]
+            return Plain(made, dict.fromkeys(names, 0))
     except RuntimeError as error:
         raise CompileError(f"LLVM refused a kernel: {error}") from None
 
@@ -39,13 +38,15 @@ def assembly_of(text: str, target: Target) -> str:
         return str(machine.emit_assembly(module))
 
 
-def load(code: bytes, target: Target) -> Code:
-    """An object file made ready to be called."""
+def load(code: Plain, target: Target) -> Code:
+    """Machine code made ready to be called."""
+    if linkable(target.triple):
+        return placed(code)
     empty = llvm.parse_assembly(f'target triple = "{target.triple}"')
     engine = llvm.create_mcjit_compiler(empty, _machine(target))  # the engine owns its machine: one for each
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
     engine.finalize_object()
-    return Code(engine.get_function_address(ENTRY), engine)
+    return Code({name: engine.get_function_address(name) for name in code.entries}, engine)
 
 
 _PASSES = ("sroa", "loop_rotate", "new_gvn", "instruction_combine", "simplify_cfg")
@@ -63,4 +64,5 @@ def optimise(module: Any, machine: Any) -> None:
 
 def _machine(target: Target) -> Any:
     found = llvm.Target.from_triple(target.triple)
-    return found.create_target_machine(cpu=target.cpu, features=target.features, opt=2)
+    model = {"reloc": "pic", "codemodel": "small"} if linkable(target.triple) else {}
+    return found.create_target_machine(cpu=target.cpu, features=target.features, opt=2, **model)

@@ -30,6 +30,7 @@ def host() -> Target:
     """The processor this runs on."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()  # for calls of the system
     triple = llvm.get_process_triple()
     features = llvm.get_host_cpu_features()
     flat = features.flatten()

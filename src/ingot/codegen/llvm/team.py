@@ -29,10 +29,18 @@ def team_text(target: Target) -> str:
     wake = ""
     if linux:
         number = _SYSCALL[machine]
-        sleep = f"call i64 (i64, ...) @syscall(i64 {number}, ptr %word, i32 128, i32 %seen, ptr null, ptr null, i32 0)"
-        everybody = "i32 129, i32 2147483647, ptr null, ptr null, i32 0"
-        wake = f"%woken = call i64 (i64, ...) @syscall(i64 {number}, ptr %word, {everybody})"
+        sleep = _futex(machine, number, "i64 128, i64 %seen.wide")
+        wake = "%woken = " + _futex(machine, number, "i64 129, i64 2147483647")
     return _TEXT.format(triple=target.triple, pause=pause, sleep=sleep, wake=wake)
+
+
+def _futex(machine: str, number: int, said: str) -> str:
+    """A call of the system by hand on x86-64, where code must need nothing from elsewhere; else through libc."""
+    if machine != "x86_64":
+        return f"call i64 (i64, ...) @syscall(i64 {number}, ptr %word, {said}, ptr null, ptr null, i64 0)"
+    taken = "={rax},{rax},{rdi},{rsi},{rdx},{r10},~{rcx},~{r11},~{memory}"
+    kinds = "i64 (i64, ptr, i64, i64, ptr)"
+    return f'call {kinds} asm sideeffect "syscall", "{taken}"(i64 {number}, ptr %word, {said}, ptr null)'
 
 
 _TEXT = """
@@ -59,6 +67,7 @@ again:
   br label %spin
 sleep:
   %a = atomicrmw add ptr %sleepers, i32 1 seq_cst
+  %seen.wide = zext i32 %seen to i64
   %slept_for = {sleep}
   %b = atomicrmw sub ptr %sleepers, i32 1 seq_cst
   br label %slept
