@@ -10,22 +10,23 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ingot.errors import CompileError, IngotError, InputError
-from ingot.format.load import ModelSource, load
-from ingot.infer import infer
+from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
-from ingot.ir.verify import verify
-from ingot.ops.catalog import Catalog, standard
-from ingot.ops.define import Operator
-from ingot.passes.upgrade import upgrade
-from ingot.runtime.evaluate import Evaluation, Observer
+from ingot.ir.value import Value
+from ingot.kept import Origin, find, keep, origin_of
+from ingot.runtime.executable import Failed
 from ingot.runtime.feeds import checked_feeds
-from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
-from ingot.runtime.order import Orders
+from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
 
 if TYPE_CHECKING:
-    from ingot.compile import Compiled, Executable
+    from ingot.compile import Compiled
+    from ingot.ops.catalog import Catalog
+    from ingot.ops.define import Operator
+    from ingot.prepare import Prepared
+    from ingot.runtime.evaluate import Evaluation, Observer
+    from ingot.runtime.order import Orders
     from ingot.runtime.plan import StepObserver
 
 __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
@@ -83,38 +84,60 @@ class Session:
         the standard.
         """
         self._limits = limits or RunLimits()
-        given = model if isinstance(model, Model) else load(model)
-        refuse_nesting(given, self._limits)
         custom = tuple(operators)
-        self._catalog = (catalog or standard()).with_operators(*custom) if custom else catalog
+        self._catalog = (catalog or _standard()).with_operators(*custom) if custom else catalog
         self._seed = seed
-        with within_the_stack():
-            self._given = given.copy() if given is model else given
-            ready = given.copy()
-            verify(ready)
-            upgrade(ready, catalog=self.catalog)
-            infer(ready, catalog=self.catalog, name_sizes=False, most_calls=self._limits.calls)
-        self._ready = ready
-        self._orders: Orders = {}
         self._providers = tuple(providers)
         self._threads = threads
-        self._places = {name: place for place, name in enumerate(ready.graph.outputs.names)}
-        self._compiled = self._compile(fallback)
-
-    def _compile(self, fallback: bool) -> Executable | None:
+        self._orders: Orders = {}
+        self._prepared: Prepared | None = None
+        self._stages: Compiled | None = None
+        self._lock = threading.Lock()
         unknown = [name for name in self._providers if name not in PROVIDERS]
         if unknown or not self._providers:
             raise InputError(f"there is no provider '{(unknown or [''])[0]}'", hint=f"one of {', '.join(PROVIDERS)}")
-        if self._providers[0] != "cpu":
-            return None
-        from ingot.compile import Executable  # LLVM is not free to load
+        origin = found = None
+        if self._providers[0] == "cpu" and self._catalog is None:
+            origin = origin_of(model, self._limits)
+            found = None if origin is None else find(origin, threads, self._limits)
+        self._source = model if origin is None else origin
+        self._compiled = None if found is None else found.executable
+        if found is None:
+            ready = self._ready
+            self._inputs: Sequence[Value] = list(ready.graph.inputs)
+            names: Sequence[str] = ready.graph.outputs.names
+            if self._providers[0] == "cpu":
+                self._compile(fallback, origin)
+        else:
+            self._inputs, names = found.inputs, found.outputs
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def _prepare(self) -> Prepared:
+        """The model as it was given and as it is run; a session of a model that was opened before has not loaded it."""
+        from ingot.prepare import prepared  # all operators
+
+        with self._lock:
+            if self._prepared is None:
+                self._prepared = prepared(self._source, self.catalog, self._limits)
+                self._source = None
+            return self._prepared
+
+    @property
+    def _ready(self) -> Model:
+        return self._prepare().ready
+
+    def _compile(self, fallback: bool, origin: Origin | None = None) -> None:
+        from ingot.compile import executable  # LLVM is not free to load
 
         try:
-            return Executable(self._ready.copy(), self.catalog, self._threads, self._limits)
+            made = executable(self._ready.copy(), self.catalog, self._threads, self._limits)
         except CompileError:
             if not fallback:
                 raise
-            return None
+            return
+        self._compiled, self._stages = made.executable, made.compiled
+        if origin is not None:
+            keep(origin, made)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -123,12 +146,12 @@ class Session:
 
     @property
     def catalog(self) -> Catalog:
-        return self._catalog or standard()
+        return self._catalog or _standard()
 
     @property
     def model(self) -> Model:
         """The model as it was given."""
-        return self._given
+        return self._prepare().given
 
     @property
     def limits(self) -> RunLimits:
@@ -138,7 +161,7 @@ class Session:
     @property
     def inputs(self) -> dict[str, Type | None]:
         """What a caller must give, by name."""
-        return {value.name: value.type for value in self._ready.inputs}
+        return {value.name: value.type for value in self._inputs if value.constant is None}
 
     @property
     def outputs(self) -> dict[str, Type | None]:
@@ -148,7 +171,9 @@ class Session:
     @property
     def compiled(self) -> Compiled | None:
         """The stages that the model went through on its way to machine code; None if it is not compiled."""
-        return None if self._compiled is None else self._compiled.compiled
+        if self._stages is None and self._compiled is not None:
+            self._compile(fallback=False)  # it was opened from what was kept, which has no stages
+        return self._stages
 
     def run(
         self,
@@ -189,26 +214,30 @@ class Session:
             if end is not None and monotonic() >= end:
                 raise Interrupted(f"the run took longer than {deadline} s")
 
-        ready = checked_feeds(self._ready.graph, feeds or {})
-        evaluation = Evaluation(
-            self._ready,
-            self.catalog,
-            seed=self._seed if seed is None else seed,
-            limits=self._limits,
-            proceed=None if cancel is None and end is None else proceed,
-            observe=observe,
-            orders=self._orders,
-        )
-        if compiled is not None:
-            from ingot.compile import Failed  # loaded with the compiled model
+        asked = None if cancel is None and end is None else proceed
+        ready = checked_feeds(self._inputs, feeds or {})
 
+        def evaluation(model: Model) -> Evaluation:
+            from ingot.runtime.evaluate import Evaluation  # all operators
+
+            chosen = self._seed if seed is None else seed
+            return Evaluation(
+                model,
+                self.catalog,
+                seed=chosen,
+                limits=self._limits,
+                proceed=asked,
+                observe=observe,
+                orders=self._orders,
+            )
+
+        if compiled is not None:
             try:
-                asked = None if cancel is None and end is None else proceed
                 results = compiled.run(ready, evaluation, asked, observe_steps)
                 return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
             except Failed:
                 pass  # the reference says what is wrong, and where
-        return owned(evaluation.run(ready, outputs), ready.values())
+        return owned(evaluation(self._ready).run(ready, outputs), ready.values())
 
     def _has(self, outputs: Sequence[str] | None) -> bool:
         """Whether all that is asked for are outputs of the model, which is what a plan computes."""
@@ -249,13 +278,19 @@ class Session:
         from ingot.format.save import save  # only pickling needs it
 
         whole = BytesIO()
-        save(self._given, whole, external="never")  # weights in other files are taken in: there may be none over there
+        save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
             *(whole.getvalue(), self._catalog, self._seed, self._limits, self._providers, self._threads),
         )
 
     def __repr__(self) -> str:
-        return f"<Session {self._given.graph!r}>"
+        return f"<Session {self.model.graph!r}>"
+
+
+def _standard() -> Catalog:
+    from ingot.ops.catalog import standard  # all operators
+
+    return standard()
 
 
 def _restored(

@@ -19,7 +19,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_empty_cache_says_so(run: Run, own_folder: Path) -> None:
-    assert run("cache").stdout == f"{own_folder}: 0 kernels, 0 B\n"
+    assert run("cache").stdout == f"{own_folder}: 0 models, 0 kernels, 0 B\n"
 
 
 def test_kernels_are_counted_and_cleared(run: Run) -> None:
@@ -29,7 +29,7 @@ def test_kernels_are_counted_and_cleared(run: Run) -> None:
     assert (found["kernels"], found["deleted"]) == (2, 0)
     assert found["bytes"] > 6000
     result = run("cache", "--clear")
-    assert "deleted 2 kernels" in result.stderr
+    assert "deleted 2 files" in result.stderr
     assert "0 kernels" in result.stdout
 
 

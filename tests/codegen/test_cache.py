@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.codegen import cache
+from ingot.codegen import cache, folder
 from ingot.codegen.link import Plain
 from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.target import Target
@@ -56,7 +56,7 @@ def test_a_second_start_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_damaged_entry_is_made_again(damage: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     made = counted(monkeypatch)
     run()
-    (path,) = cache.entries()
+    (path,) = folder.entries()
     whole = path.read_bytes()
     path.write_bytes(damage or whole[:-1] + bytes([whole[-1] ^ 1]))
     monkeypatch.setattr(cpu, "_CODES", {})
@@ -84,7 +84,7 @@ def test_what_was_not_read_for_longest_goes_first(own_folder: Path) -> None:
         cache.write(key, cache.Entry(Plain(bytes(1000), {}), ()))
         os.utime(own_folder / key / f"{key}.kernel", (number, number))
     cache.read("aa")
-    assert cache.prune(2500) == 1
+    assert folder.prune(2500) == 1
     assert cache.read("bb") is None
     assert cache.read("aa") is not None
 

@@ -17,10 +17,11 @@ from ingot.errors import CompileError
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Code:
-    """Machine code in memory: where its functions are. What owns the memory is kept with it."""
+    """Machine code in memory: where its functions are, what owns the memory, and what it is a copy of."""
 
     entries: Mapping[str, int]
     owner: Any
+    plain: Plain | None = None
 
     @property
     def address(self) -> int:
@@ -35,7 +36,7 @@ def placed(code: Plain) -> Code:
     start = _address(pages)
     if _libc().mprotect(ctypes.c_void_p(start), ctypes.c_size_t(len(pages)), mmap.PROT_READ | mmap.PROT_EXEC):
         raise CompileError(f"code may not be run here: {os.strerror(ctypes.get_errno())}")
-    return Code({name: start + offset for name, offset in code.entries.items()}, pages)
+    return Code({name: start + offset for name, offset in code.entries.items()}, pages, code)
 
 
 def mapped(file: int, start: int, size: int) -> tuple[int, Any]:

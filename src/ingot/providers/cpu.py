@@ -57,16 +57,14 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
     products = [nest for step in tiles if step for nest in step.nests if isinstance(nest, Product | Winograd)]
     columns = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
     zeros = np.zeros(64 + max((_length(buffer) for buffer in fused.zeros), default=0), np.uint8)
-    keep.append(zeros)
-    for buffer in fused.zeros:
-        template[slots[buffer]] = zeros.ctypes.data
+    memory = [(slots[buffer], zeros) for buffer in fused.zeros]
     held = {buffer: constant for buffer, constant in fused.constants.items() if buffer in slots}
     with ThreadPoolExecutor(processors()) as crew:  # numpy copies without holding the others up
         arrays = crew.map(lambda item: _memory(item[1], columns.get(item[0]), target), held.items())
-        for buffer, array in zip(held, arrays, strict=True):
-            keep.append(array)
-            template[slots[buffer]] = array.ctypes.data
-    for tensor in in_order(stored):
+        memory += [(slots[buffer], array) for buffer, array in zip(held, arrays, strict=True)]
+    for slot, array in memory:
+        template[slot] = array.ctypes.data
+    for tensor in stored:
         if isinstance(tensor, Constant):
             constants[tensor] = tensor.array
     given: dict[Tensor, int] = {
@@ -86,7 +84,9 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
     segments = _segments(fused, codes, slots, owners, visible, _claims(stored), bound, made)
-    return Plan(segments, program.inputs, given, tuple(stored), template, constants, made, tuple(keep), threads)
+    plain = {code.code.address: code.code.plain for code in codes if code is not None and code.code.plain is not None}
+    seen = (program.inputs, given, tuple(stored), template, constants, made)
+    return Plan(segments, *seen, tuple(keep), threads, tuple(memory), plain)
 
 
 def _segments(

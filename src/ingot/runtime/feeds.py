@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,16 @@ import numpy as np
 from ingot.dims import Expr
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, nearest
-from ingot.ir.graph import Graph
 from ingot.ir.types import OptionalType, SequenceType, TensorType
 from ingot.ir.value import Value
 
 
-def checked_feeds(graph: Graph, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """The feeds of a graph by name; an optional that is not given is empty, an input with a default keeps it.
+def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The feeds of inputs by name; an optional that is not given is empty, an input with a default keeps it.
 
     InputError if one is missing, unknown or does not fit, or if one named size would have two values.
     """
-    known = {value.name: value for value in graph.inputs}
+    known = {value.name: value for value in inputs}
     for name in feeds:
         if name not in known:
             hint = nearest(name, known) or f"the inputs are {', '.join(known) or 'none'}"

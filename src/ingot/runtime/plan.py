@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ingot.codegen.link import Plain
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
@@ -101,6 +102,10 @@ class Plan:
     made: Mapping[Call, Sequence[Result]]
     keep: tuple[Any, ...]
     threads: int
+    memory: tuple[tuple[int, Array], ...] = ()
+    """The arrays that constants are in, by slot."""
+    codes: Mapping[int, Plain] = field(default_factory=dict)
+    """The code of kernels, by its address; none where it is no plain code."""
     _bound: dict[tuple[int, tuple[int, ...]], Bound] = field(default_factory=dict)
     _arenas: list[Array] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.Lock)

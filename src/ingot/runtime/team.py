@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ingot.codegen.llvm.compile import code_of, load
-from ingot.codegen.llvm.target import host
+from ingot.codegen.link import Plain, linkable
 from ingot.codegen.llvm.team import JOB_WORDS, team_text
 from ingot.codegen.memory import Code
 
@@ -37,7 +36,7 @@ class Team:
         self._busy = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._job = _words()
-        self._code = _code()
+        self._code = _native()
 
     def run(
         self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
@@ -92,10 +91,33 @@ class _Native:
         self.begin = one(code.entries["begin"])
 
 
+_CODE: list[Code] = []
+
+
+def provide(code: Code) -> None:
+    """Have teams use code that was made before, unless there is some."""
+    if not _CODE:
+        _CODE.append(code)
+
+
+def code() -> Plain | None:
+    """The code that teams run, to be kept; None if it is no plain code."""
+    from ingot.codegen.llvm.compile import code_of
+    from ingot.codegen.llvm.target import host
+
+    if _CODE and _CODE[0].plain is not None:
+        return _CODE[0].plain
+    return code_of(team_text(host()), host()) if linkable(host().triple) else None
+
+
 @cache
-def _code() -> _Native:
-    target = host()
-    return _Native(load(code_of(team_text(target), target), target))
+def _native() -> _Native:
+    if not _CODE:
+        from ingot.codegen.llvm.compile import code_of, load  # LLVM is not free to load
+        from ingot.codegen.llvm.target import host
+
+        _CODE.append(load(code_of(team_text(host()), host()), host()))
+    return _Native(_CODE[0])
 
 
 _TEAM: list[Team] = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from ingot.codegen.llvm.target import Target
+if TYPE_CHECKING:
+    from ingot.codegen.llvm.target import Target
 
 WALK = "kernel"
 SERVE = "serve"

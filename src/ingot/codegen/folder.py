@@ -1,0 +1,85 @@
+"""The folder in which compiled code is kept, and how files get into it: whole or not at all, and not without bound."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+KINDS = ("kernel", "plan")
+"""What entries end in."""
+
+_MOST_BYTES = 4 << 30
+"""What all entries may take together, unless `INGOT_CACHE_BYTES` says otherwise; the ones not read for longest go."""
+
+
+def root() -> Path:
+    """`INGOT_CACHE`, or `ingot` in the user's folder for caches."""
+    given = os.environ.get("INGOT_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ingot"
+
+
+def path_of(key: str, kind: str) -> Path:
+    """The file of an entry."""
+    return root() / key[:2] / f"{key}.{kind}"
+
+
+def notes() -> Path:
+    """The folder of notes on files elsewhere."""
+    return root() / "files"
+
+
+def most_bytes() -> int:
+    """What all entries may take together."""
+    given = os.environ.get("INGOT_CACHE_BYTES", "")
+    return int(given) if given.isdecimal() else _MOST_BYTES
+
+
+def written(path: Path, *parts: bytes | memoryview) -> bool:
+    """Write a file, under its name only when it is complete; where that is not possible, nothing happens."""
+    name = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+            name = file.name
+            for part in parts:
+                file.write(part)
+        os.replace(name, path)
+        return True
+    except OSError:
+        with suppress(OSError):
+            if name:
+                os.unlink(name)
+        return False
+
+
+def used(path: Path) -> None:
+    """Note that an entry was read."""
+    with suppress(OSError):
+        os.utime(path)
+
+
+def entries(*kinds: str) -> list[Path]:
+    """The files of all entries, or of those of some kinds."""
+    return [path for kind in kinds or KINDS for path in root().glob(f"*/*.{kind}") if path.is_file()]
+
+
+def prune(most: int) -> int:
+    """Delete entries, those not read for longest first, until the rest take at most so many bytes; how many went."""
+    found = []
+    for path in entries():
+        with suppress(OSError):
+            status = path.stat()
+            found.append((status.st_mtime, status.st_size, path))
+    total, gone = sum(size for _, size, _ in found), 0
+    for _, size, path in sorted(found, key=lambda item: item[0]):
+        if total <= most:
+            break
+        with suppress(OSError):
+            path.unlink()
+            total, gone = total - size, gone + 1
+    return gone

@@ -1,0 +1,189 @@
+"""Models opened before: found by their content, and opened from what was kept of them, with no pass and no compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingot.codegen import folder, sources
+from ingot.codegen.memory import Code
+from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.ir.tensor import Tensor as Held
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.runtime import stored, team
+from ingot.runtime.executable import Executable
+from ingot.runtime.limits import RunLimits
+from ingot.version import __version__
+
+if TYPE_CHECKING:
+    from ingot.compile import Made
+    from ingot.ir.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a model comes from, and the name of what follows from its content, this processor and this ingot."""
+
+    data: bytes | bytearray | memoryview
+    folder: Path | None
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was kept of a model: what runs it, its inputs, and the names of its outputs."""
+
+    executable: Executable
+    inputs: tuple[Value, ...]
+    outputs: tuple[str, ...]
+
+
+def origin_of(source: object, limits: RunLimits) -> Origin | None:
+    """Where a model comes from; None if that is no file and no bytes, or what follows from it cannot be kept."""
+    path: Path | None = None
+    if isinstance(source, bytes | bytearray | memoryview):
+        data, content = source, sources.content_of(source)
+    elif isinstance(source, str | os.PathLike):
+        path = Path(source)
+        found = None if path.suffix in TEXT_SUFFIXES else sources.content_of_file(path)
+        if found is None:
+            return None
+        data, content = read_file(path), found
+    else:
+        return None
+    said = (_maker(), _processor(), content, str(limits.nesting), str(limits.calls))
+    return Origin(data, None if path is None else path.parent, hashlib.sha256("\n".join(said).encode()).hexdigest())
+
+
+def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None:
+    """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
+    kept = stored.read(folder.path_of(origin.key, "plan"), threads or team.processors())
+    if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
+        return None
+    team.provide(Code(kept.team.entries, kept.plan))
+    inputs = [Value(name, type_, constant=_held(kept.defaults.get(name))) for name, type_ in kept.inputs]
+    most = limits.most_bytes
+    executable = Executable(kept.plan, kept.outputs, kept.defaults, lambda: _model(kept.calls), most)
+    return Found(executable, tuple(inputs), kept.names)
+
+
+def keep(origin: Origin, made: Made) -> None:
+    """Keep a compiled model for the next time, beside other work; where that is not possible, nothing happens."""
+    writer = threading.Thread(target=_write, args=(origin, made), name="ingot-keep")
+    writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
+
+
+def _write(origin: Origin, made: Made) -> None:
+    path = folder.path_of(origin.key, "plan")
+    try:
+        if stored.write(path, _kept(origin, made)):
+            folder.prune(folder.most_bytes())
+    except stored.Unstorable:
+        return
+
+
+def _kept(origin: Origin, made: Made) -> stored.Kept:
+    model, compiled = made.compiled.model, made.compiled
+    inputs = []
+    for value in model.graph.inputs:
+        if not isinstance(value.type, TensorType):
+            raise stored.Unstorable(f"an input of type {value.type}")
+        inputs.append((value.name, value.type))
+    code = team.code()
+    if code is None:
+        raise stored.Unstorable("code that only this process has")
+    return stored.Kept(
+        compiled.plan,
+        compiled.outputs,
+        tuple(inputs),
+        tuple(model.graph.outputs.names),
+        made.executable.defaults,
+        _nodes(made),
+        code,
+        tuple(_beside(model, origin.folder)),
+    )
+
+
+def _nodes(made: Made) -> bytes:
+    """A model of the nodes that the reference runs, encoded."""
+    from ingot.format import encode  # not needed by who finds
+    from ingot.ir.extract import extract
+
+    nodes = list(made.compiled.program.calls)
+    if not nodes:
+        return b""
+    if any(node.op_type == "Gradient" for node in nodes):
+        raise stored.Unstorable("a gradient, which is of the whole model")
+    ends = [value for node in nodes for value in node.outputs if value.name]
+    read = [value for node in nodes for value in _reads(node) if value not in ends]
+    return encode(extract(made.compiled.model, dict.fromkeys(v.name for v in read) or None, [v.name for v in ends]))
+
+
+def _reads(node: Any) -> Iterator[Value]:
+    from ingot.ir.sort import reads
+
+    yield from reads(node)
+
+
+def _model(nodes: bytes) -> Model:
+    from ingot.format import decode
+
+    return decode(nodes)
+
+
+def _held(array: Any) -> Held | None:
+    return None if array is None else Held(array)
+
+
+def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:
+    """The files that a model has weights in, and the name of their content."""
+    places: dict[str, None] = {}
+    for graph in model.graphs():
+        for value in graph.initializers.values():
+            if isinstance(value.constant, Held) and value.constant.external is not None:
+                places[value.constant.external.location] = None
+    for location in places:
+        content = None if around is None else sources.content_of_file(around / location)
+        if content is None:
+            raise stored.Unstorable("weights in files that are not beside the model")
+        yield location, content
+
+
+def _is_as_it_was(around: Path | None, location: str, content: str) -> bool:
+    return around is not None and sources.content_of_file(around / location) == content
+
+
+@cache
+def _maker() -> str:
+    """What tells this ingot from others: its version, and while it is developed the state of its source."""
+    said = [__version__]
+    spec = find_spec("llvmlite")
+    files = [] if spec is None or spec.origin is None else [Path(spec.origin)]
+    if "dev" in __version__:
+        files += Path(__file__).parent.rglob("*.py")
+    for path in files:
+        status = path.stat()
+        said.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(sorted(said)).encode()).hexdigest()
+
+
+@cache
+def _processor() -> str:
+    """What tells this processor from others, found without a compiler where the system says it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            first = file.read(1 << 14).split("\n\n")[0]
+        wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "isa", "Features", "CPU")
+        return "\n".join(line for line in first.splitlines() if line.startswith(wanted) and "MHz" not in line)
+    except OSError:
+        from ingot.codegen.llvm.target import host
+
+        return repr(host())

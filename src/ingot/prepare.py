@@ -1,0 +1,41 @@
+"""A model made ready to run: loaded, of checked structure, in the newest operators, and typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.format.load import ModelSource, load
+from ingot.infer import infer
+from ingot.ir.model import Model
+from ingot.ir.verify import verify
+from ingot.kept import Origin
+from ingot.ops.catalog import Catalog
+from ingot.passes.upgrade import upgrade
+from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model as it was given, and as it is run."""
+
+    given: Model
+    ready: Model
+
+
+def prepared(source: Model | ModelSource | Origin, catalog: Catalog, limits: RunLimits) -> Prepared:
+    """A model, or the one in a path, bytes or a ModelProto, made ready; a model given is not changed.
+
+    CheckError if it breaks the standard, LimitError if it nests deeper than a run may follow.
+    """
+    if isinstance(source, Origin):
+        given = load(source.data, folder=source.folder)
+    else:
+        given = source if isinstance(source, Model) else load(source)
+    refuse_nesting(given, limits)
+    with within_the_stack():
+        kept = given.copy() if given is source else given
+        ready = given.copy()
+        verify(ready)
+        upgrade(ready, catalog=catalog)
+        infer(ready, catalog=catalog, name_sizes=False, most_calls=limits.calls)
+    return Prepared(kept, ready)

@@ -1,0 +1,319 @@
+"""Plans in files: everything a run needs, so that a model that was opened before is opened without being looked at.
+
+A file has a head, which says how long its parts are and what their digest is; the plan as JSON; the code of all
+kernels, which is mapped and run where it lies; and the memory of all constants, in the form that kernels read, which is
+mapped too. Of the latter nothing is checked but its length: a file gets its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingot.codegen import folder
+from ingot.codegen.link import Plain
+from ingot.codegen.memory import mapped, placed
+from ingot.dims import Expr, parse
+from ingot.dtypes import Array, DType
+from ingot.errors import IngotError
+from ingot.ir.types import TensorType
+from ingot.prim.tensor import Call, Parameter, Result, Tensor
+from ingot.runtime.plan import Native, Plan, Room, Segment
+
+_MAGIC = b"ingot plan 1\0\0\0\0"
+_HEAD = struct.Struct("<16s32s4Q")
+"""What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
+_PAGE = 1 << 14
+_ALIGN = 64
+_PLAIN = {each.__name__: each for each in (Native, Room, Segment)}
+"""What plans are made of, beside tensors and calls."""
+
+
+class Unstorable(Exception):
+    """A plan has something in it that is no plain data; the message is what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a file holds: a plan, its results, the inputs of the model and their defaults, and names for its outputs.
+
+    `calls` is a model with the nodes that the reference runs, encoded; nothing if there are none.
+    """
+
+    plan: Plan
+    outputs: tuple[Tensor, ...]
+    inputs: tuple[tuple[str, TensorType], ...]
+    names: tuple[str, ...]
+    defaults: Mapping[str, Array]
+    calls: bytes
+    team: Plain
+    beside: tuple[tuple[str, str], ...] = ()
+    """The files that the model has weights in, beside its own, and the name of their content."""
+
+
+def write(path: Path, kept: Kept) -> bool:
+    """Keep a plan in a file; False where that is not possible. Unstorable if it has something that is no plain data."""
+    writing = _Writing()
+    text = json.dumps(writing.said(kept), separators=(",", ":")).encode()
+    code = bytes(writing.code)
+    start = _rounded(_HEAD.size + len(text), _PAGE)
+    arrays = list(writing.laid_out())
+    memory = _rounded(start + len(code), _PAGE)
+    total = memory + writing.size + _ALIGN
+    digest = hashlib.sha256(text + code).digest()
+    head = _HEAD.pack(_MAGIC, digest, len(text), start, start + len(code), total)
+    if total > folder.most_bytes() // 2:
+        return False
+    parts: list[bytes | memoryview] = [head, text, bytes(start - _HEAD.size - len(text)), code]
+    parts += [bytes(memory - start - len(code)), *arrays, bytes(_ALIGN)]
+    return folder.written(path, *parts)
+
+
+def read(path: Path, threads: int) -> Kept | None:
+    """The plan in a file, for a number of threads; None if there is none, or the file is damaged."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD.size)
+            if len(head) < _HEAD.size:
+                return None
+            magic, digest, length, start, end, total = _HEAD.unpack(head)
+            if magic != _MAGIC or os.fstat(file.fileno()).st_size != total:
+                return None
+            text = file.read(length)
+            code = os.pread(file.fileno(), end - start, start)
+            if hashlib.sha256(text + code).digest() != digest:
+                return None
+            folder.used(path)
+            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            try:
+                base, owner = mapped(file.fileno(), start, end - start)
+            except OSError:  # where files may not be run
+                loaded = placed(Plain(code, {"": 0}))
+                base, owner = loaded.entries[""], loaded.owner
+    except (OSError, IngotError):
+        return None
+    reading = _Reading(json.loads(text), np.frombuffer(whole, np.uint8), _rounded(end, _PAGE), base)
+    return reading.kept(threads, owner)
+
+
+def _rounded(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+class _Writing:
+    """A plan on its way into a file: tensors, calls, code and arrays become numbers."""
+
+    def __init__(self) -> None:
+        self.code = bytearray()
+        self.size = 0
+        self._codes: dict[int, int] = {}
+        self._arrays: dict[int, tuple[int, Array]] = {}
+        self._kinds: list[list[Any]] = []
+        self._tensors: dict[Tensor, int] = {}
+        self._said_tensors: list[Any] = []
+        self._calls: dict[Call, int] = {}
+        self._said_calls: list[Any] = []
+
+    def said(self, kept: Kept) -> dict[str, Any]:
+        plan = kept.plan
+        said = {
+            "team": {name: self._code(kept.team) + offset for name, offset in kept.team.entries.items()},
+            "segments": [self._plain(self._moved(segment, plan.codes)) for segment in plan.segments],
+            "inputs": [[name, self._plain(tensor)] for name, tensor in plan.inputs.items()],
+            "placed": [[self._plain(tensor), slot] for tensor, slot in plan.placed.items()],
+            "results": self._plain(plan.results),
+            "slots": len(plan.template),
+            "memory": [[slot, self._array(array)] for slot, array in plan.memory],
+            "constants": [[self._plain(tensor), self._array(array)] for tensor, array in plan.constants.items()],
+            "made": [[self._plain(call), self._plain(tuple(each))] for call, each in plan.made.items()],
+            "outputs": self._plain(kept.outputs),
+            "types": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.inputs],
+            "names": list(kept.names),
+            "defaults": [[name, self._array(array)] for name, array in kept.defaults.items()],
+            "nodes": self._array(np.frombuffer(kept.calls, np.uint8)),
+            "beside": list(kept.beside),
+        }
+        return {**said, "tensors": self._said_tensors, "calls": self._said_calls, "arrays": self._kinds}
+
+    def laid_out(self) -> Iterator[bytes | memoryview]:
+        """The bytes of all arrays, in order."""
+        end = 0
+        for start, array in self._arrays.values():
+            yield bytes(start - end)
+            flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            yield memoryview(flat)
+            end = start + array.nbytes
+        yield bytes(self.size - end)
+
+    def _moved(self, segment: Segment, codes: Mapping[int, Plain]) -> Segment:
+        """A segment whose kernels are where their code is in the file."""
+        kernels = []
+        for kernel in segment.kernels:
+            if kernel.address not in codes:
+                raise Unstorable("code that only this process has")
+            code = codes[kernel.address]
+            kernels.append(replace(kernel, address=self._code(code) + code.entries["kernel"]))
+        return replace(segment, kernels=tuple(kernels))
+
+    def _code(self, code: Plain) -> int:
+        if id(code) not in self._codes:
+            self.code += bytes(-len(self.code) % _ALIGN)
+            self._codes[id(code)] = len(self.code)
+            self.code += code.code
+        return self._codes[id(code)]
+
+    def _array(self, array: Array) -> int:
+        """The number of an array, which begins at a multiple of a cache line."""
+        if id(array) not in self._arrays:
+            if array.dtype.hasobject:
+                raise Unstorable("a constant of strings")
+            self._arrays[id(array)] = (self.size, array)
+            self._kinds.append([int(DType.of(array.dtype)), list(array.shape), self.size])
+            self.size = _rounded(self.size + array.nbytes, _ALIGN)
+        return list(self._arrays).index(id(array))
+
+    def _plain(self, item: Any) -> Any:
+        match item:
+            case DType():
+                return {"t": int(item)}
+            case None | bool() | int() | float() | str():
+                return item
+            case Expr():
+                return {"d": str(item)}
+            case tuple():
+                return [self._plain(each) for each in item]
+            case Tensor():
+                return {"r": self._tensor(item)}
+            case Call():
+                return {"c": self._call(item)}
+            case _ if type(item).__name__ in _PLAIN:
+                return {"k": type(item).__name__, "f": [self._plain(getattr(item, each.name)) for each in fields(item)]}
+        raise Unstorable(f"a {type(item).__name__}")
+
+    def _tensor(self, tensor: Tensor) -> int:
+        if tensor not in self._tensors:
+            said: list[Any] = [int(tensor.dtype), self._plain(tensor.shape)]
+            if isinstance(tensor, Result):
+                said += ["result", self._call(tensor.call), tensor.index, tensor.opaque]
+            elif isinstance(tensor, Parameter):
+                said += ["parameter", tensor.name]
+            self._tensors[tensor] = len(self._said_tensors)
+            self._said_tensors.append(said)
+        return self._tensors[tensor]
+
+    def _call(self, call: Call) -> int:
+        if call not in self._calls:
+            arguments = [None if each is None else self._tensor(each) for each in call.arguments]
+            self._calls[call] = len(self._said_calls)
+            self._said_calls.append([call.node.output.name if call.node.outputs else "", arguments, call.reason])
+        return self._calls[call]
+
+
+class _Reading:
+    """A plan on its way out of a file."""
+
+    def __init__(self, said: dict[str, Any], whole: Array, memory: int, base: int) -> None:
+        self._said = said
+        self._base = base
+        self._arrays = [
+            whole[memory + start : memory + start + _bytes(DType(dtype), shape)].view(DType(dtype).numpy).reshape(shape)
+            for dtype, shape, start in said["arrays"]
+        ]
+        self._tensors: dict[int, Tensor] = {}
+        self._calls: dict[int, Call] = {}
+        self._nodes: dict[str, Any] = {}
+        self._dims: dict[str, Any] = {}
+
+    def kept(self, threads: int, owner: Any) -> Kept:
+        said = self._said
+        nodes = bytes(self._arrays[said["nodes"]])
+        if nodes:
+            from ingot.format import decode  # only for what is not compiled
+
+            self._nodes = {value.name: node for node in decode(nodes).graph for value in node.outputs}
+        segments = tuple(self._moved(self._plain(each)) for each in said["segments"])
+        memory = tuple((slot, self._arrays[number]) for slot, number in said["memory"])
+        template = np.zeros(said["slots"], np.int64)
+        for slot, array in memory:
+            template[slot] = array.ctypes.data
+        plan = Plan(
+            segments,
+            {name: self._plain(tensor) for name, tensor in said["inputs"]},
+            {self._plain(tensor): slot for tensor, slot in said["placed"]},
+            self._plain(said["results"]),
+            template,
+            {self._plain(tensor): self._arrays[number] for tensor, number in said["constants"]},
+            {self._plain(call): self._plain(each) for call, each in said["made"]},
+            (owner,),
+            threads,
+            memory,
+        )
+        return Kept(
+            plan,
+            self._plain(said["outputs"]),
+            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["types"]),
+            tuple(said["names"]),
+            {name: self._arrays[number] for name, number in said["defaults"]},
+            nodes,
+            Plain(b"", {name: self._base + offset for name, offset in said["team"].items()}),
+            tuple((name, content) for name, content in said["beside"]),
+        )
+
+    def _moved(self, segment: Segment) -> Segment:
+        """A segment whose kernels are where they are in memory."""
+        kernels = (replace(kernel, address=self._base + kernel.address) for kernel in segment.kernels)
+        return replace(segment, kernels=tuple(kernels))
+
+    def _plain(self, item: Any) -> Any:
+        if isinstance(item, list):
+            return tuple(map(self._plain, item))
+        if not isinstance(item, dict):
+            return item
+        match item:
+            case {"t": number}:
+                return DType(number)
+            case {"d": text}:
+                if text not in self._dims:
+                    self._dims[text] = parse(text)
+                return self._dims[text]
+            case {"r": number}:
+                return self._tensor(number)
+            case {"c": number}:
+                return self._call(number)
+        return _PLAIN[item["k"]](*map(self._plain, item["f"]))
+
+    def _tensor(self, number: int) -> Tensor:
+        if number not in self._tensors:
+            dtype, shape, *more = self._said["tensors"][number]
+            kind: tuple[Any, Any] = (DType(dtype), self._plain(shape))
+            match more:
+                case ["result", call, index, opaque]:
+                    self._tensors[number] = Result(*kind, self._call(call), index, opaque)
+                case ["parameter", name]:
+                    self._tensors[number] = Parameter(*kind, name)
+                case _:
+                    self._tensors[number] = Tensor(*kind)
+        return self._tensors[number]
+
+    def _call(self, number: int) -> Call:
+        if number not in self._calls:
+            name, arguments, reason = self._said["calls"][number]
+            tensors = tuple(None if each is None else self._tensor(each) for each in arguments)
+            self._calls[number] = Call(self._nodes[name], tensors, reason)
+        return self._calls[number]
+
+
+def _bytes(dtype: DType, shape: Sequence[int]) -> int:
+    total = dtype.numpy.itemsize
+    for size in shape:
+        total *= size
+    return total
