@@ -18,6 +18,7 @@ from ingot.codegen.llvm.tile import tile_of
 from ingot.codegen.memory import Code
 from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import Array
+from ingot.format.pages import release
 from ingot.lower.fuse import Fused
 from ingot.lower.general import generalised
 from ingot.lower.graph import Program
@@ -170,7 +171,9 @@ def _memory(constant: Tensor | Packed | Filters, tile: Tile | None, target: Targ
     """What a constant buffer holds: weights as kernels read them, or an array as it is, where it is if possible."""
     if not isinstance(constant, Tensor):
         assert tile is not None
-        return packed(constant, tile)
+        found = packed(constant, tile)
+        release(constant.array)  # or a model would be in memory twice
+        return found
     assert isinstance(constant, Constant)
     array = np.ascontiguousarray(constant.array)
     if array.dtype == np.bool_:

@@ -1,0 +1,31 @@
+"""The pages of mapped files: given back when what is in them has been copied."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from ingot.dtypes import Array
+
+
+def release(array: Array) -> None:
+    """Give back the memory of an array that is a view of a mapped file; it comes back when it is read again.
+
+    Nothing happens to an array that is none, or where the system has no way to say it.
+    """
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    pages = base.obj if isinstance(base, memoryview) else base
+    if not isinstance(pages, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED") or not array.size:
+        return
+    whole = np.frombuffer(pages, np.uint8)
+    if whole.flags.writeable:  # what was changed there is nowhere else
+        return
+    first, last = np.lib.array_utils.byte_bounds(array)
+    begin = -(-(first - whole.ctypes.data) // mmap.PAGESIZE) * mmap.PAGESIZE
+    end = (last - whole.ctypes.data) // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > begin:
+        pages.madvise(mmap.MADV_DONTNEED, begin, end - begin)
