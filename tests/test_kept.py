@@ -234,3 +234,15 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch
     path = saved(tmp_path / "m.onnx")
     for _ in range(2):
         assert opened(path).run(None, {"x": X})[0].shape == (4, 2)
+
+
+def test_models_are_compiled_unless_something_else_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ingot.parse_model(PRODUCT)
+    monkeypatch.delenv("INGOT_PROVIDERS")
+    assert Session(model).compiled is not None
+    assert Session(model, providers=["reference"]).compiled is None
+    monkeypatch.setenv("INGOT_PROVIDERS", "reference")
+    assert Session(model).providers == ("reference",)
+    monkeypatch.setenv("INGOT_PROVIDERS", "gpu")
+    with pytest.raises(InputError, match="there is no provider 'gpu'"):
+        Session(model)

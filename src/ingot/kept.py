@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -39,11 +39,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was kept of a model: what runs it, its inputs, and the names of its outputs."""
+    """What was kept of a model: what runs it, its inputs and its outputs."""
 
     executable: Executable
     inputs: tuple[Value, ...]
-    outputs: tuple[str, ...]
+    outputs: tuple[Value, ...]
 
 
 def origin_of(source: object, limits: RunLimits) -> Origin | None:
@@ -72,44 +72,48 @@ def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None
     inputs = [Value(name, type_, constant=_held(kept.defaults.get(name))) for name, type_ in kept.inputs]
     most = limits.most_bytes
     executable = Executable(kept.plan, kept.outputs, kept.defaults, lambda: _model(kept.calls), most)
-    return Found(executable, tuple(inputs), kept.names)
+    return Found(executable, tuple(inputs), tuple(Value(name, type_) for name, type_ in kept.results))
 
 
-def keep(origin: Origin, made: Made) -> None:
+def keep(origin: Origin, made: Made, outputs: Sequence[Value]) -> None:
     """Keep a compiled model for the next time, beside other work; where that is not possible, nothing happens."""
-    writer = threading.Thread(target=_write, args=(origin, made), name="ingot-keep")
+    writer = threading.Thread(target=_write, args=(origin, made, outputs), name="ingot-keep")
     writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
 
 
-def _write(origin: Origin, made: Made) -> None:
+def _write(origin: Origin, made: Made, outputs: Sequence[Value]) -> None:
     path = folder.path_of(origin.key, "plan")
     try:
-        if stored.write(path, _kept(origin, made)):
+        if stored.write(path, _kept(origin, made, outputs)):
             folder.prune(folder.most_bytes())
     except stored.Unstorable:
         return
 
 
-def _kept(origin: Origin, made: Made) -> stored.Kept:
+def _kept(origin: Origin, made: Made, outputs: Sequence[Value]) -> stored.Kept:
     model, compiled = made.compiled.model, made.compiled
-    inputs = []
-    for value in model.graph.inputs:
-        if not isinstance(value.type, TensorType):
-            raise stored.Unstorable(f"an input of type {value.type}")
-        inputs.append((value.name, value.type))
     code = team.code()
     if code is None:
         raise stored.Unstorable("code that only this process has")
     return stored.Kept(
         compiled.plan,
         compiled.outputs,
-        tuple(inputs),
-        tuple(model.graph.outputs.names),
+        _typed(model.graph.inputs),
+        _typed(outputs),
         made.executable.defaults,
         _nodes(made),
         code,
         tuple(_beside(model, origin.folder)),
     )
+
+
+def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
+    found = []
+    for value in values:
+        if not isinstance(value.type, TensorType):
+            raise stored.Unstorable(f"an input or output of type {value.type}")
+        found.append((value.name, value.type))
+    return tuple(found)
 
 
 def _nodes(made: Made) -> bytes:

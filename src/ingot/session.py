@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
@@ -33,7 +34,7 @@ __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Sess
 
 
 PROVIDERS = ("cpu", "reference")
-"""The names of all providers."""
+"""The names of all providers, in the order in which they are asked."""
 
 
 class Interrupted(IngotError):
@@ -68,16 +69,16 @@ class Session:
         catalog: Catalog | None = None,
         seed: int = 0,
         limits: RunLimits | None = None,
-        providers: Sequence[str] = ("reference",),
+        providers: Sequence[str] | None = None,
         threads: int | None = None,
         fallback: bool = True,
     ) -> None:
         """A session of a model, a path, bytes or a ModelProto; the model given is not changed.
 
         `providers` are who runs it, the first before the others: `cpu` compiles it for this processor and leaves what
-        it cannot to `reference`, which takes everything. `threads` are how many run a compiled model, by default as
-        many as the process may use processors. A model that fails to compile is left to the reference, or, without
-        `fallback`, a CompileError.
+        it cannot to `reference`, which takes everything; by default both, or those that INGOT_PROVIDERS lists.
+        `threads` are how many run a compiled model, by default as many as the process may use processors. A model that
+        fails to compile is left to the reference, or, without `fallback`, a CompileError.
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
         random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
@@ -87,7 +88,7 @@ class Session:
         custom = tuple(operators)
         self._catalog = (catalog or _standard()).with_operators(*custom) if custom else catalog
         self._seed = seed
-        self._providers = tuple(providers)
+        self._providers = _default_providers() if providers is None else tuple(providers)
         self._threads = threads
         self._orders: Orders = {}
         self._prepared: Prepared | None = None
@@ -105,12 +106,12 @@ class Session:
         if found is None:
             ready = self._ready
             self._inputs: Sequence[Value] = list(ready.graph.inputs)
-            names: Sequence[str] = ready.graph.outputs.names
+            self._outputs: Sequence[Value] = list(ready.graph.outputs)
             if self._providers[0] == "cpu":
                 self._compile(fallback, origin)
         else:
-            self._inputs, names = found.inputs, found.outputs
-        self._places = {name: place for place, name in enumerate(names)}
+            self._inputs, self._outputs = found.inputs, found.outputs
+        self._places = {value.name: place for place, value in enumerate(self._outputs)}
 
     def _prepare(self) -> Prepared:
         """The model as it was given and as it is run; a session of a model that was opened before has not loaded it."""
@@ -137,7 +138,7 @@ class Session:
             return
         self._compiled, self._stages = made.executable, made.compiled
         if origin is not None:
-            keep(origin, made)
+            keep(origin, made, self._outputs)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -166,7 +167,7 @@ class Session:
     @property
     def outputs(self) -> dict[str, Type | None]:
         """What comes back, by name."""
-        return {value.name: value.type for value in self._ready.outputs}
+        return {value.name: value.type for value in self._outputs}
 
     @property
     def compiled(self) -> Compiled | None:
@@ -285,6 +286,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.model.graph!r}>"
+
+
+def _default_providers() -> tuple[str, ...]:
+    given = os.environ.get("INGOT_PROVIDERS")
+    return tuple(name.strip() for name in given.split(",")) if given else PROVIDERS
 
 
 def _standard() -> Catalog:

@@ -24,7 +24,7 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 
 @click.command(
     epilog=examples(
-        "ingot run model.onnx --shape batch=4 --compiled",
+        "ingot run model.onnx --shape batch=4 --reference",
         "ingot run model.onnx --input image=cat.png --output probs=probs.npy",
     )
 )
@@ -36,7 +36,7 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Of everything random [0].")
 @click.option("--deadline", type=click.FloatRange(min=0), metavar="SECONDS", help="End the run after this time.")
 @click.option("--memory-limit", callback=size, metavar="SIZE", help="Of all results at a time, as 2GiB [3/4 of all].")
-@click.option("--compiled", is_flag=True, help="As machine code, not on the reference.")
+@click.option("--reference", is_flag=True, help="Node by node with numpy, not as machine code.")
 @click.option("--json", "as_json", is_flag=True, help="The summary, for programs.")
 @loading_options
 def run(
@@ -48,7 +48,7 @@ def run(
     seed: int,
     deadline: float | None,
     memory_limit: int | None,
-    compiled: bool,
+    reference: bool,
     as_json: bool,
     folder: Path | None,
     trusted: tuple[Path, ...],
@@ -66,7 +66,7 @@ def run(
     from ingot.session import LimitError, RunLimits, Session  # imports every operator
 
     wanted = list(dict.fromkeys([*fetch, *(name for name, _ in targets if name)])) or opened.graph.outputs.names
-    providers = ("cpu", "reference") if compiled else ("reference",)
+    providers = ("reference",) if reference else None
     session = Session(opened, seed=seed, limits=RunLimits(memory=memory_limit), providers=providers)
     try:
         results = dict(zip(wanted, session.run(wanted, feeds, deadline=deadline), strict=True))

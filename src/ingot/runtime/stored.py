@@ -44,7 +44,7 @@ class Unstorable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a file holds: a plan, its results, the inputs of the model and their defaults, and names for its outputs.
+    """What a file holds: a plan and its results, the types of inputs and outputs by name, and defaults of inputs.
 
     `calls` is a model with the nodes that the reference runs, encoded; nothing if there are none.
     """
@@ -52,7 +52,7 @@ class Kept:
     plan: Plan
     outputs: tuple[Tensor, ...]
     inputs: tuple[tuple[str, TensorType], ...]
-    names: tuple[str, ...]
+    results: tuple[tuple[str, TensorType], ...]
     defaults: Mapping[str, Array]
     calls: bytes
     team: Plain
@@ -136,8 +136,8 @@ class _Writing:
             "constants": [[self._plain(tensor), self._array(array)] for tensor, array in plan.constants.items()],
             "made": [[self._plain(call), self._plain(tuple(each))] for call, each in plan.made.items()],
             "outputs": self._plain(kept.outputs),
-            "types": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.inputs],
-            "names": list(kept.names),
+            "given": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.inputs],
+            "returned": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.results],
             "defaults": [[name, self._array(array)] for name, array in kept.defaults.items()],
             "nodes": self._array(np.frombuffer(kept.calls, np.uint8)),
             "beside": list(kept.beside),
@@ -260,8 +260,8 @@ class _Reading:
         return Kept(
             plan,
             self._plain(said["outputs"]),
-            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["types"]),
-            tuple(said["names"]),
+            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["given"]),
+            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["returned"]),
             {name: self._arrays[number] for name, number in said["defaults"]},
             nodes,
             Plain(b"", {name: self._base + offset for name, offset in said["team"].items()}),

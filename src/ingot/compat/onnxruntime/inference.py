@@ -18,7 +18,7 @@ from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevi
 from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, loading, running
 from ingot.compat.onnxruntime.feeds import names_agree, opened
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions
-from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, prepared, without_names
+from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, leaves_alone, prepared, without_names
 from ingot.compat.onnxruntime.profile import Profile
 from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
 from ingot.compat.onnxruntime.values import OrtValue
@@ -73,8 +73,9 @@ class InferenceSession:
         self._inputs = [node_arg(value.name, value.type) for value in model.inputs]
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
-            forget_unknown_sizes(model)
-            self._engine = Session(model, limits=_limits(self._options))
+            as_it_is = not forget_unknown_sizes(model) and leaves_alone(self._options) and isinstance(source, str)
+            threads = self._options.intra_op_num_threads or None
+            self._engine = Session(source if as_it_is else model, limits=_limits(self._options), threads=threads)
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
         self._overridable = _overridable(model)

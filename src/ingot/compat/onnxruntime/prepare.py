@@ -40,9 +40,15 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     return model
 
 
-def forget_unknown_sizes(model: Model) -> None:
-    """Make sizes that exporters mark as unknown by a negative number or by the name `?` unknown; the model changes."""
-    _change_shapes(model, lambda shape: tuple(_known(dim) for dim in shape))
+def leaves_alone(options: SessionOptions) -> bool:
+    """Whether options change nothing about a model and where it is read from."""
+    changes = (options._external, options._files, options._dims_by_name, options._dims_by_denotation)
+    return not any(changes) and not options._entries.get(_FOLDER)
+
+
+def forget_unknown_sizes(model: Model) -> bool:
+    """Make sizes that exporters mark as unknown by a negative number or by the name `?` unknown; whether any was."""
+    return _change_shapes(model, lambda shape: tuple(_known(dim) for dim in shape))
 
 
 def without_names(model: Model) -> Model:
@@ -132,10 +138,15 @@ def _fix_sizes(model: Model, options: SessionOptions) -> None:
             value.type = replace(type_, shape=shape)
 
 
-def _change_shapes(model: Model, change: Callable[[Shape], Shape]) -> None:
+def _change_shapes(model: Model, change: Callable[[Shape], Shape]) -> bool:
+    """Change all shapes; whether any has become another."""
+    changed = False
     for value in _typed_values(model):
-        assert value.type is not None
-        value.type = map_shapes(value.type, change)
+        before = value.type
+        assert before is not None
+        value.type = map_shapes(before, change)
+        changed = changed or value.type != before
+    return changed
 
 
 def _typed_values(model: Model) -> Iterator[Value]:
