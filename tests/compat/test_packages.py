@@ -17,6 +17,11 @@ from models import real_models
 PATHS = {path.name if path.name != "model.onnx" else "magika.onnx": path for path in real_models()}
 
 
+@pytest.fixture(autouse=True)
+def as_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGOT_PROVIDERS", "cpu,reference")
+
+
 def noise(*shape: int, scale: float = 1.0) -> Array:
     return (np.random.default_rng(7).uniform(-1, 1, shape) * scale).astype(np.float32)
 

@@ -187,3 +187,12 @@ def test_steps_past_64_bits_are_refused() -> None:
     feeds = {"x": floats(size, 1, 1), "y": floats(1, size, 1), "z": floats(1, 1, size)}
     with pytest.raises(InputError, match=r"9,223,372,036,854,775,808 steps"):
         session.run(None, feeds)
+
+
+def test_the_size_of_what_a_call_makes_is_computed_with_after_the_call() -> None:
+    graph = """g (float[n] x) => (bool[1] b, int64[1, k] y, float[m] z) {
+        one = Constant<value = int64[1] {1}>() two = Constant<value = int64[1] {2}>()
+        y = NonZero(x) s = Shape(y) t = Gather(s, one) b = Equal(t, two) z = Unique(x)
+    }"""
+    agree(graph, x=np.array([0, 1, 0, 2], FLOAT))
+    agree(graph, x=np.array([0, 1, 3, 2], FLOAT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingot.dims import Dim
+from ingot.dims import Dim, symbols
 from ingot.errors import CompileError
 from ingot.lower.loops import Buffer, Index, Kernel, Product, Statement, Winograd
 from ingot.lower.matrix import Filters, Packed, product_of
@@ -25,6 +25,7 @@ from ingot.prim.tensor import (
     Iota,
     Join,
     Map,
+    Pad,
     Parameter,
     Permute,
     Reduce,
@@ -33,6 +34,7 @@ from ingot.prim.tensor import (
     Scan,
     Scatter,
     Size,
+    Slice,
     Tensor,
     View,
 )
@@ -80,6 +82,12 @@ class _Fusion:
         self._claimed: set[Tensor] = set()
         self._orders: dict[Tensor, tuple[int, ...]] = {}
         self._called: set[Call] = set()
+        self._tellers: dict[str, Call | None] = {}  # None: an input
+        for tensor in sorted(self._order, key=lambda each: isinstance(each, Result)):
+            if isinstance(tensor, Parameter | Result):
+                call = tensor.call if isinstance(tensor, Result) else None
+                for size in tensor.shape:
+                    self._tellers.setdefault(str(size), call)
         self._fused = Fused()
         self._names = 0
 
@@ -237,8 +245,23 @@ class _Fusion:
             if isinstance(tensor, Result) and tensor.call is call:
                 self._place(tensor, self._name("r"), None)
 
+    def _tell(self, tensor: Tensor) -> None:
+        """Have the calls made that tell the sizes a tensor is computed with: it may not read what else has them."""
+        pending, seen = [tensor], {tensor}
+        while pending:
+            each = pending.pop()
+            for call in {self._tellers.get(name) for size in _sizes(each) for name in symbols(size)}:
+                if call is not None:
+                    self._call(call)
+            more = [other for other in each.reads if other not in seen and other not in self._fused.placed]
+            seen.update(more)
+            pending += more
+
     def _compute(self, tensor: Tensor) -> None:
         self._stored.add(tensor)
+        self._tell(tensor)
+        if tensor in self._fused.placed:  # one of these calls needed it
+            return
         while True:
             try:
                 kernels = self._kernels(tensor)
@@ -377,6 +400,18 @@ class _Placed(Mapping[Tensor, Placed]):
 
     def __len__(self) -> int:
         return len(self._fusion._fused.placed)
+
+
+def _sizes(tensor: Tensor) -> tuple[Dim, ...]:
+    """The sizes that a tensor is computed with."""
+    match tensor:
+        case Size():
+            return (tensor.size,)
+        case Slice():
+            return (*tensor.shape, *tensor.starts)
+        case Pad():
+            return (*tensor.shape, *tensor.before)
+    return tensor.shape
 
 
 def _is_spread(tensor: Tensor) -> bool:
