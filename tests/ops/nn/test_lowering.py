@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from ingot.dtypes import Array
 from ingot.errors import InputError
 from ingot.session import Session
 from lower.agreement import agree, lowered, refusal
+from lower.machine import runs
 
 RTOL, ATOL = 1e-4, 1e-5
 SIZES = [(1, 7, 6), (3, 8, 11)]
@@ -220,3 +222,12 @@ def test_elements_go_back_to_where_they_were_taken_from() -> None:
 def test_dropout_outside_of_training_does_nothing() -> None:
     agree("g (float[N] x, float r) => (y, m) { y, m = Dropout (x, r) }", x=floats(5), r=np.float32(0.4))
     assert "random" in refusal("g (float[N] x) => (y) <float r = {0.5}, bool t = {1}> { y = Dropout (x, r, t) }")
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("float16", 2.0**-10), ("bfloat16", 2.0**-7)])
+def test_a_compiled_softmax_of_16_bits_is_rounded_after_every_step(dtype: str, unit: float) -> None:
+    kind = np.float16 if dtype == "float16" else ml_dtypes.bfloat16
+    cases = [{"x": floats(*shape) * 8} for shape in ((5, 33), (1, 1), (0, 3))]
+    cases.append({"x": np.zeros((1, 70_000))})
+    cases = [{"x": each["x"].astype(kind)} for each in cases]
+    runs(f"g ({dtype}[n, m] x) => ({dtype}[n, m] y) {{ y = Softmax (x) }}", *cases, rtol=unit)

@@ -137,3 +137,18 @@ def test_softmax_of_infinities() -> None:
     assert evaluate("LogSoftmax", rows)[0].tolist() == [-np.inf, 0]
     with pytest.raises(ShapeError, match="axis is -1, outside a tensor of 0 axes"):
         evaluate("Softmax", np.float32(1))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_a_softmax_of_16_bits_is_rounded_after_every_step(dtype: Any) -> None:
+    x = (floats(5, 33) * 8).astype(dtype)
+    axes = np.array([1])
+    shifted = evaluate("Sub", x, evaluate("ReduceMax", x, axes))
+    exponentials = evaluate("Exp", shifted)
+    expected = evaluate("Div", exponentials, evaluate("ReduceSum", exponentials, axes))
+    assert evaluate("Softmax", x).tobytes() == expected.tobytes()
+
+
+def test_a_sum_beyond_float16_is_no_softmax_of_zeros() -> None:
+    found = evaluate("Softmax", np.zeros(70_000, np.float16))
+    assert found[0] == np.float16(1 / 70_000)

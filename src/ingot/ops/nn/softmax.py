@@ -22,13 +22,24 @@ T11: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
 
 @operator("Softmax", since=13)
 def softmax(x: T, /, *, axis: int = -1) -> T:
-    """`exp(x)` divided by its sum along `axis`; the largest element is taken off first, so that nothing overflows."""
+    """`exp(x)` divided by its sum along `axis`; the largest element is taken off first, so that nothing overflows.
+
+    Elements of 16 bits are rounded after every step, as the function that the standard gives for Softmax does, except
+    a sum that is beyond their type: that of 70,000 equal elements in float16.
+    """
     axis = axis_of(axis, x.ndim)
     if not x.size:
         return x
     values = widened(x)[0]
-    exponentials = np.exp(values - values.max(axis, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis, keepdims=True), x.dtype)
+
+    def rounded(step: Array) -> Array:
+        return step.astype(x.dtype).astype(values.dtype)
+
+    with np.errstate(over="ignore"):
+        exponentials = rounded(np.exp(rounded(values - values.max(axis, keepdims=True))))
+        total = exponentials.sum(axis, keepdims=True)
+        fitting = rounded(total)
+    return np.asarray(exponentials / np.where(np.isinf(fitting), total, fitting), x.dtype)
 
 
 @operator("LogSoftmax", since=13)
@@ -51,10 +62,21 @@ def infer(x: Fact, /, *, axis: int) -> Inferred:
 
 
 @softmax.lower
-def lower(x: prim.Tensor, /, *, axis: int) -> prim.Tensor:
+def lower(x: prim.Tensor, /, *, axis: int, facts: tuple[Fact, ...]) -> prim.Tensor:
     axis = axis_of(axis, x.rank)
-    exponentials = prim.apply("exp", x - prim.reduce_("maximum", x, [axis]))
-    return exponentials / prim.reduce_("add", exponentials, [axis])
+    dtype = facts[0].dtype
+    shifted = x - prim.reduce_("maximum", x, [axis])
+    if dtype is None or dtype is x.dtype:
+        exponentials = prim.apply("exp", shifted)
+        return exponentials / prim.reduce_("add", exponentials, [axis])
+
+    def rounded(step: prim.Tensor) -> prim.Tensor:
+        return prim.cast(prim.cast(step, dtype), x.dtype)
+
+    exponentials = rounded(prim.apply("exp", rounded(shifted)))
+    total = prim.reduce_("add", exponentials, [axis])
+    fitting = rounded(total)
+    return exponentials / prim.where(prim.apply("equal", fitting, np.inf), total, fitting)
 
 
 @log_softmax.lower
