@@ -35,3 +35,8 @@ def test_the_size_of_what_grows_in_a_loop_is_no_constant() -> None:
         }>
     }"""
     assert applied(known_integers, text)[0] == 0
+
+
+def test_a_number_beyond_int64_is_a_constant_of_its_type() -> None:
+    text = "g () => (uint64[2] y) <int32[2] w = {-1, 3}> { c = Cast<to = 13> (w)\n y = Identity (c) }"
+    assert applied(known_integers, text) == (1, ["y = Identity([18446744073709551615, 3])"])

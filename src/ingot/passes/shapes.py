@@ -39,4 +39,7 @@ def _tensor(known: Fact) -> Tensor | None:
     sizes = [dim for dim in known.shape if isinstance(dim, int)]
     if len(integers) != int(np.prod(sizes)):
         return None
-    return Tensor(np.array(integers, np.int64).astype(known.dtype.numpy).reshape(sizes))
+    try:
+        return Tensor(np.array(integers, known.dtype.numpy).reshape(sizes))
+    except OverflowError:  # the run wraps around where inference counts on
+        return None
