@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError
+from ingot.infer import infer
 from ingot.ir import Model, Value
 from ingot.passes.optimise import optimise
 from ingot.providers import cpu
@@ -33,12 +35,35 @@ class Tally:
     runs: int = 0
     refused: int = 0
     """Runs that both sides refused."""
-    spared: int = 0
-    """Those among them that were computed all the same, without what is wrong in them."""
+    spared: dict[str, int] = field(default_factory=dict)
+    """What the reference said where the compiled model went without what is wrong in it."""
     elements: int = 0
+    same: int = 0
+    """Elements that hold the bits of the reference."""
     vague: int = 0
     """Elements of which nothing could be said."""
+    optimised: int = 0
+    """Runs of the model optimised, at any level."""
     reasons: dict[str, int] = field(default_factory=dict)
+    operators: dict[str, int] = field(default_factory=dict)
+    types: dict[str, int] = field(default_factory=dict)
+    """Results of nodes by element type."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """What names of sizes were bound to."""
+    ratios: dict[str, float] = field(default_factory=dict)
+    """By element type, the largest distance as a part of what is allowed."""
+    vague_since: dict[str, int] = field(default_factory=dict)
+    """Elements of values that became vague, by the operator that made them so."""
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Take another one in, as a mapping of its fields, any of which may be missing."""
+        for each in fields(self):
+            mine, theirs = getattr(self, each.name), other.get(each.name, 0)
+            if not isinstance(mine, dict):
+                setattr(self, each.name, mine + theirs)
+                continue
+            for key, number in (theirs or {}).items():
+                mine[key] = max(mine.get(key, 0), number) if each.name == "ratios" else mine.get(key, 0) + number
 
 
 def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
@@ -50,29 +75,27 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
     reference = Session(drawn.model)
     sessions = [Session(drawn.model, providers=("cpu", "reference"), threads=n, fallback=False) for n in (1, 2)]
     optimised = [(level, _optimised(drawn.model, level)) for level in levels if level < 2 or drawn.smooth]
-    tally.graphs += 1
-    tally.nodes += len(drawn.model.graph.nodes)
-    for session in sessions[:1]:
-        assert session.compiled is not None
-        for node, call in session.compiled.program.calls.items():
-            tally.calls += 1
-            reason = f"{node.op_type}: {call.reason}"
-            tally.reasons[reason] = tally.reasons.get(reason, 0) + 1
+    tally.add({"graphs": 1, "nodes": len(drawn.model.graph.nodes), **_kinds(drawn.model)})
+    compiled = sessions[0].compiled
+    assert compiled is not None
+    calls = Counter(f"{node.op_type}: {call.reason}" for node, call in compiled.program.calls.items())
+    tally.add({"calls": calls.total(), "reasons": calls})
     codes = len(cpu._CODES)
     for sizes in drawn.bindings:
         feeds = drawn.feeds(sizes)
-        tally.runs += 1
+        tally.add({"runs": 1, "sizes": Counter(str(size) for size in sizes.values())})
         expected = _outcome(reference, feeds)
         found = [_outcome(session, feeds) for session in (*sessions, sessions[1])]
         if isinstance(expected, str):
             tally.refused += 1
             taken = not all(isinstance(each, str) for each in found)
-            tally.spared += taken
+            tally.add({"spared": {expected.split("\n")[0]: 1} if taken else {}})
             assert not taken or _spared(drawn.model, feeds, expected), f"{sizes}: the reference refuses: {expected}"
             codes = len(cpu._CODES)
             continue
         values = _values(reference, feeds)
         exact = bounds(reference._ready, values)
+        tally.add({"vague_since": _vague_since(reference._ready, exact)})
         for number, results in enumerate(found):
             assert not isinstance(results, str), f"{sizes}: {results}"
             _same(reference._ready, exact, expected, results, f"{sizes}", tally if number == 0 else Tally())
@@ -80,6 +103,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
             assert _bits(results) == _bits(found[0]), f"{sizes}: other bits {other}"
         for level, session in optimised:
             results = _outcome(session, feeds)
+            tally.optimised += 1
             assert not isinstance(results, str), f"{sizes}, level {level}: {results}"
             if level < 2:
                 _same(reference._ready, exact, expected, results, f"{sizes}, level {level}", Tally())
@@ -89,6 +113,24 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
                 }
                 _same(reference._ready, loose, expected, results, f"{sizes}, level {level}", Tally())
     assert len(cpu._CODES) == codes, "something was compiled for other sizes"
+
+
+def _kinds(model: Model) -> dict[str, Any]:
+    """How many nodes there are of each operator, and results of each element type."""
+    made = [fact.dtype for value, fact in infer(model.copy()).items() if value.producer is not None]
+    return {
+        "operators": Counter(node.op_type for node in model.graph),
+        "types": Counter(str(dtype) for dtype in made if dtype is not None),
+    }
+
+
+def _vague_since(model: Model, found: Mapping[Value, Floats]) -> Counter[str]:
+    """How many elements are vague of nodes that were given nothing vague."""
+    origins: Counter[str] = Counter()
+    for node in model.graph:
+        if not any(np.isinf(found[value]).any() for value in node.inputs if value is not None):
+            origins[node.op_type] += sum(int(np.count_nonzero(np.isinf(found[value]))) for value in node.outputs)
+    return +origins
 
 
 def _spared(model: Model, feeds: dict[str, Array], refusal: str) -> bool:
@@ -157,14 +199,21 @@ def _same(
         name = f"{where}: output '{value.name}'"
         assert (one.dtype, one.shape) == (other.dtype, other.shape), f"{name}: {other.dtype}{list(other.shape)}"
         allowed = bound[value]
+        vague = np.isinf(allowed)
         tally.elements += one.size
-        tally.vague += int(np.count_nonzero(np.isinf(allowed)))
+        tally.vague += int(np.count_nonzero(vague))
         if one.dtype.kind in "biu":
             wrong = one != other
+            tally.same += int(np.count_nonzero(~wrong))
         else:
             a, b = one.astype(np.float64), other.astype(np.float64)
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            tally.same += int(np.count_nonzero(same))
             with np.errstate(invalid="ignore"):
-                wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed) | np.isinf(allowed))
+                apart = np.where(same | vague, 0, np.abs(a - b))
+            wrong = ~(apart <= allowed)
+            ratio = np.max(np.divide(apart, allowed, out=np.zeros(one.shape), where=apart > 0), initial=0)
+            tally.add({"ratios": {str(one.dtype): float(ratio)}})
         if np.any(wrong):
             at = tuple(int(each) for each in np.argwhere(wrong)[0])
             many = int(np.count_nonzero(wrong))

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import warnings
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def main() -> None:
     last = arguments.seed + arguments.count
     while seed < last and (arguments.minutes is None or time.monotonic() - begin < 60 * arguments.minutes):
         reached, tally, found = _run(seed, min(CHUNK, last - seed))
-        _add(whole, tally)
+        whole.add(tally)
         failures += found
         seed = reached
         seconds = round(time.monotonic() - begin)
@@ -106,14 +106,6 @@ def _wrong(model: Any, feeds: Any, level: int) -> str | None:
         return wrong(model, feeds, level)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-
-
-def _add(whole: Tally, part: dict[str, Any]) -> None:
-    for each in fields(Tally):
-        if each.name != "reasons":
-            setattr(whole, each.name, getattr(whole, each.name) + part.get(each.name, 0))
-    for reason, count in part.get("reasons", {}).items():
-        whole.reasons[reason] = whole.reasons.get(reason, 0) + count
 
 
 if __name__ == "__main__":

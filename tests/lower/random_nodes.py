@@ -8,8 +8,35 @@ import numpy as np
 
 from ingot.dtypes import DType
 from lower.random_graphs import FLOATS, INTEGERS, WIDE_INTEGERS, Drawn, Maker
+from lower.random_layers import (
+    attention,
+    bits,
+    integer_product,
+    many_channels,
+    normalise_channels,
+    quantise,
+    root_mean_square,
+    several,
+)
 from lower.random_products import convolution, einsum, gemm, matmul, pooling
-from lower.random_views import concat, expand, gather, gather_elements, pad, reshape, scatter, slice_, split, transpose
+from lower.random_views import (
+    blocks,
+    computed_shape,
+    concat,
+    expand,
+    gather,
+    gather_elements,
+    gather_nd,
+    largest,
+    one_hot,
+    pad,
+    reshape,
+    scatter,
+    slice_,
+    split,
+    transpose,
+    triangle,
+)
 
 ARITHMETIC = ("Add", "Sub", "Mul")
 SMOOTH = (
@@ -189,5 +216,7 @@ STEPS: tuple[Callable[[Maker], None], ...] = (
     *(arithmetic,) * 4, *(unary,) * 3, integer_unary, rounding, clip, *(cast,) * 2, compare, logic, *(where,) * 2,
     *(reduce,) * 4, *(normalise,) * 2, place_of_extreme, running, *(matmul,) * 3, gemm, einsum, *(convolution,) * 2,
     pooling, *(transpose,) * 2, *(reshape,) * 3, *(slice_,) * 2, concat, split, expand, pad, *(gather,) * 2,
-    gather_elements, scatter,
+    gather_elements, scatter, normalise_channels, root_mean_square, *(attention,) * 2, *(quantise,) * 2,
+    integer_product, many_channels, *(bits,) * 2, *(several,) * 2, gather_nd, *(computed_shape,) * 2, triangle, one_hot,
+    blocks, largest,
 )  # fmt: skip

@@ -165,7 +165,90 @@ def scatter(make: Maker) -> None:
         axis = make.random.randrange(len(shape))
         sizes = (*shape[:axis], count, *shape[axis + 1 :])
         places, updates = _places(make, shape[axis], sizes), make.operand(dtype, sizes)
-        make.node("ScatterElements", [x, places, updates], exact=True, axis=axis)
+        kind = make.random.choice(("none", "none", "add", "max", "min"))
+        exact = dtype in INTEGERS or kind != "add"
+        make.node("ScatterElements", [x, places, updates], exact=exact, axis=axis, reduction=kind)
+
+
+def gather_nd(make: Maker) -> None:
+    x = make.pick(lambda _, shape: len(shape) > 1)
+    if x is not None:
+        shape = make.types[x][1]
+        batch = make.random.choice((0, 0, 1))
+        places: Shape = (*shape[:batch], make.random.choice((1, 3, 17)), 1)
+        indices = _places(make, shape[batch], places, (DType.INT64,))
+        make.node("GatherND", [x, indices], exact=True, batch_dims=batch)
+
+
+def computed_shape(make: Maker) -> None:
+    """A reshape to sizes that the model computes from those of its input, as exporters write it."""
+    x = make.pick(lambda _, shape: len(shape) > 1 and 0 not in shape)
+    if x is None:
+        return
+    rank = len(make.types[x][1])
+    (sizes,) = make.node("Shape", [x], exact=True)
+    (first,) = make.node("Gather", [sizes, _ints(make, [0])], exact=True, axis=0)
+    parts = [first, _ints(make, [-1])]
+    if make.random.random() < 0.4:
+        (rest,) = make.node("Slice", [sizes, _ints(make, [1]), _ints(make, [rank])], exact=True)
+        (count,) = make.node("ReduceProd", [rest], exact=True, keepdims=1)
+        parts = [first, count]
+    (target,) = make.node("Concat", parts, exact=True, axis=0)
+    make.node("Reshape", [x, target], exact=True)
+
+
+def triangle(make: Maker) -> None:
+    x = make.pick(lambda _, shape: len(shape) > 1)
+    if x is not None:
+        k = make.random.choice((0, 0, 1, -2, 100, -100))
+        make.node("Trilu", [x, make.weight(np.asarray(k, np.int64))], exact=True, upper=make.random.choice((0, 1)))
+
+
+def one_hot(make: Maker) -> None:
+    x = make.pick(lambda dtype, shape: dtype in (*INDICES, DType.INT8, DType.UINT8) and len(shape) < 4)
+    if x is None:
+        return
+    depth = make.random.choice((1, 5, 17))
+    kind = make.random.choice((DType.FLOAT32, DType.INT32, DType.BFLOAT16)).numpy
+    if make.fits((*make.types[x][1], depth)):
+        inputs = [x, make.weight(np.asarray(depth, np.int64)), make.weight(np.asarray([2, 3], kind))]
+        make.node("OneHot", inputs, exact=True, axis=make.random.choice((-1, 0)))
+
+
+def blocks(make: Maker) -> None:
+    """Channels to pixels and back, and images made larger by their nearest pixels."""
+    x = make.pick(lambda dtype, shape: dtype is not DType.BOOL and len(shape) == 4)
+    if x is None:
+        return
+    channels, rows, columns = make.types[x][1][1:]
+    if isinstance(channels, int) and channels and channels % 4 == 0:
+        mode = make.random.choice(("DCR", "CRD"))
+        make.node("DepthToSpace", [x], exact=True, blocksize=2, mode=mode)
+    elif all(isinstance(size, int) and size and size % 2 == 0 for size in (rows, columns)):
+        make.node("SpaceToDepth", [x], exact=True, blocksize=2)
+    elif all(isinstance(size, int) and size for size in (rows, columns)):
+        scales = make.weight(np.asarray([1, 1, 2, make.random.choice((1, 2, 3))], np.float32))
+        make.node(
+            "Resize",
+            [x, None, scales],
+            exact=True,
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        )
+
+
+def largest(make: Maker) -> None:
+    """The largest few, which no kernel finds: between what is compiled, a call of the reference."""
+    x = make.pick(lambda dtype, shape: dtype is not DType.BOOL and len(shape) > 0)
+    if x is None or x not in make.exact or make.special or make.random.random() < 0.5:
+        return
+    shape = make.types[x][1]
+    axis = make.random.randrange(len(shape))
+    size = shape[axis]
+    if isinstance(size, int) and size:
+        make.smooth = make.smooth and make.types[x][0] in INTEGERS
+        make.node("TopK", [x, _ints(make, [make.random.randint(1, size)])], outputs=2, exact=True, axis=axis)
 
 
 def _places(make: Maker, size: Dim, shape: Shape, kinds: Sequence[DType] = INDICES) -> Value:

@@ -9,6 +9,9 @@ element type at one, and F a function that grows with its arguments where these 
 - smooth functions with slope up to L: L bound + 8 eps (1 + |result|);
 - division, roots, logarithms, softmax, normalisation: by their derivatives, written out below.
 
+Floats of 16 bits are computed with in float32 and rounded once a node, which adds one spacing of theirs to what float32
+gives; passes may take nodes together, so that for what they made, eps is that of the 16 bits all along.
+
 Single operations that IEEE 754 rounds to the nearest are the same for everybody: equal inputs give equal results, with
 the bound zero. A value whose bound is infinite says nothing: it is near a pole, or an overflow.
 """
@@ -27,13 +30,14 @@ from ingot.runtime.evaluate import Evaluation
 
 _TAKEN = {
     "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Concat", "Split", "Expand", "Tile", "Pad",
-    "Gather", "GatherElements", "Where", "Identity", "ScatterElements", "MaxPool", "GlobalMaxPool", "ReduceMax",
-    "Floor", "Ceil", "Round", "Sign",
+    "Gather", "GatherElements", "Where", "Identity", "MaxPool", "GlobalMaxPool", "ReduceMax",
+    "Floor", "Ceil", "Round", "Sign", "GatherND", "Trilu", "OneHot", "DepthToSpace", "SpaceToDepth", "Resize", "TopK",
 }  # fmt: skip
-_NEAREST = {"Add", "Sub", "Mul", "Div", "Sqrt", "Cast", "LeakyRelu", "Reciprocal"}
+_NEAREST = {"Add", "Sub", "Mul", "Div", "Sqrt", "Cast", "LeakyRelu", "Reciprocal", "DequantizeLinear"}
+_SCATTERS = {"ScatterND", "ScatterElements"}
 _GROWING = {
     "Add", "Sub", "Mul", "MatMul", "Gemm", "Einsum", "Conv", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1",
-    "ReduceL2", "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu",
+    "ReduceL2", "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sum", "Mean", "Pow",
 }  # fmt: skip
 _NOT_FAR = {"Max", "Min", "Clip", "Relu", "Abs", "Neg", "ReduceMin", "ThresholdedRelu"}
 _SLOPES = {
@@ -83,7 +87,8 @@ class _Node:
         self.y = self.outputs[0].astype(np.float64)
         self.nearest = nearest
         self.floating = _floating(self.outputs[0].dtype)
-        self.eps = _eps(self.outputs[0].dtype) if self.floating else 0.0
+        self.unit = _eps(self.outputs[0].dtype) if self.floating else 0.0
+        self.eps = min(self.unit, 2.0**-23) if nearest else self.unit
         self.least = _least(self.outputs[0].dtype) if self.floating else 0.0
 
     def bounds(self) -> list[Floats]:
@@ -91,21 +96,56 @@ class _Node:
         if not self.floating:
             return [np.zeros(each.shape) for each in self.outputs]
         equal = all(not self.e[value].any() for value in self.inputs)
-        combines = "none" if op != "ScatterND" else str(self.node.attributes["reduction"].value)
-        taken = op in _TAKEN or op in _NOT_FAR or (op == "ScatterND" and combines != "add")
+        combines = str(self.node.attributes["reduction"].value) if op in _SCATTERS else "none"
+        taken = op in _TAKEN or op in _NOT_FAR or (op in _SCATTERS and combines != "add")
         if equal and (taken or (op in _NEAREST and self.nearest)):
             return [np.zeros(each.shape) for each in self.outputs]
-        if op in _TAKEN or (op == "ScatterND" and combines == "none"):
+        if op in _TAKEN or (op in _SCATTERS and combines == "none"):
             return self._of(self.e)
-        if op == "ScatterND" and combines != "add":
+        if op in _SCATTERS and combines != "add":
             most = max(float(np.max(self.e[value], initial=0)) for value in self.inputs)
             return [np.full(self.y.shape, most)]
-        bound = self._rule(op)(self) + 2 * self.least
+        bound = self._rule(op)(self)
+        if self.unit > self.eps:
+            bound = bound + self.unit * (np.abs(self.y) + bound)
+        bound = bound + 2 * self.least
         largest = _largest(self.outputs[0].dtype)
-        return [np.where(np.abs(self.y) + bound > largest / 2, np.inf, bound)]
+        bound = np.where(np.abs(self.y) + bound > largest / 2, np.inf, bound)
+        # Operators that passes recognise have rules of their own: an Attention that sees nothing is 0, a softmax NaN.
+        if self.nearest and not np.isfinite(self.y).all():
+            bound = np.where(~np.isfinite(self.y) & self._settled(op), 0, bound)
+        return [bound]
+
+    def _settled(self, op: str) -> Any:
+        """Where a result that is no finite number is none because an input is none, in whatever order it is computed.
+
+        What is finite must not overflow on its own. A product may become zero before it meets an infinity.
+        """
+        if op == "ReduceProd":
+            return False
+        if op in _GROWING or op in _SCATTERS:
+            finite = {
+                value: np.where(np.isfinite(x) | np.isinf(self.e[value]), np.abs(x) + self.e[value], 0)
+                for value, x in self.x.items()
+            }
+            if op == "Sub":
+                rest = sum(finite.values())
+            else:
+                (rest,) = self._of(finite)
+            return rest < np.sqrt(_largest(self.outputs[0].dtype))
+        given = [(self.x[value], self.e[value]) for value in self.inputs]
+        if op in _ALONG:
+            axes = _along(self)
+            odd = np.any(~np.isfinite(given[0][0]), axes, keepdims=True)
+            calm = np.max(np.where(np.isfinite(given[0][0]), np.abs(given[0][0]), 0) + given[0][1], axes, keepdims=True)
+            return odd & (calm < np.sqrt(_largest(self.outputs[0].dtype)))
+        if any(np.broadcast_shapes(x.shape, self.y.shape) != self.y.shape for x, _ in given):
+            return False
+        odd = np.any([np.broadcast_to(~np.isfinite(x), self.y.shape) for x, _ in given], axis=0)
+        return odd & np.all([np.broadcast_to(e == 0, self.y.shape) for _, e in given], axis=0)
 
     def _rule(self, op: str) -> Callable[[_Node], Floats]:
-        if op in _GROWING or op == "ScatterND":
+        if op in _GROWING or op in _SCATTERS:
             return _grown
         if op in _NOT_FAR:
             return _not_far
@@ -122,6 +162,8 @@ class _Node:
         given: dict[Value, Any] = {
             value: numbers[value] if _floating(self.kept[value].dtype) else self.kept[value] for value in self.inputs
         }
+        if self.node.op_type == "Resize":  # the others say how large the result is
+            given.update({value: self.kept[value] for value in self.inputs[1:]})
         found = self.evaluation.step(self.node, given)
         return [np.asarray(each).astype(np.float64) for each in found[: len(self.outputs)]]
 
@@ -150,6 +192,8 @@ def _depth(node: _Node) -> float:
     op = node.node.op_type
     if op in ("Add", "Sub", "Mul", "LeakyRelu"):
         return 0
+    if op in ("Sum", "Mean", "Pow"):
+        return 4
     first = node.x[node.inputs[0]]
     if op in ("MatMul", "Gemm", "Einsum"):
         return float(max(first.shape, default=1)) ** (2 if op == "Einsum" else 1)
@@ -178,6 +222,14 @@ def _divided(node: _Node) -> Floats:
     return np.where(least <= 0, np.inf, bound)
 
 
+_ALONG = {"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization"}
+
+
+def _along(node: _Node) -> tuple[int, ...]:
+    rank, axis = node.y.ndim, _axis(node)
+    return (axis % rank,) if node.node.op_type.endswith("Softmax") else tuple(range(axis % rank, rank))
+
+
 def _exp(node: _Node) -> Floats:
     return node.y * (np.expm1(node.only) + 8 * node.eps * (1 + np.abs(node.x[node.inputs[0]])))
 
@@ -198,9 +250,13 @@ def _softmax(node: _Node) -> Floats:
     if not x.size:
         return np.zeros(x.shape)
     e = np.max(node.only, axis, keepdims=True)
-    spread = np.max(x, axis, keepdims=True) - np.min(x, axis, keepdims=True)
+    most = np.max(x, axis, keepdims=True)
+    least = np.min(np.where(np.isneginf(x), most, x), axis, keepdims=True)  # minus infinity adds nothing
+    spread = most - least
     rounded = (x.shape[axis] + 16 + 2 * spread) * node.eps
     if node.node.op_type == "Softmax":
+        if node.unit > node.eps:  # of 16 bits, every step is rounded
+            rounded = rounded + (8 + spread) * node.unit
         return np.asarray(node.y * (np.expm1(2 * e) + rounded))
     return np.asarray(2 * e + rounded * (1 + np.abs(node.y)))
 
@@ -218,34 +274,95 @@ def _log_sum_exp(node: _Node) -> Floats:
 
 
 def _layer_normalization(node: _Node) -> Floats:
-    first, scale, bias = node.node.inputs
+    first = node.node.inputs[0]
     assert first is not None
-    assert scale is not None
-    assert bias is not None
-    axis = _axis(node)
     x = node.x[first]
-    axes = tuple(range(axis % x.ndim, x.ndim))
+    axes = tuple(range(_axis(node) % x.ndim, x.ndim))
+    return _normalised(node, axes, _stashed(node), centred=node.node.op_type == "LayerNormalization")
+
+
+def _stashed(node: _Node) -> float:
+    """The spacing of float32, or of the type if that is coarser: the standard's default of `stash_type` is float32."""
+    return max(node.eps, 2.0**-23)
+
+
+def _instance_normalization(node: _Node) -> Floats:
+    return _normalised(node, tuple(range(2, node.y.ndim)), node.eps, by_channel=True)
+
+
+def _group_normalization(node: _Node) -> Floats:
+    groups = node.node.attributes["num_groups"].value
+    assert isinstance(groups, int)
+    return _normalised(node, tuple(range(2, node.y.ndim + 1)), _stashed(node), by_channel=True, groups=groups)
+
+
+def _normalised(
+    node: _Node,
+    axes: tuple[int, ...],
+    eps: float,
+    *,
+    by_channel: bool = False,
+    centred: bool = True,
+    groups: int | None = None,
+) -> Floats:
+    """Of elements less their mean over their deviation, times a scale, plus a bias; eps is of what that is found in."""
+    shape = node.y.shape
+    if not node.y.size:
+        return np.zeros(shape)
+    x, e = node.x[node.node.inputs[0]], node.e[node.node.inputs[0]]  # type: ignore[index]
+    if groups is not None:
+        grouped = (shape[0], groups, shape[1] // groups, *shape[2:])
+        x, e = x.reshape(grouped), e.reshape(grouped)
     count = float(np.prod([x.shape[each] for each in axes]))
-    eps = max(node.eps, 2.0**-23)  # its statistics are of float32, as `stash_type` says
-    if not x.size:
-        return np.zeros(x.shape)
-    deviation = np.sqrt(np.var(x, axes, keepdims=True) + 1e-5)
+    middle = np.mean(x, axes, keepdims=True) if centred else np.zeros(())
+    deviation = np.sqrt(np.mean((x - middle) ** 2, axes, keepdims=True) + 1e-5)
     most = np.max(np.abs(x), axes, keepdims=True)
-    shift = (2 * np.max(node.e[first], axes, keepdims=True) + (count + 16) * eps * most) / deviation
-    normal = np.abs(x - np.mean(x, axes, keepdims=True)) / deviation
-    s, es = np.abs(node.x[scale]), node.e[scale]
-    bound = (s + es) * 4 * shift * (1 + normal) + es * normal + node.e[bias] + 4 * eps * (np.abs(node.y) + s * normal)
+    shift = (2 * np.max(e, axes, keepdims=True) + (count + 16) * eps * most) / deviation
+    normal = (np.abs(x - middle) / deviation).reshape(shape)
+    shift = np.broadcast_to(shift, x.shape).reshape(shape)
+    parts = []
+    for value in node.node.inputs[1:]:
+        assert value is not None
+        parts += [np.abs(node.x[value]), node.e[value]]
+    if by_channel:
+        parts = [each.reshape(-1, *[1] * (len(shape) - 2)) for each in parts]
+    s, es, *bias = parts
+    bound = (s + es) * 4 * shift * (1 + normal) + es * normal + 4 * eps * (np.abs(node.y) + s * normal)
+    if bias:
+        bound = bound + bias[1] + 4 * node.eps * bias[0]
     return np.where(shift > 0.1, np.inf, bound)
 
 
+def _batch_normalization(node: _Node) -> Floats:
+    """Of constants for scale, bias, mean and variance."""
+    first, *others = node.inputs
+    s, b, mean, variance = (node.x[each].reshape(-1, *[1] * (node.y.ndim - 2)) for each in others)
+    factor = np.abs(s) / np.sqrt(variance + 1e-5)
+    return np.asarray(factor * (node.only + 16 * node.eps * (np.abs(node.x[first]) + np.abs(mean)))) + (
+        16 * node.eps * np.abs(b)
+    )
+
+
+def _slope(node: _Node) -> Floats:
+    x, s = (node.x[each] for each in node.inputs)
+    ex, es = (node.e[each] for each in node.inputs)
+    return np.asarray((ex + 4 * node.eps * np.abs(x)) * np.maximum(1, np.abs(s) + es) + np.abs(x) * es)
+
+
+def _dequantised(node: _Node) -> Floats:
+    return 4 * node.eps * np.abs(node.y)
+
+
 def _cast(node: _Node) -> Floats:
-    return node.only + node.eps * (np.abs(node.y) + node.only)
+    return node.only + node.unit * (np.abs(node.y) + node.only)
 
 
 _RULES: dict[str, Callable[[_Node], Floats]] = {
     "Div": _divided, "Reciprocal": _divided, "Exp": _exp, "Sqrt": _between(np.sqrt), "Log": _between(np.log),
     "Softmax": _softmax, "LogSoftmax": _softmax, "ReduceLogSumExp": _log_sum_exp,
-    "LayerNormalization": _layer_normalization, "Cast": _cast,
+    "LayerNormalization": _layer_normalization, "RMSNormalization": _layer_normalization, "Cast": _cast,
+    "InstanceNormalization": _instance_normalization, "GroupNormalization": _group_normalization,
+    "BatchNormalization": _batch_normalization, "PRelu": _slope, "DequantizeLinear": _dequantised,
 }  # fmt: skip
 
 
