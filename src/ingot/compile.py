@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ingot.codegen.llvm.target import Target, host
 from ingot.errors import CompileError, IngotError
-from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import Shape, map_shapes
 from ingot.lower.fuse import Fused, fuse
 from ingot.lower.graph import Program, lower_graph
+from ingot.lower.settle import settled
 from ingot.ops.catalog import Catalog
 from ingot.prim.tensor import Result, Tensor
 from ingot.prim.walk import in_order
@@ -42,15 +42,18 @@ class Made:
     executable: Executable
 
 
-def compile_model(model: Model, catalog: Catalog, target: Target, threads: int) -> Compiled:
+def compile_model(
+    model: Model, catalog: Catalog, target: Target, threads: int, limits: RunLimits | None = None
+) -> Compiled:
     """A plan for the outputs of a model that is in the newest operators; it is typed here, on its own values."""
     _forget_negative_sizes(model)
-    facts = infer(model, catalog=catalog)
-    program = lower_graph(model, facts, catalog)
+    facts, claims = settled(model, catalog)
+    program = lower_graph(model, facts, catalog, claims)
     outputs = tuple(program.values[value] for value in model.graph.outputs)
     stored = _stored(outputs)
     fused = fuse(stored)
-    return Compiled(model, program, fused, plan_of(program, fused, stored, target, threads), outputs)
+    plan = plan_of(program, fused, stored, target, threads, (limits or RunLimits()).nodes)
+    return Compiled(model, program, fused, plan, outputs)
 
 
 def _forget_negative_sizes(model: Model) -> None:
@@ -81,7 +84,7 @@ def executable(model: Model, catalog: Catalog, threads: int | None = None, limit
     CompileError if that goes wrong: a fault of ingot's, not of the model's.
     """
     try:
-        compiled = compile_model(model, catalog, host(), threads or processors())
+        compiled = compile_model(model, catalog, host(), threads or processors(), limits)
     except IngotError:
         raise
     except Exception as error:

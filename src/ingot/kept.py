@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,7 +71,8 @@ def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None
     team.provide(Code(kept.team.entries, kept.plan))
     inputs = [Value(name, type_, constant=_held(kept.defaults.get(name))) for name, type_ in kept.inputs]
     most = limits.most_bytes
-    executable = Executable(kept.plan, kept.outputs, kept.defaults, lambda: _model(kept.calls), most)
+    plan = replace(kept.plan, runs=limits.nodes)
+    executable = Executable(plan, kept.outputs, kept.defaults, lambda: _model(kept.calls), most)
     return Found(executable, tuple(inputs), tuple(Value(name, type_) for name, type_ in kept.results))
 
 

@@ -72,13 +72,13 @@ def test_a_node_that_the_reference_runs_has_the_reason() -> None:
     _, found = traced("""g (float[n] x, bool c) => (float[n] y) {
       s = Add (x, x)
       b = If (c) <
-        then_branch = t () => (float[n] a) { a = Exp (s) },
+        then_branch = t () => (float[n] a) { a = Bernoulli (s) },
         else_branch = e () => (float[n] a) { a = Neg (s) }
       >
       y = Abs (b)
     }""")
     (fate,) = [fate for fate in found.nodes.values() if fate.how is How.CALLED]
-    assert fate.reason == "If has no rule"
+    assert fate.reason == "Bernoulli in it: Bernoulli has no rule"
     assert fate.kernels == ()
     (before,) = [work for work in found.kernels.values() if work.nodes[0].op_type == "Add"]
     assert before.why == "the reference reads it, for If 'b'"

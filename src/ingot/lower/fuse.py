@@ -7,8 +7,20 @@ from dataclasses import dataclass, field
 
 from ingot.dims import Dim, symbols
 from ingot.errors import CompileError
-from ingot.lower.loops import Buffer, Index, Kernel, Product, Statement, Winograd
-from ingot.lower.matrix import Filters, Packed, product_of
+from ingot.lower.inside import ROOT, Home, homes_of
+from ingot.lower.loops import (
+    Buffer,
+    Chosen,
+    Index,
+    Kernel,
+    Load,
+    Product,
+    Repeated,
+    Statement,
+    Step,
+    Winograd,
+)
+from ingot.lower.matrix import Filters, Packed, is_constant, product_of
 from ingot.lower.nest import nest_of
 from ingot.lower.order import order_like
 from ingot.lower.read import Placed, StoreFirst, c_strides, split, strides_of
@@ -16,19 +28,26 @@ from ingot.lower.rewrite import buffers_read
 from ingot.lower.schedule import scheduled
 from ingot.lower.sequential import running, scattered
 from ingot.lower.winograd import quickest
-from ingot.prim.make import count
+from ingot.prim.evaluate import evaluate
+from ingot.prim.make import constant, count
 from ingot.prim.tensor import (
+    Branch,
     Call,
+    Claim,
     Constant,
     Contract,
     Expand,
+    Inner,
     Iota,
     Join,
     Map,
+    Outcome,
     Pad,
     Parameter,
     Permute,
     Reduce,
+    Region,
+    Repeat,
     Reshape,
     Result,
     Scan,
@@ -43,6 +62,15 @@ from ingot.prim.walk import in_order
 _MOST_INLINE = 96
 """Primitives in one expression."""
 
+_GIVEN = Parameter | Constant | Result | Inner
+"""What is no kernel's to compute."""
+
+_MOST_KEPT = 1 << 22
+"""Bytes of a tensor that is computed when the model is compiled, where nobody asks for it by itself."""
+
+_MOVING = Parameter | Result | Inner | Outcome
+"""What is not known before a run."""
+
 _MOST_BESIDE = 24
 """Maps that are followed to see whether one comes of them all."""
 
@@ -54,7 +82,7 @@ class Fused:
     `made` is what a kernel stores, `why` the reason for storing what could not be computed where it is read.
     """
 
-    steps: list[Kernel | Call] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     placed: dict[Tensor, Placed] = field(default_factory=dict)
     constants: dict[Buffer, Tensor | Packed | Filters] = field(default_factory=dict)
     zeros: list[Buffer] = field(default_factory=list)
@@ -88,15 +116,23 @@ class _Fusion:
                 call = tensor.call if isinstance(tensor, Result) else None
                 for size in tensor.shape:
                     self._tellers.setdefault(str(size), call)
+        self._begun: set[Region] = set()
+        self._states: set[Tensor] = set()
+        self._homes = homes_of(self._order)
         self._fused = Fused()
+        self._steps: dict[Home, list[Step]] = {ROOT: self._fused.steps}
         self._names = 0
 
     def run(self) -> Fused:
         self._decide()
-        for tensor in self._order:  # in this order, what a kernel reads is there before it
-            if tensor in self._stored:
-                self._need(tensor)
+        self._store(ROOT)
         return self._fused
+
+    def _store(self, home: Home) -> None:
+        """Have everything stored that is to be stored among the steps of `home`."""
+        for tensor in self._order:  # in this order, what a kernel reads is there before it
+            if tensor in self._stored and self._homes[tensor] == home:
+                self._need(tensor)
 
     # --- what is stored
 
@@ -105,30 +141,54 @@ class _Fusion:
         for tensor in self._order:
             if isinstance(tensor, Contract) and _column_axes(tensor) > 1:
                 self._in_order.add(tensor.rhs)
+        for region in dict.fromkeys(each.region for each in self._order if isinstance(each, Outcome)):
+            stored = list(region.before)
+            if isinstance(region, Repeat):
+                self._states.update(region.initial, region.results)
+                stored += [*region.results, *(() if region.going is None else (region.going,))]
+            self._stored.update(stored)
+            self._in_order.update(stored)
         for tensor in self._order:
             if isinstance(tensor, Contract):
                 chain = self._chain(tensor)
                 self._tops[chain[-1]] = chain
                 self._stored.add(chain[-1])
-            elif isinstance(tensor, Scan | Scatter | Join):
+            elif isinstance(tensor, Scan | Scatter | Join) and not is_constant(tensor):  # which may only be packed
                 self._stored.add(tensor)
         self._bound()
+        written = set(self._written())
         homes: dict[Tensor, set[Tensor]] = {}
         for tensor in reversed(self._order):
-            if isinstance(tensor, Parameter | Constant | Result | Iota | Size):
+            if isinstance(tensor, _GIVEN | Iota | Size):
                 continue
             around: set[Tensor] = set()
             for reader in self._readers.get(tensor, ()):
-                around |= {reader} if reader in self._stored else homes.get(reader, set())
+                around |= {reader} if reader in self._stored or reader in written else homes.get(reader, set())
             homes[tensor] = around
-            if len(around) > 1 and self._worth_storing(tensor):
+            if (len(around) > 1 or self._is_repeated(tensor, around)) and self._worth_storing(tensor):
                 self._stored.add(tensor)
+
+    def _written(self) -> Iterator[Tensor]:
+        """What is stored in the room of what a region makes."""
+        for tensor in self._order:
+            if isinstance(tensor, Outcome):
+                yield tensor
+                if isinstance(tensor.region, Branch):
+                    yield from (body[tensor.index] for body in tensor.region.bodies)
+                elif tensor.is_rows:
+                    yield tensor.region.rows[tensor.index - len(tensor.region.states)]
+
+    def _is_repeated(self, tensor: Tensor, around: set[Tensor]) -> bool:
+        """Whether a tensor would be computed again by every run of a body, and be the same."""
+        home = self._homes[tensor]
+        again = any(isinstance(region, Repeat) for each in around for region, _ in self._homes[each][len(home) :])
+        return again and not is_constant(tensor) and any(isinstance(each, _MOVING) for each in in_order([tensor]))
 
     def _bound(self) -> None:
         """Store now and then what would else become one endless expression."""
         inlined: dict[Tensor, frozenset[Tensor]] = {}
         for tensor in self._order:
-            if tensor in self._stored or isinstance(tensor, Parameter | Constant | Result):
+            if tensor in self._stored or isinstance(tensor, _GIVEN | Outcome):
                 inlined[tensor] = frozenset()
                 continue
             inlined[tensor] = frozenset().union({tensor}, *(inlined[each] for each in tensor.reads))
@@ -145,7 +205,7 @@ class _Fusion:
         inside: set[Tensor] = {tensor}
         while chain[-1] not in self._stored:
             added = self._next(chain[-1], tensor)
-            if added is None:
+            if added is None or any(self._homes[each] != self._homes[tensor] for each in added):
                 break
             if added[-1] in self._in_order and not _keeps_columns([*chain, added[-1]]):
                 break
@@ -196,7 +256,7 @@ class _Fusion:
         pending, seen = [tensor], set()
         while pending:
             each = pending.pop()
-            if each in self._stored or each in seen or isinstance(each, Parameter | Constant | Result):
+            if each in self._stored or each in seen or isinstance(each, _GIVEN | Outcome):
                 continue
             if isinstance(each, Map) and len(set(self._readers.get(each, ()))) > 1:
                 continue  # others read it too: it will be stored
@@ -211,9 +271,7 @@ class _Fusion:
             return False
         if isinstance(tensor, Map):
             large = [each for each in tensor.arguments if not _is_spread(each)]
-            return not (
-                tensor.function == "cast" and len(large) == 1 and isinstance(large[0], Parameter | Constant | Result)
-            )
+            return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], _GIVEN | Outcome))
         return True
 
     # --- storing
@@ -229,8 +287,19 @@ class _Fusion:
                 self._fused.constants[self._place(tensor, self._name("c"), None).buffer] = tensor
             case Result():
                 self._call(tensor.call)
+            case Outcome():
+                self._begin(tensor.region)
+            case _ if self._is_known(tensor):
+                (array,) = evaluate([tensor], {}, {})
+                self._fused.constants[self._place(tensor, self._name("c"), None).buffer] = constant(array)
             case _:
                 self._compute(tensor)
+
+    def _is_known(self, tensor: Tensor) -> bool:
+        """Whether a tensor may be computed when the model is compiled, and is not too large to be kept."""
+        total = count(tensor.shape)
+        fixed = isinstance(total, int) and total * tensor.dtype.numpy.itemsize <= _MOST_KEPT
+        return fixed and tensor not in self._results and tensor not in self._states and is_constant(tensor)
 
     def _call(self, call: Call) -> None:
         if call in self._called:
@@ -257,6 +326,121 @@ class _Fusion:
             seen.update(more)
             pending += more
 
+    # --- regions
+
+    def _begin(self, region: Region) -> None:
+        """Have what a region makes stored."""
+        if region in self._begun:
+            return
+        self._begun.add(region)
+        outcomes = [each for each in self._order if isinstance(each, Outcome) and each.region is region]
+        home = self._homes[outcomes[0]]
+        self._tell(outcomes[0])
+        for tensor in region.before:
+            self._fused.why.setdefault(
+                tensor, "a branch is by it" if isinstance(region, Branch) else "a loop begins with it"
+            )
+            self._need(tensor)
+        if isinstance(region, Branch):
+            self._steps[home].append(self._chosen(region, outcomes, home))
+        else:
+            self._steps[home].append(self._repeated(region, outcomes, home))
+            for tensor in outcomes:
+                if tensor in self._results and not tensor.is_rows:  # its memory changes places, a result's does not
+                    self._copy(tensor, home)
+
+    def _chosen(self, region: Branch, outcomes: Sequence[Outcome], home: Home) -> Chosen:
+        name = self._name("if")
+        for tensor in outcomes:
+            self._place(tensor, self._name("b"), None)
+        steps = []
+        for side, body in enumerate(region.bodies):
+            inner = (*home, (region, side))
+            steps.append(self._open(inner))
+            self._store(inner)
+            for tensor in outcomes:
+                self._write(body[tensor.index], self._fused.placed[tensor], inner, "what a branch gives is stored")
+        condition = self._fused.placed[region.condition].buffer
+        claims = [(*region.claims[side], *self._claims((*home, (region, side)))) for side in (0, 1)]
+        return Chosen(name, condition, tuple(steps[0]), tuple(steps[1]), (claims[0], claims[1]))
+
+    def _repeated(self, region: Repeat, outcomes: Sequence[Outcome], home: Home) -> Repeated:
+        name = self._name("loop")
+        number = self._place(region.number, f"{name}_number", None).buffer
+        for first, state in zip(region.initial, region.states, strict=True):
+            self._fused.placed[state] = self._fused.placed[first]
+            self._orders[state] = self._orders[first]
+        kept = [tensor for tensor in outcomes if tensor.is_rows]
+        for tensor in outcomes:
+            if tensor.is_rows:
+                self._place(tensor, self._name("b"), None)
+            else:
+                self._fused.placed[tensor] = self._fused.placed[region.initial[tensor.index]]
+                self._orders[tensor] = self._orders[region.initial[tensor.index]]
+        for tensor in (*region.results, *(() if region.going is None else (region.going,))):
+            self._fused.why[tensor] = "the next run of the loop reads it"
+        inner = (*home, (region, 0))
+        steps = self._open(inner)
+        self._store(inner)
+        at = Load(region.number.dtype, number, Index())
+        for tensor in kept:
+            row, placed = region.rows[tensor.index - len(region.states)], self._fused.placed[tensor]
+            start = Index(((at, placed.strides[0]),))
+            target = Placed(placed.buffer, placed.strides[1:])
+            self._write(row, target, inner, "what is kept of each run is stored", start)
+        pairs = zip(region.initial, region.results, strict=True)
+        return Repeated(
+            name,
+            number,
+            self._buffer(region.trips) if isinstance(region.trips, Tensor) else region.trips,
+            None if region.condition is None else self._buffer(region.condition),
+            None if region.going is None else self._buffer(region.going),
+            tuple(steps),
+            tuple((self._buffer(first), self._buffer(last)) for first, last in pairs),
+            tuple(self._buffer(tensor) for tensor in kept),
+        )
+
+    def _open(self, home: Home) -> list[Step]:
+        """The steps of a body, to be added to."""
+        self._steps[home] = []
+        return self._steps[home]
+
+    def _buffer(self, tensor: Tensor) -> Buffer:
+        return self._fused.placed[tensor].buffer
+
+    def _copy(self, tensor: Outcome, home: Home) -> None:
+        """Store what a region made once more, in memory that stays where it is."""
+        source = Claim(tensor.dtype, tensor.shape, tensor)
+        target = Placed(Buffer(self._name("b"), tensor.dtype, count(tensor.shape)), self._fused.placed[tensor].strides)
+        self._write(source, target, home, "it is a result, and what it is copied from is not")
+        self._fused.placed[tensor] = target
+
+    def _write(self, tensor: Tensor, target: Placed, home: Home, why: str, start: Index | None = None) -> None:
+        """Store a tensor at a given place."""
+        name = self._name("k")
+        order = tuple(range(tensor.rank))
+        while True:
+            try:
+                nest = nest_of(tensor, target, order, _Placed(self, tensor), start)
+                break
+            except StoreFirst as first:
+                self._store_first(tensor, first)
+        kernel = self._made(name, (scheduled(nest),), (target.buffer,))
+        self._steps[home].append(kernel)
+        self._fused.made[kernel] = tensor
+        self._fused.why[tensor] = why
+
+    def _claims(self, home: Home) -> tuple[tuple[Dim, Dim], ...]:
+        """Sizes that are taken to be equal in a body, those of what is inside of it too."""
+        found: dict[tuple[Dim, Dim], None] = {}
+        for tensor in self._order:
+            if isinstance(tensor, Claim) and self._homes[tensor][: len(home)] == home:
+                pairs = zip(tensor.x.shape, tensor.shape, strict=True)
+                found.update(dict.fromkeys((one, other) for one, other in pairs if one != other))
+        return tuple(found)
+
+    # --- kernels
+
     def _compute(self, tensor: Tensor) -> None:
         self._stored.add(tensor)
         self._tell(tensor)
@@ -267,17 +451,21 @@ class _Fusion:
                 kernels = self._kernels(tensor)
                 break
             except StoreFirst as first:
-                if first.tensor is tensor or first.tensor in self._fused.placed:
-                    raise CompileError(f"{type(tensor).__name__} cannot be stored: {first.why}") from None
-                if isinstance(first.tensor, Contract):  # what was to be made of its sums cannot be
-                    self._tops = {top: chain for top, chain in self._tops.items() if chain[0] is not first.tensor}
-                    self._tops[first.tensor] = [first.tensor]
-                if first.in_order:
-                    self._in_order.add(first.tensor)
-                self._fused.why.setdefault(first.tensor, first.why)
-                self._need(first.tensor)
-        self._fused.steps.extend(kernels)
+                self._store_first(tensor, first)
+        self._steps[self._homes[tensor]].extend(kernels)
         self._fused.made.update(dict.fromkeys(kernels, tensor))
+
+    def _store_first(self, tensor: Tensor, first: StoreFirst) -> None:
+        """Store what has to be stored before `tensor` is."""
+        if first.tensor is tensor or first.tensor in self._fused.placed:
+            raise CompileError(f"{type(tensor).__name__} cannot be stored: {first.why}") from None
+        if isinstance(first.tensor, Contract):  # what was to be made of its sums cannot be
+            self._tops = {top: chain for top, chain in self._tops.items() if chain[0] is not first.tensor}
+            self._tops[first.tensor] = [first.tensor]
+        if first.in_order:
+            self._in_order.add(first.tensor)
+        self._fused.why.setdefault(first.tensor, first.why)
+        self._need(first.tensor)
 
     def _kernels(self, tensor: Tensor) -> list[Kernel]:
         """The kernels that store a tensor; StoreFirst if another has to be stored before."""
@@ -335,7 +523,9 @@ class _Fusion:
         start: Dim = 0
         nests: list[tuple[Statement, ...]] = []
         for part in tensor.parts:
-            nest = nest_of(part, Placed(buffer, strides), order, _Placed(self, tensor), start * strides[tensor.axis])
+            nest = nest_of(
+                part, Placed(buffer, strides), order, _Placed(self, tensor), Index((), start * strides[tensor.axis])
+            )
             nests.append(scheduled(nest))
             start = start + part.shape[tensor.axis]
         self._settle(tensor, tensor, Placed(buffer, strides), order)
@@ -387,7 +577,9 @@ class _Placed(Mapping[Tensor, Placed]):
         placed = self._fusion._fused.placed
         if tensor in placed:
             return placed[tensor]
-        given = isinstance(tensor, Parameter | Result) or (isinstance(tensor, Constant) and tensor.array.size > 1)
+        given = isinstance(tensor, Parameter | Result | Outcome) or (
+            isinstance(tensor, Constant) and tensor.array.size > 1
+        )
         if given:
             self._fusion._need(tensor)
             return placed[tensor]

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import DType
+from ingot.ir.graph import Graph
 from ingot.ir.model import FunctionId, Model
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType, map_shapes
 from ingot.ir.value import Value
+from ingot.lower.control import REGIONS, Around, lower_region
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.facts import Fact
@@ -34,6 +36,8 @@ class Program:
     """The named sizes that inputs and the results of calls tell."""
     sizes: dict[str, Dim] = field(default_factory=dict)
     """What other names that inference made up have turned out to be."""
+    claims: list[tuple[Dim, Dim]] = field(default_factory=list)
+    """Sizes that branches were put in place for, taken to be equal."""
 
     def known(self, fact: Fact) -> Fact:
         """A fact with names made up replaced by what they have turned out to be."""
@@ -53,10 +57,20 @@ class Program:
         self.told.update(str(size) for size in tensor.shape if symbols(size) == {str(size)})
 
 
-def lower_graph(model: Model, facts: Mapping[Value, Fact], catalog: Catalog) -> Program:
-    """The main graph of a model in the newest operators, inlined and typed, in primitives."""
+def lower_graph(
+    model: Model,
+    facts: Mapping[Value, Fact],
+    catalog: Catalog,
+    claims: Mapping[Graph, Sequence[tuple[Dim, Dim]]] | None = None,
+) -> Program:
+    """The main graph of a model in the newest operators, inlined and typed, in primitives.
+
+    `claims` are sizes that are taken to be equal in each of its graphs.
+    """
     program = Program()
     graph = model.graph
+    program.claims.extend((claims or {}).get(graph, ()))
+    lowering = _Lowering(model, catalog, program, claims or {})
     for value in graph.inputs:
         program.inputs[value.name] = program.values[value] = _given(value, facts.get(value, Fact(value.type)))
         program.tell(program.values[value])
@@ -64,24 +78,79 @@ def lower_graph(model: Model, facts: Mapping[Value, Fact], catalog: Catalog) -> 
         if value not in program.values:
             program.values[value] = _held(value)
     for node in graph:
-        _lower_node(node, model, facts, catalog, program)
+        lowering.node(node, facts)
     return program
 
 
-def _lower_node(node: Node, model: Model, facts: Mapping[Value, Fact], catalog: Catalog, program: Program) -> None:
-    inputs = [None if value is None else program.values[value] for value in node.inputs]
-    known = [Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs]
-    found = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
-    try:
-        for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
-            _require_told(size, program)
-        parts = lower_node(node, model, catalog, inputs, known, found)
-        results = [_fitting(part, fact, program) for part, fact in zip(parts, found, strict=True)]
-    except Refused as reason:
-        results = _call(node, inputs, found, program, str(reason))
-        for result in results:
-            program.tell(result)
-    program.values.update(zip(node.outputs, results, strict=True))
+@dataclass(frozen=True, slots=True)
+class _Lowering:
+    """The lowering of the graphs of one model."""
+
+    model: Model
+    catalog: Catalog
+    program: Program
+    claims: Mapping[Graph, Sequence[tuple[Dim, Dim]]]
+
+    def node(self, node: Node, facts: Mapping[Value, Fact]) -> None:
+        """Say what a node computes, or leave it to the reference."""
+        program = self.program
+        inputs = [None if value is None else program.values[value] for value in node.inputs]
+        known = [
+            Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
+        ]
+        found = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
+        calls, lowered = dict(program.calls), len(program.values)
+        try:
+            for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
+                _require_told(size, program)
+            if node.op_type in REGIONS and node.domain in ("", "ai.onnx"):
+                results = self._region(node, inputs, found, facts)
+            else:
+                parts = lower_node(node, self.model, self.catalog, inputs, known, found)
+                results = [_fitting(part, fact, program) for part, fact in zip(parts, found, strict=True)]
+        except Refused as reason:
+            program.calls = calls
+            for value in list(program.values)[lowered:]:  # of graphs inside
+                del program.values[value]
+            results = _call(node, inputs, found, program, str(reason))
+            for result in results:
+                program.tell(result)
+        program.values.update(zip(node.outputs, results, strict=True))
+
+    def _region(
+        self, node: Node, inputs: Sequence[Tensor | None], found: Sequence[Fact], facts: Mapping[Value, Fact]
+    ) -> list[Tensor]:
+        program = self.program
+        around = Around(
+            self.model,
+            self.catalog,
+            dict(facts),
+            program.values,
+            self.claims,
+            self._within,
+            lambda size: symbols(size) <= program.told,
+        )
+        parts = lower_region(node, inputs, found, around)
+        return [
+            _fitting(part, fact, program) if value.name else part
+            for part, fact, value in zip(parts, found, node.outputs, strict=False)
+        ]
+
+    def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:
+        """What a graph inside of a node gives; Refused if the reference has to run a part of it."""
+        program = self.program
+        for value in graph.initializers.values():
+            program.values.setdefault(value, _held(value))
+        for node in graph:
+            self.node(node, facts)
+            call = program.calls.get(node)
+            if call is not None:
+                raise Refused(f"{node.op_type} in it: {call.reason}")
+        results = [program.values[value] for value in graph.outputs]
+        for tensor in results:
+            if tensor.dtype not in ELEMENTS or (isinstance(tensor, Result) and tensor.opaque):
+                raise Refused("a result that is no tensor of numbers")
+        return results
 
 
 def lower_node(

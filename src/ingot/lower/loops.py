@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.prim.tensor import Call
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -242,6 +243,53 @@ class Kernel:
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...] = field(default=())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Repeated:
+    """Steps run over and over: at most `trips` times, and while `condition`, and then `going`, holds.
+
+    `number` counts the runs. After each, the memory of every pair of `swapped` changes places: what a run made becomes
+    what the next one reads, and nothing is copied. `kept` is written to row by row.
+    """
+
+    name: str
+    number: Buffer
+    trips: Dim | Buffer | None
+    condition: Buffer | None
+    going: Buffer | None
+    steps: tuple[Step, ...]
+    swapped: tuple[tuple[Buffer, Buffer], ...]
+    kept: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Chosen:
+    """The steps of `then` where `condition` holds, else those of `otherwise`.
+
+    `claims` are the sizes that each of the two takes to be equal: where they are not, it cannot be run.
+    """
+
+    name: str
+    condition: Buffer
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...]
+    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]]
+
+
+Step: TypeAlias = Kernel | Call | Repeated | Chosen
+
+
+def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
+    """The kernels among steps, those inside of others too, in the order they stand in."""
+    for step in steps:
+        match step:
+            case Kernel():
+                yield step
+            case Repeated():
+                yield from kernels_in(step.steps)
+            case Chosen():
+                yield from kernels_in((*step.then, *step.otherwise))
 
 
 def extent(variables: Sequence[Var]) -> Dim:

@@ -13,7 +13,20 @@ from ingot.lower.rewrite import Reindexed, indices, joined, joins
 from ingot.prim.evaluate import evaluate
 from ingot.prim.functions import INTEGERS
 from ingot.prim.make import count
-from ingot.prim.tensor import Constant, Contract, Gather, Map, Pad, Permute, Result, Scatter, Tensor, View, Window
+from ingot.prim.tensor import (
+    Constant,
+    Contract,
+    Gather,
+    Map,
+    Outcome,
+    Pad,
+    Permute,
+    Result,
+    Scatter,
+    Tensor,
+    View,
+    Window,
+)
 
 THREADS = symbol("threads")
 """The number of threads of a session, in the size of what each of them needs its own of."""
@@ -229,7 +242,7 @@ def is_constant(tensor: Tensor) -> bool:
         each = pending.pop()
         if not each.reads and not isinstance(each, Constant):
             return False
-        if isinstance(each, Gather | Scatter | Result):
+        if isinstance(each, Gather | Scatter | Result | Outcome):
             return False  # of an index out of range, a run tells; what the reference computes is there then
         if isinstance(each, Map) and each.function in ("divide", "remainder") and each.dtype in INTEGERS:
             return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingot.dims import Dim
 from ingot.lower.loops import Index, Let, Local, Number, Scalar, Statement, Store, Update, Var
 from ingot.lower.read import Place, Placed, Reader, StoreFirst, linear, of_var
 from ingot.lower.rewrite import locals_in
@@ -31,7 +30,11 @@ class Nest:
 
 
 def nest_of(
-    tensor: Tensor, target: Placed, order: Sequence[int], placed: Mapping[Tensor, Placed], start: Dim = 0
+    tensor: Tensor,
+    target: Placed,
+    order: Sequence[int],
+    placed: Mapping[Tensor, Placed],
+    start: Index | None = None,
 ) -> Nest:
     """The loops that store `tensor` from element `start` of `target` on, the axes gone through in `order`.
 
@@ -42,9 +45,9 @@ def nest_of(
 
 class _Builder:
     def __init__(
-        self, tensor: Tensor, target: Placed, order: Sequence[int], placed: Mapping[Tensor, Placed], start: Dim
+        self, tensor: Tensor, target: Placed, order: Sequence[int], placed: Mapping[Tensor, Placed], start: Index | None
     ) -> None:
-        self._start = start
+        self._start = start or Index()
         self._tensor = tensor
         self._target = target
         self._order = [axis for axis in order if tensor.shape[axis] != 1]
@@ -59,7 +62,7 @@ class _Builder:
     def build(self) -> Nest:
         at = tuple(of_var(self._vars[axis]) if axis in self._vars else Index() for axis in range(self._tensor.rank))
         value = self._element(at)
-        store = Store(self._target.buffer, linear(at, self._target.strides).plus(self._start), value)
+        store = Store(self._target.buffer, linear(at, self._target.strides) + self._start, value)
         rows = [self._vars[axis] for axis in self._order]
         if self._rows is not None:
             inner = tuple(var for var in rows if var not in self._rows)

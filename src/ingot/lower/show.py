@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ingot.lower.loops import (
     Apply,
+    Buffer,
     Checked,
     Choose,
     For,
@@ -18,6 +19,7 @@ from ingot.lower.loops import (
     Number,
     Position,
     Product,
+    Repeated,
     Scalar,
     Statement,
     Store,
@@ -33,6 +35,15 @@ def show_kernel(kernel: Kernel) -> str:
     """A kernel with its buffers and loops."""
     buffers = [f"{b.name}: {b.dtype}[{b.elements}]" for b in (*kernel.reads, *kernel.writes, *kernel.scratch)]
     return "\n".join([f"kernel {kernel.name}({', '.join(buffers)})", *_lines(kernel)])
+
+
+def show_loop(loop: Repeated) -> str:
+    """What is said of a loop before its steps: how often they run, and what changes places after each run."""
+    limit = loop.trips.name if isinstance(loop.trips, Buffer) else loop.trips
+    times = "" if limit is None else f" {limit} times"
+    going = "" if loop.going is None else f" while {loop.going.name}"
+    swapped = ", ".join(f"{one.name} and {other.name}" for one, other in loop.swapped)
+    return f"{loop.name}{times}{going} by {loop.number.name}{f', swapping {swapped}' if swapped else ''}:"
 
 
 def exactly(kernel: Kernel) -> str:

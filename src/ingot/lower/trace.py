@@ -103,8 +103,9 @@ class _Tracing:
         names: dict[Tensor, Value] = {}
         for value, tensor in self.program.values.items():
             names.setdefault(tensor, value)
-        needed = _needed(self.graph)
-        fates = {node: self._fate(node, homes, needed) for node in self.graph}
+        bodies = {value.graph for value in self.program.values if value.graph is not None}
+        needed = _needed({self.graph, *bodies})
+        fates = {node: self._fate(node, homes, needed) for node in self._nodes()}
         return Trace(
             fates,
             {kernel: self._work(kernel, tensor, names.get(tensor)) for kernel, tensor in self.fused.made.items()},
@@ -112,9 +113,10 @@ class _Tracing:
 
     def _divide(self) -> None:
         """Give each primitive to the node that it was made for: the first that needs it."""
-        given = {value for node in self.graph for value in node.outputs}
+        nodes = self._nodes()
+        given = {value for node in nodes for value in node.outputs}
         seen = {tensor for value, tensor in self.program.values.items() if value not in given}
-        for node in self.graph:
+        for node in nodes:
             pending = [self.program.values[value] for value in node.outputs]
             found = self.own[node] = []
             while pending:
@@ -124,6 +126,12 @@ class _Tracing:
                     found.append(tensor)
                     self.owners[tensor] = node
                     pending.extend(tensor.reads)
+
+    def _nodes(self) -> list[Node]:
+        """The nodes that were lowered or left to the reference, those of bodies before the node they are in."""
+        found = dict.fromkeys(value.producer for value in self.program.values if value.producer is not None)
+        found.update(dict.fromkeys(self.graph))
+        return list(found)
 
     def _computed(self, kernel: Kernel, stored: Tensor) -> list[Tensor]:
         """The primitives between what a kernel loads and what it stores."""
@@ -170,7 +178,7 @@ class _Tracing:
             owner = self.owners.get(each)
             if owner is not None and not isinstance(each, Constant | Iota | Size):
                 nodes[owner] = nodes.get(owner, False) or not isinstance(each, View)
-        places = {node: place for place, node in enumerate(self.graph)}
+        places = {node: place for place, node in enumerate(self._nodes())}
         ordered = sorted(nodes, key=lambda node: places[node])
         computed = tuple(node for node in ordered if nodes[node])
         views = tuple(node for node in ordered if not nodes[node])
@@ -229,10 +237,10 @@ def _sides(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
     return [side for side in contract.reads if not (packed and is_constant(side))]
 
 
-def _needed(graph: Graph) -> set[Node]:
-    """The nodes that outputs of a graph depend on."""
+def _needed(graphs: Iterable[Graph]) -> set[Node]:
+    """The nodes that outputs of graphs depend on."""
     found: set[Node] = set()
-    pending: list[Value | None] = list(graph.outputs)
+    pending: list[Value | None] = [value for graph in graphs for value in graph.outputs]
     while pending:
         value = pending.pop()
         node = None if value is None else value.producer

@@ -9,6 +9,9 @@ from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.ops.describe import abbreviated, headline
 
+_REGIONS = ("If", "Loop", "Scan")
+"""Operators that are compiled with the graphs in them, by no rule of their own."""
+
 _INTRODUCTION = """\
 # Operators
 
@@ -60,7 +63,8 @@ def _row(operator: Operator, catalog: Catalog) -> str:
     formals = [*operator.inputs, *operator.outputs]
     types = abbreviated(formals[0].types.at(operator.version)) if formals else ""
     said = ("deprecated: " if operator.deprecated else "") + headline(operator)
-    providers = "cpu, reference" if "lower" in operator.rules else "reference"
+    compiled = "lower" in operator.rules or (not operator.domain and operator.name in _REGIONS)
+    providers = "cpu, reference" if compiled else "reference"
     cells = (operator.name, versions, types, providers, said)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 

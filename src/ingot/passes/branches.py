@@ -21,12 +21,13 @@ def settle_branches(model: Model, facts: Facts) -> int:
             if taken is not None:
                 branch = node["then_branch" if taken else "else_branch"]
                 assert isinstance(branch, Graph)
-                _move(branch, node, graph)
+                put_in_place(branch, node, graph)
                 settled += 1
     return settled
 
 
-def _move(branch: Graph, node: Node, graph: Graph) -> None:
+def put_in_place(branch: Graph, node: Node, graph: Graph) -> None:
+    """Move what is in a branch of an If to where that is, in `graph`; the If goes."""
     results = list(branch.outputs)
     branch.outputs.clear()
     for value in list(branch.initializers.values()):

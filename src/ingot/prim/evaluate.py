@@ -12,18 +12,22 @@ from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.tensor import (
+    Branch,
     Claim,
     Constant,
     Contract,
     Expand,
     Gather,
+    Inner,
     Iota,
     Join,
     Map,
+    Outcome,
     Pad,
     Parameter,
     Permute,
     Reduce,
+    Repeat,
     Reshape,
     Scan,
     Scatter,
@@ -40,19 +44,75 @@ _REDUCE = {**_ACCUMULATE, "and": np.logical_and, "or": np.logical_or}
 
 def evaluate(results: Sequence[Tensor], given: Mapping[str, Array], sizes: Mapping[str, int]) -> list[Array]:
     """The arrays that `results` stand for, parameters and sizes given by name; calls cannot be evaluated."""
-    found: dict[Tensor, Array] = {}
     with np.errstate(all="ignore"):
-        for tensor in in_order(results):
-            if isinstance(tensor, Parameter):
-                found[tensor] = given[tensor.name]
-                continue
-            shape = tuple(size_of(size, sizes) for size in tensor.shape)
+        return _evaluated(results, {}, given, sizes)
+
+
+def _evaluated(
+    results: Sequence[Tensor], known: Mapping[Tensor, Array], given: Mapping[str, Array], sizes: Mapping[str, int]
+) -> list[Array]:
+    """The arrays of `results`; what a body is given is in `known` while that runs, and what depends on it waits."""
+    found = dict(known)
+    waiting: dict[Tensor, frozenset[Tensor]] = {}
+    for tensor in in_order(results):
+        if tensor in found:
+            continue
+        waiting[tensor] = _unknown(tensor, found, waiting)
+        if waiting[tensor]:
+            continue
+        if isinstance(tensor, Parameter):
+            found[tensor] = given[tensor.name]
+            continue
+        shape = tuple(size_of(size, sizes) for size in tensor.shape)
+        if isinstance(tensor, Outcome):
+            array = _outcome(tensor, found, given, sizes)
+        else:
             reads = [found[each] for each in tensor.reads]
             array = np.asarray(_compute(tensor, reads, shape, found, sizes))
-            assert array.shape == shape, f"{type(tensor).__name__}: {array.shape} is not {shape}"
-            assert array.dtype == tensor.dtype.numpy, f"{type(tensor).__name__}: {array.dtype} is not {tensor.dtype}"
-            found[tensor] = array
+        assert array.shape == shape, f"{type(tensor).__name__}: {array.shape} is not {shape}"
+        assert array.dtype == tensor.dtype.numpy, f"{type(tensor).__name__}: {array.dtype} is not {tensor.dtype}"
+        found[tensor] = array
     return [found[result] for result in results]
+
+
+def _unknown(
+    tensor: Tensor, found: Mapping[Tensor, Array], waiting: Mapping[Tensor, frozenset[Tensor]]
+) -> frozenset[Tensor]:
+    """What is given to bodies around a tensor, and not known."""
+    if isinstance(tensor, Inner):
+        return frozenset({tensor})
+    read = frozenset[Tensor]().union(*(waiting.get(each, frozenset()) for each in tensor.reads if each not in found))
+    if isinstance(tensor, Outcome) and isinstance(tensor.region, Repeat):
+        return read - {tensor.region.number, *tensor.region.states}
+    return read
+
+
+def _outcome(
+    tensor: Outcome, found: Mapping[Tensor, Array], given: Mapping[str, Array], sizes: Mapping[str, int]
+) -> Array:
+    region = tensor.region
+    if isinstance(region, Branch):
+        body = region.then if found[region.condition] else region.otherwise
+        return _evaluated([body[tensor.index]], found, given, sizes)[0]
+    limit = region.trips
+    most = found[limit].item() if isinstance(limit, Tensor) else None if limit is None else size_of(limit, sizes)
+    states = [found[each] for each in region.initial]
+    rows: list[Array] = []
+    going = region.condition is None or bool(found[region.condition])
+    number = 0
+    while going and (most is None or number < most):
+        known = {**found, region.number: np.asarray(number)}
+        known.update(zip(region.states, states, strict=True))
+        made = _evaluated(region.bodies[0], known, given, sizes)
+        states = made[: len(states)]
+        going = region.going is None or bool(made[len(states)])
+        if tensor.is_rows:
+            rows.append(made[len(made) - len(region.rows) + tensor.index - len(states)])
+        number += 1
+    if not tensor.is_rows:
+        return states[tensor.index]
+    shape = tuple(size_of(size, sizes) for size in tensor.shape)
+    return np.stack(rows) if rows else np.empty(shape, tensor.dtype.numpy)
 
 
 def _compute(

@@ -8,13 +8,16 @@ from ingot.prim.tensor import (
     Constant,
     Contract,
     Gather,
+    Inner,
     Iota,
     Join,
     Map,
+    Outcome,
     Pad,
     Parameter,
     Permute,
     Reduce,
+    Repeat,
     Result,
     Scan,
     Scatter,
@@ -79,6 +82,25 @@ def _said(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -> str:
         case Scan():
             how = "".join([" exclusive" * tensor.exclusive, " reverse" * tensor.reverse])
             return f"scan {tensor.function}({given}) along {tensor.axis}{how}"
+        case Inner():
+            return f"{tensor.name} of a loop"
+        case Outcome():
+            return _outcome(tensor, known)
         case Result():
             return f"result {tensor.index} of call {tensor.call.node.op_type}({given})"
     return f"{type(tensor).__name__.lower()}({given})"
+
+
+def _outcome(tensor: Outcome, known: Mapping[Tensor, str]) -> str:
+    region = tensor.region
+    if not isinstance(region, Repeat):
+        one, other = (body[tensor.index] for body in region.bodies)
+        return f"if {known[region.condition]} then {known[one]} else {known[other]}"
+    limit = known[region.trips] if isinstance(region.trips, Tensor) else region.trips
+    times = [] if limit is None else [f"{limit} times"]
+    times += [] if region.going is None else [f"while {known[region.going]}"]
+    how = " ".join(times) + f" by {known[region.number]}"
+    if tensor.is_rows:
+        return f"repeat {how}: rows of {known[region.rows[tensor.index - len(region.states)]]}"
+    first, state, last = (each[tensor.index] for each in (region.initial, region.states, region.results))
+    return f"repeat {how}: {known[state]} from {known[first]} to {known[last]}"

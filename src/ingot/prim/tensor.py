@@ -268,6 +268,82 @@ class Result(Tensor):
         return tuple(argument for argument in self.call.arguments if argument is not None)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Inner(Tensor):
+    """Given inside of a region: which run of its body this is, or what a state is before it."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Repeat:
+    """A body run over and over: at most `trips` times, and as long as `condition`, and then `going`, holds.
+
+    `number` is how often it ran before, `states` are what `initial` was made by the runs so far, `results` what a run
+    makes of them; `rows` are kept of every run. What the body reads beside these is computed outside of it.
+    """
+
+    trips: Dim | Tensor | None
+    condition: Tensor | None
+    initial: tuple[Tensor, ...]
+    number: Inner
+    states: tuple[Inner, ...]
+    going: Tensor | None
+    results: tuple[Tensor, ...]
+    rows: tuple[Tensor, ...]
+
+    @property
+    def before(self) -> tuple[Tensor, ...]:
+        """What is read before the first run."""
+        limit = (self.trips,) if isinstance(self.trips, Tensor) else ()
+        return (*limit, *(() if self.condition is None else (self.condition,)), *self.initial)
+
+    @property
+    def bodies(self) -> tuple[tuple[Tensor, ...], ...]:
+        """What each of the bodies makes: that of a repetition is one."""
+        return ((*self.results, *(() if self.going is None else (self.going,)), *self.rows),)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """What one of two bodies makes: the first where `condition` holds, else the second; only that one is run."""
+
+    condition: Tensor
+    then: tuple[Tensor, ...]
+    otherwise: tuple[Tensor, ...]
+    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]] = ((), ())
+    """The sizes that each of the two takes to be equal."""
+
+    @property
+    def before(self) -> tuple[Tensor, ...]:
+        """What is read to decide."""
+        return (self.condition,)
+
+    @property
+    def bodies(self) -> tuple[tuple[Tensor, ...], ...]:
+        """What each of the bodies makes."""
+        return (self.then, self.otherwise)
+
+
+Region: TypeAlias = Repeat | Branch
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Outcome(Tensor):
+    """What a region makes: of a repetition the last of each state, then the rows along a new first axis."""
+
+    region: Region
+    index: int
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        return (*self.region.before, *(each for body in self.region.bodies for each in body))
+
+    @property
+    def is_rows(self) -> bool:
+        return isinstance(self.region, Repeat) and self.index >= len(self.region.states)
+
+
 Operand: TypeAlias = Tensor | int | float | bool
 
 

@@ -27,7 +27,8 @@ from ingot.lower.matrix import Filters, Packed
 from ingot.lower.show import exactly
 from ingot.prim.tensor import Call, Claim, Constant, Parameter, Result, Tensor
 from ingot.prim.walk import in_order
-from ingot.runtime.plan import Native, Plan, Room, Segment, aligned
+from ingot.providers.rows import Turning, flattened, lives_of, turn_of
+from ingot.runtime.plan import MOST_RUNS, Native, Plan, Room, Segment, Side, Turn, aligned
 from ingot.runtime.team import processors
 
 
@@ -40,16 +41,31 @@ class Compiled:
     sizes: tuple[Dim, ...]
 
 
-def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Target, threads: int) -> Plan:
-    """The kernels compiled, and everything about memory that does not depend on sizes."""
+def plan_of(
+    program: Program,
+    fused: Fused,
+    stored: Sequence[Tensor],
+    target: Target,
+    threads: int,
+    runs: int = MOST_RUNS,
+) -> Plan:
+    """The kernels compiled, and everything about memory that does not depend on sizes.
+
+    The bodies of loops are run at most `runs` times, all together.
+    """
     slots: dict[Buffer, int] = {}
     keep: list[object] = []
-    tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in fused.steps]
+    rows, sides = flattened(fused.steps)
+    tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in rows]
     codes = [None if step is None else compiled(step, target) for step in tiles]
     for code in codes:
         if code is not None:
             keep.append(code.code)
             for buffer in code.buffers:
+                slots.setdefault(buffer, len(slots))
+    for row in rows:
+        if isinstance(row, Turning):
+            for buffer in row.buffers:
                 slots.setdefault(buffer, len(slots))
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     visible = {fused.placed[tensor].buffer: tensor for tensor in stored if tensor in fused.placed}
@@ -84,14 +100,16 @@ def plan_of(program: Program, fused: Fused, stored: Sequence[Tensor], target: Ta
     bound = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    segments = _segments(fused, codes, slots, owners, visible, _claims(stored), bound, made)
+    claims = program.claims + _claims(stored, {pair for side in sides for pair in side.claims})
+    segments = _segments(rows, sides, codes, slots, owners, visible, claims, bound, made)
     plain = {code.code.address: code.code.plain for code in codes if code is not None and code.code.plain is not None}
     seen = (program.inputs, given, tuple(stored), template, constants, made)
-    return Plan(segments, *seen, tuple(keep), threads, tuple(memory), plain)
+    return Plan(segments, *seen, tuple(keep), threads, tuple(memory), plain, runs)
 
 
 def _segments(
-    fused: Fused,
+    steps: Sequence[Kernel | Turning | Call],
+    sides: Sequence[Side],
     codes: Sequence[Compiled | None],
     slots: Mapping[Buffer, int],
     owners: Mapping[Buffer, Tensor],
@@ -101,45 +119,54 @@ def _segments(
     made: Mapping[Call, Sequence[Result]],
 ) -> tuple[Segment, ...]:
     """Kernels up to each call; `bound` are the sizes known from the start, `claims` those to be made sure of."""
-    last: dict[Buffer, int] = {}
-    for number, each in enumerate(fused.steps):
-        if isinstance(each, Kernel):
-            last.update(dict.fromkeys((*each.reads, *each.writes, *each.scratch), number))
+    lives = lives_of(steps)
     found: list[Segment] = []
     roomed: set[Buffer] = set()
-    kernels: list[Native] = []
+    kernels: list[Native | Turn] = []
     rooms: list[Room] = []
-    steps: list[Kernel | Call | None] = [*fused.steps, None]
-    for number, step in enumerate(steps):
-        if isinstance(step, Kernel):
-            code = codes[number]
-            assert code is not None
-            which = tuple(slots[buffer] for buffer in code.buffers)
-            kernels.append(Native(step.name, code.code.address, which, code.sizes))
-            needed = [buffer for buffer in (*step.writes, *step.scratch) if buffer in slots and buffer not in roomed]
-            roomed.update(needed)
-            rooms += [_room(buffer, slots[buffer], number, last[buffer], owners, visible) for buffer in needed]
+    base = 0
+    for number, step in enumerate([*steps, None]):
+        if isinstance(step, Kernel | Turning):
+            needed: Sequence[Buffer]
+            if isinstance(step, Turning):
+                kernels.append(turn_of(step, slots, base))
+                needed = step.rooms
+            else:
+                code = codes[number]
+                assert code is not None
+                which = tuple(slots[buffer] for buffer in code.buffers)
+                kernels.append(Native(step.name, code.code.address, which, code.sizes))
+                needed = (*step.writes, *step.scratch)
+            for buffer in needed:
+                if buffer in slots and buffer not in roomed:
+                    roomed.add(buffer)
+                    rooms.append(_room(buffer, slots[buffer], *lives[buffer], owners, visible))
             continue
-        names = {name for kernel in kernels for size in kernel.sizes for name in symbols(size)}
+        own = tuple(
+            Side(side.first - base, side.end - base, side.claims) for side in sides if base <= side.first < number
+        )
+        names = {name for kernel in kernels if isinstance(kernel, Native) for s in kernel.sizes for name in symbols(s)}
+        names |= {name for kernel in kernels if isinstance(kernel, Turn) for name in symbols(kernel.trips)}
         names |= {name for room in rooms for size in room.shape for name in symbols(size)}
         now = [pair for pair in claims if _names(pair) <= bound]
         claims = [pair for pair in claims if pair not in now]
-        names |= {name for pair in now for name in _names(pair)}
-        found.append(Segment(tuple(kernels), tuple(rooms), tuple(sorted(names)), tuple(now), step))
+        names |= {name for pair in (*now, *(pair for side in own for pair in side.claims)) for name in _names(pair)}
+        found.append(Segment(tuple(kernels), tuple(rooms), tuple(sorted(names)), tuple(now), step, own, base))
         kernels, rooms = [], []
+        base = number + 1
         if step is not None:
             bound |= {name for tensor in made.get(step, ()) for size in tensor.shape for name in symbols(size)}
     return tuple(found)
 
 
-def _claims(stored: Sequence[Tensor]) -> list[tuple[Dim, Dim]]:
-    """Sizes that were taken to be equal."""
+def _claims(stored: Sequence[Tensor], of_sides: set[tuple[Dim, Dim]]) -> list[tuple[Dim, Dim]]:
+    """Sizes that were taken to be equal, other than on one side of a choice."""
     found: dict[tuple[Dim, Dim], None] = {}
     for tensor in in_order(stored):
         if isinstance(tensor, Claim):
             pairs = zip(tensor.x.shape, tensor.shape, strict=True)
             found.update(dict.fromkeys((one, other) for one, other in pairs if one != other))
-    return list(found)
+    return [pair for pair in found if pair not in of_sides]
 
 
 def _names(pair: tuple[Dim, Dim]) -> frozenset[str]:

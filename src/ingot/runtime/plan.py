@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ingot.codegen.link import Plain
+from ingot.codegen.turns import FAIL
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
@@ -23,6 +24,9 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 _MOST_BYTES = 1 << 46
 _MOST_STEPS = 1 << 62
+MOST_RUNS = (1 << 63) - 1
+"""More often than that nothing is run."""
+
 _MOST_BINDINGS = 64
 """Sizes that a plan remembers what follows from."""
 
@@ -35,6 +39,28 @@ class Native:
     address: int
     which: tuple[int, ...]
     sizes: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Turn:
+    """A step that says which comes next, by its row: it begins a loop or its next run, or chooses; see `codegen`."""
+
+    name: str
+    does: int
+    which: tuple[int, ...]
+    yes: int
+    no: int = 0
+    trips: Dim = MOST_RUNS
+    pairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The rows of one side of a choice, from `first` to before `end`; it is not run where its claims do not hold."""
+
+    first: int
+    end: int
+    claims: tuple[tuple[Dim, Dim], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +79,16 @@ class Room:
 class Segment:
     """Kernels that run without a stop, the memory they need first, and the call that follows them."""
 
-    kernels: tuple[Native, ...]
+    kernels: tuple[Native | Turn, ...]
     rooms: tuple[Room, ...]
     names: tuple[str, ...]
     """The named sizes that all this depends on."""
     claims: tuple[tuple[Dim, Dim], ...]
     """Sizes that were taken to be equal."""
     call: Call | None
+    sides: tuple[Side, ...] = ()
+    base: int = 0
+    """What rooms call the first of the kernels."""
 
 
 class Mistaken(Exception):
@@ -106,6 +135,8 @@ class Plan:
     """The arrays that constants are in, by slot."""
     codes: Mapping[int, Plain] = field(default_factory=dict)
     """The code of kernels, by its address; none where it is no plain code."""
+    runs: int = MOST_RUNS
+    """How often the bodies of loops are run, all together, before the reference is asked what to say of it."""
     _bound: dict[tuple[int, tuple[int, ...]], Bound] = field(default_factory=dict)
     _arenas: list[Array] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.Lock)
@@ -127,7 +158,7 @@ class Plan:
         most = RunLimits().most_bytes if most is None else most
         values: dict[Tensor, Any] = dict(self.constants)
         slots = self.template.copy()
-        known: dict[str, int] = {"threads": self.threads}
+        known: dict[str, int] = {"threads": self.threads, "runs": self.runs}
         for name, tensor in self.inputs.items():
             given = feeds.get(name)
             values[tensor] = given
@@ -176,10 +207,16 @@ class Plan:
         known: Mapping[str, int],
         observe: StepObserver,
     ) -> None:
-        for place, kernel in enumerate(segment.kernels):
+        place = 0
+        while place < len(segment.kernels) and not (state[0] or state[1]):
+            kernel = segment.kernels[place]
             begin = perf_counter()
-            team().run(bound.steps[place : place + 1], slots, state, self.threads)
-            observe(kernel, perf_counter() - begin, known)
+            following = team().run(bound.steps[place : place + 1], slots, state, self.threads)
+            if isinstance(kernel, Turn):
+                place = following
+            else:
+                observe(kernel, perf_counter() - begin, known)
+                place += 1
 
     def _call(
         self,
@@ -212,7 +249,7 @@ class Plan:
 
     def bound(self, feeds: Mapping[str, Any]) -> Bound:
         """What follows from inputs for the first segment; Mistaken if they are not what was compiled for."""
-        known: dict[str, int] = {"threads": self.threads}
+        known: dict[str, int] = {"threads": self.threads, "runs": self.runs}
         values: dict[Tensor, Any] = {}
         for name, tensor in self.inputs.items():
             if tensor in self.placed:
@@ -261,19 +298,25 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     def size(dim: Dim) -> int:
         return dim if isinstance(dim, int) else evaluate(dim, known)
 
-    for one, other in segment.claims:
-        if size(one) != size(other):
-            raise Mistaken
-    rooms = [_roomy(room, tuple(size(dim) for dim in room.shape)) for room in segment.rooms]
+    if any(size(one) != size(other) for one, other in segment.claims):
+        raise Mistaken
+    closed = [side for side in segment.sides if not _holds(side, segment, size)]
+    rooms = [
+        ((0,), 0) if _is_in(room, closed, segment.base) else _roomy(room, tuple(size(dim) for dim in room.shape))
+        for room in segment.rooms
+    ]
     rows, keep = [], []
-    for kernel in segment.kernels:
+    for place, kernel in enumerate(segment.kernels):
+        if any(side.first <= place < side.end for side in closed):
+            kernel = _REFUSAL
         which = np.asarray(kernel.which, np.int32)
-        told = [size(dim) for dim in kernel.sizes]
-        if max(map(abs, told), default=0) > _MOST_STEPS:
+        own = kernel.sizes if isinstance(kernel, Native) else _turning(kernel, known.get("runs", MOST_RUNS))
+        told = [size(dim) for dim in own]
+        if isinstance(kernel, Native) and max(map(abs, told), default=0) > _MOST_STEPS:
             raise InputError(f"a computation over these sizes takes {max(map(abs, told)):,} steps")
         sizes = np.asarray(told or [0], np.int64)
         keep += [which, sizes]
-        rows.append((kernel.address, which.ctypes.data, sizes.ctypes.data))
+        rows.append((kernel.address if isinstance(kernel, Native) else 0, which.ctypes.data, sizes.ctypes.data))
     lives, slots, fresh = [], [], []
     for room, (shape, total) in zip(segment.rooms, rooms, strict=True):
         if room.fresh is not None:
@@ -286,6 +329,28 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     steps = np.asarray(rows, np.int64).reshape(-1, 3)
     spots = np.asarray(slots, np.int64), np.asarray(places, np.int64)
     return Bound(steps, tuple(keep), *spots, whole, tuple(fresh), needed)
+
+
+def _turning(step: Turn, most: int) -> tuple[Dim, ...]:
+    return (step.does, step.yes, step.no, step.trips, step.pairs, most)
+
+
+_REFUSAL = Turn("refusal", FAIL, (-1,), 0)
+
+
+def _holds(side: Side, segment: Segment, size: Callable[[Dim], int]) -> bool:
+    """Whether one side of a choice can be run: its sizes are such as there can be, and equal where they have to be."""
+    try:
+        if any(size(one) != size(other) for one, other in side.claims):
+            return False
+        inside = [room for room in segment.rooms if _is_in(room, [side], segment.base)]
+        return all(size(dim) >= 0 for room in inside for dim in room.shape)
+    except ValueError:
+        return False
+
+
+def _is_in(room: Room, sides: Sequence[Side], base: int) -> bool:
+    return any(side.first <= room.first - base and room.last - base < side.end for side in sides)
 
 
 def _roomy(room: Room, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:

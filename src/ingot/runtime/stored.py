@@ -27,14 +27,14 @@ from ingot.dtypes import Array, DType
 from ingot.errors import IngotError
 from ingot.ir.types import TensorType
 from ingot.prim.tensor import Call, Parameter, Result, Tensor
-from ingot.runtime.plan import Native, Plan, Room, Segment
+from ingot.runtime.plan import Native, Plan, Room, Segment, Side, Turn
 
-_MAGIC = b"ingot plan 1\0\0\0\0"
+_MAGIC = b"ingot plan 2\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q")
 """What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
 _PAGE = 1 << 14
 _ALIGN = 64
-_PLAIN = {each.__name__: each for each in (Native, Room, Segment)}
+_PLAIN = {each.__name__: each for each in (Native, Room, Segment, Side, Turn)}
 """What plans are made of, beside tensors and calls."""
 
 
@@ -156,8 +156,11 @@ class _Writing:
 
     def _moved(self, segment: Segment, codes: Mapping[int, Plain]) -> Segment:
         """A segment whose kernels are where their code is in the file."""
-        kernels = []
+        kernels: list[Native | Turn] = []
         for kernel in segment.kernels:
+            if isinstance(kernel, Turn):
+                kernels.append(kernel)
+                continue
             if kernel.address not in codes:
                 raise Unstorable("code that only this process has")
             code = codes[kernel.address]
@@ -270,7 +273,10 @@ class _Reading:
 
     def _moved(self, segment: Segment) -> Segment:
         """A segment whose kernels are where they are in memory."""
-        kernels = (replace(kernel, address=self._base + kernel.address) for kernel in segment.kernels)
+        kernels = (
+            kernel if isinstance(kernel, Turn) else replace(kernel, address=self._base + kernel.address)
+            for kernel in segment.kernels
+        )
         return replace(segment, kernels=tuple(kernels))
 
     def _plain(self, item: Any) -> Any:

@@ -14,6 +14,9 @@ from ingot.codegen.link import Plain, linkable
 from ingot.codegen.llvm.team import JOB_WORDS, team_text
 from ingot.codegen.memory import Code
 
+_NEXT = 28
+"""The word of a job that says where it ended."""
+
 
 class Job:
     """Steps to be walked, over and over, by threads that share a table of slots."""
@@ -40,17 +43,21 @@ class Team:
 
     def run(
         self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
-    ) -> None:
-        """Walk steps, with as many threads as are wanted and at hand; the GIL is released meanwhile."""
+    ) -> int:
+        """Walk steps, with as many threads as are wanted and at hand; the GIL is released meanwhile.
+
+        Which step would have come after the last is returned.
+        """
         if threads > 1 and self._busy.acquire(blocking=False):
             try:
                 self._together(steps, slots, state, min(threads, self.most))
-                return
+                return int(self._job[_NEXT])
             finally:
                 self._busy.release()
         job = _words()
         _fill(job, steps, slots, state, 1)
         self._code.walk(job.ctypes.data, 0)
+        return int(job[_NEXT])
 
     def start(self, job: Job) -> None:
         """Walk the steps of a job."""

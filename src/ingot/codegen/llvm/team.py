@@ -15,7 +15,7 @@ JOB_WORDS = 32
 """The 8-byte words of what threads share, the parts that are written to often on cache lines of their own.
 
 0 steps, 1 how many, 2 slots, 3 state, 4 threads; 8 the number of the job, 9 whether to stop, 10 sleepers;
-16 arrived; 24 generation.
+16 arrived; 24 generation, 25 sleepers, 26 and 27 in turns the step that comes next, 28 the step after the last.
 """
 
 _SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "arm": 240}
@@ -113,6 +113,124 @@ stay:
   ret void
 }}
 
+define internal i64 @turn(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %count) {{
+entry:
+  %bad = load atomic i32, ptr %state monotonic, align 4
+  %stop.p = getelementptr i32, ptr %state, i64 1
+  %stop = load atomic i32, ptr %stop.p monotonic, align 4
+  %ended = or i32 %bad, %stop
+  %over = icmp ne i32 %ended, 0
+  br i1 %over, label %end, label %live
+end:
+  ret i64 %count
+live:
+  %does = load i64, ptr %sizes
+  %yes.p = getelementptr i64, ptr %sizes, i64 1
+  %yes = load i64, ptr %yes.p
+  %no.p = getelementptr i64, ptr %sizes, i64 2
+  %no = load i64, ptr %no.p
+  %first.i = load i32, ptr %which
+  switch i64 %does, label %fail [ i64 0, label %begin
+                                  i64 1, label %again
+                                  i64 2, label %choose
+                                  i64 3, label %go ]
+fail:
+  store atomic i32 1, ptr %state monotonic, align 4
+  ret i64 %count
+go:
+  ret i64 %yes
+choose:
+  %c.s = sext i32 %first.i to i64
+  %c.p = getelementptr ptr, ptr %slots, i64 %c.s
+  %c.at = load ptr, ptr %c.p
+  %c = load i8, ptr %c.at
+  %c.yes = icmp ne i8 %c, 0
+  %c.next = select i1 %c.yes, i64 %yes, i64 %no
+  ret i64 %c.next
+begin:
+  br label %counted
+again:
+  %n.s0 = sext i32 %first.i to i64
+  %n.p0 = getelementptr ptr, ptr %slots, i64 %n.s0
+  %n.at0 = load ptr, ptr %n.p0
+  %n.old = load i64, ptr %n.at0
+  %n.more = add i64 %n.old, 1
+  %pairs.p = getelementptr i64, ptr %sizes, i64 4
+  %pairs = load i64, ptr %pairs.p
+  br label %swap
+swap:
+  %j = phi i64 [0, %again], [%j1, %one]
+  %left = icmp slt i64 %j, %pairs
+  br i1 %left, label %one, label %counted
+one:
+  %at.a = mul i64 %j, 2
+  %at.a3 = add i64 %at.a, 3
+  %at.b3 = add i64 %at.a, 4
+  %a.w = getelementptr i32, ptr %which, i64 %at.a3
+  %b.w = getelementptr i32, ptr %which, i64 %at.b3
+  %a.i = load i32, ptr %a.w
+  %b.i = load i32, ptr %b.w
+  %a.s = sext i32 %a.i to i64
+  %b.s = sext i32 %b.i to i64
+  %a.p = getelementptr ptr, ptr %slots, i64 %a.s
+  %b.p = getelementptr ptr, ptr %slots, i64 %b.s
+  %a = load ptr, ptr %a.p
+  %b = load ptr, ptr %b.p
+  store ptr %b, ptr %a.p
+  store ptr %a, ptr %b.p
+  %j1 = add i64 %j, 1
+  br label %swap
+counted:
+  %number = phi i64 [0, %begin], [%n.more, %swap]
+  %runs.p = getelementptr i64, ptr %state, i64 1
+  %runs.old = load i64, ptr %runs.p
+  %runs = add i64 %runs.old, 1
+  store i64 %runs, ptr %runs.p
+  %most.p = getelementptr i64, ptr %sizes, i64 5
+  %most = load i64, ptr %most.p
+  %many = icmp sgt i64 %runs, %most
+  br i1 %many, label %fail, label %few
+few:
+  %n.s = sext i32 %first.i to i64
+  %n.p = getelementptr ptr, ptr %slots, i64 %n.s
+  %n.at = load ptr, ptr %n.p
+  store i64 %number, ptr %n.at
+  %t.w = getelementptr i32, ptr %which, i64 1
+  %t.i = load i32, ptr %t.w
+  %t.told = icmp sge i32 %t.i, 0
+  br i1 %t.told, label %limit.read, label %limit.known
+limit.read:
+  %t.s = sext i32 %t.i to i64
+  %t.p = getelementptr ptr, ptr %slots, i64 %t.s
+  %t.at = load ptr, ptr %t.p
+  %t.value = load i64, ptr %t.at
+  br label %limited
+limit.known:
+  %l.p = getelementptr i64, ptr %sizes, i64 3
+  %l.value = load i64, ptr %l.p
+  br label %limited
+limited:
+  %limit = phi i64 [%t.value, %limit.read], [%l.value, %limit.known]
+  %within = icmp slt i64 %number, %limit
+  br i1 %within, label %ask, label %done
+ask:
+  %g.w = getelementptr i32, ptr %which, i64 2
+  %g.i = load i32, ptr %g.w
+  %g.told = icmp sge i32 %g.i, 0
+  br i1 %g.told, label %asked, label %on
+asked:
+  %g.s = sext i32 %g.i to i64
+  %g.p = getelementptr ptr, ptr %slots, i64 %g.s
+  %g.at = load ptr, ptr %g.p
+  %g = load i8, ptr %g.at
+  %g.yes = icmp ne i8 %g, 0
+  br i1 %g.yes, label %on, label %done
+on:
+  ret i64 %yes
+done:
+  ret i64 %no
+}}
+
 define void @kernel(ptr %job, i64 %thread) {{
 entry:
   %steps = load ptr, ptr %job
@@ -125,10 +243,18 @@ entry:
   %threads.p = getelementptr i64, ptr %job, i64 4
   %threads = load i64, ptr %threads.p
   %alone = icmp eq i64 %threads, 1
+  %leads = icmp eq i64 %thread, 0
   %none = icmp eq i64 %count, 0
-  br i1 %none, label %end, label %step
+  br i1 %none, label %end, label %start
+start:
+  br i1 %leads, label %fresh, label %step
+fresh:
+  %runs.p = getelementptr i64, ptr %state, i64 1
+  store i64 0, ptr %runs.p
+  br label %step
 step:
-  %i = phi i64 [0, %entry], [%i1, %after]
+  %i = phi i64 [0, %start], [0, %fresh], [%next, %after]
+  %turns = phi i64 [0, %start], [0, %fresh], [%turns1, %after]
   %at = mul i64 %i, 3
   %code.p = getelementptr i64, ptr %steps, i64 %at
   %code = load ptr, ptr %code.p
@@ -138,6 +264,9 @@ step:
   %at2 = add i64 %at, 2
   %sizes.p = getelementptr i64, ptr %steps, i64 %at2
   %sizes = load ptr, ptr %sizes.p
+  %turning = icmp eq ptr %code, null
+  br i1 %turning, label %decide, label %check
+check:
   %stop.p = getelementptr i32, ptr %state, i64 1
   %stop = load atomic i32, ptr %stop.p monotonic, align 4
   %going = icmp eq i32 %stop, 0
@@ -146,14 +275,39 @@ work:
   call void %code(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %thread, i64 %threads)
   br label %met
 met:
+  %i1 = add i64 %i, 1
   br i1 %alone, label %after, label %together
 together:
   call void @meet(ptr %job, i64 %threads)
   br label %after
+decide:
+  ; One thread decides for all. Two words in turns: one may be written while a slow thread still reads the other.
+  %odd = and i64 %turns, 1
+  %word = add i64 %odd, 26
+  %next.p = getelementptr i64, ptr %job, i64 %word
+  br i1 %leads, label %lead, label %follow
+lead:
+  %decided = call i64 @turn(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %count)
+  store atomic i64 %decided, ptr %next.p monotonic, align 8
+  br i1 %alone, label %turned, label %follow
+follow:
+  call void @meet(ptr %job, i64 %threads)
+  br label %turned
+turned:
+  %told = load atomic i64, ptr %next.p monotonic, align 8
+  %turns.more = add i64 %turns, 1
+  br label %after
 after:
-  %i1 = add i64 %i, 1
-  %more = icmp slt i64 %i1, %count
-  br i1 %more, label %step, label %end
+  %next = phi i64 [%i1, %met], [%i1, %together], [%told, %turned]
+  %turns1 = phi i64 [%turns, %met], [%turns, %together], [%turns.more, %turned]
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %step, label %last
+last:
+  br i1 %leads, label %tell, label %end
+tell:
+  %end.p = getelementptr i64, ptr %job, i64 28
+  store i64 %next, ptr %end.p
+  br label %end
 end:
   ret void
 }}

@@ -8,31 +8,76 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, nearest
 
 Activation: TypeAlias = Callable[[Array], Array]
+PrimitiveActivation: TypeAlias = Callable[[prim.Tensor], prim.Tensor]
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
     compute: Callable[..., Array]
+    lower: Callable[..., prim.Tensor]
     alpha: float | None = None
     beta: float | None = None
 
 
 _KINDS = {
-    "Relu": _Kind(lambda x: np.maximum(x, 0)),
-    "Tanh": _Kind(lambda x: np.tanh(x)),
-    "Sigmoid": _Kind(lambda x: _sigmoid(x)),
-    "Affine": _Kind(lambda x, a, b: a * x + b, 1.0, 0.0),
-    "LeakyRelu": _Kind(lambda x, a: np.where(x < 0, a * x, x), 0.01),
-    "ThresholdedRelu": _Kind(lambda x, a: np.where(x >= a, x, 0), 1.0),
-    "ScaledTanh": _Kind(lambda x, a, b: a * np.tanh(b * x), 1.0, 1.0),
-    "HardSigmoid": _Kind(lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
-    "Elu": _Kind(lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x), 1.0),
-    "Softsign": _Kind(lambda x: x / (1 + np.abs(x))),
-    "Softplus": _Kind(lambda x: np.logaddexp(x, 0)),
+    "Relu": _Kind(
+        lambda x: np.maximum(x, 0),
+        lambda x: prim.apply("maximum", x, 0.0),
+    ),
+    "Tanh": _Kind(
+        lambda x: np.tanh(x),
+        lambda x: prim.apply("tanh", x),
+    ),
+    "Sigmoid": _Kind(
+        lambda x: _sigmoid(x),
+        lambda x: prim.apply("sigmoid", x),
+    ),
+    "Affine": _Kind(
+        lambda x, a, b: a * x + b,
+        lambda x, a, b: x * a + b,
+        1.0,
+        0.0,
+    ),
+    "LeakyRelu": _Kind(
+        lambda x, a: np.where(x < 0, a * x, x),
+        lambda x, a: prim.where(prim.apply("less", x, 0.0), x * a, x),
+        0.01,
+    ),
+    "ThresholdedRelu": _Kind(
+        lambda x, a: np.where(x >= a, x, 0),
+        lambda x, a: prim.where(prim.apply("less_equal", prim.full(a, x.shape, x.dtype), x), x, 0.0),
+        1.0,
+    ),
+    "ScaledTanh": _Kind(
+        lambda x, a, b: a * np.tanh(b * x),
+        lambda x, a, b: prim.apply("tanh", x * b) * a,
+        1.0,
+        1.0,
+    ),
+    "HardSigmoid": _Kind(
+        lambda x, a, b: np.clip(a * x + b, 0, 1),
+        lambda x, a, b: _cut(x * a + b, 0.0, 1.0),
+        0.2,
+        0.5,
+    ),
+    "Elu": _Kind(
+        lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x),
+        lambda x, a: prim.where(prim.apply("less", x, 0.0), prim.apply("expm1", prim.apply("minimum", x, 0.0)) * a, x),
+        1.0,
+    ),
+    "Softsign": _Kind(
+        lambda x: x / (1 + np.abs(x)),
+        lambda x: x / (prim.apply("absolute", x) + 1.0),
+    ),
+    "Softplus": _Kind(
+        lambda x: np.logaddexp(x, 0),
+        lambda x: prim.apply("maximum", x, 0.0) + prim.apply("log1p", prim.apply("exp", -prim.apply("absolute", x))),
+    ),
 }
 
 
@@ -49,6 +94,35 @@ def bound(
     Names may be in any case. Functions that take a parameter take the next of `alphas` or `betas`, or their own
     default. CheckError for an unknown name, or more or fewer than there is use for.
     """
+    return [
+        [_activation(kind, parameters, clip) for kind, parameters in row]
+        for row in _chosen(names, default, directions, alphas, betas)
+    ]
+
+
+def bound_primitives(
+    names: Sequence[str] | None,
+    default: Sequence[str],
+    directions: int,
+    alphas: Sequence[float] | None,
+    betas: Sequence[float] | None,
+    clip: float | None,
+) -> list[list[PrimitiveActivation]]:
+    """The same functions in primitives."""
+    return [
+        [_primitive(kind, parameters, clip) for kind, parameters in row]
+        for row in _chosen(names, default, directions, alphas, betas)
+    ]
+
+
+def _chosen(
+    names: Sequence[str] | None,
+    default: Sequence[str],
+    directions: int,
+    alphas: Sequence[float] | None,
+    betas: Sequence[float] | None,
+) -> list[list[tuple[_Kind, list[float]]]]:
+    """For each direction its functions, with their parameters."""
     chosen = list(names) if names else list(default) * directions
     if len(chosen) != len(default) * directions:
         shown = f"{directions} direction{'s' if directions > 1 else ''}"
@@ -59,7 +133,7 @@ def bound(
         kind = _kind(name)
         alpha = [] if kind.alpha is None else [next(left, kind.alpha)]
         beta = [] if kind.beta is None else [next(right, kind.beta)]
-        found.append(_activation(kind, alpha + beta, clip))
+        found.append((kind, alpha + beta))
     each = len(default)
     return [found[start : start + each] for start in range(0, len(found), each)]
 
@@ -77,6 +151,17 @@ def _activation(kind: _Kind, parameters: Sequence[float], clip: float | None) ->
         return np.asarray(kind.compute(cut, *parameters), x.dtype)
 
     return activation
+
+
+def _primitive(kind: _Kind, parameters: Sequence[float], clip: float | None) -> PrimitiveActivation:
+    def activation(x: prim.Tensor) -> prim.Tensor:
+        return kind.lower(x if clip is None else _cut(x, -clip, clip), *parameters)
+
+    return activation
+
+
+def _cut(x: prim.Tensor, least: float, most: float) -> prim.Tensor:
+    return prim.apply("minimum", prim.apply("maximum", x, least), most)
 
 
 def _sigmoid(x: Array) -> Array:

@@ -7,14 +7,16 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import Since, Until, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.through import again
-from ingot.ops.rnn.activations import Activation, bound
+from ingot.ops.rnn.activations import Activation, PrimitiveActivation, bound, bound_primitives
 from ingot.ops.rnn.older import downgraded
+from ingot.ops.rnn.repeated import Cell, Net, net, split, times
 from ingot.ops.rnn.sequences import Network, Step, network, shapes
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT32, types
 
@@ -68,6 +70,33 @@ def infer(
     **__: object,
 ) -> tuple[Inferred, ...]:
     return shapes(x, w, r, b, gates=3, direction=direction, hidden_size=hidden_size, layout=layout, states=1)
+
+
+@gru.lower
+def lower(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    r: prim.Tensor,
+    b: prim.Tensor | None = None,
+    sequence_lens: prim.Tensor | None = None,
+    initial_h: prim.Tensor | None = None,
+    /,
+    *,
+    activation_alpha: Sequence[float] | None,
+    activation_beta: Sequence[float] | None,
+    activations: Sequence[str] | None,
+    clip: float | None,
+    direction: str,
+    layout: int,
+    linear_before_reset: int,
+    **_: object,
+) -> tuple[prim.Tensor, ...]:
+    given = net(x, w, r, b, sequence_lens, gates=3, direction=direction, layout=layout)
+    default = ("Sigmoid", "Tanh")
+    chosen = bound_primitives(activations, default, given.directions, activation_alpha, activation_beta, clip)
+    linear = bool(linear_before_reset)
+    cells = [_cell(given, index, linear, *chosen[index]) for index in range(given.directions)]
+    return tuple(given.run([initial_h], cells, [_bias(given, index, linear) for index in range(len(cells))]))
 
 
 @gru.downgrade
@@ -125,3 +154,35 @@ def _step(net: Network, index: int, linear_first: bool, f: Activation, g: Activa
         return ((1 - z) * candidate + z * h,)
 
     return step
+
+
+def _bias(given: Net, index: int, linear_first: bool) -> prim.Tensor | None:
+    """All biases but, with `linear_first`, that of what the state adds to the candidate."""
+    own, states, candidate = (given.bias(index, *part) for part in ((0, 3), (3, 2), (5, 1)))
+    if own is None or states is None or candidate is None:
+        return None
+    nothing = prim.full(0, candidate.shape, candidate.dtype)
+    return own + prim.join([states, nothing if linear_first else candidate], 0)
+
+
+def _cell(given: Net, index: int, linear_first: bool, f: PrimitiveActivation, g: PrimitiveActivation) -> Cell:
+    hidden = given.hidden
+    gates_weights, candidate_weights = given.recurrent(index, 0, 2), given.recurrent(index, 2, 1)
+    bias = given.bias(index, 5, 1) if linear_first else None
+
+    def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
+        (h,) = states
+        z, reset, candidate = split(gate, hidden)
+        if linear_first:
+            all_weights = given.recurrent(index)
+            z_added, reset_added, added = split(times(h, all_weights), hidden)
+            z, reset = f(z + z_added), f(reset + reset_added)
+            candidate = candidate + reset * (added if bias is None else added + bias)
+        else:
+            both = prim.slice_(gate, [0, 0], [gate.shape[0], 2 * hidden])
+            z, reset = (f(each) for each in split(times(h, gates_weights) + both, hidden))
+            candidate = times(reset * h, candidate_weights) + candidate
+        candidate = g(candidate)
+        return ((1 - z) * candidate + z * h,)
+
+    return cell

@@ -7,13 +7,15 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import ShapeError
 from ingot.ir.value import Value
 from ingot.ops.define import Since, Until, operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.rnn.activations import Activation, bound
+from ingot.ops.rnn.activations import Activation, PrimitiveActivation, bound, bound_primitives
 from ingot.ops.rnn.older import downgraded
+from ingot.ops.rnn.repeated import Cell, Net, net, row, split, times
 from ingot.ops.rnn.sequences import Network, Step, network, shapes
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT32, types
 
@@ -74,6 +76,35 @@ def infer(
     return shapes(x, w, r, b, gates=4, direction=direction, hidden_size=hidden_size, layout=layout, states=2)
 
 
+@lstm.lower
+def lower(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    r: prim.Tensor,
+    b: prim.Tensor | None = None,
+    sequence_lens: prim.Tensor | None = None,
+    initial_h: prim.Tensor | None = None,
+    initial_c: prim.Tensor | None = None,
+    p: prim.Tensor | None = None,
+    /,
+    *,
+    activation_alpha: Sequence[float] | None,
+    activation_beta: Sequence[float] | None,
+    activations: Sequence[str] | None,
+    clip: float | None,
+    direction: str,
+    input_forget: int,
+    layout: int,
+    **_: object,
+) -> tuple[prim.Tensor, ...]:
+    given = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=layout)
+    peepholes = None if p is None else prim.claim(p, (given.directions, 3 * given.hidden))
+    default = ("Sigmoid", "Tanh", "Tanh")
+    chosen = bound_primitives(activations, default, given.directions, activation_alpha, activation_beta, clip)
+    cells = [_cell(given, index, peepholes, bool(input_forget), *chosen[index]) for index in range(given.directions)]
+    return tuple(given.run([initial_h, initial_c], cells, [_bias(given, index) for index in range(len(cells))]))
+
+
 @lstm.downgrade
 def downgrade(op: Any, *inputs: Value | None, version: int, outputs: int, **attributes: Any) -> Any:
     return downgraded(op, lstm, inputs, attributes, version=version, outputs=outputs)
@@ -94,3 +125,31 @@ def _step(
         return f(o + peep_o * cell) * h(cell), cell
 
     return step
+
+
+def _bias(given: Net, index: int) -> prim.Tensor | None:
+    own, states = (given.bias(index, first, 4) for first in (0, 4))
+    return None if own is None or states is None else own + states
+
+
+def _cell(
+    given: Net,
+    index: int,
+    peepholes: prim.Tensor | None,
+    coupled: bool,
+    f: PrimitiveActivation,
+    g: PrimitiveActivation,
+    h: PrimitiveActivation,
+) -> Cell:
+    weights = given.recurrent(index)
+    peeps = None if peepholes is None else split(row(peepholes, index, 0, 3 * given.hidden), given.hidden)
+
+    def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
+        hidden, kept = states
+        i, o, forget, candidate = split(times(hidden, weights) + gate, given.hidden)
+        i = f(i if peeps is None else i + peeps[0] * kept)
+        forget = 1 - i if coupled else f(forget if peeps is None else forget + peeps[2] * kept)
+        kept = forget * kept + i * g(candidate)
+        return f(o if peeps is None else o + peeps[1] * kept) * h(kept), kept
+
+    return cell

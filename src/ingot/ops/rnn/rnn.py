@@ -7,12 +7,14 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.ir.value import Value
 from ingot.ops.define import Since, Until, operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.rnn.activations import Activation, bound
+from ingot.ops.rnn.activations import Activation, PrimitiveActivation, bound, bound_primitives
 from ingot.ops.rnn.older import downgraded
+from ingot.ops.rnn.repeated import Cell, Net, net, times
 from ingot.ops.rnn.sequences import Network, Step, network, shapes
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT32, types
 
@@ -67,6 +69,31 @@ def infer(
     return shapes(x, w, r, b, gates=1, direction=direction, hidden_size=hidden_size, layout=layout, states=1)
 
 
+@rnn.lower
+def lower(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    r: prim.Tensor,
+    b: prim.Tensor | None = None,
+    sequence_lens: prim.Tensor | None = None,
+    initial_h: prim.Tensor | None = None,
+    /,
+    *,
+    activation_alpha: Sequence[float] | None,
+    activation_beta: Sequence[float] | None,
+    activations: Sequence[str],
+    clip: float | None,
+    direction: str,
+    layout: int,
+    **_: object,
+) -> tuple[prim.Tensor, ...]:
+    given = net(x, w, r, b, sequence_lens, gates=1, direction=direction, layout=layout)
+    named = activations[: given.directions] if tuple(activations) == ("Tanh", "Tanh") else activations
+    chosen = bound_primitives(named, ("Tanh",), given.directions, activation_alpha, activation_beta, clip)
+    cells = [_cell(given, index, *chosen[index]) for index in range(given.directions)]
+    return tuple(given.run([initial_h], cells, [_bias(given, index) for index in range(len(cells))]))
+
+
 @rnn.downgrade
 def downgrade(op: Any, *inputs: Value | None, version: int, outputs: int, **attributes: Any) -> Any:
     return downgraded(op, rnn, inputs, attributes, version=version, outputs=outputs)
@@ -79,3 +106,17 @@ def _step(net: Network, index: int, f: Activation) -> Step:
         return (f(gate + np.matmul(states[0], r) + bias),)
 
     return step
+
+
+def _bias(given: Net, index: int) -> prim.Tensor | None:
+    own, states = (given.bias(index, first, 1) for first in (0, 1))
+    return None if own is None or states is None else own + states
+
+
+def _cell(given: Net, index: int, f: PrimitiveActivation) -> Cell:
+    weights = given.recurrent(index)
+
+    def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
+        return (f(times(states[0], weights) + gate),)
+
+    return cell

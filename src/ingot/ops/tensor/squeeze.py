@@ -51,8 +51,19 @@ def infer_squeeze(data: Fact, axes: Fact | None = None, /) -> Inferred:
 
 
 @squeeze.lower
-def lower_squeeze(data: prim.Tensor, axes: prim.Tensor | None = None, /, *, found: tuple[Fact, ...]) -> prim.Tensor:
-    """Refused where an axis to take out may have more than one element."""
+def lower_squeeze(
+    data: prim.Tensor,
+    axes: prim.Tensor | None = None,
+    /,
+    *,
+    facts: tuple[Fact, ...],
+    found: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Axes to take out that may have more than one element are taken to have one."""
+    named = None if len(facts) < 2 else facts[1].integers
+    if named is not None:
+        gone = {axis % data.rank for axis in named}
+        data = prim.claim(data, tuple(1 if axis in gone else size for axis, size in enumerate(data.shape)))
     return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -101,15 +101,17 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
             sizes.update(known)
 
         session.run(None, feeds, observe_steps=observe)
-        if len(seen) < len(compiled.fused.steps):
+        always = {step.name for step in compiled.fused.steps if isinstance(step, Kernel)}
+        if not seen or not always <= {step.name for step, _, _ in seen if isinstance(step, Native)}:
             raise InputError("the reference runs the model for these inputs", hint="give it other sizes: --shape")
         runs.append([(step, at - first, took) for step, at, took in seen])
-    order = [step for step, _, _ in runs[0]]
-    times = [max(0.0, median(run[place][2] for run in runs) - _price(step, start)) for place, step in enumerate(order)]
+    order = list(dict.fromkeys(step for step, _, _ in runs[0]))
+    times = [median(_seconds(run, step, start) for run in runs) for step in order]
     kernels = {kernel.name: kernel for kernel in traced.kernels}
     steps = tuple(_step(step, kernels, traced, sizes, took) for step, took in zip(order, times, strict=True))
     middle = sorted(runs, key=lambda run: sum(took for _, _, took in run))[len(runs) // 2]
-    events = tuple(Event(step, at, took) for step, (_, at, took) in zip(steps, middle, strict=True))
+    shown = dict(zip(order, steps, strict=True))
+    events = tuple(Event(shown[step], at, took) for step, at, took in middle if step in shown)
     return Measured(steps, median(wholes), start, len(runs), compiled.plan.threads, events, load)
 
 
@@ -129,6 +131,11 @@ def _whole(dim: Dim, sizes: Mapping[str, int]) -> int:
     found = number(dim, sizes)
     assert isinstance(found, int)  # every size is known after a run
     return found
+
+
+def _seconds(run: Sequence[tuple[Native | Call, float, float]], step: Native | Call, start: float) -> float:
+    """What a step took in a run, all of the times that it ran."""
+    return sum(max(0.0, took - _price(step, start)) for each, _, took in run if each is step)
 
 
 def _price(step: Native | Call, start: float) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ingot.codegen.turns import AGAIN, BEGIN, GO
 from ingot.compile import Compiled
 from ingot.dims import Dim
-from ingot.lower.loops import Buffer, Kernel
+from ingot.lower.loops import Buffer, Chosen, Kernel, Repeated, Step, kernels_in
 from ingot.prim.show import typed
 from ingot.prim.tensor import Parameter, Result, Tensor
-from ingot.runtime.plan import Mistaken, Plan, Segment, bind
+from ingot.runtime.plan import Mistaken, Plan, Segment, Turn, bind
 from ingot.tools.inside.titles import number
 
 
@@ -20,7 +21,7 @@ def plan_text(compiled: Compiled, sizes: Mapping[str, int]) -> str:
 
 def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
     plan = compiled.plan
-    kernels = {step.name: step for step in compiled.fused.steps if isinstance(step, Kernel)}
+    kernels = {step.name: step for step in kernels_in(compiled.fused.steps)}
     calls = sum(segment.call is not None for segment in plan.segments)
     threads = "one thread" if plan.threads == 1 else f"{plan.threads} threads, which meet after each kernel"
     yield f"kernels {len(kernels)}, calls {calls}, run by {threads}"
@@ -31,6 +32,7 @@ def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
     yield "from outside"
     yield from _table(_given(plan, buffers), right=(0,))
     step = 0
+    named = _named(compiled.fused.steps)
     for segment in plan.segments:
         if segment.rooms:
             yield ""
@@ -38,7 +40,12 @@ def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
         yield ""
         yield "steps"
         rows: list[tuple[str, ...]] = []
+        first = step
         for native in segment.kernels:
+            if isinstance(native, Turn):
+                rows.append((str(step), native.name, _turn(native, named[native.name], first)))
+                step += 1
+                continue
             kernel = kernels[native.name]
             reads = " ".join(buffer.name for buffer in kernel.reads) or "nothing"
             rows.append((str(step), native.name, f"{reads} -> {' '.join(buffer.name for buffer in kernel.writes)}"))
@@ -50,11 +57,39 @@ def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
         yield from _table(rows, right=(0,))
 
 
+def _named(steps: Sequence[Step]) -> dict[str, Repeated | Chosen]:
+    """Loops and choices by their names, those inside of others too."""
+    found: dict[str, Repeated | Chosen] = {}
+    for step in steps:
+        if isinstance(step, Repeated):
+            found |= {step.name: step, **_named(step.steps)}
+        elif isinstance(step, Chosen):
+            found |= {step.name: step, **_named(step.then), **_named(step.otherwise)}
+    return found
+
+
+def _turn(turn: Turn, step: Repeated | Chosen, first: int) -> str:
+    """What a step does that says which comes next."""
+    yes, no = turn.yes + first, turn.no + first
+    if turn.does == GO:
+        return f"to {yes}"
+    if isinstance(step, Chosen):
+        return f"{step.condition.name}: to {yes}, else to {no}"
+    limit = step.trips.name if isinstance(step.trips, Buffer) else step.trips
+    going = step.condition if turn.does == BEGIN else step.going
+    asked = [] if limit is None else [f"{step.number.name} < {limit}"]
+    asked += [] if going is None else [going.name]
+    swapped = [f"{one.name} and {other.name} change places; " for one, other in step.swapped if turn.does == AGAIN]
+    return f"{''.join(swapped)}{' and '.join(asked) or 'always'}: to {yes}, else to {no}"
+
+
 def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
     """The buffer that each slot tells the place of."""
     found: dict[int, Buffer] = {}
     for segment in plan.segments:
         for native in segment.kernels:
+            if isinstance(native, Turn):
+                continue
             kernel = kernels[native.name]
             found.update(
                 zip(native.which, dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)), strict=True)
@@ -100,7 +135,15 @@ def _rooms(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping[str, 
     for room in segment.rooms:
         place = "returned" if room.fresh is not None else f"{places[room.slot]:,}" if room.slot in places else "?"
         size = _bytes(room.shape, room.dtype.numpy.itemsize, sizes)
-        rows.append((str(room.slot), buffers[room.slot].name, size, place, f"{room.first} to {room.last}"))
+        rows.append(
+            (
+                str(room.slot),
+                buffers[room.slot].name if room.slot in buffers else "number",
+                size,
+                place,
+                f"{room.first} to {room.last}",
+            )
+        )
     yield from _table(rows, right=(0, 2, 3))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot.codegen.llvm.compile import assembly_of
@@ -13,8 +13,8 @@ from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ir.text import to_text
 from ingot.lower.general import generalised
-from ingot.lower.loops import Kernel
-from ingot.lower.show import show_kernel
+from ingot.lower.loops import Chosen, Kernel, Repeated, Step, kernels_in
+from ingot.lower.show import show_kernel, show_loop
 from ingot.lower.trace import Trace, Work
 from ingot.passes.upgrade import upgrade
 from ingot.prim.show import show, typed
@@ -88,20 +88,32 @@ class Stages:
         return show(self._compiled.outputs, names)
 
     def _steps(self, *, tiles: bool) -> Iterator[Part]:
-        for step in self._compiled.fused.steps:
-            if isinstance(step, Call):
-                yield Part(None, f"call {step.node.op_type} '{step.node.label}': {step.reason}")
-            else:
-                shown = show_kernel(tiled(step, self._target) if tiles else step)
-                yield Part(step.name, f"# {self._about(step)}\n{shown}")
+        yield from self._shown(self._compiled.fused.steps, tiles)
+
+    def _shown(self, steps: Sequence[Step], tiles: bool) -> Iterator[Part]:
+        for step in steps:
+            match step:
+                case Call():
+                    yield Part(None, f"call {step.node.op_type} '{step.node.label}': {step.reason}")
+                case Kernel():
+                    shown = show_kernel(tiled(step, self._target) if tiles else step)
+                    yield Part(step.name, f"# {self._about(step)}\n{shown}")
+                case Repeated():
+                    yield Part(None, show_loop(step))
+                    yield from self._shown(step.steps, tiles)
+                    yield Part(None, f"end {step.name}")
+                case Chosen():
+                    yield Part(None, f"{step.name} {step.condition.name}:")
+                    yield from self._shown(step.then, tiles)
+                    yield Part(None, f"else of {step.name}:")
+                    yield from self._shown(step.otherwise, tiles)
+                    yield Part(None, f"end {step.name}")
 
     def _code(self, stage: str) -> Iterator[Part]:
         """What kernels are compiled from and to; those that share their code with one before only name it."""
         sign = ";" if stage == "llvm" else "#"
         known: dict[str, str] = {}
-        for step in self._compiled.fused.steps:
-            if isinstance(step, Call):
-                continue
+        for step in kernels_in(self._compiled.fused.steps):
             kernel = tiled(step, self._target)
             made = code_of(kernel, self._target)
             text = emit(generalised(kernel).kernel, self._target).text

@@ -1,0 +1,113 @@
+"""Branches that sizes decide: an If is what it does for the sizes that are known, or taken to be equal.
+
+An axis of one element that is taken out, or else left, is how exporters write what the model they started from always
+does: sizes are not known there. Where the sides of such an If have different axes, the one for equal sizes is taken,
+and each run makes sure of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.dims import Dim
+from ingot.infer import infer
+from ingot.infer.driver import Facts
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model, nested_graphs
+from ingot.ir.node import Node
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.catalog import Catalog
+from ingot.ops.control.carried import truth
+from ingot.passes.branches import put_in_place
+
+Claims = dict[Graph, list[tuple[Dim, Dim]]]
+"""Sizes that were taken to be equal, by the graph whose nodes take them so."""
+
+_MOST_ROUNDS = 32
+_UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Equal:
+    one: Dim
+    other: Dim
+
+
+def settled(model: Model, catalog: Catalog) -> tuple[Facts, Claims]:
+    """What is known of every value of a model, whose branches that sizes decide are put in the place of their Ifs."""
+    facts = infer(model, catalog=catalog)
+    claims: Claims = {}
+    for _ in range(_MOST_ROUNDS):
+        if not _settle(model, facts, claims):
+            break
+        facts = infer(model, catalog=catalog)
+    return facts, claims
+
+
+def _settle(model: Model, facts: Facts, claims: Claims) -> bool:
+    found = False
+    for graph in list(nested_graphs(model.graph)):
+        for node in graph.nodes:
+            if graph.root is not model.graph or node.op_type != "If" or node.domain not in ("", "ai.onnx"):
+                continue  # perhaps of a branch that went
+            decided = _decided(node.inputs[0], facts)
+            if decided is None or (isinstance(decided, _Equal) and not _differ(node)):
+                continue
+            branch = node["then_branch" if decided else "else_branch"]
+            assert isinstance(branch, Graph)
+            own = claims.setdefault(graph, [])
+            own += claims.pop(branch, [])
+            if isinstance(decided, _Equal):
+                own.append((decided.one, decided.other))
+            put_in_place(branch, node, graph)
+            found = True
+    return found
+
+
+def _differ(node: Node) -> bool:
+    """Whether the branches of an If have results of different axes."""
+    sides = [node["then_branch"], node["else_branch"]]
+    assert all(isinstance(side, Graph) for side in sides)
+    ranks = [[_rank(value) for value in side.outputs] for side in sides if isinstance(side, Graph)]
+    return ranks[0] != ranks[1]
+
+
+def _rank(value: Value) -> int | None:
+    return value.type.rank if isinstance(value.type, TensorType) else None
+
+
+def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
+    """What a condition is, by sizes; None if that does not tell."""
+    if value is None:
+        return None
+    fact = facts.get(value)
+    if fact is not None and (known := truth(fact.constant)) is not None:
+        return known
+    node = value.producer
+    if node is None or node.domain not in ("", "ai.onnx") or not node.inputs or node.inputs[0] is None:
+        return None
+    first = node.inputs[0]
+    given = facts.get(first)
+    if node.op_type in _UNMOVED or (node.op_type == "Cast" and given is not None and given.elements is None):
+        return _decided(first, facts)
+    if node.op_type == "Cast":
+        size = _one(first, facts)
+        return size != 0 if isinstance(size, int) else None
+    if node.op_type == "Not":
+        inner = _decided(first, facts)
+        return not inner if isinstance(inner, bool) else None
+    if node.op_type == "Equal":
+        one, other = _one(first, facts), _one(node.inputs[1], facts)
+        if one is None or other is None:
+            return None
+        return one == other if one == other or (isinstance(one, int) and isinstance(other, int)) else _Equal(one, other)
+    return None
+
+
+def _one(value: Value | None, facts: Facts) -> Dim | None:
+    """The only element of an integer tensor, if it is known to be a size."""
+    fact = None if value is None else facts.get(value)
+    if fact is None or fact.elements is None or len(fact.elements) != 1:
+        return None
+    return fact.elements[0]

@@ -1,0 +1,99 @@
+"""Making regions: bodies that run over and over, or of which one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.prim.make import reshape
+from ingot.prim.tensor import (
+    Branch,
+    Claim,
+    Inner,
+    Outcome,
+    Refused,
+    Repeat,
+    Tensor,
+    claim,
+)
+from ingot.prim.walk import in_order
+
+Body = Callable[[Tensor, tuple[Tensor, ...]], tuple[Sequence[Tensor], Sequence[Tensor]]]
+"""From the number of a run and the states to the new states, and what is kept of the run."""
+
+
+def repeat(trips: Dim, initial: Sequence[Tensor], body: Body) -> tuple[list[Tensor], list[Tensor]]:
+    """The states after `trips` runs of a body, and what is kept of each run along a new first axis.
+
+    Refused if a state changes its type or size.
+    """
+    number = Inner(DType.INT64, (), "number")
+    states = tuple(Inner(each.dtype, each.shape, f"state{place}") for place, each in enumerate(initial))
+    results, rows = body(number, states)
+    return repeated(trips, None, initial, number, states, None, results, rows, trips)
+
+
+def repeated(
+    trips: Dim | Tensor | None,
+    condition: Tensor | None,
+    initial: Sequence[Tensor],
+    number: Inner,
+    states: Sequence[Inner],
+    going: Tensor | None,
+    results: Sequence[Tensor],
+    rows: Sequence[Tensor],
+    count: Dim,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The outcomes of a repetition whose body is made of `number` and `states`; it keeps `count` rows."""
+    inside = _made_inside({number, *states}, [*results, *rows])
+    made: list[Tensor] = []
+    for state, result in zip(states, results, strict=True):
+        if result.dtype is not state.dtype or result.rank != state.rank:
+            raise Refused("a state that changes its type")
+        fits = claim(result, state.shape)
+        own = fits in inside and fits not in made and not isinstance(fits, Inner | Outcome)
+        made.append(fits if own else copied(fits))
+    region = Repeat(
+        trips,
+        None if condition is None else copied(reshape(condition, ())),
+        tuple(map(copied, initial)),
+        number,
+        tuple(states),
+        None if going is None else copied(reshape(going, ())),
+        tuple(made),
+        tuple(map(copied, rows)),
+    )
+    last: list[Tensor] = [Outcome(each.dtype, each.shape, region, place) for place, each in enumerate(initial)]
+    kept: list[Tensor] = [
+        Outcome(each.dtype, (count, *each.shape), region, place) for place, each in enumerate(rows, len(initial))
+    ]
+    return last, kept
+
+
+def branch(
+    condition: Tensor,
+    then: Sequence[Tensor],
+    otherwise: Sequence[Tensor],
+    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]] = ((), ()),
+) -> list[Tensor]:
+    """What one of two bodies makes; Refused if they make different types or sizes."""
+    for one, other in zip(then, otherwise, strict=True):
+        if one.dtype is not other.dtype or one.shape != other.shape:
+            raise Refused("branches that make different sizes")
+    region = Branch(reshape(condition, ()), tuple(map(copied, then)), tuple(map(copied, otherwise)), claims)
+    return [Outcome(each.dtype, each.shape, region, place) for place, each in enumerate(then)]
+
+
+def copied(x: Tensor) -> Tensor:
+    """The same elements as a tensor of its own."""
+    return Claim(x.dtype, x.shape, x)
+
+
+def _made_inside(given: set[Tensor], results: Sequence[Tensor]) -> set[Tensor]:
+    """What depends on what a body is given."""
+    found = set(given)
+    for tensor in in_order(results):
+        if any(each in found for each in tensor.reads):
+            found.add(tensor)
+    return found

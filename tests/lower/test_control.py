@@ -1,0 +1,278 @@
+"""Control flow compiled: bodies run as often as the reference runs them, and make what it makes."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.errors import IngotError
+from ingot.lower.loops import Chosen, Kernel, Repeated
+from ingot.lower.show import show_kernel
+from ingot.runtime.limits import LimitError, RunLimits
+from ingot.runtime.plan import Native
+from ingot.session import Interrupted, Session
+
+HEAD = '<ir_version: 13, opset_import: ["" : 28]>'
+
+
+def session(graph: str, threads: int = 1, limits: RunLimits | None = None) -> Session:
+    made = Session(
+        ingot.parse_model(f"{HEAD} {graph}"),
+        providers=("cpu", "reference"),
+        threads=threads,
+        fallback=False,
+        limits=limits,
+    )
+    assert made.compiled is not None
+    assert not made.compiled.program.calls, [call.reason for call in made.compiled.program.calls.values()]
+    return made
+
+
+def agree(graph: str, /, *feeds: dict[str, Any]) -> None:
+    """Compiled whole, on one thread and on two, a model gives the same bits, which are about those of the reference."""
+    reference = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",))
+    one, two = session(graph), session(graph, 2)
+    for given in (*feeds, *feeds):  # again, as what ran once runs another way
+        try:
+            expected = reference.run(None, given)
+        except IngotError as error:
+            with pytest.raises(type(error)):
+                one.run(None, given)
+            continue
+        found = one.run(None, given)
+        for a, b, c in zip(expected, found, two.run(None, given), strict=True):
+            assert a.shape == b.shape
+            np.testing.assert_allclose(b, a, rtol=1e-6)
+            assert b.tobytes() == c.tobytes()
+
+
+def f32(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+def i64(value: int) -> Any:
+    return np.asarray(value, np.int64)
+
+
+COUNTED = """g (int64 m, float[N] x, float[N] w) => (a, b) {
+  a, b = Loop <body = body (int64 i, bool go, float[N] s, float[N] t) => (bool on, float[N] u, float[N] v) {
+      on = Identity(go)
+      step = Mul(w, w)
+      u = Add(t, step)
+      v = Sub(s, t)
+  }> (m, , x, w)
+}"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 7, -3])
+def test_a_loop_runs_as_often_as_its_count_says(trips: int) -> None:
+    agree(COUNTED, {"m": i64(trips), "x": f32(1, 2, 3), "w": f32(0.5, 0.25, 2)})
+
+
+def test_what_every_run_would_compute_alike_is_computed_before_the_loop() -> None:
+    made = session(COUNTED).compiled
+    assert made is not None
+    (loop,) = [step for step in made.fused.steps if isinstance(step, Repeated)]
+    before = [step for step in made.fused.steps if isinstance(step, Kernel)]
+    assert len(loop.steps) == 2
+    assert len(loop.swapped) == 2
+    assert "multiply" in "".join(show_kernel(kernel) for kernel in before)
+
+
+ENDING = """g (int64 m, bool c, float[N] x) => (a, k) {
+  zero = Constant<value_int=0>()
+  a, k = Loop <body = body (int64 i, bool go, float[N] s, int64 n) => (bool on, float[N] t, int64 more) {
+      t = Add(s, s)
+      one = Constant<value_int=1>()
+      more = Add(n, one)
+      top = ReduceMax<keepdims=0>(t)
+      hundred = Constant<value_float=100.0>()
+      on = Less(top, hundred)
+  }> (m, c, x, zero)
+}"""
+
+
+def test_a_loop_ends_when_its_condition_does() -> None:
+    for most in (0, 3, 1 << 40):
+        for begins in (True, False):
+            agree(ENDING, {"m": i64(most), "c": np.asarray(begins), "x": f32(1, 2, 3)})
+
+
+ROWS = """g (float[N, 3] x) => (last, rows) <int64 m = {4}> {
+  zero = Constant<value_floats=[0.0, 0.0, 0.0]>()
+  last, rows = Loop <body = body (int64 i, bool go, float[3] s) => (bool on, float[3] t, float[3] kept) {
+      on = Identity(go)
+      row = Gather(x, i)
+      t = Add(s, row)
+      kept = Neg(t)
+  }> (m, , zero)
+}"""
+
+
+def test_rows_of_each_run_are_kept_and_places_that_are_not_there_are_refused() -> None:
+    rows = np.arange(18, dtype=np.float32).reshape(6, 3)
+    agree(ROWS, {"x": rows}, {"x": rows[:4]}, {"x": rows[:2]})
+
+
+def test_a_state_that_stays_is_not_copied() -> None:
+    graph = """g (int64 m, float[N] x, float[N] y) => (a, b) {
+      a, b = Loop <body = body (int64 i, bool go, float[N] s, float[N] t) => (bool on, float[N] u, float[N] v) {
+          on = Identity(go)
+          u = Add(s, t)
+          v = Identity(t)
+      }> (m, , x, y)
+    }"""
+    agree(graph, {"m": i64(3), "x": f32(1, 2), "y": f32(3, 4)})
+    made = session(graph).compiled
+    assert made is not None
+    (loop,) = [step for step in made.fused.steps if isinstance(step, Repeated)]
+    assert len(loop.swapped) == len(loop.steps) == 1
+
+
+def test_states_may_change_places_and_be_what_the_other_was() -> None:
+    graph = """g (int64 m, float[N] x, float[N] y) => (a, b, c) {
+      a, b, c = Loop <body = l (int64 i, bool go, float[N] s, float[N] t, float[N] r)
+                         => (bool on, float[N] u, float[N] v, float[N] w) {
+          on = Identity(go)
+          u = Identity(t)
+          v = Identity(s)
+          w = Identity(x)
+      }> (m, , x, y, y)
+    }"""
+    for trips in range(4):
+        agree(graph, {"m": i64(trips), "x": f32(1, 2), "y": f32(3, 4)})
+
+
+NESTED = """g (int64 m, bool c, float[N] x) => (a) {
+  a = Loop <body = outer (int64 i, bool go, float[N] s) => (bool on, float[N] t) {
+      on = Identity(go)
+      inner = Loop <body = inside (int64 j, bool also, float[N] p) => (bool yet, float[N] q) {
+          yet = Identity(also)
+          both = Add(i, j)
+          scale = Cast<to=1>(both)
+          more = Mul(x, scale)
+          q = Add(p, more)
+      }> (i, , s)
+      one = Constant<value_int=1>()
+      odd = Mod(i, two)
+      is_odd = Equal(odd, one)
+      t = If <then_branch = y () => (float[N] f) { f = Neg(inner) },
+              else_branch = n () => (float[N] e) { e = Add(inner, x) }> (is_odd)
+  }> (m, , x)
+}""".replace("one = Constant<value_int=1>()", "one = Constant<value_int=1>()\n      two = Constant<value_int=2>()")
+
+
+def test_loops_and_branches_lie_in_loops() -> None:
+    for trips in (0, 1, 2, 5):
+        agree(NESTED, {"m": i64(trips), "c": np.asarray(True), "x": f32(1, 2, 3)})
+
+
+CHOICE = """g (bool c, float[N] x, float[N, M] w) => (y, z) {
+  double = Add(x, x)
+  y, z = If <then_branch = t () => (float[N] a, float[N] b) { a = Exp(double) b = Neg(double) },
+             else_branch = e () => (float[N] d, float[N] f) {
+                 s = ReduceSum<keepdims=0>(w, one)
+                 d = Sqrt(s)
+                 f = Identity(x)
+             }> (c)
+}""".replace("{\n  double", "<int64[1] one = {1}> {\n  double")
+
+
+def test_one_branch_runs() -> None:
+    w = np.full((3, 2), 2.0, np.float32)
+    for taken in (True, False):
+        agree(CHOICE, {"c": np.asarray(taken), "x": f32(1, 2, 3), "w": w})
+    ran: list[str] = []
+    made = session(CHOICE)
+    feeds = {"c": np.asarray(True), "x": f32(1, 2, 3), "w": w}
+    made.run(None, feeds, observe_steps=lambda step, *_: ran.append(step.name if isinstance(step, Native) else ""))
+    assert made.compiled is not None
+    (choice,) = [step for step in made.compiled.fused.steps if isinstance(step, Chosen)]
+    assert {step.name for step in choice.then if isinstance(step, Kernel)} <= set(ran)
+    assert not {step.name for step in choice.otherwise if isinstance(step, Kernel)} & set(ran)
+
+
+def test_a_branch_whose_sizes_cannot_be_hinders_only_who_takes_it() -> None:
+    graph = """g (bool c, float[N] x, float[M] w) => (float[N] y) <float[2, 1, 4] k = {1, 2, 3, 4, 5, 6, 7, 8}> {
+      y = If <then_branch = t () => (float[N] a) { a = Neg(x) },
+              else_branch = e () => (float[N] b) {
+                  axes = Constant<value_ints=[0, 1]>()
+                  image = Unsqueeze(w, axes)
+                  found = Conv(image, k)
+                  total = ReduceSum<keepdims=0>(found)
+                  b = Add(x, total)
+              }> (c)
+    }"""
+    x, short, long = f32(1, 2), f32(1, 2), f32(1, 2, 3, 4, 5)
+    feeds = [{"c": np.asarray(taken), "x": x, "w": w} for taken in (True, False) for w in (long, short)]
+    agree(graph, *feeds)
+
+
+def test_an_axis_is_taken_to_be_one_where_a_branch_for_that_has_other_axes() -> None:
+    graph = """g (float[N, M] x, bool c) => (y) <int64 one = {1}, int64[1] axis = {1}> {
+      shape = Shape(x)
+      columns = Gather(shape, one)
+      is_one = Equal(columns, one)
+      narrow = If <then_branch = t () => (a) { a = Squeeze(x, axis) },
+                   else_branch = e () => (b) { b = Identity(x) }> (is_one)
+      y = Neg(narrow)
+    }"""
+    agree(graph, *({"x": np.ones((3, columns), np.float32), "c": np.asarray(True)} for columns in (1, 2, 1)))
+
+
+SCAN = """g (float[2] s, float[T, 2] x, float[2, T] w) => (last, kept, back) {
+  last, kept, back = Scan <num_scan_inputs = 2, scan_input_axes = [0, 1], scan_input_directions = [0, 1],
+                           scan_output_axes = [1, 0], scan_output_directions = [0, 1],
+    body = b (float[2] p, float[2] row, float[2] column) => (float[2] q, float[2] r, float[2] o) {
+      sum = Add(row, column)
+      q = Add(p, sum)
+      r = Mul(q, row)
+      o = Identity(column)
+    }> (s, x, w)
+}"""
+
+
+def test_a_scan_goes_along_its_axes_in_either_direction() -> None:
+    rng = np.random.default_rng(1)
+    for time in (1, 4, 5):
+        x, w = rng.standard_normal((time, 2)).astype(np.float32), rng.standard_normal((2, time)).astype(np.float32)
+        agree(SCAN, {"s": f32(1, 2), "x": x, "w": w})
+
+
+ENDLESS = """g (bool c, float[N] x) => (a) {
+  a = Loop <body = body (int64 i, bool go, float[N] s) => (bool on, float[N] t) {
+      on = Identity(go)
+      t = Neg(s)
+  }> (, c, x)
+}"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_deadline_ends_a_loop_that_does_not(threads: int) -> None:
+    begin = monotonic()
+    with pytest.raises(Interrupted):
+        session(ENDLESS, threads).run(None, {"c": np.asarray(True), "x": f32(1, 2)}, deadline=0.1)
+    assert monotonic() - begin < 5
+
+
+def test_a_loop_that_does_not_end_meets_the_limit() -> None:
+    limited = session(ENDLESS, limits=RunLimits(nodes=1000))
+    with pytest.raises(LimitError):
+        limited.run(None, {"c": np.asarray(True), "x": f32(1, 2)})
+    assert limited.run(None, {"c": np.asarray(False), "x": f32(1, 2)})[0].tolist() == [1, 2]
+
+
+def test_what_is_given_and_made_in_loops_is_a_callers_own() -> None:
+    made = session(COUNTED)
+    feeds = {"m": i64(3), "x": f32(1, 2, 3), "w": f32(1, 1, 1)}
+    first = [each.copy() for each in made.run(None, feeds)]
+    kept = made.run(None, feeds)
+    for _ in range(5):
+        made.run(None, {**feeds, "x": f32(7, 8, 9)})
+    for one, other in zip(first, kept, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert feeds["x"].tolist() == [1, 2, 3]
