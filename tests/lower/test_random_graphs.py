@@ -28,7 +28,7 @@ def test_random_graphs_compute_what_the_reference_does(first: int) -> None:
             check(random_model(seed), tally)
         except Exception as error:
             raise AssertionError(f"the graph of seed {seed}: {error}") from error
-    assert tally.elements > 4 * tally.vague  # of all graphs, 99 % are compared; one graph of large numbers may hide more
+    assert tally.elements > 4 * tally.vague  # of all, 99 % are compared; a graph of large numbers may hide more
 
 
 def test_the_same_seed_draws_the_same_graph() -> None:
