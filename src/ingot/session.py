@@ -196,8 +196,8 @@ class Session:
         one by one then. The results belong to the caller alone.
 
         InputError if a feed is missing, unknown, or does not fit; LimitError if the run takes more than the limits of
-        the session; Interrupted after `deadline` seconds, or when cancelled: at the next node, as nothing ends the
-        computation of one.
+        the session; Interrupted after `deadline` seconds, or when cancelled: what is compiled ends within milliseconds,
+        a node that is not when it is done.
         """
         compiled = self._compiled if observe is None and self._has(outputs) else None
         if compiled is not None and feeds is not None:

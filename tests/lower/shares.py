@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from ingot.codegen.llvm import loops, product
+from ingot.codegen.llvm import loops, product, winograd
 from ingot.providers import cpu
 
 
@@ -21,5 +21,6 @@ def small_shares() -> Iterator[None]:
         patch.object(cpu, "_CODES", {}),
         patch.object(loops, "_GRAIN", 16),
         patch.object(product, "_GRAIN", 64),
+        patch.object(winograd, "_GRAIN", 64),
     ):
         yield

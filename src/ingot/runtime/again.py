@@ -10,6 +10,7 @@ import numpy as np
 
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
+from ingot.runtime.address import address_of
 from ingot.runtime.plan import Plan, fresh_array
 from ingot.runtime.team import Job, team
 
@@ -70,11 +71,11 @@ class Again:
         frame = known.idle.pop() if known.idle else self._frame(known)
         slots = frame.slots
         for place, array in zip(known.places, arrays, strict=True):
-            slots[place] = array.__array_interface__["data"][0]
+            slots[place] = address_of(array)
         results: list[Any] = []
         for slot, shape, dtype in known.fresh:
             result = fresh_array(shape, dtype)
-            slots[slot] = result.__array_interface__["data"][0]
+            slots[slot] = address_of(result)
             results.append(result)
         team().start(frame.job)
         if frame.state[0]:

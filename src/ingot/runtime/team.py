@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import threading
@@ -11,23 +12,21 @@ from typing import Any
 import numpy as np
 
 from ingot.codegen.link import Plain, linkable
-from ingot.codegen.llvm.team import JOB_WORDS, team_text
+from ingot.codegen.llvm.team import ALONE_WORDS, DISMISS, JOB_WORDS, LEAD, MOST_THREADS, SERVE, SHARED, team_text
 from ingot.codegen.memory import Code
-
-_NEXT = 28
-"""The word of a job that says where it ended."""
 
 
 class Job:
-    """Steps to be walked, over and over, by threads that share a table of slots."""
+    """Steps to be walked, over and over, by threads that share a table of slots: by one if none is worth sharing."""
 
     def __init__(
         self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
     ) -> None:
-        self.steps, self.slots, self.state, self.threads = steps, slots, state, threads
-        self.words = _words()
-        _fill(self.words, steps, slots, state, 1)
+        self.words = _words(ALONE_WORDS)
         self.address = int(self.words.ctypes.data)
+        self._keep = steps, slots, state
+        _fill(self.words, steps, slots, state, threads)
+        self.threads = threads if threads > 1 and _native().shared(self.address) else 1
 
 
 class Team:
@@ -35,10 +34,11 @@ class Team:
 
     def __init__(self, most: int) -> None:
         """A team of at most `most` threads, the caller's own among them; the others start with the first job."""
-        self.most = most
+        self.most = min(most, MOST_THREADS)
         self._busy = threading.Lock()
         self._threads: list[threading.Thread] = []
-        self._job = _words()
+        self._job = _words(JOB_WORDS)
+        self._address = int(self._job.ctypes.data)
         self._code = _native()
 
     def run(
@@ -48,41 +48,43 @@ class Team:
 
         Which step would have come after the last is returned.
         """
-        if threads > 1 and self._busy.acquire(blocking=False):
-            try:
-                self._together(steps, slots, state, min(threads, self.most))
-                return int(self._job[_NEXT])
-            finally:
-                self._busy.release()
-        job = _words()
-        _fill(job, steps, slots, state, 1)
-        self._code.walk(job.ctypes.data, 0)
-        return int(job[_NEXT])
+        job = Job(steps, slots, state, threads)
+        self.start(job)
+        return int(job.words[_NEXT])
 
     def start(self, job: Job) -> None:
         """Walk the steps of a job."""
-        if job.threads > 1:
-            self.run(job.steps, job.slots, job.state, job.threads)
+        if job.threads > 1 and self.most > 1 and self._busy.acquire(blocking=False):
+            try:
+                self._together(job)
+            finally:
+                self._busy.release()
         else:
-            self._code.walk(job.address, 0)
+            self._code.alone(job.address)
 
-    def _together(
-        self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
-    ) -> None:
+    def dismiss(self) -> None:
+        """End the threads, if they have nothing to do; jobs are walked by one thread from then on."""
+        if self._threads and self._busy.acquire(timeout=1):
+            self.most = 1
+            self._code.dismiss(self._address)
+            for thread in self._threads:
+                thread.join(timeout=1)
+            self._busy.release()
+
+    def _together(self, job: Job) -> None:
+        threads = min(job.threads, self.most)
         while len(self._threads) < threads - 1:
             self._add()
-        _fill(self._job, steps, slots, state, threads)
-        self._code.begin(self._job.ctypes.data)
-        self._code.walk(self._job.ctypes.data, 0)
+        self._job[:ALONE_WORDS] = job.words
+        self._job[_THREADS] = threads
+        self._code.lead(self._address)
+        job.words[_NEXT] = self._job[_NEXT]
 
     def _add(self) -> None:
         number = len(self._threads) + 1
-        job, serve = self._job, self._code.serve
-        ready = int(job[11])
-        thread = threading.Thread(target=lambda: serve(job.ctypes.data, number), daemon=True, name=f"ingot-{number}")
+        address, serve = self._address, self._code.serve
+        thread = threading.Thread(target=lambda: serve(address, number), daemon=True, name=f"ingot-{number}")
         thread.start()
-        while int(job[11]) == ready:
-            os.sched_yield() if hasattr(os, "sched_yield") else None
         self._threads.append(thread)
 
 
@@ -91,11 +93,14 @@ class _Native:
 
     def __init__(self, code: Code) -> None:
         one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        asks = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         two = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
         self.owner = code.owner
-        self.walk = two(code.address)
-        self.serve = two(code.entries["serve"])
-        self.begin = one(code.entries["begin"])
+        self.alone = one(code.address)
+        self.shared = asks(code.entries[SHARED])
+        self.lead = one(code.entries[LEAD])
+        self.serve = two(code.entries[SERVE])
+        self.dismiss = one(code.entries[DISMISS])
 
 
 _CODE: list[Code] = []
@@ -163,10 +168,21 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def _words() -> np.ndarray[Any, Any]:
-    room = np.zeros(JOB_WORDS + 8, np.int64)
+@atexit.register
+def _end() -> None:
+    """No thread may be in code whose memory is about to be given back."""
+    for each in _TEAM:
+        each.dismiss()
+
+
+_THREADS, _NEXT = 4, 7
+"""The words of a job that tell how many threads it is for, and where it ended."""
+
+
+def _words(count: int) -> np.ndarray[Any, Any]:
+    room = np.zeros(count + 8, np.int64)
     start = (-room.ctypes.data % 64) // 8
-    return room[start : start + JOB_WORDS]
+    return room[start : start + count]
 
 
 def _fill(
@@ -176,6 +192,6 @@ def _fill(
     state: np.ndarray[Any, Any],
     threads: int,
 ) -> None:
-    job[0], job[1], job[2], job[3], job[4] = (
+    job[0], job[1], job[2], job[3], job[_THREADS] = (
         steps.ctypes.data, len(steps), slots.ctypes.data, state.ctypes.data, threads,
     )  # fmt: skip

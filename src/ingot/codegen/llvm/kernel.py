@@ -1,18 +1,19 @@
-"""A kernel as a function in LLVM: `void kernel(slots, which, sizes, state, thread, threads)`."""
+"""A kernel as a function in LLVM: `i64 kernel(slots, which, sizes, state, thread, piece, pieces)`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from llvmlite import ir
 
-from ingot.codegen.llvm.loops import Frame, Loops
-from ingot.codegen.llvm.product import emit_product
+from ingot.codegen.llvm.loops import Frame, Loops, loops_share
+from ingot.codegen.llvm.product import emit_product, product_share
+from ingot.codegen.llvm.share import Share, pieces_of
 from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
-from ingot.codegen.llvm.winograd import emit_winograd
+from ingot.codegen.llvm.winograd import emit_winograd, winograd_share
 from ingot.dims import Dim
 from ingot.lower.loops import Buffer, Kernel, Product, Winograd
 from ingot.lower.rewrite import sizes_indexed
@@ -32,14 +33,18 @@ class Emitted:
 def emit(kernel: Kernel, target: Target) -> Emitted:
     """A kernel in LLVM's own language.
 
-    It finds its buffers in the table `slots`, at the places `which` tells; it works on its share of `threads`.
+    It finds its buffers in the table `slots`, at the places `which` tells, and does one of the pieces that its work is
+    divided into. What a piece computes does not depend on how many there are, nor on the thread. Asked for the piece
+    -1, it does nothing but tell how many pieces there are best, for as many threads as `pieces` says.
     """
     module = ir.Module(ENTRY)
     module.triple = target.triple
     buffers = buffers_of(kernel)
-    body, sizes = _body(module, kernel, buffers, target)
-    _entry(module, body, len(buffers))
-    return Emitted(str(module), buffers, sizes)
+    sizes: dict[Dim, int] = {}
+    body = _body(module, kernel, buffers, target, sizes)
+    count = _count(module, kernel, target, sizes)
+    _entry(module, body, count, len(buffers))
+    return Emitted(str(module), buffers, tuple(sizes))
 
 
 def buffers_of(kernel: Kernel) -> tuple[Buffer, ...]:
@@ -48,31 +53,18 @@ def buffers_of(kernel: Kernel) -> tuple[Buffer, ...]:
 
 
 def _body(
-    module: ir.Module, kernel: Kernel, buffers: tuple[Buffer, ...], target: Target
-) -> tuple[ir.Function, tuple[Dim, ...]]:
+    module: ir.Module, kernel: Kernel, buffers: tuple[Buffer, ...], target: Target, sizes: dict[Dim, int]
+) -> ir.Function:
     """The work of a kernel, for buffers that are parameters, so that LLVM knows them to be apart."""
-    kind = ir.FunctionType(ir.VoidType(), [*(PTR for _ in buffers), PTR, PTR, I64, I64])
+    kind = ir.FunctionType(ir.VoidType(), [*(PTR for _ in buffers), PTR, PTR, I64, I64, I64])
     function = ir.Function(module, kind, "body")
     function.linkage = "internal"
-    *pointers, sizes, state, thread, threads = function.args
-    for argument in (*pointers, sizes, state):
+    *pointers, table, state, thread, piece, pieces = function.args
+    for argument in (*pointers, table, state):
         argument.add_attribute("noalias")
-    b = ir.IRBuilder(function.append_basic_block("entry"))
-    begin = b.append_basic_block("begin")
-    b.branch(begin)
-    b.position_at_end(begin)
-    asked: dict[Dim, ir.Value] = {}
-
-    def size(dim: Dim) -> ir.Value:
-        if isinstance(dim, int):
-            return I64(dim)
-        if dim not in asked:
-            with b.goto_entry_block():
-                place = b.gep(sizes, [I64(len(asked))], source_etype=I64)
-                asked[dim] = b.load(place, typ=I64)
-        return asked[dim]
-
-    frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, threads, target)
+    b = _begun(function)
+    size = _told(b, table, sizes)
+    frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
         with _unless_empty(b, frame, sizes_indexed(nest)):
             if isinstance(nest, Product):
@@ -82,7 +74,51 @@ def _body(
             else:
                 Loops(b, frame).nest(nest)
     b.ret_void()
-    return function, tuple(asked)
+    return function
+
+
+def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, int]) -> ir.Function:
+    """How many pieces a kernel has for so many threads."""
+    function = ir.Function(module, ir.FunctionType(I64, [PTR, I64]), "pieces")
+    function.linkage = "internal"
+    table, threads = function.args
+    b = _begun(function)
+    size = _told(b, table, sizes)
+    shares: list[Share] = []
+    for nest in kernel.nests:
+        if isinstance(nest, Product):
+            shares.append(product_share(b, size, nest, threads))
+        elif isinstance(nest, Winograd):
+            shares.append(winograd_share(b, size, nest, threads))
+        else:
+            shares.append(loops_share(b, size, nest, target))
+    b.ret(pieces_of(b, shares, threads))
+    return function
+
+
+def _begun(function: ir.Function) -> ir.IRBuilder:
+    """A builder behind the entry of a function, which is left to what is needed everywhere."""
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    begin = b.append_basic_block("begin")
+    b.branch(begin)
+    b.position_at_end(begin)
+    return b
+
+
+def _told(b: ir.IRBuilder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
+    """What finds sizes in the table of a kernel, where they get places as they are asked for."""
+    known: dict[Dim, ir.Value] = {}
+
+    def size(dim: Dim) -> ir.Value:
+        if isinstance(dim, int):
+            return I64(dim)
+        if dim not in known:
+            place = places.setdefault(dim, len(places))
+            with b.goto_entry_block():
+                known[dim] = b.load(b.gep(table, [I64(place)], source_etype=I64), typ=I64)
+        return known[dim]
+
+    return size
 
 
 @contextmanager
@@ -102,14 +138,16 @@ def _unless_empty(b: ir.IRBuilder, frame: Frame, sizes: Sequence[Dim]) -> Iterat
             yield
 
 
-def _entry(module: ir.Module, body: ir.Function, buffers: int) -> None:
+def _entry(module: ir.Module, body: ir.Function, count: ir.Function, buffers: int) -> None:
     """The function that a plan calls: it looks its buffers up."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [PTR, PTR, PTR, PTR, I64, I64]), ENTRY)
-    slots, which, sizes, state, thread, threads = function.args
+    function = ir.Function(module, ir.FunctionType(I64, [PTR, PTR, PTR, PTR, I64, I64, I64]), ENTRY)
+    slots, which, sizes, state, thread, piece, pieces = function.args
     b = ir.IRBuilder(function.append_basic_block("entry"))
+    with b.if_then(b.icmp_signed("<", piece, I64(0)), likely=False):
+        b.ret(b.call(count, [sizes, pieces]))
     pointers = []
     for place in range(buffers):
         slot = b.load(b.gep(which, [I64(place)], source_etype=I32), typ=I32)
         pointers.append(b.load(b.gep(slots, [b.zext(slot, I64)], source_etype=PTR), typ=PTR))
-    b.call(body, [*pointers, sizes, state, thread, threads])
-    b.ret_void()
+    b.call(body, [*pointers, sizes, state, thread, piece, pieces])
+    b.ret(I64(0))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm.share import Share, part_of, up
 from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, element, is_float, room, stored, vector, width, zeros
 from ingot.dims import Dim
@@ -32,15 +33,22 @@ from ingot.lower.loops import (
     Store,
     Update,
     Var,
+    extent,
 )
 from ingot.lower.rewrite import parts
 from ingot.prim.functions import identity
 
-_GRAIN = 8192
-"""Elements of work that are worth a thread of their own: about ten times the price of a barrier."""
+_GRAIN = 1 << 17
+"""Work that is worth a thread of its own, some microseconds: elements times the functions of each and its transport."""
+
+_TRANSPORT = 4
+"""What it takes to read and write an element, in functions."""
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
+
+_MOST_WIDTH = 8
+"""Bytes of the widest element."""
 
 _MOST_UNROLLED = 32
 """Times that the body of a short loop inside a vector is written out."""
@@ -51,13 +59,17 @@ _HEAVY_FOR_UNROLLING = 24
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a kernel has at hand: where its buffers are, its sizes, what to report errors to, and which share is its."""
+    """What a kernel has at hand: where its buffers are, its sizes, what to report errors to, and which piece it does.
+
+    What a thread needs its own of is found by its number; a piece is the same whoever does it.
+    """
 
     buffers: Mapping[Buffer, ir.Value]
     size: Callable[[Dim], ir.Value]
     state: ir.Value
     thread: ir.Value
-    threads: ir.Value
+    piece: ir.Value
+    pieces: ir.Value
     target: Target
 
 
@@ -79,6 +91,20 @@ class _Cell:
     lanes: int
 
 
+def loops_share(
+    b: ir.IRBuilder, size: Callable[[Dim], ir.Value], statements: Sequence[Statement], target: Target
+) -> Share:
+    """How statements of a kernel can be shared: by rows, by vectors if there is but one loop, or not at all."""
+    chain, body = _chained(statements)
+    parts: ir.Value = I64(1)
+    if chain:
+        parts = size(extent(chain))
+    elif _is_vector(body):
+        assert isinstance(body[0], For)
+        parts = up(b, size(body[0].var.extent), I64(target.lanes(_MOST_WIDTH)))
+    return Share(b.sdiv(size(_rounds(statements)), I64(max(1, _GRAIN // _weight(statements)))), parts)
+
+
 class Loops:
     """Emits statements at a builder; `variables` are the values of loop variables around them."""
 
@@ -89,6 +115,7 @@ class Loops:
         self.cells: dict[str, _Cell] = {}
         self.locals: dict[str, ir.Value] = {}
         self._lane: Lane | None = None
+        self._watched = False
         self._known: dict[int, tuple[Scalar, ir.Value]] = {}
 
     # --- statements
@@ -96,25 +123,19 @@ class Loops:
     def nest(self, statements: Sequence[Statement]) -> None:
         """Statements of a kernel: the outermost loops shared among threads."""
         b = self.b
-        chain: list[Var] = []
-        body = tuple(statements)
-        while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
-            chain.append(body[0].var)
-            body = body[0].body
-        threads = self._shares(_work(statements))
-        with b.if_then(b.icmp_signed("<", self.frame.thread, threads)):
-            if chain:
-                total: Dim = 1
-                for var in chain:
-                    total = total * var.extent
-                low, high = self._share(self.frame.size(total), threads)
-                with b.if_then(b.icmp_signed("<", low, high)):
-                    self._rows(chain, low, high, body)
-            elif len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.VECTOR:
-                self._vector(body[0], threads)
-            else:
-                with b.if_then(b.icmp_signed("==", self.frame.thread, I64(0))):
-                    self.statements(body)
+        chain, body = _chained(statements)
+        if chain:
+            low, high = self._part(self.frame.size(extent(chain)))
+            with b.if_then(b.icmp_signed("<", low, high)):
+                self._rows(chain, low, high, body)
+        elif _is_vector(body):
+            assert isinstance(body[0], For)
+            self._vector(body[0], shared=True)
+        else:
+            with b.if_then(b.icmp_signed("==", self.frame.piece, I64(0))):
+                self._watched = True
+                self.statements(body)
+                self._watched = False
 
     def _rows(self, chain: Sequence[Var], low: ir.Value, high: ir.Value, body: Sequence[Statement]) -> None:
         """Statements for a part of all values of nested variables, which are counted on from one to the next."""
@@ -134,16 +155,8 @@ class Loops:
                 b.store(b.select(full, I64(0), raised), cells[var])
                 carry = b.zext(full, I64)
 
-    def _shares(self, work: Dim) -> ir.Value:
-        """How many threads are worth having for so many elements."""
-        b = self.b
-        wanted = b.add(b.sdiv(self.frame.size(work), I64(_GRAIN)), I64(1))
-        return b.select(b.icmp_signed("<", wanted, self.frame.threads), wanted, self.frame.threads)
-
-    def _share(self, total: ir.Value, threads: ir.Value) -> tuple[ir.Value, ir.Value]:
-        b = self.b
-        low = b.sdiv(b.mul(total, self.frame.thread), threads)
-        return low, b.sdiv(b.mul(total, b.add(self.frame.thread, I64(1))), threads)
+    def _part(self, total: ir.Value) -> tuple[ir.Value, ir.Value]:
+        return part_of(self.b, total, self.frame.piece, self.frame.pieces)
 
     def unflatten(self, chain: Sequence[Var], flat: ir.Value) -> None:
         """Give variables the values they have when all that are inside them have gone round `flat` times."""
@@ -161,7 +174,7 @@ class Loops:
         for statement in statements:
             match statement:
                 case For(kind=Kind.VECTOR) if self._lane is None:
-                    self._vector(statement, None)
+                    self._vector(statement, shared=False)
                 case For() if self._unrolls(statement):
                     assert isinstance(statement.var.extent, int)
                     for number in range(statement.var.extent):
@@ -170,9 +183,11 @@ class Loops:
                         self.statements(statement.body)
                         self._known = known
                 case For():
-                    with self.loop(I64(0), self.frame.size(statement.var.extent), 1) as index:
+                    watched, self._watched = self._watched, False
+                    with self.loop(I64(0), self.frame.size(statement.var.extent), 1, watched) as index:
                         self.variables[statement.var] = index
                         self.statements(statement.body)
+                    self._watched = watched
                 case Let():
                     self._let(statement)
                 case Update():
@@ -182,8 +197,7 @@ class Loops:
 
     def _unrolls(self, statement: For) -> bool:
         """Whether a loop is short and light enough to be written out: those over windows are."""
-        extent = statement.var.extent
-        if self._lane is None or not isinstance(extent, int):
+        if self._lane is None or not isinstance(statement.var.extent, int):
             return False
         times = 1
         for each in _within((statement,)):
@@ -194,8 +208,11 @@ class Loops:
         return times <= _MOST_UNROLLED
 
     @contextmanager
-    def loop(self, low: ir.Value, high: ir.Value, step: int) -> Iterator[ir.Value]:
-        """A loop from `low` while below `high`; what is emitted while it is open is its body."""
+    def loop(self, low: ir.Value, high: ir.Value, step: int, watched: bool = False) -> Iterator[ir.Value]:
+        """A loop from `low` while below `high`; what is emitted while it is open is its body.
+
+        If it is `watched`, it ends when the run is to stop: each of its rounds is asked for that.
+        """
         b = self.b
         before = b.block
         head, body, end = (b.append_basic_block(name) for name in ("head", "body", "end"))
@@ -203,7 +220,8 @@ class Loops:
         b.position_at_end(head)
         index = b.phi(I64)
         index.add_incoming(low, before)
-        b.cbranch(b.icmp_signed("<", index, high), body, end)
+        inside = b.icmp_signed("<", index, high)
+        b.cbranch(b.and_(inside, self._goes_on()) if watched else inside, body, end)
         b.position_at_end(body)
         known = dict(self._known)
         yield index
@@ -212,21 +230,25 @@ class Loops:
         b.branch(head)
         b.position_at_end(end)
 
-    def _vector(self, statement: For, threads: ir.Value | None) -> None:
+    def _goes_on(self) -> ir.Value:
+        """Whether nobody wants the run to stop, which other threads may at any time."""
+        word = self.b.gep(self.frame.state, [I64(1)], source_etype=I32)
+        return self.b.icmp_signed("==", self.b.load_atomic(word, "monotonic", 4, typ=I32), I32(0))
+
+    def _vector(self, statement: For, shared: bool) -> None:
         """A loop in vectors: whole ones, several at a time if they are summed, and the rest under a mask."""
         b = self.b
         lanes = self._lanes(statement)
-        extent = self.frame.size(statement.var.extent)
-        low, high = I64(0), extent
-        if threads is not None:
-            units = b.sdiv(b.add(extent, I64(lanes - 1)), I64(lanes))
-            first, last = self._share(units, threads)
+        length = self.frame.size(statement.var.extent)
+        low, high = I64(0), length
+        if shared:
+            first, last = self._part(up(b, length, I64(lanes)))
             low, end = b.mul(first, I64(lanes)), b.mul(last, I64(lanes))
-            high = b.select(b.icmp_signed("<", end, extent), end, extent)
+            high = b.select(b.icmp_signed("<", end, length), end, length)
         count = b.sub(high, low)
         self._hoist(statement)
         summed = [each for each in statement.body if isinstance(each, Update)]
-        times = 1 if not summed else 4 if _functions(statement) < _HEAVY_FOR_UNROLLING else 2
+        times = 1 if not summed else 4 if _functions(statement.body) < _HEAVY_FOR_UNROLLING else 2
         outer = {each.name: self.cells[each.name] for each in summed if each.name in self.cells}
         parts = [self._accumulators(outer, summed, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
@@ -634,19 +656,39 @@ def _stores(statements: Sequence[Statement]) -> Iterator[Store]:
             yield from _stores(statement.body)
 
 
-def _work(statements: Sequence[Statement]) -> Dim:
+def _chained(statements: Sequence[Statement]) -> tuple[list[Var], tuple[Statement, ...]]:
+    """The variables of the outermost loops, as far as threads share them, and what is inside."""
+    chain: list[Var] = []
+    body = tuple(statements)
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
+        chain.append(body[0].var)
+        body = body[0].body
+    return chain, body
+
+
+def _is_vector(body: Sequence[Statement]) -> bool:
+    return len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.VECTOR
+
+
+def _rounds(statements: Sequence[Statement]) -> Dim:
     """How many times the innermost statements run."""
     total: Dim = 0
     for statement in statements:
         if isinstance(statement, For):
-            total = total + statement.var.extent * _work(statement.body)
+            total = total + statement.var.extent * _rounds(statement.body)
     return total if total != 0 else 1
 
 
-def _functions(statement: For) -> int:
-    """How many functions the body of a loop has."""
+def _weight(statements: Sequence[Statement]) -> int:
+    """What it takes each time, at most: functions, and the transport."""
+    inner = max((_weight(each.body) for each in statements if isinstance(each, For)), default=0)
+    return max(inner, _TRANSPORT + _functions(statements))
+
+
+def _functions(statements: Sequence[Statement]) -> int:
+    """How many functions there are in statements, not counting loops."""
     seen: set[int] = set()
-    pending: list[Scalar] = [each.value for each in statement.body if not isinstance(each, For)]
+    pending: list[Scalar] = [each.value for each in statements if not isinstance(each, For)]
     count = 0
     while pending:
         value = pending.pop()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from llvmlite import ir
 
 from ingot.codegen.llvm.loops import Frame, Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
+from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
 from ingot.codegen.llvm.tile import heights
 from ingot.codegen.llvm.types import I64, element, room, vector, width
 from ingot.dims import Dim
@@ -18,13 +19,33 @@ from ingot.lower.rewrite import Reindexed
 SUM = "sum"
 """The local that holds a sum in what is made of it."""
 
-_GRAIN = 1 << 15
-"""Products that are worth a thread of their own."""
+_GRAIN = 1 << 18
+"""Products that are worth a thread of their own: some microseconds."""
+
+_READ = 8
+"""Rows that a row of the right side could be multiplied by in the time it takes to be read."""
+
+_LEAST_TILES = 8
+"""Tiles in a panel of columns that are worth packing it once more for another thread."""
 
 
 def emit_product(b: ir.IRBuilder, frame: Frame, product: Product) -> None:
     """A contraction, shared among threads by tiles: column panels outermost, so that each is read from memory once."""
     _Emitter(b, frame, product).emit()
+
+
+def product_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], product: Product, threads: ir.Value) -> Share:
+    """How a contraction can be shared: by tiles; if it packs, by panels of columns, and these only if they are few."""
+    assert product.tile is not None
+    depth = extent(product.batch) * extent(product.n) * extent(product.k)
+    work = b.sdiv(size(depth * (extent(product.m) + _READ)), I64(_GRAIN))
+    panels = up(b, size(extent(product.n)), I64(product.tile.columns))
+    tiles = up(b, size(extent(product.m)), I64(product.tile.rows))
+    stacks = b.mul(size(extent(product.batch)), panels)
+    if not product.packed:
+        wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
+        tiles = larger(b, smaller(b, b.sdiv(tiles, I64(_LEAST_TILES)), wanted), I64(1))
+    return Share(work, b.mul(stacks, tiles))
 
 
 class _Emitter:
@@ -46,26 +67,28 @@ class _Emitter:
     def emit(self) -> None:
         b, tile, size = self.b, self.tile, self.frame.size
         rows, columns = size(self.m), size(self.n)
-        panels = _ceil(b, columns, tile.columns)
-        tiles = _ceil(b, rows, tile.rows)
+        panels = up(b, columns, I64(tile.columns))
+        tiles = up(b, rows, I64(tile.rows))
         stacks = b.mul(size(extent(self.product.batch)), panels)
-        threads = self._threads()
-        with b.if_then(b.icmp_signed("<", self.frame.thread, threads)):
-            total = b.mul(stacks, tiles)
-            low = b.sdiv(b.mul(total, self.frame.thread), threads)
-            high = b.sdiv(b.mul(total, b.add(self.frame.thread, I64(1))), threads)
-            with b.if_then(b.icmp_signed("<", low, high)):
-                first = b.sdiv(low, tiles)
-                last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
-                with self.loops.loop(first, last, 1) as stack:
-                    self._stack(stack, panels, tiles, low, high)
+        low, high = self._part(stacks, tiles)
+        with b.if_then(b.icmp_signed("<", low, high)):
+            first = b.sdiv(low, tiles)
+            last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
+            with self.loops.loop(first, last, 1, watched=True) as stack:
+                self._stack(stack, panels, tiles, low, high)
 
-    def _threads(self) -> ir.Value:
-        """How many threads are worth having."""
-        b = self.b
-        work = self.frame.size(extent(self.product.batch) * self.m * self.n * self.k)
-        wanted = b.add(b.sdiv(work, I64(_GRAIN)), I64(1))
-        return b.select(b.icmp_signed("<", wanted, self.frame.threads), wanted, self.frame.threads)
+    def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The tiles of a piece, counted through all panels of columns; if it packs, whole panels as far as possible."""
+        b, piece, pieces = self.b, self.frame.piece, self.frame.pieces
+        if self.product.packed:
+            return part_of(b, b.mul(stacks, tiles), piece, pieces)
+        times = up(b, pieces, larger(b, stacks, I64(1)))
+        first, last = part_of(b, b.mul(stacks, times), piece, pieces)
+        low, high = (
+            b.add(b.mul(b.sdiv(at, times), tiles), b.sdiv(b.mul(b.srem(at, times), tiles), times))
+            for at in (first, last)
+        )
+        return low, high
 
     def _stack(self, stack: ir.Value, panels: ir.Value, tiles: ir.Value, low: ir.Value, high: ir.Value) -> None:
         """The tiles of one panel of columns that are this thread's."""
@@ -86,7 +109,7 @@ class _Emitter:
         begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
         end = b.sub(high, b.mul(stack, tiles))
         end = b.select(b.icmp_signed("<", end, tiles), end, tiles)
-        with self.loops.loop(begin, end, 1) as index:
+        with self.loops.loop(begin, end, 1, watched=True) as index:
             row = b.mul(index, I64(tile.rows))
             left = b.sub(self.frame.size(self.m), row)
             rows = b.select(b.icmp_signed("<", left, I64(tile.rows)), left, I64(tile.rows))
@@ -236,10 +259,6 @@ def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
     found = Reindexed(change).scalar(load)
     assert isinstance(found, Load)
     return found
-
-
-def _ceil(b: ir.IRBuilder, value: ir.Value, by: int) -> ir.Value:
-    return b.sdiv(b.add(value, I64(by - 1)), I64(by))
 
 
 @contextmanager

@@ -1,4 +1,9 @@
-"""The native part of running a plan: threads that walk the same steps, and meet after each."""
+"""The native part of running a plan: threads that take pieces of one step after another, whoever has time.
+
+A step is over when its pieces are done, not when all threads have come by: one that the system has put aside holds the
+others up only if it has a piece in its hands. The thread that ends a step goes on alone through the steps that are too
+small to be shared, up to the next one that is not, which it announces to the others.
+"""
 
 from __future__ import annotations
 
@@ -8,111 +13,145 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ingot.codegen.llvm.target import Target
 
-WALK = "kernel"
-SERVE = "serve"
+ALONE, SHARED, LEAD, SERVE, DISMISS = "kernel", "shared", "lead", "serve", "dismiss"
+"""The functions: a job walked by one thread; whether it is worth several; one led by the caller; what others do; their
+end."""
 
-JOB_WORDS = 32
+MOST_THREADS = 64
+
+ALONE_WORDS = 8
+"""The 8-byte words of a job for one thread."""
+
+JOB_WORDS = 32 + 8 * MOST_THREADS
 """The 8-byte words of what threads share, the parts that are written to often on cache lines of their own.
 
-0 steps, 1 how many, 2 slots, 3 state, 4 threads; 8 the number of the job, 9 whether to stop, 10 sleepers;
-16 arrived; 24 generation, 25 sleepers, 26 and 27 in turns the step that comes next, 28 the step after the last.
+0 steps, 1 how many, 2 slots, 3 state, 4 threads, 5 the step announced, 6 pieces announced since somebody was woken,
+7 the step after the last; 8 the announcement: from the lowest bit on, 32 for its number, 24 for the pieces of the step (none: the job is over), 8
+for the threads; 16 a bit for each thread that sleeps, 17 whether to end; 24 pieces done; from 32 on, a line for each
+thread, its claims: 32 bits for the next of its pieces, 32 for the number.
+
+Pieces are dealt out to the threads in order, as in hands of cards, so that a thread gets about the same part of every
+step, and finds in its cache what it wrote before. Who has none left takes from the others.
 """
 
-_SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "arm": 240}
-"""The number of futex."""
+_FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "arm": 240}
+_YIELD = {"x86_64": 24, "aarch64": 124, "riscv64": 124, "arm": 158}
+"""The numbers of calls of Linux."""
+
+_WAIT, _WAKE = 9 | 128, 10 | 128
+"""What futex is asked for: by bits, and among the threads of a process."""
+
+_SPINS = 5000
+"""How often a thread looks before it offers the processor to others."""
+
+_YIELDS = 3000
+"""How often it does so, and looks again, before it sleeps."""
+
+_WORTH_WAKING = 4
+"""Pieces that are worth the time it takes to wake somebody."""
+
+_MOST_PIECES = (1 << 24) - 1
 
 
 def team_text(target: Target) -> str:
-    """`kernel(job, thread)` walks the steps of a job; `serve(job, thread)` does so for one job after another."""
+    """A module with the functions of a team."""
     machine = target.triple.split("-")[0]
-    linux = sys.platform == "linux" and machine in _SYSCALL
+    linux = sys.platform == "linux" and machine in _FUTEX
     pause = "call void @llvm.x86.sse2.pause()" if machine == "x86_64" else ""
-    sleep = "call i32 @sched_yield()"
-    wake = ""
+    declare = "declare void @llvm.x86.sse2.pause()" if machine == "x86_64" else ""
+    offer = "call i32 @sched_yield()" if sys.platform != "win32" else "add i32 0, 0"
+    sleep, wake = f"%slept.for = {offer}", ""
     if linux:
-        number = _SYSCALL[machine]
-        sleep = _futex(machine, number, "i64 128, i64 %seen.wide")
-        wake = "%woken = " + _futex(machine, number, "i64 129, i64 2147483647")
-    return _TEXT.format(triple=target.triple, pause=pause, sleep=sleep, wake=wake)
+        offer = _system(machine, _YIELD[machine], "0", "0", "0", "0")
+        futex = _FUTEX[machine]
+        sleep = "%slept.for = " + _system(machine, futex, "%word.i", str(_WAIT), "%seen.wide", "%bit.wide")
+        wake = "%woken = " + _system(machine, futex, "%word.i", str(_WAKE), "2147483647", "%bits.wide")
+    return _TEXT.format(
+        triple=target.triple,
+        declare=declare,
+        pause=pause,
+        offer=f"%offered = {offer}",
+        sleep=sleep,
+        wake=wake,
+        spins=_SPINS,
+        patience=_SPINS + _YIELDS,
+        worth=_WORTH_WAKING,
+        most=_MOST_PIECES,
+    )
 
 
-def _futex(machine: str, number: int, said: str) -> str:
-    """A call of the system by hand on x86-64, where code must need nothing from elsewhere; else through libc."""
+def _system(machine: str, number: int, *said: str) -> str:
+    """A call of the system by hand on x86-64, where code must need nothing from elsewhere; else through libc.
+
+    It has six arguments, of which the fourth and the fifth are none.
+    """
+    first, second, third, last = said
+    given = ", ".join(f"i64 {each}" for each in (first, second, third, "0", "0", last))
     if machine != "x86_64":
-        return f"call i64 (i64, ...) @syscall(i64 {number}, ptr %word, {said}, ptr null, ptr null, i64 0)"
-    taken = "={rax},{rax},{rdi},{rsi},{rdx},{r10},~{rcx},~{r11},~{memory}"
-    kinds = "i64 (i64, ptr, i64, i64, ptr)"
-    return f'call {kinds} asm sideeffect "syscall", "{taken}"(i64 {number}, ptr %word, {said}, ptr null)'
+        return f"call i64 (i64, ...) @syscall(i64 {number}, {given})"
+    taken = "={rax},{rax},{rdi},{rsi},{rdx},{r10},{r8},{r9},~{rcx},~{r11},~{memory}"
+    kinds = f"i64 ({', '.join(['i64'] * 7)})"
+    return f'call {kinds} asm sideeffect "syscall", "{taken}"(i64 {number}, {given})'
 
 
 _TEXT = """
 target triple = "{triple}"
-declare void @llvm.x86.sse2.pause()
+{declare}
 declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
 
-; Wait while the 32-bit word is what was seen: spin for a while, then sleep.
-define internal void @wait(ptr %word, i32 %seen, ptr %sleepers, i32 %patience) {{
+; How many pieces a step has, for so many threads: at least one.
+define internal i64 @pieces(ptr %step, i64 %threads) {{
 entry:
-  br label %spin
-spin:
-  %k = phi i32 [0, %entry], [%k1, %again], [%k, %slept]
-  %now = load atomic i32, ptr %word acquire, align 4
-  %same = icmp eq i32 %now, %seen
-  br i1 %same, label %more, label %done
-more:
-  %long = icmp sgt i32 %k, %patience
-  br i1 %long, label %sleep, label %again
-again:
-  {pause}
-  %k1 = add i32 %k, 1
-  br label %spin
-sleep:
-  %a = atomicrmw add ptr %sleepers, i32 1 seq_cst
-  %seen.wide = zext i32 %seen to i64
-  %slept_for = {sleep}
-  %b = atomicrmw sub ptr %sleepers, i32 1 seq_cst
-  br label %slept
-slept:
-  br label %spin
-done:
-  ret void
+  %code = load ptr, ptr %step
+  %sizes.p = getelementptr i64, ptr %step, i64 2
+  %sizes = load ptr, ptr %sizes.p
+  %found = call i64 %code(ptr null, ptr null, ptr %sizes, ptr null, i64 0, i64 -1, i64 %threads)
+  %few = icmp slt i64 %found, {most}
+  %count = select i1 %few, i64 %found, i64 {most}
+  ret i64 %count
 }}
 
-define internal void @rouse(ptr %word, ptr %sleepers) {{
+define internal i1 @stopped(ptr %job) {{
 entry:
-  fence seq_cst
-  %n = load atomic i32, ptr %sleepers seq_cst, align 4
-  %any = icmp ne i32 %n, 0
-  br i1 %any, label %wake, label %done
-wake:
-  {wake}
+  %state.p = getelementptr i64, ptr %job, i64 3
+  %state = load ptr, ptr %state.p
+  %stop.p = getelementptr i32, ptr %state, i64 1
+  %stop = load atomic i32, ptr %stop.p monotonic, align 4
+  %yes = icmp ne i32 %stop, 0
+  ret i1 %yes
+}}
+
+; One piece of a step, unless the run is to stop.
+define internal void @piece(ptr %job, ptr %step, i64 %thread, i64 %piece, i64 %pieces) {{
+entry:
+  %stop = call i1 @stopped(ptr %job)
+  br i1 %stop, label %done, label %work
+work:
+  %slots.p = getelementptr i64, ptr %job, i64 2
+  %slots = load ptr, ptr %slots.p
+  %state.p = getelementptr i64, ptr %job, i64 3
+  %state = load ptr, ptr %state.p
+  %code = load ptr, ptr %step
+  %which.p = getelementptr i64, ptr %step, i64 1
+  %which = load ptr, ptr %which.p
+  %sizes.p = getelementptr i64, ptr %step, i64 2
+  %sizes = load ptr, ptr %sizes.p
+  %r = call i64 %code(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %thread, i64 %piece, i64 %pieces)
   br label %done
 done:
   ret void
 }}
 
-define internal void @meet(ptr %job, i64 %threads) {{
+define internal ptr @step(ptr %job, i64 %index) {{
 entry:
-  %arrived = getelementptr i64, ptr %job, i64 16
-  %generation = getelementptr i64, ptr %job, i64 24
-  %sleepers = getelementptr i64, ptr %job, i64 25
-  %seen = load atomic i32, ptr %generation acquire, align 4
-  %before = atomicrmw add ptr %arrived, i64 1 acq_rel
-  %now = add i64 %before, 1
-  %last = icmp eq i64 %now, %threads
-  br i1 %last, label %release, label %stay
-release:
-  store atomic i64 0, ptr %arrived monotonic, align 8
-  %next = add i32 %seen, 1
-  store atomic i32 %next, ptr %generation seq_cst, align 4
-  call void @rouse(ptr %generation, ptr %sleepers)
-  ret void
-stay:
-  call void @wait(ptr %generation, i32 %seen, ptr %sleepers, i32 20000)
-  ret void
+  %steps = load ptr, ptr %job
+  %at = mul i64 %index, 3
+  %step = getelementptr i64, ptr %steps, i64 %at
+  ret ptr %step
 }}
 
+; A step without code says which comes next.
 define internal i64 @turn(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %count) {{
 entry:
   %bad = load atomic i32, ptr %state monotonic, align 4
@@ -231,118 +270,405 @@ done:
   ret i64 %no
 }}
 
-define void @kernel(ptr %job, i64 %thread) {{
+; The step that follows one without code; -1 if it has some.
+define internal i64 @turned(ptr %job, i64 %index) {{
 entry:
-  %steps = load ptr, ptr %job
+  %step = call ptr @step(ptr %job, i64 %index)
+  %code = load ptr, ptr %step
+  %turning = icmp eq ptr %code, null
+  br i1 %turning, label %decide, label %no
+no:
+  ret i64 -1
+decide:
   %count.p = getelementptr i64, ptr %job, i64 1
   %count = load i64, ptr %count.p
   %slots.p = getelementptr i64, ptr %job, i64 2
   %slots = load ptr, ptr %slots.p
   %state.p = getelementptr i64, ptr %job, i64 3
   %state = load ptr, ptr %state.p
-  %threads.p = getelementptr i64, ptr %job, i64 4
-  %threads = load i64, ptr %threads.p
-  %alone = icmp eq i64 %threads, 1
-  %leads = icmp eq i64 %thread, 0
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %end, label %start
-start:
-  br i1 %leads, label %fresh, label %step
-fresh:
+  %which.p = getelementptr i64, ptr %step, i64 1
+  %which = load ptr, ptr %which.p
+  %sizes.p = getelementptr i64, ptr %step, i64 2
+  %sizes = load ptr, ptr %sizes.p
+  %next = call i64 @turn(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %count)
+  ret i64 %next
+}}
+
+; No run of a loop has been counted yet.
+define internal void @fresh(ptr %job) {{
+entry:
+  %state.p = getelementptr i64, ptr %job, i64 3
+  %state = load ptr, ptr %state.p
   %runs.p = getelementptr i64, ptr %state, i64 1
   store i64 0, ptr %runs.p
-  br label %step
-step:
-  %i = phi i64 [0, %start], [0, %fresh], [%next, %after]
-  %turns = phi i64 [0, %start], [0, %fresh], [%turns1, %after]
-  %at = mul i64 %i, 3
-  %code.p = getelementptr i64, ptr %steps, i64 %at
-  %code = load ptr, ptr %code.p
-  %at1 = add i64 %at, 1
-  %which.p = getelementptr i64, ptr %steps, i64 %at1
-  %which = load ptr, ptr %which.p
-  %at2 = add i64 %at, 2
-  %sizes.p = getelementptr i64, ptr %steps, i64 %at2
-  %sizes = load ptr, ptr %sizes.p
-  %turning = icmp eq ptr %code, null
-  br i1 %turning, label %decide, label %check
-check:
-  %stop.p = getelementptr i32, ptr %state, i64 1
-  %stop = load atomic i32, ptr %stop.p monotonic, align 4
-  %going = icmp eq i32 %stop, 0
-  br i1 %going, label %work, label %met
+  ret void
+}}
+
+define internal void @ended(ptr %job, i64 %index) {{
+entry:
+  %next.p = getelementptr i64, ptr %job, i64 7
+  store i64 %index, ptr %next.p
+  ret void
+}}
+
+; The steps of a job, one after another, by one thread.
+define void @kernel(ptr %job) {{
+entry:
+  %count.p = getelementptr i64, ptr %job, i64 1
+  %count = load i64, ptr %count.p
+  call void @fresh(ptr %job)
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%i1, %after], [%turned, %consider]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %consider, label %end
+consider:
+  %turned = call i64 @turned(ptr %job, i64 %i)
+  %turns = icmp sge i64 %turned, 0
+  br i1 %turns, label %next, label %begin
+begin:
+  %step = call ptr @step(ptr %job, i64 %i)
+  %pieces = call i64 @pieces(ptr %step, i64 1)
+  br label %work
 work:
-  call void %code(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %thread, i64 %threads)
-  br label %met
-met:
-  %i1 = add i64 %i, 1
-  br i1 %alone, label %after, label %together
-together:
-  call void @meet(ptr %job, i64 %threads)
-  br label %after
-decide:
-  ; One thread decides for all. Two words in turns: one may be written while a slow thread still reads the other.
-  %odd = and i64 %turns, 1
-  %word = add i64 %odd, 26
-  %next.p = getelementptr i64, ptr %job, i64 %word
-  br i1 %leads, label %lead, label %follow
-lead:
-  %decided = call i64 @turn(ptr %slots, ptr %which, ptr %sizes, ptr %state, i64 %count)
-  store atomic i64 %decided, ptr %next.p monotonic, align 8
-  br i1 %alone, label %turned, label %follow
-follow:
-  call void @meet(ptr %job, i64 %threads)
-  br label %turned
-turned:
-  %told = load atomic i64, ptr %next.p monotonic, align 8
-  %turns.more = add i64 %turns, 1
-  br label %after
+  %p = phi i64 [0, %begin], [%p1, %work]
+  call void @piece(ptr %job, ptr %step, i64 0, i64 %p, i64 %pieces)
+  %p1 = add i64 %p, 1
+  %again = icmp slt i64 %p1, %pieces
+  br i1 %again, label %work, label %after
 after:
-  %next = phi i64 [%i1, %met], [%i1, %together], [%told, %turned]
-  %turns1 = phi i64 [%turns, %met], [%turns, %together], [%turns.more, %turned]
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %step, label %last
-last:
-  br i1 %leads, label %tell, label %end
+  %i1 = add i64 %i, 1
+  br label %next
+end:
+  call void @ended(ptr %job, i64 %i)
+  ret void
+}}
+
+; Whether a job has a step that is worth sharing.
+define i64 @shared(ptr %job) {{
+entry:
+  %count.p = getelementptr i64, ptr %job, i64 1
+  %count = load i64, ptr %count.p
+  %threads.p = getelementptr i64, ptr %job, i64 4
+  %threads = load i64, ptr %threads.p
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%i1, %small]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %consider, label %no
+consider:
+  %step = call ptr @step(ptr %job, i64 %i)
+  %code = load ptr, ptr %step
+  %turns = icmp eq ptr %code, null
+  br i1 %turns, label %small, label %begin
+begin:
+  %pieces = call i64 @pieces(ptr %step, i64 %threads)
+  %several = icmp sgt i64 %pieces, 1
+  br i1 %several, label %yes, label %small
+small:
+  %i1 = add i64 %i, 1
+  br label %next
+yes:
+  ret i64 1
+no:
+  ret i64 0
+}}
+
+; Wait while the announcement has the number that was seen.
+define internal void @wait(ptr %job, i32 %seen, i64 %thread, i32 %begin) {{
+entry:
+  %word = getelementptr i64, ptr %job, i64 8
+  %sleepers = getelementptr i64, ptr %job, i64 16
+  br label %look
+look:
+  %k = phi i32 [%begin, %entry], [%k1, %spin], [%k2, %offer], [%k, %sleep]
+  %now = load atomic i32, ptr %word acquire, align 8
+  %same = icmp eq i32 %now, %seen
+  br i1 %same, label %more, label %done
+more:
+  %short = icmp slt i32 %k, {spins}
+  br i1 %short, label %spin, label %longer
+spin:
+  {pause}
+  %k1 = add i32 %k, 1
+  br label %look
+longer:
+  %long = icmp sgt i32 %k, {patience}
+  br i1 %long, label %sleep, label %offer
+offer:
+  {offer}
+  %k2 = add i32 %k, 1
+  br label %look
+sleep:
+  %own = shl i64 1, %thread
+  %others = xor i64 %own, -1
+  %short.thread = trunc i64 %thread to i32
+  %turn = and i32 %short.thread, 31
+  %bit = shl i32 1, %turn
+  %bit.wide = zext i32 %bit to i64
+  %seen.wide = zext i32 %seen to i64
+  %word.i = ptrtoint ptr %word to i64
+  %a = atomicrmw or ptr %sleepers, i64 %own seq_cst
+  {sleep}
+  %b = atomicrmw and ptr %sleepers, i64 %others seq_cst
+  br label %look
+done:
+  ret void
+}}
+
+; Wake those of some threads that sleep.
+define internal void @rouse(ptr %job, i64 %whom) {{
+entry:
+  %word = getelementptr i64, ptr %job, i64 8
+  %sleepers = getelementptr i64, ptr %job, i64 16
+  fence seq_cst
+  %mask = load atomic i64, ptr %sleepers seq_cst, align 8
+  %meant = and i64 %mask, %whom
+  %any = icmp ne i64 %meant, 0
+  br i1 %any, label %wake, label %done
+wake:
+  %high = lshr i64 %meant, 32
+  %both = or i64 %meant, %high
+  %bits.wide = and i64 %both, 4294967295
+  %word.i = ptrtoint ptr %word to i64
+  {wake}
+  br label %done
+done:
+  ret void
+}}
+
+; Announce a step of so many pieces, or that there is none any more.
+define internal void @announce(ptr %job, i64 %pieces) {{
+entry:
+  %word = getelementptr i64, ptr %job, i64 8
+  %threads.p = getelementptr i64, ptr %job, i64 4
+  %threads = load i64, ptr %threads.p
+  %seen = load atomic i32, ptr %word monotonic, align 8
+  %number = add i32 %seen, 1
+  %low = zext i32 %number to i64
+  %middle = shl i64 %pieces, 32
+  %high = shl i64 %threads, 56
+  %some = or i64 %low, %middle
+  %all = or i64 %some, %high
+  store atomic i64 %all, ptr %word seq_cst, align 8
+  %over = icmp eq i64 %pieces, 0
+  br i1 %over, label %leader, label %members
+leader:
+  call void @rouse(ptr %job, i64 1)
+  ret void
+members:
+  %asleep.p = getelementptr i64, ptr %job, i64 6
+  %asleep = load i64, ptr %asleep.p
+  %sum = add i64 %asleep, %pieces
+  %worth = icmp sge i64 %sum, {worth}
+  %kept = select i1 %worth, i64 0, i64 %sum
+  store i64 %kept, ptr %asleep.p
+  br i1 %worth, label %wake, label %done
+wake:
+  %spare = sub i64 64, %threads
+  %whom = lshr i64 -1, %spare
+  call void @rouse(ptr %job, i64 %whom)
+  br label %done
+done:
+  ret void
+}}
+
+; Go through steps from one on, as far as they are not shared.
+define internal void @advance(ptr %job, i64 %thread, i64 %from) {{
+entry:
+  %count.p = getelementptr i64, ptr %job, i64 1
+  %count = load i64, ptr %count.p
+  %threads.p = getelementptr i64, ptr %job, i64 4
+  %threads = load i64, ptr %threads.p
+  br label %next
+next:
+  %i = phi i64 [%from, %entry], [%i1, %small], [%turned, %consider]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %going, label %over
+going:
+  %stop = call i1 @stopped(ptr %job)
+  br i1 %stop, label %over, label %consider
+consider:
+  %turned = call i64 @turned(ptr %job, i64 %i)
+  %turns = icmp sge i64 %turned, 0
+  br i1 %turns, label %next, label %begin
+begin:
+  %step = call ptr @step(ptr %job, i64 %i)
+  %pieces = call i64 @pieces(ptr %step, i64 %threads)
+  %shared = icmp sgt i64 %pieces, 1
+  br i1 %shared, label %share, label %small
+small:
+  call void @piece(ptr %job, ptr %step, i64 %thread, i64 0, i64 1)
+  %i1 = add i64 %i, 1
+  br label %next
+share:
+  %current = getelementptr i64, ptr %job, i64 5
+  store i64 %i, ptr %current
+  %done = getelementptr i64, ptr %job, i64 24
+  store atomic i64 0, ptr %done monotonic, align 8
+  call void @announce(ptr %job, i64 %pieces)
+  ret void
+over:
+  call void @ended(ptr %job, i64 %i)
+  call void @announce(ptr %job, i64 0)
+  ret void
+}}
+
+; Take a piece that was dealt to a thread; -1 if there is none left.
+define internal i64 @claim(ptr %job, i64 %seen, i64 %from) {{
+entry:
+  %word = getelementptr i64, ptr %job, i64 8
+  %number32 = trunc i64 %seen to i32
+  %number = zext i32 %number32 to i64
+  %rest = lshr i64 %seen, 32
+  %pieces = and i64 %rest, {most}
+  %threads = lshr i64 %seen, 56
+  %from1 = add i64 %from, 1
+  %low.m = mul i64 %pieces, %from
+  %low = udiv i64 %low.m, %threads
+  %high.m = mul i64 %pieces, %from1
+  %high = udiv i64 %high.m, %threads
+  %none = icmp uge i64 %low, %high
+  %line = shl i64 %from, 3
+  %at = add i64 %line, 32
+  %claims = getelementptr i64, ptr %job, i64 %at
+  br i1 %none, label %empty, label %look
+look:
+  %found = load atomic i64, ptr %claims acquire, align 8
+  %of = lshr i64 %found, 32
+  %current = icmp eq i64 %of, %number
+  %piece32 = trunc i64 %found to i32
+  %piece64 = zext i32 %piece32 to i64
+  br i1 %current, label %known, label %fresh
+fresh:
+  ; nobody has taken any yet, or the step is over: then the announcement is another
+  %now = load atomic i64, ptr %word seq_cst, align 8
+  %still = icmp eq i64 %now, %seen
+  br i1 %still, label %known, label %empty
+known:
+  %next = phi i64 [%piece64, %look], [%low, %fresh]
+  %left = icmp ult i64 %next, %high
+  br i1 %left, label %take, label %empty
+take:
+  %shifted = shl i64 %number, 32
+  %after = add i64 %next, 1
+  %new = or i64 %shifted, %after
+  %pair = cmpxchg ptr %claims, i64 %found, i64 %new seq_cst acquire
+  %mine = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %mine, label %taken, label %look
+taken:
+  ret i64 %next
+empty:
+  ret i64 -1
+}}
+
+; What a thread can do for the step announced: its own pieces, then those of others; who does the last one goes on.
+define internal void @take_part(ptr %job, i64 %thread, i64 %seen) {{
+entry:
+  %rest = lshr i64 %seen, 32
+  %pieces = and i64 %rest, {most}
+  %threads = lshr i64 %seen, 56
+  br label %claim
+claim:
+  %shift = phi i64 [0, %entry], [%shift, %work], [%shift1, %other]
+  %n = phi i64 [0, %entry], [%n1, %work], [%n, %other]
+  %sum = add i64 %thread, %shift
+  %past = icmp uge i64 %sum, %threads
+  %wrapped = sub i64 %sum, %threads
+  %from = select i1 %past, i64 %wrapped, i64 %sum
+  %piece = call i64 @claim(ptr %job, i64 %seen, i64 %from)
+  %none = icmp slt i64 %piece, 0
+  br i1 %none, label %other, label %work
+work:
+  %current.p = getelementptr i64, ptr %job, i64 5
+  %current = load i64, ptr %current.p
+  %step = call ptr @step(ptr %job, i64 %current)
+  call void @piece(ptr %job, ptr %step, i64 %thread, i64 %piece, i64 %pieces)
+  %n1 = add i64 %n, 1
+  br label %claim
+other:
+  %shift1 = add i64 %shift, 1
+  %more = icmp ult i64 %shift1, %threads
+  br i1 %more, label %claim, label %tell
 tell:
-  %end.p = getelementptr i64, ptr %job, i64 28
-  store i64 %next, ptr %end.p
+  %idle = icmp eq i64 %n, 0
+  br i1 %idle, label %end, label %count
+count:
+  %done.p = getelementptr i64, ptr %job, i64 24
+  %now.p = getelementptr i64, ptr %job, i64 5
+  %now = load i64, ptr %now.p
+  %before = atomicrmw add ptr %done.p, i64 %n acq_rel
+  %done = add i64 %before, %n
+  %last = icmp eq i64 %done, %pieces
+  br i1 %last, label %go.on, label %end
+go.on:
+  %i1 = add i64 %now, 1
+  call void @advance(ptr %job, i64 %thread, i64 %i1)
   br label %end
+end:
+  ret void
+}}
+
+define void @lead(ptr %job) {{
+entry:
+  %word = getelementptr i64, ptr %job, i64 8
+  %asleep.p = getelementptr i64, ptr %job, i64 6
+  store i64 0, ptr %asleep.p
+  call void @fresh(ptr %job)
+  call void @advance(ptr %job, i64 0, i64 0)
+  br label %next
+next:
+  %seen = load atomic i64, ptr %word acquire, align 8
+  %number = trunc i64 %seen to i32
+  %rest = lshr i64 %seen, 32
+  %pieces = and i64 %rest, {most}
+  %over = icmp eq i64 %pieces, 0
+  br i1 %over, label %end, label %work
+work:
+  call void @take_part(ptr %job, i64 0, i64 %seen)
+  call void @wait(ptr %job, i32 %number, i64 0, i32 0)
+  br label %next
 end:
   ret void
 }}
 
 define void @serve(ptr %job, i64 %thread) {{
 entry:
-  %number = getelementptr i64, ptr %job, i64 8
-  %stop.p = getelementptr i64, ptr %job, i64 9
-  %sleepers = getelementptr i64, ptr %job, i64 10
-  %ready = getelementptr i64, ptr %job, i64 11
-  %first = load atomic i32, ptr %number acquire, align 4
-  %r = atomicrmw add ptr %ready, i64 1 seq_cst
-  br label %idle
-idle:
-  %seen = phi i32 [%first, %entry], [%job.n, %done]
-  call void @wait(ptr %number, i32 %seen, ptr %sleepers, i32 20000)
-  %stop = load atomic i64, ptr %stop.p acquire, align 8
-  %ended = icmp ne i64 %stop, 0
-  br i1 %ended, label %end, label %job.begin
-job.begin:
-  %job.n = load atomic i32, ptr %number acquire, align 4
-  call void @kernel(ptr %job, i64 %thread)
-  br label %done
-done:
-  br label %idle
+  %word = getelementptr i64, ptr %job, i64 8
+  %end.p = getelementptr i64, ptr %job, i64 17
+  br label %next
+next:
+  %seen = load atomic i64, ptr %word acquire, align 8
+  %number = trunc i64 %seen to i32
+  %end.word = load atomic i64, ptr %end.p acquire, align 8
+  %ends = icmp ne i64 %end.word, 0
+  br i1 %ends, label %end, label %consider
+consider:
+  %rest = lshr i64 %seen, 32
+  %pieces = and i64 %rest, {most}
+  %threads = lshr i64 %seen, 56
+  %member = icmp ult i64 %thread, %threads
+  %some = icmp ne i64 %pieces, 0
+  %both = and i1 %member, %some
+  %patience = select i1 %member, i32 0, i32 2147483600
+  br i1 %both, label %work, label %stay
+work:
+  call void @take_part(ptr %job, i64 %thread, i64 %seen)
+  br label %stay
+stay:
+  call void @wait(ptr %job, i32 %number, i64 %thread, i32 %patience)
+  br label %next
 end:
   ret void
 }}
 
-define void @begin(ptr %job) {{
+; End the threads that serve.
+define void @dismiss(ptr %job) {{
 entry:
-  %number = getelementptr i64, ptr %job, i64 8
-  %sleepers = getelementptr i64, ptr %job, i64 10
-  %n = atomicrmw add ptr %number, i32 1 seq_cst
-  call void @rouse(ptr %number, ptr %sleepers)
+  %end.p = getelementptr i64, ptr %job, i64 17
+  store atomic i64 1, ptr %end.p seq_cst, align 8
+  call void @announce(ptr %job, i64 0)
+  call void @rouse(ptr %job, i64 -1)
   ret void
 }}
 """

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from ingot.codegen.llvm import scalars
 from ingot.codegen.llvm.loops import Frame, Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
+from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
 from ingot.codegen.llvm.tile import heights
 from ingot.codegen.llvm.transform import input_transform, output_transform
 from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, room, vector, width
+from ingot.dims import Dim
 from ingot.lower.loops import Apply, For, Let, Number, Statement, Update, Var, Winograd, extent
 
 Origin = tuple[ir.Value, ir.Value]
 """The row and the column that a tile begins at."""
 
-_GRAIN = 1 << 15
-"""Products that are worth a thread of their own."""
+_GRAIN = 1 << 18
+"""Products that are worth a thread of their own: some microseconds."""
+
+_BLOCKS_EACH = 2
+"""Blocks for each thread from which on none is divided: its inputs would be transformed once for each part."""
 
 _INPUTS, _SUMS = 0, 1
 """Which of the scratch buffers."""
@@ -29,6 +36,17 @@ def emit_winograd(b: ir.IRBuilder, frame: Frame, nest: Winograd) -> None:
     What is summed for a tile and a filter, and in which order, does not depend on how they are shared.
     """
     _Emitter(b, frame, nest).emit()
+
+
+def winograd_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], nest: Winograd, threads: ir.Value) -> Share:
+    """How a convolution can be shared: by blocks of tiles; where these are few, by panels of filters too."""
+    assert nest.tile is not None
+    tiles, (filter_,) = extent(_tiles(nest)), nest.n
+    panels = up(b, size(filter_.extent), I64(nest.tile.columns))
+    blocks = _blocks(b, size(tiles), size(nest.block))
+    work = b.sdiv(size(tiles * (nest.side + 2) ** 2 * nest.k[-1].extent * filter_.extent), I64(_GRAIN))
+    wanted = up(b, b.mul(threads, I64(_BLOCKS_EACH)), larger(b, blocks, I64(1)))
+    return Share(work, b.mul(blocks, smaller(b, panels, wanted)))
 
 
 class _Emitter:
@@ -45,45 +63,35 @@ class _Emitter:
         self.align = width(nest.dtype) * self.tile.lanes
         *self.images, self.row, self.column = nest.m
         self.channel, (self.filter,) = nest.k[-1], nest.n
-        self.down, self.across = (
-            Var(var.name, (var.extent + (self.side - 1)) // self.side) for var in (self.row, self.column)
-        )
-        self.tiles = extent((*self.images, self.down, self.across))
+        *_, self.down, self.across = self.numbered = _tiles(nest)
+        self.tiles = extent(self.numbered)
         self.places = room(b, ir.ArrayType(PTR, self.span**2))
         self.sums = room(b, ir.ArrayType(self.lanes, self.side**2), self.align)
         self.scratch = [self._own(which) for which in (_INPUTS, _SUMS)]
 
     def emit(self) -> None:
-        b, size, thread = self.b, self.frame.size, self.frame.thread
-        panels = _ceil(b, size(self.filter.extent), I64(self.tile.columns))
-        blocks = _ceil(b, size(self.tiles), size(self.nest.block))
-        threads = self._threads()
-        with b.if_then(b.icmp_signed("<", thread, threads)):
-            total = b.mul(blocks, panels)
-            low = b.sdiv(b.mul(total, thread), threads)
-            high = b.sdiv(b.mul(total, b.add(thread, I64(1))), threads)
-            with b.if_then(b.icmp_signed("<", low, high)):
-                last = b.add(b.sdiv(b.sub(high, I64(1)), panels), I64(1))
-                with self.loops.loop(b.sdiv(low, panels), last, 1) as block:
-                    before = b.mul(block, panels)
-                    begin = b.sub(low, before)
-                    begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
-                    self._block(block, panels, begin, self._smaller(b.sub(high, before), panels))
+        b, size = self.b, self.frame.size
+        panels = up(b, size(self.filter.extent), I64(self.tile.columns))
+        blocks = _blocks(b, size(self.tiles), size(self.nest.block))
+        times = up(b, self.frame.pieces, larger(b, blocks, I64(1)))
+        low, high = part_of(b, b.mul(blocks, times), self.frame.piece, self.frame.pieces)
+        with b.if_then(b.icmp_signed("<", low, high)):
+            last = b.add(b.sdiv(b.sub(high, I64(1)), times), I64(1))
+            with self.loops.loop(b.sdiv(low, times), last, 1, watched=True) as block:
+                before = b.mul(block, times)
+                begin = larger(b, b.sub(low, before), I64(0))
+                end = smaller(b, b.sub(high, before), times)
+                some = [b.sdiv(b.mul(panels, at), times) for at in (begin, end)]
+                self._block(block, blocks, panels, *some)
 
-    def _threads(self) -> ir.Value:
-        """How many threads are worth having."""
-        b = self.b
-        work = self.frame.size(self.tiles * self.span**2 * self.channel.extent * self.filter.extent)
-        return self._smaller(b.add(b.sdiv(work, I64(_GRAIN)), I64(1)), self.frame.threads)
-
-    def _block(self, block: ir.Value, panels: ir.Value, begin: ir.Value, end: ir.Value) -> None:
-        """The tiles of one block, for the panels of filters from `begin` to `end`."""
+    def _block(self, block: ir.Value, blocks: ir.Value, panels: ir.Value, begin: ir.Value, end: ir.Value) -> None:
+        """The tiles of one block, for the panels of filters from `begin` to `end`; blocks are as even as can be."""
         b, size, loop = self.b, self.frame.size, self.loops.loop
-        first = b.mul(block, size(self.nest.block))
-        count = self._smaller(b.sub(size(self.tiles), first), size(self.nest.block))
+        first, next_ = part_of(b, size(self.tiles), block, blocks)
+        count = b.sub(next_, first)
         with loop(I64(0), count, 1) as tile:
             self._transform_inputs(tile, self._bind(b.add(first, tile)))
-        with loop(I64(0), I64(self.span**2), 1) as point, loop(begin, end, 1) as panel:
+        with loop(I64(0), I64(self.span**2), 1, watched=True) as point, loop(begin, end, 1) as panel:
             self._multiply(point, panel, panels, count)
         with loop(I64(0), count, 1) as tile:
             self._transform_sums(tile, self._bind(b.add(first, tile)), begin, end)
@@ -230,7 +238,7 @@ class _Emitter:
     def _bind(self, number: ir.Value) -> Origin:
         """Give the variables before rows and columns the values of a tile; where it begins."""
         b, variables = self.b, self.loops.variables
-        self.loops.unflatten((*self.images, self.down, self.across), number)
+        self.loops.unflatten(self.numbered, number)
         return b.mul(variables[self.down], I64(self.side)), b.mul(variables[self.across], I64(self.side))
 
     def _own(self, which: int) -> ir.Value:
@@ -256,8 +264,17 @@ class _Emitter:
         return self.b.icmp_signed("<", numbers, self.loops.splat(few, lanes))
 
     def _smaller(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+        return smaller(self.b, x, y)
 
 
-def _ceil(b: ir.IRBuilder, value: ir.Value, by: ir.Value) -> ir.Value:
-    return b.sdiv(b.add(value, b.sub(by, I64(1))), by)
+def _blocks(b: ir.IRBuilder, tiles: ir.Value, most: ir.Value) -> ir.Value:
+    """How many blocks there are, of at most so many tiles: an even number, but for one."""
+    found = up(b, tiles, most)
+    odd = b.and_(b.and_(found, I64(1)), b.zext(b.icmp_signed(">", found, I64(1)), I64))
+    return b.add(found, odd)
+
+
+def _tiles(nest: Winograd) -> tuple[Var, ...]:
+    """What numbers tiles: what is before rows and columns, and these in steps of a side."""
+    *images, row, column = nest.m
+    return (*images, *(Var(var.name, (var.extent + (nest.side - 1)) // nest.side) for var in (row, column)))

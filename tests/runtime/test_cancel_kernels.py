@@ -1,0 +1,100 @@
+"""A run that is cancelled, or whose time is over, ends inside a kernel, not after it."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.dtypes import Array
+from ingot.runtime.plan import aligned
+from ingot.session import Cancel, Interrupted
+
+HEADER = '<ir_version: 13, opset_import: ["" : 28]>'
+SOON = 1.0
+"""Seconds: it takes some milliseconds, but other processes may be in the way."""
+
+LOOPS = """g (float[m, 1, k] x, float[1, m, k] y) => (float[m, m] z) <int64[1] last = {2}> {
+    d = Sub(x, y) e = Exp(d) f = Sin(e) z = ReduceSum<keepdims = 0>(f, last)
+}"""
+
+
+def floats(*shape: int) -> Array:
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("graph", "feeds"),
+    [
+        pytest.param(
+            "g (float[m, k] x, float[k, m] y) => (float[m, m] z) { z = MatMul(x, y) }",
+            {"x": (5000, 4000), "y": (4000, 5000)},
+            id="product",
+        ),
+        pytest.param(LOOPS, {"x": (3000, 1, 1000), "y": (1, 3000, 1000)}, id="loops"),
+    ],
+)
+def test_a_long_kernel_ends_soon_after_it_is_cancelled(
+    graph: str, feeds: dict[str, tuple[int, ...]], threads: int
+) -> None:
+    model = ingot.parse_model(f"{HEADER} {graph}")
+    session = ingot.Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
+    given = {name: floats(*shape) for name, shape in feeds.items()}
+    cancel, cancelled = Cancel(), [0.0]
+
+    def end() -> None:
+        cancelled[0] = time.perf_counter()
+        cancel.cancel()
+
+    timer = threading.Timer(0.1, end)
+    timer.start()
+    with pytest.raises(Interrupted):
+        session.run(None, given, cancel=cancel)
+    assert time.perf_counter() - cancelled[0] < SOON
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "g (float[1, 32, 24, 24] x) => (float[1, 32, 24, 24] y) { y = Conv<pads = [1, 1, 1, 1]>(x, w) }",
+        "g (float[32, 32] x) => (float[32, 32] y) { y = MatMul(x, x) }",
+        "g (float[200] x) => (float[200] y) <int64 a = {0}> { y = CumSum(x, a) }",
+    ],
+    ids=["winograd", "product", "running total"],
+)
+def test_a_piece_looks_whether_to_stop(graph: str) -> None:
+    if "Conv" in graph:
+        model = ingot.parse_model(f"{HEADER} {graph.replace('x)', 'x, float[32, 32, 3, 3] w)', 1)}")
+        given = model.graph.value("w")
+        given.replace_uses(model.graph.add_initializer("filters", floats(32, 32, 3, 3)))
+        model.graph.inputs.remove(given)
+    else:
+        model = ingot.parse_model(f"{HEADER} {graph}")
+    session = ingot.Session(model, providers=("cpu", "reference"), threads=1, fallback=False)
+    compiled = session.compiled
+    assert compiled is not None
+    plan = compiled.plan
+    (name, tensor), = plan.inputs.items()  # fmt: skip
+    x = floats(*(int(str(size)) for size in tensor.shape))
+    bound = plan.bound({name: x})
+    written = []
+    for stop in (1, 0):
+        slots, arena = plan.template.copy(), aligned(bound.arena)
+        arena[: arena.nbytes // 4 * 4].view(np.float32)[:] = 7
+        slots[plan.placed[tensor]] = x.ctypes.data
+        slots[bound.slots] = bound.offsets + arena.ctypes.data
+        results = [np.full(shape, 7, dtype) for _, _, shape, dtype in bound.fresh]
+        for (slot, *_), result in zip(bound.fresh, results, strict=True):
+            slots[slot] = result.ctypes.data
+        state = np.array([0, stop, *[0] * 14], np.int32)
+        for code, which, sizes in bound.steps:
+            kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)(int(code))
+            kernel(slots.ctypes.data, int(which), int(sizes), state.ctypes.data, 0, 0, 1)
+        written.append((results[-1] != 7).mean())
+    assert written[0] < 0.1
+    assert written[1] > 0.9
