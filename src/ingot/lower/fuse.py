@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from ingot.dims import Dim, symbols
 from ingot.errors import CompileError
+from ingot.lower.divide import divided, is_few_and_long
 from ingot.lower.inside import ROOT, Home, homes_of
+from ingot.lower.keep import COSTLY
 from ingot.lower.loops import (
     Buffer,
     Chosen,
@@ -25,7 +27,7 @@ from ingot.lower.nest import nest_of
 from ingot.lower.order import order_like
 from ingot.lower.read import Placed, StoreFirst, c_strides, split, strides_of
 from ingot.lower.rewrite import buffers_read
-from ingot.lower.schedule import scheduled
+from ingot.lower.schedule import collapsed, scheduled
 from ingot.lower.sequential import running, scattered
 from ingot.lower.winograd import quickest
 from ingot.prim.evaluate import evaluate
@@ -155,6 +157,8 @@ class _Fusion:
                 self._stored.add(chain[-1])
             elif isinstance(tensor, Scan | Scatter | Join) and not is_constant(tensor):  # which may only be packed
                 self._stored.add(tensor)
+            elif isinstance(tensor, Reduce) and self._divides(tensor) and not is_constant(tensor):
+                self._stored.add(tensor)
         self._bound()
         written = set(self._written())
         homes: dict[Tensor, set[Tensor]] = {}
@@ -264,6 +268,22 @@ class _Fusion:
                 return isinstance(each, Contract) and each is not contract
             seen.add(each)
             pending.extend(each.reads)
+        return True
+
+    def _divides(self, tensor: Reduce) -> bool:
+        """Whether threads are to share the rows of a reduction, and nothing costly is computed twice for that."""
+        sizes = tensor.x.shape
+        kept = count([size for axis, size in enumerate(sizes) if axis not in tensor.axes])
+        length = count([sizes[axis] for axis in tensor.axes])
+        if not isinstance(length, int) or not is_few_and_long(kept, length):
+            return False
+        pending: list[Tensor] = [tensor.x]
+        while pending:
+            each = pending.pop()
+            if isinstance(each, Map) and each.function in COSTLY:
+                return False
+            if isinstance(each, Map | View) and each not in self._stored:
+                pending.extend(each.reads)
         return True
 
     def _worth_storing(self, tensor: Tensor) -> bool:
@@ -480,10 +500,13 @@ class _Fusion:
             return [self._product(name, self._tops[tensor])]
         source = tensor.x if isinstance(tensor, Reshape) else tensor
         target, order = self._target(tensor, source, name)
-        nest = nest_of(source, target, order, _Placed(self, tensor))
-        statements = scheduled(nest)
+        nest = collapsed(nest_of(source, target, order, _Placed(self, tensor)))
         self._settle(tensor, source, target, order)
-        return [self._made(name, (statements,), (target.buffer,))]
+        two = divided(nest, name)
+        if two is None:
+            return [self._made(name, (scheduled(nest),), (target.buffer,))]
+        parts = self._made(f"{name}_parts", tuple(map(scheduled, two.parts)), (two.buffer,))
+        return [parts, self._made(name, (scheduled(two.whole),), (target.buffer,))]
 
     def _scattered(self, name: str, tensor: Scatter) -> list[Kernel]:
         order = tuple(range(tensor.rank))

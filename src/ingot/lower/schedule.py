@@ -15,7 +15,7 @@ _OFTEN = 4
 
 def scheduled(nest: Nest) -> tuple[Statement, ...]:
     """The loops of a nest: the rows shared by threads, and the axis along which most is contiguous run in vectors."""
-    nest = _collapsed(nest)
+    nest = collapsed(nest)
     bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
     across, gain = _vector(nest.rows, bodies)
     inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
@@ -29,6 +29,15 @@ def scheduled(nest: Nest) -> tuple[Statement, ...]:
     for var in reversed([row for row in nest.rows if row is not across]):
         loops = (For(var, loops, Kind.PARALLEL),)
     return loops
+
+
+def collapsed(nest: Nest) -> Nest:
+    """Neighbouring loops joined into one where every index moves through them as through one."""
+    rows, stages = _join(nest.rows, nest.stages)
+    for position, stage in enumerate(stages):
+        inner, (joined,) = _join(stage.inner, [stage])
+        stages[position] = Stage(inner, joined.starts, joined.body)
+    return Nest(rows, stages)
 
 
 def _serial(stage: Stage) -> tuple[Statement, ...]:
@@ -67,15 +76,6 @@ def _gain(index: Index, var: Var) -> int:
 
 def _depends(value: Scalar, var: Var) -> bool:
     return any(index.factor(var) != 0 for index in indices(Let("", value)))
-
-
-def _collapsed(nest: Nest) -> Nest:
-    """Neighbouring loops joined into one where every index moves through them as through one."""
-    rows, stages = _join(nest.rows, nest.stages)
-    for position, stage in enumerate(stages):
-        inner, (joined,) = _join(stage.inner, [stage])
-        stages[position] = Stage(inner, joined.starts, joined.body)
-    return Nest(rows, stages)
 
 
 def _join(variables: tuple[Var, ...], stages: list[Stage]) -> tuple[tuple[Var, ...], list[Stage]]:
