@@ -5,6 +5,7 @@ What is compiled depends on the form of a kernel alone; what a kernel is for, it
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ingot.dims import Dim, symbol
@@ -17,6 +18,7 @@ from ingot.lower.loops import (
     Index,
     Inside,
     Kernel,
+    Kind,
     Let,
     Load,
     Local,
@@ -30,9 +32,13 @@ from ingot.lower.loops import (
     Var,
     Winograd,
 )
+from ingot.lower.rewrite import indices
 
 _LARGEST_FIXED = 8
 """Sizes up to this stay in the code: those of windows, which loops over them are unrolled for, and the stride one."""
+
+_MOST_TIMES = 4
+"""How many times as long one step may be as another for windows to meet: the stride, or how far apart elements are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class _Generaliser:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._sizes: dict[Dim, Dim] = {}
+        self._multiples: dict[Dim, tuple[int, int]] = {}
         self._vars: dict[Var, Var] = {}
         self._buffers: dict[Buffer, Buffer] = {}
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
@@ -61,6 +68,9 @@ class _Generaliser:
         for buffer in (*kernel.reads, *kernel.writes, *kernel.scratch):
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
+        for nest in kernel.nests:
+            if not isinstance(nest, Product | Winograd):
+                self._relate(nest)
         nests = tuple(map(self._nest, kernel.nests))
         reads, writes, scratch = (
             tuple(self._buffers[buffer] for buffer in some) for some in (kernel.reads, kernel.writes, kernel.scratch)
@@ -73,13 +83,36 @@ class _Generaliser:
             return size
         if isinstance(size, int) and size < 0:
             return self._size(-size) * -1  # a named size is never negative
+        if size in self._multiples:
+            part, times = self._multiples[size]
+            return self._size(part) * times
+        return self._named(size)
+
+    def _named(self, size: Dim) -> Dim:
         if size not in self._sizes:
             self._sizes[size] = symbol(f"p{len(self._sizes)}")
         return self._sizes[size]
 
-    def _var(self, var: Var) -> Var:
+    def _relate(self, nest: Sequence[Statement]) -> None:
+        """Note which steps of loops run together are multiples of others, so that places are seen to be the same."""
+        together = set(_together(nest))
+        for index in indices(*nest):
+            terms = [
+                (term, factor)
+                for term, factor in index.terms
+                if isinstance(term, Var) and isinstance(term.extent, int) and term.extent <= _LARGEST_FIXED
+                if isinstance(factor, int) and factor > _LARGEST_FIXED
+            ]
+            for _, step in (item for item in terms if item[0] in together):
+                for _, other in terms:
+                    small, large = sorted((step, other))
+                    if large != small and large % small == 0 and large // small <= _MOST_TIMES:
+                        self._multiples[large] = (small, large // small)
+
+    def _var(self, var: Var, kind: Kind = Kind.SERIAL) -> Var:
         if var not in self._vars:
-            self._vars[var] = Var(f"v{len(self._vars)}", self._size(var.extent))
+            extent = self._named(var.extent) if kind is Kind.PARALLEL else self._size(var.extent)
+            self._vars[var] = Var(f"v{len(self._vars)}", extent)
         return self._vars[var]
 
     def _nest(self, nest: tuple[Statement, ...] | Product | Winograd) -> tuple[Statement, ...] | Product | Winograd:
@@ -124,7 +157,8 @@ class _Generaliser:
     def _statement(self, statement: Statement) -> Statement:
         match statement:
             case For():
-                return For(self._var(statement.var), tuple(map(self._statement, statement.body)), statement.kind)
+                var = self._var(statement.var, statement.kind)
+                return For(var, tuple(map(self._statement, statement.body)), statement.kind)
             case Let():
                 return Let(statement.name, self._scalar(statement.value))
             case Update():
@@ -165,3 +199,11 @@ class _Generaliser:
                 return Choose(value.dtype, self._scalar(value.value), where, value.fill)
             case Checked():
                 return Checked(self._scalar(value.value), self._size(value.size))
+
+
+def _together(statements: Sequence[Statement]) -> Iterator[Var]:
+    for statement in statements:
+        if isinstance(statement, For):
+            if statement.kind is Kind.TOGETHER:
+                yield statement.var
+            yield from _together(statement.body)

@@ -127,12 +127,21 @@ class Checked:
 Scalar: TypeAlias = Number | Local | Position | Load | Apply | Choose | Checked
 
 
+LONGEST_TOGETHER = 2048
+"""Elements of the longest loop in vectors that is around one run together: so many zeros are there to be read."""
+
+
 class Kind(Enum):
-    """How a loop runs: one after another, shared among threads, or many at once."""
+    """How a loop runs: one after another, shared among threads, many at once, or a few step by step together.
+
+    `TOGETHER`, each statement is run for all values of the variable before the next one is, and each value has locals
+    of its own. What several of them read is then read once.
+    """
 
     SERIAL = "serial"
     PARALLEL = "parallel"
     VECTOR = "vector"
+    TOGETHER = "together"
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,9 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
     reader = Reader(placed, lambda each, at: _sum(each, at, contract, [variables[label] for label in result]))
     _require_stored(lhs, placed)
     left_load = _plain(lhs, reader.read(lhs, _place(left, variables, sizes)))
+    along = _few_last(left_load, [variables[label] for label in summed])
+    if along:
+        summed = [summed[-1], *summed[:-1]]
     own = {label: position for position, label in enumerate(result)}
     natural = [own[label] for label in (*batch, *rows, *columns)]
     at, order = _located(chain, [of_var(variables[label]) for label in result], natural)
@@ -123,7 +126,7 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
         if tensor is not contract and (packed is not None or rhs in placed):  # what is made of the sums is in the way
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
-    _require_readable(product, lhs, placed)
+    _require_readable(product, lhs, placed, along)
     if product.lhs.where:
         inner = product.k[-1]
         length = inner.extent * product.lhs.index.factor(inner)
@@ -205,11 +208,22 @@ def _with(product: Product, **changes: object) -> Product:
     return replace(product, **changes)  # type: ignore[arg-type]
 
 
-def _require_readable(product: Product, lhs: Tensor, placed: Mapping[Tensor, Placed]) -> None:
+def _few_last(load: Load, summed: Sequence[Var]) -> bool:
+    """Whether the last axis that is summed is short and lies apart, and the one before it is contiguous.
+
+    So the few channels of an image lie, each of which is summed on its own rather than all put side by side first.
+    """
+    if len(summed) < 2 or load.index.factor(summed[-1]) == 1 or load.index.factor(summed[-2]) != 1:
+        return False
+    return isinstance(summed[-1].extent, int) and summed[-1].extent < _SHORTEST
+
+
+def _require_readable(product: Product, lhs: Tensor, placed: Mapping[Tensor, Placed], along: bool) -> None:
     """StoreFirst for what the left side is a view of, where that had better lie otherwise.
 
     Rows outside are read as zeros: their length must be known, what is outside not change along it, and the rows not be
-    too short. Windows that slide over memory want their innermost axis contiguous.
+    too short. Windows that slide over memory want their innermost axis contiguous; `along` says that another was made
+    the innermost because it is.
     """
     inner = product.k[-1]
     factor = product.lhs.index.factor(inner)
@@ -219,7 +233,8 @@ def _require_readable(product: Product, lhs: Tensor, placed: Mapping[Tensor, Pla
     for each in product.lhs.where:
         short = isinstance(inner.extent, int) and inner.extent < _SHORTEST
         if each.index.factor(inner) != 0 or not isinstance(inner.extent, int) or not isinstance(factor, int) or short:
-            raise StoreFirst(lhs if padded is None else padded, "its padding is read in short pieces", in_order=True)
+            why = "its padding is read in short pieces"
+            raise StoreFirst(lhs if padded is None else padded, why, in_order=not along)
 
 
 def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:

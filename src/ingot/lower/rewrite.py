@@ -139,11 +139,11 @@ def roots_of(nest: tuple[Statement, ...] | Product | Winograd) -> list[Scalar]:
     """The expressions of a nest."""
     match nest:
         case Product():
-            return [nest.lhs, nest.rhs, *_values(nest.body)]
+            return [nest.lhs, nest.rhs, *values(nest.body)]
         case Winograd():
-            return [nest.lhs, nest.rhs, nest.plain, *_values(nest.body)]
+            return [nest.lhs, nest.rhs, nest.plain, *values(nest.body)]
         case _:
-            return list(_values(nest))
+            return list(values(nest))
 
 
 def locals_in(value: Scalar) -> set[str]:
@@ -175,10 +175,11 @@ def parts(roots: Sequence[Scalar]) -> Iterator[Scalar]:
                 pending += _opaque(value.index)
 
 
-def _values(statements: Sequence[Statement]) -> Iterator[Scalar]:
+def values(statements: Sequence[Statement]) -> Iterator[Scalar]:
+    """The expressions of statements."""
     for statement in statements:
         if isinstance(statement, For):
-            yield from _values(statement.body)
+            yield from values(statement.body)
         else:
             yield statement.value
             if isinstance(statement, Store):

@@ -8,6 +8,7 @@ from ingot.lower.keep import kept
 from ingot.lower.loops import For, Index, Kind, Let, Scalar, Statement, Store, Var
 from ingot.lower.nest import Nest, Stage
 from ingot.lower.rewrite import indices, joined, joins
+from ingot.lower.together import split_of
 
 _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
@@ -20,13 +21,28 @@ def scheduled(nest: Nest) -> tuple[Statement, ...]:
     across, gain = _vector(nest.rows, bodies)
     inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
     if across is not None and gain > inner:
-        body = tuple(statement for stage in nest.stages for statement in _serial(stage))
-        loops: tuple[Statement, ...] = (For(across, body, Kind.VECTOR),)
-    else:
-        across = None
-        nest = kept(nest)
-        loops = tuple(statement for stage in nest.stages for statement in _vectored(stage))
-    for var in reversed([row for row in nest.rows if row is not across]):
+        return _across(nest, across)
+    nest = kept(nest)
+    return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
+
+
+def _across(nest: Nest, across: Var) -> tuple[Statement, ...]:
+    """The loops of a nest whose rows are run in vectors, those beside them together where they read the same."""
+    body = tuple(statement for stage in nest.stages for statement in _serial(stage))
+    rows = [row for row in nest.rows if row is not across]
+    split = split_of(nest, across)
+    if split is None:
+        return _shared(rows, (For(across, body, Kind.VECTOR),))
+    together: tuple[Statement, ...] = (For(across, split.together(body), Kind.VECTOR),)
+    if split.rest is None:
+        return _shared([*rows[:-1], *([] if split.steps is None else [split.steps])], together)
+    assert split.steps is not None
+    alone = For(split.rest, (For(across, split.alone(body), Kind.VECTOR),))
+    return _shared(rows[:-1], (For(split.steps, together), alone))
+
+
+def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    for var in reversed(rows):
         loops = (For(var, loops, Kind.PARALLEL),)
     return loops
 

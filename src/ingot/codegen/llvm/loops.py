@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llvmlite import ir
 
@@ -15,6 +15,7 @@ from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, element, is_float, r
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.lower.loops import (
+    LONGEST_TOGETHER,
     Apply,
     Buffer,
     Checked,
@@ -52,6 +53,9 @@ _MOST_WIDTH = 8
 
 _MOST_UNROLLED = 32
 """Times that the body of a short loop inside a vector is written out."""
+
+_MOST_TOGETHER = 256
+"""Times that it is where rows are taken together: 25 for a window of 5 x 5, each for 8 rows."""
 
 _HEAVY_FOR_UNROLLING = 24
 """Functions in the body of a reduction from which on it is not unrolled four times."""
@@ -91,6 +95,16 @@ class _Cell:
     lanes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """Where what does not change in a loop of vectors is computed before it, from these variables alone."""
+
+    block: ir.Block
+    then: ir.Block
+    variables: frozenset[Var]
+    places: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)
+
+
 def loops_share(
     b: ir.IRBuilder, size: Callable[[Dim], ir.Value], statements: Sequence[Statement], target: Target
 ) -> Share:
@@ -113,6 +127,9 @@ class Loops:
         self.frame = frame
         self.variables: dict[Var, ir.Value] = {}
         self.cells: dict[str, _Cell] = {}
+        self._summed: frozenset[str] = frozenset()
+        self._ahead: _Ahead | None = None
+        self._together: list[tuple[dict[Var, ir.Value], dict[str, _Cell]]] = []
         self.locals: dict[str, ir.Value] = {}
         self._lane: Lane | None = None
         self._watched = False
@@ -175,6 +192,8 @@ class Loops:
             match statement:
                 case For(kind=Kind.VECTOR) if self._lane is None:
                     self._vector(statement, shared=False)
+                case For(kind=Kind.TOGETHER):
+                    self._jointly(statement)
                 case For() if self._unrolls(statement):
                     assert isinstance(statement.var.extent, int)
                     for number in range(statement.var.extent):
@@ -188,6 +207,8 @@ class Loops:
                         self.variables[statement.var] = index
                         self.statements(statement.body)
                     self._watched = watched
+                case Let() | Update() | Store() if self._together:
+                    self._for_each(statement)
                 case Let():
                     self._let(statement)
                 case Update():
@@ -195,17 +216,43 @@ class Loops:
                 case Store():
                     self._store(statement)
 
+    def _jointly(self, statement: For) -> None:
+        """A loop whose statements are each run for all values of its variable before the next one is."""
+        assert isinstance(statement.var.extent, int)
+        before = self._together
+        around = before or [({}, {})]
+        self._together = [
+            ({**variables, statement.var: I64(number)}, dict(cells))
+            for variables, cells in around
+            for number in range(statement.var.extent)
+        ]
+        self.statements(statement.body)
+        self._together = before
+
+    def _for_each(self, statement: Let | Update | Store) -> None:
+        """One statement for all values of the variables of loops that are run together, each with its own locals."""
+        together, self._together = self._together, []
+        before = self.cells
+        for variables, cells in together:
+            known = dict(self._known)
+            self.variables.update(variables)
+            self.cells = {**before, **cells}
+            self.statements((statement,))
+            cells.update({name: cell for name, cell in self.cells.items() if before.get(name) is not cell})
+            self._known = known
+        self.cells, self._together = before, together
+
     def _unrolls(self, statement: For) -> bool:
         """Whether a loop is short and light enough to be written out: those over windows are."""
         if self._lane is None or not isinstance(statement.var.extent, int):
             return False
-        times = 1
+        times = max(1, len(self._together))
         for each in _within((statement,)):
             if isinstance(each, For):
                 if not isinstance(each.var.extent, int):
                     return False
                 times *= each.var.extent
-        return times <= _MOST_UNROLLED
+        return times <= (_MOST_TOGETHER if self._together else _MOST_UNROLLED)
 
     @contextmanager
     def loop(self, low: ir.Value, high: ir.Value, step: int, watched: bool = False) -> Iterator[ir.Value]:
@@ -252,6 +299,8 @@ class Loops:
         outer = {each.name: self.cells[each.name] for each in summed if each.name in self.cells}
         parts = [self._accumulators(outer, summed, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
+        if any(isinstance(each, For) and each.kind is Kind.TOGETHER for each in statement.body):
+            self._ahead = self._before(statement)
         start = low
         if times > 1:
             stride = lanes * times
@@ -269,9 +318,21 @@ class Loops:
             mask = b.icmp_signed("<", numbers, self.splat(rest, lanes))
             self._body(statement, whole, lanes, mask, parts[0])
             self._known = known
+        if self._ahead is not None:
+            with b.goto_block(self._ahead.block):
+                b.branch(self._ahead.then)
+            self._ahead = None
         for name, cell in outer.items():
             function = next(each.function for each in summed if each.name == name)
             self._combine(cell, function, [part[name] for part in parts])
+
+    def _before(self, statement: For) -> _Ahead:
+        """A block before a loop, open until that is emitted, to which what is asked for is added."""
+        block, then = (self.b.append_basic_block(name) for name in ("ahead", "then"))
+        self.b.branch(block)
+        self.b.position_at_end(then)
+        inside = {each.var for each in _within((statement,)) if isinstance(each, For)}
+        return _Ahead(block, then, frozenset(self.variables.keys() - inside))
 
     def _hoist(self, statement: For) -> None:
         """Compute what does not change in a loop before it."""
@@ -290,6 +351,7 @@ class Loops:
         before, self.cells = self.cells, {**self.cells, **cells}
         self.variables[statement.var] = index
         self._lane = Lane(statement.var, lanes, mask)
+        self._summed = frozenset(cells)
         self.statements(statement.body)
         self._lane = None
         self.cells = {**before, **{name: cell for name, cell in self.cells.items() if name not in before}}
@@ -363,7 +425,7 @@ class Loops:
         value = self.scalar(statement.value)
         if cell.lanes > 1:
             value = self._in_lanes(value)
-            if self._lane is not None and self._lane.mask is not None:
+            if self._lane is not None and self._lane.mask is not None and statement.name in self._summed:
                 neutral = identity(statement.function, cell.dtype).item()
                 value = self.b.select(self._lane.mask, value, scalars.number(cell.dtype, neutral, cell.lanes))
         before = self._fetched(cell)
@@ -371,11 +433,12 @@ class Loops:
         self.b.store(self._stored(after, cell.dtype), cell.pointer)
 
     def _fuses(self, statement: Update, cell: _Cell) -> bool:
-        """Add a product in one instruction, with one rounding; not under a mask, which lanes it cannot leave out of."""
+        """Add a product in one instruction, with one rounding; not where lanes under a mask are summed with others."""
         value = statement.value
         if statement.function != "add" or not isinstance(value, Apply) or value.function != "multiply":
             return False
-        if not is_float(cell.dtype) or (self._lane is not None and self._lane.mask is not None):
+        masked = self._lane is not None and self._lane.mask is not None
+        if not is_float(cell.dtype) or (masked and statement.name in self._summed):
             return False
         a, b, total = self._alike(*map(self.scalar, value.arguments), self._fetched(cell))
         if _count(total) != cell.lanes:
@@ -462,12 +525,24 @@ class Loops:
 
     def _base(self, index: Index) -> ir.Value:
         """What is common to all lanes: the place of the first one, without terms that differ otherwise."""
+        return self._sum(index, None)
+
+    def _sum(self, index: Index, without: Var | None) -> ir.Value:
         b = self.b
-        total = self.frame.size(index.offset)
+        total: ir.Value = I64(0)
         for term, factor in index.terms:
             value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
-            if _count(value) == 1:
+            if term is not without and _count(value) == 1 and not isinstance(value, ir.Constant):
                 total = b.add(total, value if factor == 1 else b.mul(value, self.frame.size(factor)))
+        return b.add(total, self.frame.size(self._fixed(index)))
+
+    def _fixed(self, index: Index) -> Dim:
+        """The part of an index that loops which are written out tell: one size, so that equal places are seen to be."""
+        total = index.offset
+        for term, factor in index.terms:
+            value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
+            if isinstance(value, ir.Constant) and _count(value) == 1:
+                total = total + value.constant * factor
         return total
 
     def _varying(self, index: Index) -> ir.Value | None:
@@ -493,9 +568,43 @@ class Loops:
         opaque = any(not isinstance(term, Var) and _count(self.scalar(term)) > 1 for term, _ in index.terms)
         return index.factor(lane.var) == 1 and not opaque
 
+    def _place_ahead(self, buffer: Buffer, index: Index, where: Sequence[Inside] = ()) -> ir.Value | None:
+        """Where the lanes of a vector begin, in a loop whose places are found before it; None if this one cannot be.
+
+        Where a condition does not hold, nothing is there but zeros, for as long as the loop is.
+        """
+        ahead, lane, b = self._ahead, self._lane, self.b
+        if ahead is None or lane is None or index.factor(lane.var) != 1:
+            return None
+        key: list[object] = [buffer]
+        for each in (index, *_indices(where)):
+            moving = [(term, factor) for term, factor in each.terms if not self._is_fixed(term)]
+            if any(term is not lane.var and term not in ahead.variables for term, _ in moving):
+                return None
+            if each is not index and each.factor(lane.var) != 0:
+                return None
+            key += [tuple(moving), self._fixed(each)]
+        kind = stored(buffer.dtype)
+        place = ahead.places.get(tuple(key))
+        if place is None:
+            with b.goto_block(ahead.block):
+                place = b.gep(self.frame.buffers[buffer], [self._sum(index, lane.var)], source_etype=kind)
+                for condition in where:
+                    inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
+                    place = b.select(inside, place, self._nothing(LONGEST_TOGETHER * width(buffer.dtype)))
+            ahead.places[tuple(key)] = place
+        return b.gep(place, [self.variables[lane.var]], source_etype=kind)
+
+    def _is_fixed(self, term: Var | Scalar) -> bool:
+        return isinstance(term, Var) and isinstance(self.variables[term], ir.Constant)
+
     def _load(self, value: Load) -> ir.Value:
         b = self.b
         kind = stored(value.dtype)
+        if value.fill == 0:
+            place = self._place_ahead(value.buffer, value.index, value.where)
+            if place is not None:
+                return self._computed(self._lanes_at(place, value), value.dtype)
         pointer = self.frame.buffers[value.buffer]
         inside = self._inside(value.where) if value.where else None
         if self._varying(value.index) is None and (inside is None or _count(inside) == 1):
@@ -535,6 +644,18 @@ class Loops:
             found = self._masked("masked.gather", whole, arguments, whole, places.type)
         return self._computed(found, value.dtype)
 
+    def _lanes_at(self, place: ir.Value, value: Load) -> ir.Value:
+        """The lanes that count of what lies from a place on, zeros in the others."""
+        assert self._lane is not None
+        whole = vector(stored(value.dtype), self._lane.count)
+        if self._lane.mask is not None:
+            fill = ir.Constant(whole, None)
+            arguments = [place, I32(width(value.dtype)), self._lane.mask, fill]
+            return self._masked("masked.load", whole, arguments, whole, PTR)
+        found = self.b.load(place, typ=whole)
+        found.align = width(value.dtype)
+        return found
+
     def _masked(self, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
         return scalars.intrinsic(self.b, name, result, arguments, *over)
 
@@ -551,7 +672,9 @@ class Loops:
             return
         found = self._stored(self._in_lanes(value), dtype)
         if self._contiguous(statement.index):
-            place = b.gep(pointer, [self._base(statement.index)], source_etype=kind)
+            place = self._place_ahead(statement.buffer, statement.index)
+            if place is None:
+                place = b.gep(pointer, [self._base(statement.index)], source_etype=kind)
             if lane.mask is None:
                 b.store(found, place).align = width(dtype)
             else:
@@ -575,9 +698,9 @@ class Loops:
         assert result is not None
         return result
 
-    def _nothing(self) -> ir.Value:
+    def _nothing(self, bytes_: int = _MOST_BYTES) -> ir.Value:
         """Somewhere to read from when there is nothing to be read."""
-        return zeros(self.b, "nothing", ir.ArrayType(I8, _MOST_BYTES))
+        return zeros(self.b, f"nothing{bytes_}", ir.ArrayType(I8, bytes_))
 
     # --- lanes
 
