@@ -7,6 +7,9 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+_HALVES = ("znver4",)
+"""Processors that run instructions on 512 bits in two steps of 256."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -19,6 +22,11 @@ class Target:
     registers: int
     l1: int = 32 << 10
     l2: int = 1 << 20
+
+    @property
+    def halves(self) -> bool:
+        """Whether registers of half the length do as much in a cycle: each whole one is two steps of an instruction."""
+        return self.cpu in _HALVES and self.vector == 64
 
     def lanes(self, width: int) -> int:
         """How many elements of `width` bytes a vector holds."""

@@ -11,6 +11,9 @@ from ingot.lower.loops import Tile
 _SMALLER = (4, 2, 1)
 """Rows of the tiles that take what is left of the rows."""
 
+_HALF = 1.02
+"""How much longer sums take in halves of registers, which twice as many instructions are for."""
+
 
 def heights(tile: Tile) -> tuple[int, ...]:
     """The rows of a tile and of the smaller ones for what is left of the rows, the largest first."""
@@ -21,13 +24,18 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Til
     """The tile for a product of so many rows and columns.
 
     Sums, a row of columns and one broadcast element must fit the registers; wide tiles of few rows read less of the
-    rows, narrow ones of many rows less of the columns. Few columns leave out what a wider tile would compute in vain.
+    rows, narrow ones of many rows less of the columns. Few columns leave out what a wider tile would compute in vain,
+    and half of a register does where that takes half the time. `rows` is None for a product of transformed tiles, of
+    which any rest has its own and whose transforms take whole registers.
     """
-    lanes = target.lanes(width(dtype))
+    whole = target.lanes(width(dtype))
+    shapes = [(whole, vectors) for vectors in (4, 3, 2, 1)]
+    if target.halves and rows is not None:
+        shapes += [(whole // 2, vectors) for vectors in (5, 3, 1)]
     best: tuple[float, Tile] | None = None
-    for vectors in (4, 3, 2, 1):
+    for lanes, vectors in shapes:
         most = (target.registers - 1 - vectors) // vectors
-        height = max(1, min(most, {4: 6, 3: 8, 2: 12, 1: 14}[vectors]))
+        height = max(1, min(most, {5: 5, 4: 6, 3: 8, 2: 12, 1: 14}[vectors]))
         if isinstance(rows, int):
             height = min(height, max(rows, 1))
         tile = Tile(height, vectors, lanes)
@@ -38,6 +46,8 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Til
             cost *= -(-columns // tile.columns) * tile.columns / max(columns, 1)
         if isinstance(rows, int):
             cost *= -(-rows // height) * height / max(rows, 1)
+        if lanes < whole:
+            cost *= _HALF
         cost *= 1 + 0.02 * (24 - height * vectors if height * vectors < 24 else 0) / 24
         if best is None or cost < best[0] - 1e-9:
             best = (cost, tile)
