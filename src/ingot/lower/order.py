@@ -52,13 +52,15 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
             last = tuple(range(tensor.x.rank, tensor.rank))
             return None if inner is None else (*last, *inner)
         case Reshape():
-            return _without_ones(tensor, known)
+            return _reshaped(tensor, known)
     return None
 
 
-def _without_ones(tensor: Reshape, known: Mapping[Tensor, Order]) -> Order | None:
-    """Through a reshape that only takes away or adds sizes of one."""
+def _reshaped(tensor: Reshape, known: Mapping[Tensor, Order]) -> Order | None:
+    """Through a reshape of what is in the order of its axes, or one that only takes away or adds sizes of one."""
     inner = order_like(tensor.x, known)
+    if inner == tuple(range(tensor.x.rank)):
+        return tuple(range(tensor.rank))
     mine = [axis for axis, size in enumerate(tensor.shape) if size != 1]
     theirs = [axis for axis, size in enumerate(tensor.x.shape) if size != 1]
     if inner is None or [tensor.shape[a] for a in mine] != [tensor.x.shape[a] for a in theirs]:
