@@ -1,14 +1,20 @@
 """Kernels for any sizes: every size but the smallest becomes a parameter, so that few kernels serve many layers.
 
-What is compiled depends on the form of a kernel alone; what a kernel is for, its sizes, is told when it runs.
+What is compiled depends on the form of a kernel alone; what a kernel is for, its sizes, is told when it runs. Sizes
+that happen to be equal stay apart: each loop has its own, and buffers share strides if they are read alike. The numbers
+that a model has learned are told too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import frexp, isfinite
+
+import numpy as np
 
 from ingot.dims import Dim, symbol
+from ingot.dtypes import DType
 from ingot.lower.loops import (
     Apply,
     Buffer,
@@ -28,17 +34,24 @@ from ingot.lower.loops import (
     Scalar,
     Statement,
     Store,
+    Told,
     Update,
     Var,
     Winograd,
 )
 from ingot.lower.rewrite import indices
 
-_LARGEST_FIXED = 8
-"""Sizes up to this stay in the code: those of windows, which loops over them are unrolled for, and the stride one."""
+_WINDOW = 8
+"""Extents up to this stay in the code: those of windows, which loops over them are unrolled for."""
+
+_STEP = 1
+"""Strides up to this stay in the code: neighbours are loaded together."""
 
 _MOST_TIMES = 4
 """How many times as long one step may be as another for windows to meet: the stride, or how far apart elements are."""
+
+_BY_CONSTANTS = {"divide", "remainder", "power", "shift_left", "shift_right"}
+"""Functions that are quicker, or need no check, by an integer that is known, or an exponent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +70,12 @@ def generalised(kernel: Kernel) -> General:
 class _Generaliser:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._sizes: dict[Dim, Dim] = {}
+        self._sizes: dict[tuple[Hashable, Dim], Dim] = {}
         self._multiples: dict[Dim, tuple[int, int]] = {}
         self._vars: dict[Var, Var] = {}
+        self._places: dict[Var, int] = {}
         self._buffers: dict[Buffer, Buffer] = {}
+        self._layouts: dict[Buffer, Hashable] = {}
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
 
     def run(self) -> General:
@@ -75,23 +90,27 @@ class _Generaliser:
         reads, writes, scratch = (
             tuple(self._buffers[buffer] for buffer in some) for some in (kernel.reads, kernel.writes, kernel.scratch)
         )
-        sizes = {str(name): size for size, name in self._sizes.items()}
+        sizes = {str(name): size for (_, size), name in self._sizes.items()}
         return General(Kernel("kernel", nests, reads, writes, scratch), sizes)
 
-    def _size(self, size: Dim) -> Dim:
-        if isinstance(size, int) and abs(size) <= _LARGEST_FIXED:
+    # --- sizes
+
+    def _size(self, size: Dim, of: Hashable, fixed: int = -1) -> Dim:
+        """The parameter for a size of something; equal sizes of one thing share it. Up to `fixed` it stays as it is."""
+        if isinstance(size, int) and abs(size) <= fixed:
             return size
         if isinstance(size, int) and size < 0:
-            return self._size(-size) * -1  # a named size is never negative
+            return self._size(-size, of) * -1  # a named size is never negative
+        if (of, size) not in self._sizes:
+            self._sizes[of, size] = symbol(f"p{len(self._sizes)}")
+        return self._sizes[of, size]
+
+    def _step(self, size: Dim, of: Hashable) -> Dim:
+        """The parameter for a step through a buffer: steps that are multiples of others are said as such."""
         if size in self._multiples:
             part, times = self._multiples[size]
-            return self._size(part) * times
-        return self._named(size)
-
-    def _named(self, size: Dim) -> Dim:
-        if size not in self._sizes:
-            self._sizes[size] = symbol(f"p{len(self._sizes)}")
-        return self._sizes[size]
+            return self._step(part, of) * times
+        return self._size(size, of, _STEP)
 
     def _relate(self, nest: Sequence[Statement]) -> None:
         """Note which steps of loops run together are multiples of others, so that places are seen to be the same."""
@@ -100,8 +119,8 @@ class _Generaliser:
             terms = [
                 (term, factor)
                 for term, factor in index.terms
-                if isinstance(term, Var) and isinstance(term.extent, int) and term.extent <= _LARGEST_FIXED
-                if isinstance(factor, int) and factor > _LARGEST_FIXED
+                if isinstance(term, Var) and isinstance(term.extent, int) and term.extent <= _WINDOW
+                if isinstance(factor, int) and factor > _STEP
             ]
             for _, step in (item for item in terms if item[0] in together):
                 for _, other in terms:
@@ -109,11 +128,14 @@ class _Generaliser:
                     if large != small and large % small == 0 and large // small <= _MOST_TIMES:
                         self._multiples[large] = (small, large // small)
 
-    def _var(self, var: Var, kind: Kind = Kind.SERIAL) -> Var:
+    def _var(self, var: Var, fixed: int = -1) -> Var:
+        """A variable with an extent of its own."""
         if var not in self._vars:
-            extent = self._named(var.extent) if kind is Kind.PARALLEL else self._size(var.extent)
-            self._vars[var] = Var(f"v{len(self._vars)}", extent)
+            self._places[var] = len(self._vars)
+            self._vars[var] = Var(f"v{len(self._vars)}", self._size(var.extent, var, fixed))
         return self._vars[var]
+
+    # --- nests
 
     def _nest(self, nest: tuple[Statement, ...] | Product | Winograd) -> tuple[Statement, ...] | Product | Winograd:
         match nest:
@@ -125,57 +147,83 @@ class _Generaliser:
                 return tuple(map(self._statement, nest))
 
     def _product(self, nest: Product) -> Product:
+        batch, m, n = (tuple(map(self._var, some)) for some in (nest.batch, nest.m, nest.n))
+        k = self._summed(nest.k)
         left, right = self._scalar(nest.lhs), self._scalar(nest.rhs)
         assert isinstance(left, Load)
         assert isinstance(right, Load)
-        batch, m, n, k = (tuple(map(self._var, some)) for some in (nest.batch, nest.m, nest.n, nest.k))
         body = tuple(map(self._statement, nest.body))
         scratch = tuple(self._buffers[buffer] for buffer in nest.scratch)
         zeros = None if nest.zeros is None else self._buffers[nest.zeros]
         return replace(nest, batch=batch, m=m, n=n, k=k, lhs=left, rhs=right, body=body, scratch=scratch, zeros=zeros)
 
     def _winograd(self, nest: Winograd) -> Winograd:
+        m, n = (tuple(map(self._var, some)) for some in (nest.m, nest.n))
+        k = self._summed(nest.k)
         left, right, plain = (self._scalar(load) for load in (nest.lhs, nest.rhs, nest.plain))
         assert isinstance(left, Load)
         assert isinstance(right, Load)
         assert isinstance(plain, Load)
         return replace(
             nest,
-            m=tuple(map(self._var, nest.m)),
-            n=tuple(map(self._var, nest.n)),
-            k=tuple(map(self._var, nest.k)),
+            m=m,
+            n=n,
+            k=k,
             lhs=left,
             rhs=right,
             plain=plain,
             body=tuple(map(self._statement, nest.body)),
-            block=self._size(nest.block),
-            lines=(self._size(nest.lines[0]), self._size(nest.lines[1])),
+            block=self._size(nest.block, "block"),
+            lines=(self._size(nest.lines[0], 0), self._size(nest.lines[1], 1)),
             scratch=tuple(self._buffers[buffer] for buffer in nest.scratch),
             zeros=self._buffers[nest.zeros],
         )
 
+    def _summed(self, variables: tuple[Var, ...]) -> tuple[Var, ...]:
+        """What is summed over: windows outside, which stay as they are if they are small, and the rest inside."""
+        return tuple(self._var(var, -1 if var is variables[-1] else _WINDOW) for var in variables)
+
     def _statement(self, statement: Statement) -> Statement:
         match statement:
             case For():
-                var = self._var(statement.var, statement.kind)
+                var = self._var(statement.var, -1 if statement.kind is Kind.PARALLEL else _WINDOW)
                 return For(var, tuple(map(self._statement, statement.body)), statement.kind)
             case Let():
                 return Let(statement.name, self._scalar(statement.value))
             case Update():
                 return Update(statement.name, statement.function, self._scalar(statement.value))
             case Store():
-                buffer = self._buffers[statement.buffer]
-                return Store(buffer, self._index(statement.index), self._scalar(statement.value))
+                index = self._index(statement.index, self._layout(statement.buffer, statement.index))
+                return Store(self._buffers[statement.buffer], index, self._scalar(statement.value))
 
-    def _index(self, index: Index) -> Index:
-        terms = tuple(
-            (self._var(term) if isinstance(term, Var) else self._scalar(term), self._size(factor))
+    # --- indices
+
+    def _index(self, index: Index, of: Hashable, fixed: int = _STEP) -> Index:
+        """An index of something, its variables in the order of their loops; strides up to `fixed` stay as they are."""
+        variables = [(term, factor) for term, factor in index.terms if isinstance(term, Var)]
+        for term, _ in variables:
+            self._var(term)
+        variables.sort(key=lambda item: self._places[item[0]])
+        step = (lambda by: self._step(by, of)) if fixed == _STEP else (lambda by: self._size(by, of, fixed))
+        terms: list[tuple[Var | Scalar, Dim]] = [(self._var(term), step(by)) for term, by in variables]
+        terms += [
+            (self._scalar(term), self._size(factor, of, fixed))
             for term, factor in index.terms
-        )
-        return Index(terms, self._size(index.offset))
+            if not isinstance(term, Var)
+        ]
+        return Index(tuple(terms), self._size(index.offset, ("offset", of), fixed))
 
-    def _inside(self, inside: Inside) -> Inside:
-        return Inside(self._index(inside.index), self._size(inside.size))
+    def _layout(self, buffer: Buffer, index: Index) -> Hashable:
+        """What tells a buffer from others that lie in memory in another way: how it is gone through first."""
+        return self._layouts.setdefault(buffer, frozenset(each for each in index.terms if isinstance(each[0], Var)))
+
+    def _inside(self, where: tuple[Inside, ...], of: Hashable) -> tuple[Inside, ...]:
+        return tuple(
+            Inside(self._index(each.index, (of, number), _WINDOW), self._size(each.size, ("inside", of, number)))
+            for number, each in enumerate(where)
+        )
+
+    # --- scalars
 
     def _scalar(self, value: Scalar) -> Scalar:
         known = self._known.get(id(value))
@@ -185,20 +233,34 @@ class _Generaliser:
 
     def _changed(self, value: Scalar) -> Scalar:
         match value:
-            case Number() | Local():
+            case Number():
+                return value if _stays(value) else self._told(value)
+            case Told() | Local():
                 return value
             case Position():
-                return Position(self._index(value.index))
+                return Position(self._index(value.index, "position", _WINDOW))
             case Load():
-                where = tuple(map(self._inside, value.where))
-                return Load(value.dtype, self._buffers[value.buffer], self._index(value.index), where, value.fill)
+                index = self._index(value.index, self._layout(value.buffer, value.index))
+                where = self._inside(value.where, value.buffer)
+                return Load(value.dtype, self._buffers[value.buffer], index, where, value.fill)
             case Apply():
-                return Apply(value.dtype, value.function, tuple(map(self._scalar, value.arguments)))
+                return Apply(value.dtype, value.function, self._arguments(value))
             case Choose():
-                where = tuple(map(self._inside, value.where))
-                return Choose(value.dtype, self._scalar(value.value), where, value.fill)
+                return Choose(value.dtype, self._scalar(value.value), self._inside(value.where, "chosen"), value.fill)
             case Checked():
-                return Checked(self._scalar(value.value), self._size(value.size))
+                return Checked(self._scalar(value.value), self._size(value.size, "checked"))
+
+    def _arguments(self, value: Apply) -> tuple[Scalar, ...]:
+        known = value.function in _BY_CONSTANTS and (value.function == "power" or value.dtype.is_integer)
+        return tuple(each if known and isinstance(each, Number) else self._scalar(each) for each in value.arguments)
+
+    def _told(self, number: Number) -> Told:
+        """A number as a parameter; equal ones share it, so that what is computed of them is seen to be the same."""
+        array = np.asarray(number.value).astype(number.dtype.numpy)
+        whole = int(array.view(f"u{array.itemsize}"))
+        halves = [whole] if array.itemsize < 8 else [whole & 0xFFFFFFFF, whole >> 32]
+        of = (number.dtype, whole)
+        return Told(number.dtype, tuple(self._size(half, (of, i)) for i, half in enumerate(halves)))
 
 
 def _together(statements: Sequence[Statement]) -> Iterator[Var]:
@@ -207,3 +269,12 @@ def _together(statements: Sequence[Statement]) -> Iterator[Var]:
             if statement.kind is Kind.TOGETHER:
                 yield statement.var
             yield from _together(statement.body)
+
+
+def _stays(number: Number) -> bool:
+    """Whether a number is a matter of form, or spares work when it is known: truths, small integers, powers of two."""
+    if number.dtype is DType.BOOL or isinstance(number.value, bool):
+        return True
+    if number.dtype.is_integer:
+        return abs(number.value) <= _WINDOW
+    return not isfinite(number.value) or frexp(number.value)[0] in (0, 0.5, -0.5)

@@ -70,6 +70,14 @@ class Number:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Told:
+    """A number that a kernel is told when it runs: its bits are a size, those of 8 bytes two, the lower half first."""
+
+    dtype: DType
+    bits: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Local:
     """A value kept from one statement to the next, by name."""
 
@@ -124,7 +132,7 @@ class Checked:
     dtype: DType = DType.INT64
 
 
-Scalar: TypeAlias = Number | Local | Position | Load | Apply | Choose | Checked
+Scalar: TypeAlias = Number | Told | Local | Position | Load | Apply | Choose | Checked
 
 
 LONGEST_TOGETHER = 2048

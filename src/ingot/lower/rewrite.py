@@ -22,6 +22,7 @@ from ingot.lower.loops import (
     Scalar,
     Statement,
     Store,
+    Told,
     Update,
     Var,
     Winograd,
@@ -62,7 +63,7 @@ class Reindexed:
 
     def _scalar(self, value: Scalar) -> Scalar:
         match value:
-            case Number() | Local():
+            case Number() | Told() | Local():
                 return value
             case Position():
                 return Position(self.index(value.index))

@@ -24,6 +24,7 @@ from ingot.lower.loops import (
     Statement,
     Store,
     Tile,
+    Told,
     Update,
     Var,
     Winograd,
@@ -114,6 +115,8 @@ def scalar(value: Scalar) -> str:
     match value:
         case Number():
             return str(value.value)
+        case Told():
+            return " ".join(map(str, value.bits))
         case Local():
             return value.name
         case Position():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Frame, Loops, loops_share
 from ingot.codegen.llvm.product import emit_product, product_share
 from ingot.codegen.llvm.share import Share, pieces_of
@@ -98,7 +99,7 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
 
 def _begun(function: ir.Function) -> ir.IRBuilder:
     """A builder behind the entry of a function, which is left to what is needed everywhere."""
-    b = ir.IRBuilder(function.append_basic_block("entry"))
+    b = Builder(function.append_basic_block("entry"))
     begin = b.append_basic_block("begin")
     b.branch(begin)
     b.position_at_end(begin)
@@ -142,7 +143,7 @@ def _entry(module: ir.Module, body: ir.Function, count: ir.Function, buffers: in
     """The function that a plan calls: it looks its buffers up."""
     function = ir.Function(module, ir.FunctionType(I64, [PTR, PTR, PTR, PTR, I64, I64, I64]), ENTRY)
     slots, which, sizes, state, thread, piece, pieces = function.args
-    b = ir.IRBuilder(function.append_basic_block("entry"))
+    b = Builder(function.append_basic_block("entry"))
     with b.if_then(b.icmp_signed("<", piece, I64(0)), likely=False):
         b.ret(b.call(count, [sizes, pieces]))
     pointers = []

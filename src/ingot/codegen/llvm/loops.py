@@ -32,6 +32,7 @@ from ingot.lower.loops import (
     Scalar,
     Statement,
     Store,
+    Told,
     Update,
     Var,
     extent,
@@ -465,6 +466,8 @@ class Loops:
         match value:
             case Number():
                 return scalars.number(value.dtype, value.value, 1)
+            case Told():
+                return scalars.from_bits(self.b, value.dtype, [self.frame.size(half) for half in value.bits])
             case Local():
                 return self.locals[value.name] if value.name in self.locals else self._fetched(self.cells[value.name])
             case Position():

@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 
 from ingot.codegen.llvm.math import FUNCTIONS as MATH
-from ingot.codegen.llvm.types import F32, I1, I16, I32, element, is_float, is_signed, vector
+from ingot.codegen.llvm.types import F32, I1, I16, I32, I64, element, is_float, is_signed, vector
 from ingot.dtypes import DType
 
 _COMPARE = {"less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}
@@ -43,6 +43,19 @@ def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
     else:
         value = float(value)
     return ir.Constant(vector(kind, lanes), [value] * lanes) if lanes > 1 else ir.Constant(kind, value)
+
+
+def from_bits(b: ir.IRBuilder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
+    """A number whose bits are told as integers of 64 bits, each with 32 of them at most, the lowest first."""
+    kind = element(dtype)
+    with b.goto_entry_block():  # where sizes are loaded
+        bits = halves[0]
+        for half in halves[1:]:
+            bits = b.or_(bits, b.shl(half, I64(32)))
+        count = dtype.numpy.itemsize * 8
+        if count < 64:
+            bits = b.trunc(bits, ir.IntType(count))
+        return bits if isinstance(kind, ir.IntType) else b.bitcast(bits, kind)
 
 
 def apply(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:

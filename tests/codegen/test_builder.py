@@ -1,0 +1,45 @@
+"""What is known is not written."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.types import F32, I64, PTR
+
+
+def begun() -> tuple[Builder, ir.Function]:
+    function = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), [PTR, I64]), "f")
+    return Builder(function.append_basic_block("entry")), function
+
+
+def test_integers_are_computed() -> None:
+    b, function = begun()
+    _, x = function.args
+    assert b.add(I64(2), b.mul(I64(3), I64(4))).constant == 14
+    assert b.sub(I64(2), I64(5)).constant == -3
+    assert b.add(x, I64(0)) is b.mul(I64(1), x) is b.sub(x, I64(0)) is x
+    assert b.mul(x, I64(0)).constant == 0
+    assert not function.entry_basic_block.instructions
+
+
+def test_nothing_is_computed_twice_in_a_block() -> None:
+    b, function = begun()
+    pointer, x = function.args
+    assert b.add(x, I64(8)) is b.add(x, I64(8))
+    assert b.add(x, I64(8)) is not b.sub(x, I64(8))
+    assert b.gep(pointer, [x], source_etype=I64) is b.gep(pointer, [x], source_etype=I64)
+    assert b.gep(pointer, [x], source_etype=I64) is not b.gep(pointer, [x], source_etype=F32)
+    before = b.add(x, I64(8))
+    b.position_at_end(function.append_basic_block("other"))
+    assert b.add(x, I64(8)) is not before
+
+
+def test_the_first_element_is_where_its_pointer_points() -> None:
+    b, function = begun()
+    assert b.gep(function.args[0], [I64(0)], source_etype=F32) is function.args[0]
+
+
+def test_what_does_not_fit_is_left_to_llvm() -> None:
+    b, _ = begun()
+    assert not isinstance(b.mul(I64(1 << 40), I64(1 << 40)), ir.Constant)
