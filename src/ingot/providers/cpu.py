@@ -57,7 +57,7 @@ def plan_of(
     keep: list[object] = []
     rows, sides = flattened(fused.steps)
     tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in rows]
-    codes = [None if step is None else compiled(step, target) for step in tiles]
+    codes = _compiled_at_once(tiles, target)
     for code in codes:
         if code is not None:
             keep.append(code.code)
@@ -214,7 +214,12 @@ def _memory(constant: Tensor | Packed | Filters, tile: Tile | None, target: Targ
 
 
 _CODES: dict[str, tuple[tuple[Dim, ...], Code]] = {}
+_TURNS: dict[str, threading.Lock] = {}
+"""Who is to make the code of a form, which no two do."""
 _LOCK = threading.Lock()
+
+_MOST_COMPILING = 4
+"""Threads that compile: one is in LLVM, and the others have something ready for it."""
 
 
 def compiled(kernel: Kernel, target: Target) -> Compiled:
@@ -225,6 +230,8 @@ def compiled(kernel: Kernel, target: Target) -> Compiled:
     general = generalised(kernel)
     key = cache.key_of(repr(target), exactly(general.kernel))
     with _LOCK:
+        turn = _TURNS.setdefault(key, threading.Lock())
+    with turn:
         known = _CODES.get(key)
         if known is None:
             entry = cache.read(key)
@@ -235,6 +242,12 @@ def compiled(kernel: Kernel, target: Target) -> Compiled:
             known = _CODES[key] = (entry.sizes, load(entry.code, target))
     sizes, code = known
     return Compiled(code, buffers_of(kernel), tuple(substitute(size, general.sizes) for size in sizes))
+
+
+def _compiled_at_once(kernels: Sequence[Kernel | None], target: Target) -> list[Compiled | None]:
+    """The code of many kernels: while LLVM works on one, which holds nothing else up, others are written."""
+    with ThreadPoolExecutor(min(processors(), _MOST_COMPILING)) as crew:
+        return list(crew.map(lambda kernel: None if kernel is None else compiled(kernel, target), kernels))
 
 
 def tiled(kernel: Kernel, target: Target) -> Kernel:
