@@ -14,6 +14,8 @@ from ingot.lower.fuse import Fused, fuse
 from ingot.lower.graph import Program, lower_graph
 from ingot.lower.settle import settled
 from ingot.ops.catalog import Catalog
+from ingot.passes.before_lowering import before_lowering
+from ingot.passes.inline import inline_functions
 from ingot.prim.tensor import Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.cpu import plan_of
@@ -43,11 +45,13 @@ class Made:
 
 
 def compile_model(
-    model: Model, catalog: Catalog, target: Target, threads: int, limits: RunLimits | None = None
+    model: Model, catalog: Catalog, target: Target, threads: int, limits: RunLimits | None = None, level: int = 2
 ) -> Compiled:
-    """A plan for the outputs of a model that is in the newest operators; it is typed here, on its own values."""
+    """A plan for the outputs of a model in the newest operators, which is typed here and optimised to a level."""
     _forget_negative_sizes(model)
+    inline_functions(model)
     facts, claims = settled(model, catalog)
+    before_lowering(model, facts, level, catalog)
     program = lower_graph(model, facts, catalog, claims)
     outputs = tuple(program.values[value] for value in model.graph.outputs)
     stored = _stored(outputs)
@@ -78,13 +82,19 @@ def _stored(outputs: Sequence[Tensor]) -> list[Tensor]:
     return list(found)
 
 
-def executable(model: Model, catalog: Catalog, threads: int | None = None, limits: RunLimits | None = None) -> Made:
+def executable(
+    model: Model,
+    catalog: Catalog,
+    threads: int | None = None,
+    limits: RunLimits | None = None,
+    level: int = 2,
+) -> Made:
     """A model in the newest operators and of checked structure, which is typed and changed here, compiled.
 
     CompileError if that goes wrong: a fault of ingot's, not of the model's.
     """
     try:
-        compiled = compile_model(model, catalog, host(), threads or processors(), limits)
+        compiled = compile_model(model, catalog, host(), threads or processors(), limits, level)
     except IngotError:
         raise
     except Exception as error:

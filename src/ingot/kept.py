@@ -46,8 +46,11 @@ class Found:
     outputs: tuple[Value, ...]
 
 
-def origin_of(source: object, limits: RunLimits) -> Origin | None:
-    """Where a model comes from; None if that is no file and no bytes, or what follows from it cannot be kept."""
+def origin_of(source: object, limits: RunLimits, level: int) -> Origin | None:
+    """Where a model comes from; None if that is no file and no bytes, or what follows from it cannot be kept.
+
+    What follows depends on the level to which it is optimised, too.
+    """
     path: Path | None = None
     if isinstance(source, bytes | bytearray | memoryview):
         data, content = source, sources.content_of(source)
@@ -59,7 +62,7 @@ def origin_of(source: object, limits: RunLimits) -> Origin | None:
         data, content = read_file(path), found
     else:
         return None
-    said = (_maker(), _processor(), content, str(limits.nesting), str(limits.calls))
+    said = (_maker(), _processor(), content, str(limits.nesting), str(limits.calls), str(level))
     return Origin(data, None if path is None else path.parent, hashlib.sha256("\n".join(said).encode()).hexdigest())
 
 
@@ -76,23 +79,23 @@ def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None
     return Found(executable, tuple(inputs), tuple(Value(name, type_) for name, type_ in kept.results))
 
 
-def keep(origin: Origin, made: Made, outputs: Sequence[Value]) -> None:
-    """Keep a compiled model for the next time, beside other work; where that is not possible, nothing happens."""
-    writer = threading.Thread(target=_write, args=(origin, made, outputs), name="ingot-keep")
+def keep(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> None:
+    """Keep a model, compiled, for the next time, beside other work; where that is not possible, nothing happens."""
+    writer = threading.Thread(target=_write, args=(origin, made, outputs, model), name="ingot-keep")
     writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
 
 
-def _write(origin: Origin, made: Made, outputs: Sequence[Value]) -> None:
+def _write(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> None:
     path = folder.path_of(origin.key, "plan")
     try:
-        if stored.write(path, _kept(origin, made, outputs)):
+        if stored.write(path, _kept(origin, made, outputs, model)):
             folder.prune(folder.most_bytes())
     except stored.Unstorable:
         return
 
 
-def _kept(origin: Origin, made: Made, outputs: Sequence[Value]) -> stored.Kept:
-    model, compiled = made.compiled.model, made.compiled
+def _kept(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> stored.Kept:
+    compiled = made.compiled
     code = team.code()
     if code is None:
         raise stored.Unstorable("code that only this process has")

@@ -72,13 +72,16 @@ class Session:
         providers: Sequence[str] | None = None,
         threads: int | None = None,
         fallback: bool = True,
+        optimise: int = 2,
     ) -> None:
         """A session of a model, a path, bytes or a ModelProto; the model given is not changed.
 
         `providers` are who runs it, the first before the others: `cpu` compiles it for this processor and leaves what
         it cannot to `reference`, which takes everything; by default both, or those that INGOT_PROVIDERS lists.
         `threads` are how many run a compiled model, by default as many as the process may use processors. A model that
-        fails to compile is left to the reference, or, without `fallback`, a CompileError.
+        fails to compile is left to the reference, or, without `fallback`, a CompileError. `optimise` is how much a
+        model is changed before it is compiled: not at all (0), so that every result stays as it is (1), or also so that
+        it is rounded differently (2).
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
         random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
@@ -90,16 +93,19 @@ class Session:
         self._seed = seed
         self._providers = _default_providers() if providers is None else tuple(providers)
         self._threads = threads
+        self._optimise = optimise
         self._orders: Orders = {}
         self._prepared: Prepared | None = None
         self._stages: Compiled | None = None
         self._lock = threading.Lock()
+        if optimise not in (0, 1, 2):
+            raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
         unknown = [name for name in self._providers if name not in PROVIDERS]
         if unknown or not self._providers:
             raise InputError(f"there is no provider '{(unknown or [''])[0]}'", hint=f"one of {', '.join(PROVIDERS)}")
         origin = found = None
         if self._providers[0] == "cpu" and self._catalog is None:
-            origin = origin_of(model, self._limits)
+            origin = origin_of(model, self._limits, optimise)
             found = None if origin is None else find(origin, threads, self._limits)
         self._source = model if origin is None else origin
         self._compiled = None if found is None else found.executable
@@ -131,14 +137,14 @@ class Session:
         from ingot.compile import executable  # LLVM is not free to load
 
         try:
-            made = executable(self._ready.copy(), self.catalog, self._threads, self._limits)
+            made = executable(self._ready.copy(), self.catalog, self._threads, self._limits, self._optimise)
         except CompileError:
             if not fallback:
                 raise
             return
         self._compiled, self._stages = made.executable, made.compiled
         if origin is not None:
-            keep(origin, made, self._outputs)
+            keep(origin, made, self._outputs, self._ready)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -282,6 +288,7 @@ class Session:
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
             *(whole.getvalue(), self._catalog, self._seed, self._limits, self._providers, self._threads),
+            self._optimise,
         )
 
     def __repr__(self) -> str:
@@ -306,5 +313,8 @@ def _restored(
     limits: RunLimits,
     providers: tuple[str, ...],
     threads: int | None,
+    optimise: int,
 ) -> Session:
-    return Session(data, catalog=catalog, seed=seed, limits=limits, providers=providers, threads=threads)
+    return Session(
+        data, catalog=catalog, seed=seed, limits=limits, providers=providers, threads=threads, optimise=optimise
+    )

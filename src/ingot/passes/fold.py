@@ -27,8 +27,15 @@ _KEPT = ("DequantizeLinear", "DequantizeBFP")
 """Operators whose constant input is smaller than what they make of it: that is why a model has them."""
 
 
-def fold(model: Model, facts: Facts, *, catalog: Catalog | None = None, most_bytes: int = MOST_BYTES) -> int:
-    """Replace nodes that read only constants by what they compute, and Constant nodes by initialisers; how many.
+def fold(
+    model: Model,
+    facts: Facts,
+    *,
+    catalog: Catalog | None = None,
+    most_bytes: int = MOST_BYTES,
+    constant_nodes: bool = True,
+) -> int:
+    """Replace nodes that read only constants by what they compute, and `constant_nodes` by initialisers; how many.
 
     Random operators and those with subgraphs stay, and so does a node whose evaluation fails.
     """
@@ -38,6 +45,8 @@ def fold(model: Model, facts: Facts, *, catalog: Catalog | None = None, most_byt
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             domain = "" if node.domain in STANDARD else node.domain
+            if not constant_nodes and is_op(node, "Constant"):
+                continue
             operator = catalog.find(domain, node.op_type, imports.get(domain, 0))
             if operator is None or _refuses(node, operator, facts, most_bytes):
                 continue

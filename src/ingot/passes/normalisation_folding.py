@@ -15,7 +15,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
-from ingot.passes.known import constant, elements, is_op, made_by, only_reader, rank, read
+from ingot.passes.known import constant, elements, fact, is_op, made_by, only_reader, rank, read
 from ingot.passes.replacing import add_constant, replace
 
 LINEAR = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -24,17 +24,17 @@ _SHARED = 1 << 16
 """Bytes of a weight that may be kept twice because something else reads it too."""
 
 
-def fold_scales(model: Model, facts: Facts) -> int:
+def fold_scales(model: Model, facts: Facts, *, into: Sequence[str] = LINEAR) -> int:
     """Fold batch normalisations, and products and sums with a constant for each channel, into the weights; how many.
 
-    The node before must be a convolution or a product with a constant weight, read by nobody else. Results change by
-    rounding.
+    The node before must be a convolution or a product with a constant weight, read by nobody else: one of the operators
+    `into`. Results change by rounding.
     """
     folded = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            found = _affine(node, facts)
-            value = _past_sum(node, facts) if found is None else _with(found, facts)
+            found = _affine(node, facts, into)
+            value = _past_sum(node, facts, into) if found is None else _with(found, facts)
             if value is not None:
                 replace(node.output, value, facts)
                 folded += 1
@@ -50,14 +50,14 @@ class _Affine:
     shift: Array | None
 
 
-def _affine(node: Node, facts: Facts) -> _Affine | None:
+def _affine(node: Node, facts: Facts, into: Sequence[str]) -> _Affine | None:
     if is_op(node, "BatchNormalization"):
-        linear = _linear(node.inputs[0], facts)
+        linear = _linear(node.inputs[0], facts, into)
         return None if linear is None else _normalisation(node, linear, facts)
     if not is_op(node, "Mul", "Div", "Add", "Sub") or len(node.inputs) != 2:
         return None
     for source, other in ((0, 1), (1, 0)):
-        linear = _linear(node.inputs[source], facts)
+        linear = _linear(node.inputs[source], facts, into)
         tensor = constant(node.inputs[other], facts)
         if linear is None or tensor is None or (source == 1 and is_op(node, "Div")):
             continue
@@ -78,7 +78,7 @@ def _affine(node: Node, facts: Facts) -> _Affine | None:
     return None
 
 
-def _past_sum(node: Node, facts: Facts) -> Value | None:
+def _past_sum(node: Node, facts: Facts, into: Sequence[str]) -> Value | None:
     """A product with a constant after a sum with one, `(w x + b) * s`, as `(w * s) x + b * s`."""
     if not is_op(node, "Mul", "Div") or len(node.inputs) != 2 or node.graph is None:
         return None
@@ -87,7 +87,7 @@ def _past_sum(node: Node, facts: Facts) -> Value | None:
         if added is None or factors is None or only_reader(added.output) is None:
             continue
         for value, bias in (added.inputs, added.inputs[::-1]):
-            linear, offsets = _linear(value, facts), elements(bias, facts)
+            linear, offsets = _linear(value, facts, into), elements(bias, facts)
             if linear is None or offsets is None or bias is None:
                 continue
             scale, shift = _by_channel(factors, linear, facts), _by_channel(offsets, linear, facts)
@@ -97,6 +97,7 @@ def _past_sum(node: Node, facts: Facts) -> Value | None:
             scaled = _with(_Affine(linear, scale, None), facts)
             if scaled is None:
                 return None
+            facts[scaled] = fact(linear.output, facts)
             sums = Tensor((shift * scale).astype(offsets.dtype))
             total = Node("Add", [scaled, add_constant(sums, bias.name, node.graph, facts)], 1, name=added.name)
             node.graph.insert_before(node, total)
@@ -119,9 +120,9 @@ def _normalisation(node: Node, linear: Node, facts: Facts) -> _Affine | None:
     return _Affine(linear, scale, beta - mean * scale)
 
 
-def _linear(value: Value | None, facts: Facts) -> Node | None:
+def _linear(value: Value | None, facts: Facts, into: Sequence[str]) -> Node | None:
     """The convolution or product that a value comes from, if it may be changed."""
-    node = made_by(value, *LINEAR)
+    node = made_by(value, *into)
     if node is None or only_reader(node.output) is None:
         return None
     weight = read(node, 1)
@@ -185,8 +186,8 @@ def _with(found: _Affine, facts: Facts) -> Value | None:
             offsets = offsets * attributes["beta"].value if "beta" in attributes else offsets
             attributes["beta"] = Attribute("beta", 1.0)
     with np.errstate(over="ignore"):
-        new = old if scale is None else _scaled(old.astype(np.float64), scale, node).astype(old.dtype)
-    if new is not old and not np.isfinite(new.astype(np.float64)).all():
+        new = old if scale is None else _scaled(old, scale, node)
+    if new is not old and not np.isfinite(new).all():
         return None  # they are past what their type can hold
     offsets = (offsets if scale is None else offsets * scale) + (0.0 if shift is None else shift)
     inputs: list[Value | None] = [node.inputs[0], weight]
@@ -211,5 +212,8 @@ def _scaled(weight: Array, scale: Array, node: Node) -> Array:
 
 
 def _along(array: Array, factors: Array, axes: Sequence[int]) -> Array:
-    sizes = [array.shape[axis] if axis in axes else 1 for axis in range(array.ndim)]
-    return np.asarray(array * factors.reshape(sizes))
+    """The products in double precision, as the type of `array`, without a copy of it in that."""
+    spread = factors.reshape([array.shape[axis] if axis in axes else 1 for axis in range(array.ndim)])
+    if array.dtype.kind != "f":  # bfloat16: numpy knows no products of it with others
+        return np.asarray(array.astype(np.float64) * spread).astype(array.dtype)
+    return np.multiply(array, spread, out=np.empty_like(array), casting="same_kind")

@@ -57,8 +57,7 @@ class Report:
 
 def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
     """The passes of a level by name, in order: 0 removes what is dead, 1 changes no result, 2 rounds differently."""
-    if level not in LEVELS:
-        raise InputError(f"there is no level {level}", hint=f"the levels are {', '.join(map(str, LEVELS))}")
+    refuse_level(level)
     story: dict[str, Pass] = {"remove dead code": dead}
     if level >= 1:
         story = {
@@ -82,6 +81,12 @@ def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
             "remove what that left": dead,
         }
     return story
+
+
+def refuse_level(level: int) -> None:
+    """InputError if there is no such level."""
+    if level not in LEVELS:
+        raise InputError(f"there is no level {level}", hint=f"the levels are {', '.join(map(str, LEVELS))}")
 
 
 def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None) -> Report:

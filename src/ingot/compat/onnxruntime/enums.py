@@ -11,7 +11,7 @@ class _Named(IntEnum):
 
 
 class GraphOptimizationLevel(_Named):
-    """How much a graph may be rewritten before it runs; no level changes what it computes."""
+    """How much a graph may be rewritten before it is compiled; from `extended` on, results may round differently."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1

@@ -74,8 +74,12 @@ class InferenceSession:
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             as_it_is = not forget_unknown_sizes(model) and leaves_alone(self._options) and isinstance(source, str)
-            threads = self._options.intra_op_num_threads or None
-            self._engine = Session(source if as_it_is else model, limits=_limits(self._options), threads=threads)
+            self._engine = Session(
+                source if as_it_is else model,
+                limits=_limits(self._options),
+                threads=self._options.intra_op_num_threads or None,
+                optimise=_level(self._options),
+            )
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
         self._overridable = _overridable(model)
@@ -255,7 +259,8 @@ class InferenceSession:
     def _nameless(self) -> Session:
         """For feeds in which sizes of one name differ."""
         with running():
-            return Session(without_names(self._engine.model), limits=self._engine.limits)
+            given = without_names(self._engine.model)
+            return Session(given, limits=self._engine.limits, optimise=_level(self._options))
 
     def _phase(self, name: str) -> Any:
         return nullcontext() if self._profile is None else self._profile.phase(name)
@@ -276,6 +281,11 @@ class _Terminate(Cancel):
     @property
     def cancelled(self) -> bool:
         return self._options is not None and self._options.terminate
+
+
+def _level(options: SessionOptions) -> int:
+    """How much a model may be changed before it is compiled; past `extended` onnxruntime changes where values lie."""
+    return min(int(options.graph_optimization_level), 2)
 
 
 def _limits(options: SessionOptions) -> RunLimits:

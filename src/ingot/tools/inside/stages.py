@@ -74,7 +74,7 @@ class Stages:
     def _optimised(self) -> str:
         found = self._text(self._compiled.model)
         same = found == self._typed()
-        return f"# as it is typed: the session optimises nothing before it lowers\n{found}" if same else found
+        return f"# as it is typed: there is nothing to optimise\n{found}" if same else found
 
     def _text(self, model: Model) -> str:
         copy = model.copy()
