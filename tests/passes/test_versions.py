@@ -92,3 +92,13 @@ def test_an_axis_counted_from_the_back_is_counted_from_the_front_below_11() -> N
     found = model("g (float[2,3] x) => (float[2,6] y) { y = Concat <axis = -1> (x, x) }", 13)
     convert_versions(found, {"": 9})
     assert found.graph.nodes[0].attributes["axis"].value == 1
+
+
+@pytest.mark.parametrize("version", [13, 21])
+def test_an_operator_of_a_domain_that_nobody_knows_stays_as_it_is(version: int) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 19, "own" : 1]> g (float[2] x) => (float[2] y) {
+        a = own.thing (x)\n b = ReduceMax <keepdims = 1> (a)\n y = Neg (b)
+    }"""
+    model = ingot.parse_model(text)
+    convert_versions(model, {"": version})
+    assert next(node.op_type for node in model.graph) == "thing"

@@ -16,18 +16,21 @@ from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
-from ingot.ops.rewrite import newest, normalised, rewrite
+from ingot.ops.rewrite import NEWEST, newest, normalised, rewrite
 
 
-def types_of(model: Model, *, catalog: Catalog | None = None, name_sizes: bool = False) -> dict[Value, Type]:
+def types_of(
+    model: Model, *, catalog: Catalog | None = None, name_sizes: bool = False, custom: bool = False
+) -> dict[Value, Type]:
     """The types found of the values of the main graph and its subgraphs, whatever operator sets the model imports.
 
-    The model is not changed. With `name_sizes` a size that nothing tells gets a name of its own. CheckError as `infer`
-    raises it.
+    The model is not changed. With `name_sizes` a size that nothing tells gets a name of its own; with `custom` what
+    operators of domains that nobody knows compute is what is declared. CheckError as `infer` raises it.
     """
     twin = model.copy()
     pairs = list(_twins(model.graph, twin.graph))
     inference = Stepwise(twin, catalog or standard())
+    inference.custom = custom
     inference.naming = Naming(twin, names=name_sizes)
     inference.graph(twin.graph)
     found = ((value, inference.facts.get(other, Fact()).type or other.type) for value, other in pairs)
@@ -46,15 +49,25 @@ class Stepwise(Inference):
         if imports is None:
             model.opset_imports = newest(self.old)
         self._said: dict[Node, tuple[str, ...]] = {}
+        self.custom = False
+        """Whether what nobody knows of is left as it is declared."""
 
     def node(self, node: Node) -> None:
         """What a node computes; one of an old meaning is rewritten, and what stands in for it asked."""
+        if self.custom and self._is_unknown(node):
+            self.leave(node)
+            return
         with self._speaking(newest(self.old) if node in self._said else self.old):
             operator = None if node in self._said or self.is_call(node) else self.meaning(node)
             if operator is None or operator is self._catalog.newest(node.domain, node.op_type):
                 super().node(node)
             else:
                 self._renewed(node, operator)
+
+    def _is_unknown(self, node: Node) -> bool:
+        """Whether nobody knows of the domain that a node is from."""
+        known = node.domain in ("ai.onnx", *NEWEST) or self.is_call(node)
+        return not known and not self._catalog.versions(node.domain, node.op_type)
 
     def meaning(self, node: Node) -> Operator | None:
         """The operator that a node names in the version imported; None if there is none."""
@@ -67,7 +80,9 @@ class Stepwise(Inference):
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        return Stepwise(self._model, self._catalog, function.opset_imports, self._depth + 1)
+        found = Stepwise(self._model, self._catalog, function.opset_imports, self._depth + 1)
+        found.custom = self.custom
+        return found
 
     def place(self, node: Node) -> tuple[str, ...]:
         """Lines that show a node and what it reads: of one that stands in, the node that the model has."""

@@ -104,7 +104,7 @@ class Descent:
             scratch.append(copy_node(node, known))
         found: dict[Value, Type] = {}
         try:
-            found = types_of(Model(scratch, dict(self.level)), catalog=self._catalog)
+            found = types_of(Model(scratch, dict(self.level)), catalog=self._catalog, custom=True)
         except IngotError:
             return  # a model the rule cannot be told from: the whole is checked in the end
         inner = (graph for node in nodes for subgraph in node.subgraphs for graph in nested_graphs(subgraph))

@@ -112,7 +112,7 @@ def _with_inner(nodes: Iterable[Node]) -> Iterator[Node]:
 def _typed(model: Model, catalog: Catalog) -> Iterator[None]:
     """While it is open, values have the types found of them; after it, those that had none before have none again."""
     declared = {value.name for graph in model.graphs() for value in graph.values() if value.type is not None}
-    for value, type_ in types_of(model, catalog=catalog).items():
+    for value, type_ in types_of(model, catalog=catalog, custom=True).items():
         if value.type is None:
             value.type = type_
     try:
