@@ -114,6 +114,13 @@ def test_an_image_is_brought_to_the_size_and_order_of_the_input(run: Run) -> Non
     assert run("run", "identity.onnx", "--input", "x=red.png").exit_code == 0
 
 
+def test_a_size_declared_as_minus_one_is_taken_to_be_1(run: Run) -> None:
+    identity(TensorType(DType.FLOAT32, (-1, 3)))
+    result = run("run", "identity.onnx")
+    assert result.exit_code == 0, result.stderr
+    assert "[1, 3]" in result.stdout
+
+
 @pytest.mark.parametrize("dtype", [d for d in DType if d is not DType.UNDEFINED], ids=str)
 def test_every_element_type_has_random_inputs(run: Run, dtype: DType) -> None:
     identity(TensorType(dtype, (2, 3)))

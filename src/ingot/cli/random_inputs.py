@@ -50,7 +50,7 @@ def _tensor(name: str, type_: TensorType, generator: np.random.Generator) -> np.
         raise InputError(f"input '{name}' is {type_}, of unknown rank", hint=f"give it: --shape {name}=1,3,224,224")
     if any(isinstance(dim, Expr) for dim in type_.shape):
         raise InputError(f"input '{name}' is {type_}, with sizes unknown", hint=f"give them: --shape {name}=...")
-    shape = tuple(dim if isinstance(dim, int) else UNBOUND for dim in type_.shape)
+    shape = tuple(dim if isinstance(dim, int) and dim >= 0 else UNBOUND for dim in type_.shape)
     if np.prod(shape, dtype=np.float64) > MOST_ELEMENTS:
         raise InputError(f"input '{name}' is {type_}: too many elements to make them up", hint="give a file")
     return _elements(type_.dtype, shape, generator)

@@ -163,7 +163,14 @@ def _compute(
 
 
 def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
-    return x.astype(dtype)
+    """Elements as another type: of floats, the nearest integer towards zero that there is, and zero for no number."""
+    if dtype.kind not in "iu" or x.dtype.kind in "biu":
+        return x.astype(dtype)
+    ends = np.iinfo(dtype)
+    wide = np.nan_to_num(x.astype(np.float64), nan=0.0)
+    low, high = wide <= float(ends.min), wide >= float(ends.max)
+    inside = np.where(low | high, 0.0, wide).astype(dtype)
+    return np.where(low, ends.min, np.where(high, ends.max, inside)).astype(dtype)
 
 
 def _reduce(tensor: Reduce, x: Array) -> Array:

@@ -77,6 +77,12 @@ def _erf(x: Array) -> Array:
     return np.asarray(np.vectorize(math.erf, otypes=[x.dtype])(x))
 
 
+def _sigmoid(x: Array) -> Array:
+    """One over one and the exponential of -x, which is never taken of what it is infinite for."""
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x < 0, small, x.dtype.type(1)) / (1 + small))
+
+
 def _shift_left(a: Array, b: Array) -> Array:
     bits = a.dtype.itemsize * 8
     return np.where(b >= bits, 0, a << np.minimum(b, bits - 1)).astype(a.dtype)
@@ -94,7 +100,7 @@ def _table() -> dict[str, Function]:
         "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
         "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
         "floor": np.floor, "ceil": np.ceil, "round": np.rint, "truncate": np.trunc,
-        "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+        "sigmoid": _sigmoid,
     }  # fmt: skip
     two: dict[str, Callable[..., Array]] = {
         "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": _divide, "remainder": _remainder,

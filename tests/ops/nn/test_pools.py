@@ -131,3 +131,13 @@ def test_pools_of_symbolic_sizes() -> None:
     assert inferred("MaxUnpool", [x, ("int64", ["n", "c", "h"])], kernel_shape=[2], strides=[2]) == "float32[n, c, 2*h]"
     rois: Any = ("float32", ["r", 5])
     assert inferred("MaxRoiPool", [("float32", None), rois], pooled_shape=[2, 3]) == "float32[r, ?, 2, 3]"
+
+
+@pytest.mark.parametrize("name", ["AveragePool", "MaxPool"])
+def test_a_window_longer_than_the_axis_is_one_window_if_it_is_rounded_up_to(name: str) -> None:
+    attributes: dict[str, Any] = {"kernel_shape": [3], "strides": [2], "ceil_mode": 1}
+    expected = 2 if name == "MaxPool" else 1.5
+    assert evaluate(name, row(1, 2), **attributes).tolist() == [[[expected]]]
+    assert inferred(name, [("float32", [1, 1, 2])], **attributes) == "float32[1, 1, 1]"
+    with pytest.raises(ShapeError, match="reaches over 3 does not fit an axis of 1"):
+        evaluate(name, row(1), **attributes)

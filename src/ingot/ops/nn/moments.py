@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot import prim
-from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.ops.reduction.number import number_of
 
 
 def mean_of(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
     """The mean over `axes`, which stay with size one; NaN over nothing."""
-    return prim.reduce_("add", x, axes) / number_of(prim.count([x.shape[axis] for axis in axes]), x.dtype)
+    return prim.reduce_("add", x, axes) / number_of([x.shape[axis] for axis in axes], x.dtype)
 
 
 def inverse_deviation(x: prim.Tensor, axes: Sequence[int], epsilon: float) -> prim.Tensor:
@@ -32,11 +32,6 @@ def norm_of(x: prim.Tensor, p: int, axes: Sequence[int]) -> prim.Tensor:
 def along_channels(values: prim.Tensor, rank: int) -> prim.Tensor:
     """One value for each channel, shaped to meet a tensor of `rank` axes whose second they are."""
     return prim.reshape(values, (*values.shape, *(1,) * (rank - 2)))
-
-
-def number_of(size: Dim, dtype: DType) -> prim.Tensor:
-    """A size, known or not, as a number of that type."""
-    return prim.cast(prim.size(size), dtype)
 
 
 def alike(*tensors: prim.Tensor) -> list[prim.Tensor]:

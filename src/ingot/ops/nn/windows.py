@@ -86,12 +86,13 @@ class Windows:
                 return (size + (stride - 1)) // stride
             extent = (kernel - 1) * self.dilations[axis] + 1
             span = size + (before + after) - extent
-            if isinstance(span, int) and span < 0:
+            ceil = self.ceil and self.auto_pad == "NOTSET"
+            if isinstance(span, int) and (span + (stride - 1 if ceil else 0)) < 0:
                 if size == 0:
                     return 0
                 padding = f" and {before + after} of padding" if before + after else ""
                 raise ShapeError(f"a window that reaches over {extent} does not fit an axis of {size}{padding}")
-            if self.ceil and self.auto_pad == "NOTSET":
+            if ceil:
                 fitting = (span + (stride - 1)) // stride + 1
                 return dims.minimum(fitting, (size + (before - 1)) // stride + 1)
             return span // stride + 1

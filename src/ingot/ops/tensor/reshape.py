@@ -45,10 +45,12 @@ def reshape(data: T, shape: Sizes, /, *, allowzero: Annotated[int, Since(14)] = 
     _check(wanted, allowzero)
     result = [int(size) for size in _copied(wanted, data.shape, allowzero)]  # type: ignore[arg-type]
     if -1 in result:
-        others = prod(size for size in result if size != -1)
-        if others == 0 or data.size % others:
+        kept = _kept(wanted, allowzero)
+        others = prod(size for axis, size in enumerate(result) if size != -1 and axis not in kept)
+        left = prod(size for axis, size in enumerate(data.shape) if axis not in kept)
+        if others == 0 or left % others:
             raise ShapeError(f"{data.size} elements do not fit shape {wanted}")
-        result[result.index(-1)] = data.size // others
+        result[result.index(-1)] = left // others
     if prod(result) != data.size:
         raise ShapeError(f"{data.size} elements do not fit shape {wanted}")
     return data.reshape(affordable(result, data.dtype))
@@ -163,10 +165,12 @@ def _inferred(data: Shape | None, wanted: list[Dim | None], allowzero: int) -> S
     result = [None if isinstance(size, Expr) and (upper_bound(size) or 0) < 0 else size for size in wanted]
     result = _copied(result, data, allowzero)
     open_ = [axis for axis, size in enumerate(result) if size is None or size == -1]
-    total = None if data is None else guarded(lambda: product(data))
+    kept = _kept(wanted, allowzero) if open_ and result[open_[0]] == -1 else set()
+    left = None if data is None else [size for axis, size in enumerate(data) if axis not in kept]
+    total = None if left is None else guarded(lambda: product(left))
     if total is None or len(open_) > 1:
         return tuple(None if size == -1 else size for size in result)
-    others = [size for size in result if size is not None and size != -1]
+    others = [size for axis, size in enumerate(result) if size is not None and size != -1 and axis not in kept]
     if not open_:
         have, fits = total, guarded(lambda: product(others))
         if isinstance(have, int) and isinstance(fits, int) and have != fits:
@@ -174,6 +178,11 @@ def _inferred(data: Shape | None, wanted: list[Dim | None], allowzero: int) -> S
         return tuple(result)
     result[open_[0]] = guarded(lambda: _left_over(total, others, wanted, result[open_[0]]))
     return tuple(result)
+
+
+def _kept(wanted: Sequence[Dim | None], allowzero: int) -> set[int]:
+    """The axes whose sizes are copied: they are on both sides, and say nothing of the others, even if they are zero."""
+    return {axis for axis, size in enumerate(wanted) if isinstance(size, int) and size == 0 and not allowzero}
 
 
 def _left_over(total: Dim, others: list[Dim], wanted: list[Dim | None], was: Dim | None) -> Dim | None:
