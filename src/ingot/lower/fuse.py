@@ -155,10 +155,9 @@ class _Fusion:
                 chain = self._chain(tensor)
                 self._tops[chain[-1]] = chain
                 self._stored.add(chain[-1])
-            elif isinstance(tensor, Scan | Scatter | Join) and not is_constant(tensor):  # which may only be packed
-                self._stored.add(tensor)
-            elif isinstance(tensor, Reduce) and self._divides(tensor) and not is_constant(tensor):
-                self._stored.add(tensor)
+            elif isinstance(tensor, Scan | Scatter | Join) or (isinstance(tensor, Reduce) and self._divides(tensor)):
+                if not is_constant(tensor):  # which may only be packed
+                    self._stored.add(tensor)
         self._bound()
         written = set(self._written())
         homes: dict[Tensor, set[Tensor]] = {}

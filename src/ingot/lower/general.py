@@ -204,8 +204,10 @@ class _Generaliser:
         for term, _ in variables:
             self._var(term)
         variables.sort(key=lambda item: self._places[item[0]])
-        step = (lambda by: self._step(by, of)) if fixed == _STEP else (lambda by: self._size(by, of, fixed))
-        terms: list[tuple[Var | Scalar, Dim]] = [(self._var(term), step(by)) for term, by in variables]
+        steps = [self._step(by, of) if fixed == _STEP else self._size(by, of, fixed) for _, by in variables]
+        terms: list[tuple[Var | Scalar, Dim]] = [
+            (self._var(term), by) for (term, _), by in zip(variables, steps, strict=True)
+        ]
         terms += [
             (self._scalar(term), self._size(factor, of, fixed))
             for term, factor in index.terms
