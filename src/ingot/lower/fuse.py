@@ -155,9 +155,8 @@ class _Fusion:
                 chain = self._chain(tensor)
                 self._tops[chain[-1]] = chain
                 self._stored.add(chain[-1])
-            elif isinstance(tensor, Scan | Scatter | Join) or (isinstance(tensor, Reduce) and self._divides(tensor)):
-                if not is_constant(tensor):  # which may only be packed
-                    self._stored.add(tensor)
+            elif self._is_alone(tensor) and not is_constant(tensor):  # which may only be packed
+                self._stored.add(tensor)
         self._bound()
         written = set(self._written())
         homes: dict[Tensor, set[Tensor]] = {}
@@ -170,6 +169,10 @@ class _Fusion:
             homes[tensor] = around
             if (len(around) > 1 or self._is_repeated(tensor, around)) and self._worth_storing(tensor):
                 self._stored.add(tensor)
+
+    def _is_alone(self, tensor: Tensor) -> bool:
+        """Whether a tensor is never computed where it is read: in order, from parts, or in parts."""
+        return isinstance(tensor, Scan | Scatter | Join) or (isinstance(tensor, Reduce) and self._divides(tensor))
 
     def _written(self) -> Iterator[Tensor]:
         """What is stored in the room of what a region makes."""
