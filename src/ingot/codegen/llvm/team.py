@@ -25,10 +25,10 @@ ALONE_WORDS = 8
 JOB_WORDS = 32 + 8 * MOST_THREADS
 """The 8-byte words of what threads share, the parts that are written to often on cache lines of their own.
 
-0 steps, 1 how many, 2 slots, 3 state, 4 threads, 5 the step announced, 6 pieces announced since somebody was woken,
-7 the step after the last; 8 the announcement: from the lowest bit on, 32 for its number, 24 for the pieces of the step (none: the job is over), 8
-for the threads; 16 a bit for each thread that sleeps, 17 whether to end; 24 pieces done; from 32 on, a line for each
-thread, its claims: 32 bits for the next of its pieces, 32 for the number.
+0 steps, 1 how many, 2 slots, 3 state, 4 threads, 5 the step announced, 6 pieces announced since somebody was woken, 7
+the step after the last; 8 the announcement: from the lowest bit on, 32 for its number, 24 for the pieces of the step
+(none: the job is over), 8 for the threads; 16 a bit for each thread that sleeps, 17 whether to end; 24 pieces done;
+from 32 on, a line for each thread, its claims: 32 bits for the next of its pieces, 32 for the number.
 
 Pieces are dealt out to the threads in order, as in hands of cards, so that a thread gets about the same part of every
 step, and finds in its cache what it wrote before. Who has none left takes from the others.
