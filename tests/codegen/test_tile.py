@@ -21,6 +21,6 @@ def test_half_registers_take_no_more_columns_than_there_are_where_they_take_half
     assert tile_of(DType.FLOAT32, 1000, columns, AT_ONCE).lanes == 16
 
 
-@pytest.mark.parametrize("columns", [16, 32, 96, 1000])
+@pytest.mark.parametrize("columns", [4, 16, 32, 96, 1000])
 def test_whole_registers_are_taken_where_they_do_as_well(columns: int) -> None:
     assert tile_of(DType.FLOAT32, 1000, columns, IN_TWO_STEPS) == tile_of(DType.FLOAT32, 1000, columns, AT_ONCE)

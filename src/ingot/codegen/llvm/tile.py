@@ -30,7 +30,7 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Til
     """
     whole = target.lanes(width(dtype))
     shapes = [(whole, vectors) for vectors in (4, 3, 2, 1)]
-    if target.halves and rows is not None:
+    if target.halves and rows is not None and isinstance(columns, int) and columns >= whole // 2:
         shapes += [(whole // 2, vectors) for vectors in (5, 3, 1)]
     best: tuple[float, Tile] | None = None
     for lanes, vectors in shapes:
