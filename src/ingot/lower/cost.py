@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ingot.dims import Dim, minimum
 from ingot.lower.loops import (
     Apply,
+    Attend,
     Buffer,
     Choose,
     For,
@@ -25,6 +26,9 @@ from ingot.lower.loops import (
 )
 from ingot.lower.loops import extent as extent_of
 from ingot.lower.rewrite import indices, parts
+
+_WEIGHT = 4
+"""What makes a weight of a score and counts it: the greatest, the difference, the exponential and the sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ def cost_of(kernel: Kernel) -> Cost:
     read: dict[Buffer, Dim] = {}
     written: dict[Buffer, Dim] = {}
     for nest in kernel.nests:
-        statements: Sequence[Statement] = nest.body if isinstance(nest, Product | Winograd) else nest
+        statements: Sequence[Statement] = nest.body if isinstance(nest, Product | Winograd | Attend) else nest
         each: Dim = 1
         if isinstance(nest, Product):
             each = extent_of((*nest.batch, *nest.m, *nest.n))
@@ -57,6 +61,14 @@ def cost_of(kernel: Kernel) -> Cost:
             operations = operations + _multiplied(nest) * 2
             _add(read, nest.lhs.buffer, _touched(nest.lhs.index))
             _add(read, nest.rhs.buffer, nest.rhs.buffer.elements)
+        elif isinstance(nest, Attend):
+            each = extent_of((*nest.batch, *nest.m, nest.n))
+            scores = extent_of((*nest.batch, *nest.m, nest.t))
+            operations = operations + scores * ((nest.k.extent + nest.n.extent) * 2 + _WEIGHT)
+            read_here = (Let("", nest.queries), Let("", nest.keys), Let("", nest.values), Let("", nest.score))
+            operations = operations + _operations(read_here[3:], scores)
+            for load in _loads(read_here):
+                _add(read, load.buffer, _touched(load.index))
         operations = operations + _operations(statements, each)
         for store in _stores(statements):
             _add(written, store.buffer, _touched(store.index))

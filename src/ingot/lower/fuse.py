@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ingot.dims import Dim, symbols
 from ingot.errors import CompileError
+from ingot.lower.attend import Attention, attend_of, attention_in
 from ingot.lower.divide import divided, is_few_and_long
 from ingot.lower.inside import ROOT, Home, homes_of
 from ingot.lower.keep import COSTLY
@@ -15,6 +16,7 @@ from ingot.lower.loops import (
     Chosen,
     Index,
     Kernel,
+    KernelNest,
     Load,
     Product,
     Repeated,
@@ -29,6 +31,7 @@ from ingot.lower.read import Placed, StoreFirst, c_strides, split, strides_of
 from ingot.lower.rewrite import buffers_read
 from ingot.lower.schedule import collapsed, scheduled
 from ingot.lower.sequential import running, scattered
+from ingot.lower.thin import is_thin
 from ingot.lower.winograd import quickest
 from ingot.prim.evaluate import evaluate
 from ingot.prim.make import constant, count
@@ -109,6 +112,8 @@ class _Fusion:
         self._stored = set(results)
         self._in_order = set(results)
         self._tops: dict[Tensor, list[Tensor]] = {}
+        self._attentions: dict[Tensor, Attention] = {}
+        self._attended: set[Tensor] = set()
         self._claimed: set[Tensor] = set()
         self._orders: dict[Tensor, tuple[int, ...]] = {}
         self._called: set[Call] = set()
@@ -151,7 +156,12 @@ class _Fusion:
             self._stored.update(stored)
             self._in_order.update(stored)
         for tensor in self._order:
-            if isinstance(tensor, Contract):
+            found = attention_in(tensor, self._readers, self._stored) if isinstance(tensor, Contract) else None
+            if found is not None and all(self._homes[each] == self._homes[tensor] for each in found.inside):
+                self._attentions[tensor] = found
+                self._attended |= found.inside
+        for tensor in self._order:
+            if isinstance(tensor, Contract) and tensor not in self._attended:
                 chain = self._chain(tensor)
                 self._tops[chain[-1]] = chain
                 self._stored.add(chain[-1])
@@ -198,7 +208,7 @@ class _Fusion:
                 inlined[tensor] = frozenset()
                 continue
             inlined[tensor] = frozenset().union({tensor}, *(inlined[each] for each in tensor.reads))
-            if len(inlined[tensor]) > _MOST_INLINE and isinstance(tensor, Map):
+            if len(inlined[tensor]) > _MOST_INLINE and isinstance(tensor, Map) and tensor not in self._attended:
                 self._stored.add(tensor)
                 inlined[tensor] = frozenset()
 
@@ -498,7 +508,7 @@ class _Fusion:
             return self._scattered(name, tensor)
         if isinstance(tensor, Scan):
             return [self._running(name, tensor)]
-        if tensor in self._tops:
+        if tensor in self._tops and not self._is_thin(tensor):
             return [self._product(name, self._tops[tensor])]
         source = tensor.x if isinstance(tensor, Reshape) else tensor
         target, order = self._target(tensor, source, name)
@@ -509,6 +519,10 @@ class _Fusion:
             return [self._made(name, (scheduled(nest),), (target.buffer,))]
         parts = self._made(f"{name}_parts", tuple(map(scheduled, two.parts)), (two.buffer,))
         return [parts, self._made(name, (scheduled(two.whole),), (target.buffer,))]
+
+    def _is_thin(self, top: Tensor) -> bool:
+        contract = self._tops[top][0]
+        return isinstance(contract, Contract) and contract not in self._attentions and is_thin(contract)
 
     def _scattered(self, name: str, tensor: Scatter) -> list[Kernel]:
         order = tuple(range(tensor.rank))
@@ -559,6 +573,10 @@ class _Fusion:
     def _product(self, name: str, chain: Sequence[Tensor]) -> Kernel:
         tensor = chain[-1]
         fixed = tensor in self._in_order or isinstance(tensor, Permute)
+        if (attention := self._attentions.get(chain[0])) is not None:
+            found = attend_of(attention, chain, _Placed(self, tensor), name, fixed)
+            self._settle(tensor, tensor, found.target, found.order)
+            return self._made(name, (found.nest,), (found.target.buffer,), found.nest.scratch)
         made = quickest(product_of(chain, _Placed(self, tensor), name, fixed), name)
         self._fused.constants.update(made.constants)
         if made.product.zeros is not None:
@@ -569,7 +587,7 @@ class _Fusion:
     def _made(
         self,
         name: str,
-        nests: tuple[tuple[Statement, ...] | Product | Winograd, ...],
+        nests: tuple[KernelNest, ...],
         writes: tuple[Buffer, ...],
         scratch: tuple[Buffer, ...] = (),
     ) -> Kernel:

@@ -17,6 +17,7 @@ from ingot.dims import Dim, symbol
 from ingot.dtypes import DType
 from ingot.lower.loops import (
     Apply,
+    Attend,
     Buffer,
     Checked,
     Choose,
@@ -24,6 +25,7 @@ from ingot.lower.loops import (
     Index,
     Inside,
     Kernel,
+    KernelNest,
     Kind,
     Let,
     Load,
@@ -84,7 +86,7 @@ class _Generaliser:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
         for nest in kernel.nests:
-            if not isinstance(nest, Product | Winograd):
+            if not isinstance(nest, Product | Winograd | Attend):
                 self._relate(nest)
         nests = tuple(map(self._nest, kernel.nests))
         reads, writes, scratch = (
@@ -137,12 +139,14 @@ class _Generaliser:
 
     # --- nests
 
-    def _nest(self, nest: tuple[Statement, ...] | Product | Winograd) -> tuple[Statement, ...] | Product | Winograd:
+    def _nest(self, nest: KernelNest) -> KernelNest:
         match nest:
             case Product():
                 return self._product(nest)
             case Winograd():
                 return self._winograd(nest)
+            case Attend():
+                return self._attend(nest)
             case _:
                 return tuple(map(self._statement, nest))
 
@@ -177,6 +181,26 @@ class _Generaliser:
             lines=(self._size(nest.lines[0], 0), self._size(nest.lines[1], 1)),
             scratch=tuple(self._buffers[buffer] for buffer in nest.scratch),
             zeros=self._buffers[nest.zeros],
+        )
+
+    def _attend(self, nest: Attend) -> Attend:
+        queries = self._scalar(nest.queries)
+        assert isinstance(queries, Load)
+        keys, values, scores = (self._size(line, number) for number, line in enumerate(nest.lines))
+        return replace(
+            nest,
+            batch=tuple(map(self._var, nest.batch)),
+            m=tuple(map(self._var, nest.m)),
+            n=self._var(nest.n),
+            k=self._var(nest.k),
+            t=self._var(nest.t),
+            queries=queries,
+            keys=self._scalar(nest.keys),
+            values=self._scalar(nest.values),
+            score=self._scalar(nest.score),
+            body=tuple(map(self._statement, nest.body)),
+            lines=(keys, values, scores),
+            scratch=tuple(self._buffers[buffer] for buffer in nest.scratch),
         )
 
     def _summed(self, variables: tuple[Var, ...]) -> tuple[Var, ...]:

@@ -251,12 +251,43 @@ class Winograd:
     tile: Tile | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Attend:
+    """Attention: for every place of `batch` and `m`, a mean of the rows of `values`, one for each key `t`.
+
+    `score`, in which the sum over `k` of queries times keys is the local `sum`, says what a key counts: its weight is
+    e to the power of its score less the greatest of its row. `body` says what becomes of the weighted sum of values,
+    the local `read`, and the sum of weights, the local `total`.
+    """
+
+    dtype: DType
+    batch: tuple[Var, ...]
+    m: tuple[Var, ...]
+    n: Var
+    k: Var
+    t: Var
+    queries: Load
+    keys: Scalar
+    values: Scalar
+    score: Scalar
+    body: tuple[Statement, ...]
+    block: int
+    """The scores of a row that are kept at a time."""
+    lines: tuple[Dim, Dim, Dim]
+    """The elements of each of the scratch buffers that are a thread's: keys, values, scores with what they read."""
+    scratch: tuple[Buffer, ...]
+    tile: Tile | None = None
+
+
+KernelNest: TypeAlias = tuple[Statement, ...] | Product | Winograd | Attend
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
     """One step of a plan: nests, each a product or statements in order, which may run in any order among themselves."""
 
     name: str
-    nests: tuple[tuple[Statement, ...] | Product | Winograd, ...]
+    nests: tuple[KernelNest, ...]
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...] = field(default=())

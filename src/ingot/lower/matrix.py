@@ -85,14 +85,14 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
     columns = [label for label in result if label in right and label not in left]
     summed = [label for label in left if label in right and label not in result]
     reader = Reader(placed, lambda each, at: _sum(each, at, contract, [variables[label] for label in result]))
-    _require_stored(lhs, placed)
-    left_load = _plain(lhs, reader.read(lhs, _place(left, variables, sizes)))
+    require_stored(lhs, placed)
+    left_load = plain(lhs, reader.read(lhs, _place(left, variables, sizes)))
     along = _few_last(left_load, [variables[label] for label in summed])
     if along:
         summed = [summed[-1], *summed[:-1]]
     own = {label: position for position, label in enumerate(result)}
     natural = [own[label] for label in (*batch, *rows, *columns)]
-    at, order = _located(chain, [of_var(variables[label]) for label in result], natural)
+    at, order = located(chain, [of_var(variables[label]) for label in result], natural)
     if fixed:
         order = tuple(range(tensor.rank))
     buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
@@ -108,8 +108,8 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
         packed = Packed(array.reshape([_whole(each) for each in (stack, _size(sizes, summed), _size(sizes, columns))]))
         right_load = Load(rhs.dtype, Buffer(f"{name}_weights", rhs.dtype, count(rhs.shape)), Index())
     else:
-        _require_stored(rhs, placed)
-        right_load = _plain(rhs, reader.read(rhs, _place(right, variables, sizes)))
+        require_stored(rhs, placed)
+        right_load = plain(rhs, reader.read(rhs, _place(right, variables, sizes)))
     apart = Product(
         contract.dtype,
         tuple(variables[label] for label in batch if sizes[label] != 1),
@@ -147,7 +147,7 @@ def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]
     return Local(contract.dtype, "sum")
 
 
-def _require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
+def require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
     """StoreFirst if what a side of a product is a view of is computed."""
     while isinstance(tensor, View) and tensor not in placed:
         tensor = tensor.x
@@ -155,7 +155,7 @@ def _require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
         raise StoreFirst(tensor, "a product reads it")
 
 
-def _plain(tensor: Tensor, value: Scalar) -> Load:
+def plain(tensor: Tensor, value: Scalar) -> Load:
     """One side of a product as a load; StoreFirst if it is computed."""
     if not isinstance(value, Load) or any(not isinstance(term, Var) for term, _ in value.index.terms):
         raise StoreFirst(tensor, "a product reads it", in_order=True)
@@ -168,7 +168,7 @@ def _place(labels: str, variables: Mapping[str, Var], sizes: Mapping[str, Dim]) 
     return tuple(of_var(variables[label]) if sizes[label] != 1 else Index() for label in labels)
 
 
-def _located(chain: Sequence[Tensor], at: list[Index], order: list[int]) -> tuple[Place, tuple[int, ...]]:
+def located(chain: Sequence[Tensor], at: list[Index], order: list[int]) -> tuple[Place, tuple[int, ...]]:
     """Where the last of a chain is read, and how its axes lie, when the first is read at `at` with axes in `order`."""
     for tensor in chain:
         if isinstance(tensor, Permute):

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingot.lower.loops import Index, Let, Local, Number, Scalar, Statement, Store, Update, Var
+from ingot.lower.matrix import require_stored
 from ingot.lower.read import Place, Placed, Reader, StoreFirst, linear, of_var
 from ingot.lower.rewrite import locals_in
+from ingot.lower.thin import is_thin, summed
 from ingot.prim.functions import identity
-from ingot.prim.tensor import Reduce, Tensor
+from ingot.prim.tensor import Contract, Reduce, Tensor
 
 
 @dataclass(slots=True)
@@ -48,6 +50,9 @@ class _Builder:
         self, tensor: Tensor, target: Placed, order: Sequence[int], placed: Mapping[Tensor, Placed], start: Index | None
     ) -> None:
         self._start = start or Index()
+        self._placed = placed
+        self._sums: dict[Contract, Reduce] = {}
+        self._origins: dict[Reduce, Contract] = {}
         self._tensor = tensor
         self._target = target
         self._order = [axis for axis in order if tensor.shape[axis] != 1]
@@ -80,15 +85,23 @@ class _Builder:
         return self._reader.read(self._tensor, at)
 
     def _local(self, tensor: Tensor, at: Place) -> Scalar | None:
+        if isinstance(tensor, Contract) and is_thin(tensor):
+            for side in tensor.reads:
+                require_stored(side, self._placed)
+            if tensor not in self._sums:
+                self._sums[tensor] = summed(tensor)
+                self._origins[self._sums[tensor]] = tensor
+            tensor = self._sums[tensor]
+            at = (*at, *(Index() for _ in tensor.axes))
         if not isinstance(tensor, Reduce):
             return None
         rows = _variables(tensor, at)
         if rows is None:
-            raise StoreFirst(tensor, "it is read elsewhere than at its own row")
+            raise StoreFirst(self._origins.get(tensor, tensor), "it is read elsewhere than at its own row")
         if self._rows is None:
             self._rows = rows
         if rows != self._rows:
-            raise StoreFirst(tensor, "another reduction goes over other rows")
+            raise StoreFirst(self._origins.get(tensor, tensor), "another reduction goes over other rows")
         if tensor not in self._reductions:
             self._reduce(tensor, at)
         return self._reductions[tensor]
@@ -124,7 +137,8 @@ class _Builder:
         stage = self._stages[level]
         if stage.inner != inner:
             if stage.body:
-                raise StoreFirst(next(iter(self._reductions)), "reductions go over different axes")
+                first = next(iter(self._reductions))
+                raise StoreFirst(self._origins.get(first, first), "reductions go over different axes")
             stage.inner = inner
         return stage
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ingot.dims import Dim
 from ingot.lower.loops import (
     Apply,
+    Attend,
     Buffer,
     Checked,
     Choose,
     For,
     Index,
     Inside,
+    KernelNest,
     Let,
     Load,
     Local,
@@ -125,24 +127,26 @@ def _in_index(index: Index, seen: set[int]) -> Iterator[Index]:
             yield from _in_scalar(term, seen)
 
 
-def buffers_read(nests: Sequence[tuple[Statement, ...] | Product | Winograd]) -> list[Buffer]:
+def buffers_read(nests: Sequence[KernelNest]) -> list[Buffer]:
     """The buffers that nests load from, each once."""
     roots = [root for nest in nests for root in roots_of(nest)]
     return list(dict.fromkeys(value.buffer for value in parts(roots) if isinstance(value, Load)))
 
 
-def sizes_indexed(nest: tuple[Statement, ...] | Product | Winograd) -> list[Dim]:
+def sizes_indexed(nest: KernelNest) -> list[Dim]:
     """The sizes of the axes that a nest reads or writes at computed places, each once."""
     return list(dict.fromkeys(value.size for value in parts(roots_of(nest)) if isinstance(value, Checked)))
 
 
-def roots_of(nest: tuple[Statement, ...] | Product | Winograd) -> list[Scalar]:
+def roots_of(nest: KernelNest) -> list[Scalar]:
     """The expressions of a nest."""
     match nest:
         case Product():
             return [nest.lhs, nest.rhs, *values(nest.body)]
         case Winograd():
             return [nest.lhs, nest.rhs, nest.plain, *values(nest.body)]
+        case Attend():
+            return [nest.queries, nest.keys, nest.values, nest.score, *values(nest.body)]
         case _:
             return list(values(nest))
 

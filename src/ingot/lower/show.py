@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ingot.lower.loops import (
     Apply,
+    Attend,
     Buffer,
     Checked,
     Choose,
@@ -60,6 +61,8 @@ def _lines(kernel: Kernel) -> Iterator[str]:
                 shown = _product(nest)
             case Winograd():
                 shown = _winograd(nest)
+            case Attend():
+                shown = _attend(nest)
             case _:
                 shown = (line for each in nest for line in _statement(each))
         for line in shown:
@@ -82,6 +85,20 @@ def _winograd(nest: Winograd) -> Iterator[str]:
     yield f"winograd {nest.side} x {nest.side}, m {_vars(nest.m)}, n {_vars(nest.n)}{_tile(nest.tile)}:"
     yield f"  {nest.block} at a time, in lines of {lines}"
     yield f"  sum = over {_vars(nest.k)}: {scalar(nest.lhs)} * {scalar(nest.plain)}, {scalar(nest.rhs)} transformed"
+    for statement in nest.body:
+        for line in _statement(statement):
+            yield f"  {line}"
+
+
+def _attend(nest: Attend) -> Iterator[str]:
+    axes = [("batch", nest.batch), ("m", nest.m), ("n", (nest.n,))]
+    shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
+    yield f"attend {shown}{_tile(nest.tile)}:"
+    keys, values, scores = nest.lines
+    yield f"  {nest.block} of {_vars((nest.t,))} at a time, in lines of {keys}, {values} and {scores}"
+    yield f"  sum = over {_vars((nest.k,))}: {scalar(nest.queries)} * {scalar(nest.keys)}"
+    yield f"  total = over {_vars((nest.t,))}: weight of {scalar(nest.score)}"
+    yield f"  read = over {_vars((nest.t,))}: weight * {scalar(nest.values)}"
     for statement in nest.body:
         for line in _statement(statement):
             yield f"  {line}"

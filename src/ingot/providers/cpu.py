@@ -14,7 +14,7 @@ from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.kernel import buffers_of, emit
 from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.target import Target
-from ingot.codegen.llvm.tile import tile_of
+from ingot.codegen.llvm.tile import attending_tile, tile_of
 from ingot.codegen.memory import Code
 from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import Array
@@ -22,7 +22,7 @@ from ingot.format.pages import release
 from ingot.lower.fuse import Fused
 from ingot.lower.general import generalised
 from ingot.lower.graph import Program
-from ingot.lower.loops import Buffer, Kernel, Product, Tile, Winograd, extent
+from ingot.lower.loops import Attend, Buffer, Kernel, KernelNest, Product, Tile, Winograd, extent
 from ingot.lower.matrix import Filters, Packed
 from ingot.lower.show import exactly
 from ingot.prim.tensor import Call, Claim, Constant, Parameter, Result, Tensor
@@ -252,10 +252,16 @@ def _compiled_at_once(kernels: Sequence[Kernel | None], target: Target) -> list[
 
 def tiled(kernel: Kernel, target: Target) -> Kernel:
     """A kernel whose products have the tiles that suit their sizes and the target."""
-    nests = tuple(_tiled(nest, target) if isinstance(nest, Product | Winograd) else nest for nest in kernel.nests)
+    nests = tuple(_tiled(nest, target) for nest in kernel.nests)
     return Kernel(kernel.name, nests, kernel.reads, kernel.writes, kernel.scratch)
 
 
-def _tiled(product: Product | Winograd, target: Target) -> Product | Winograd:
-    rows = None if isinstance(product, Winograd) else extent(product.m)  # it has tiles for any rest of the rows
-    return replace(product, tile=tile_of(product.dtype, rows, extent(product.n), target))
+def _tiled(nest: KernelNest, target: Target) -> KernelNest:
+    match nest:
+        case Product():
+            return replace(nest, tile=tile_of(nest.dtype, extent(nest.m), extent(nest.n), target))
+        case Winograd():  # it has tiles for any rest of the rows
+            return replace(nest, tile=tile_of(nest.dtype, None, extent(nest.n), target))
+        case Attend():
+            return replace(nest, tile=attending_tile(nest.dtype, target))
+    return nest

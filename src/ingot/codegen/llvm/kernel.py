@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ingot.codegen.llvm.attend import attend_share, emit_attend
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Frame, Loops, loops_share
 from ingot.codegen.llvm.product import emit_product, product_share
@@ -16,7 +17,7 @@ from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
 from ingot.codegen.llvm.winograd import emit_winograd, winograd_share
 from ingot.dims import Dim
-from ingot.lower.loops import Buffer, Kernel, Product, Winograd
+from ingot.lower.loops import Attend, Buffer, Kernel, Product, Winograd
 from ingot.lower.rewrite import sizes_indexed
 
 ENTRY = "kernel"
@@ -72,6 +73,8 @@ def _body(
                 emit_product(b, frame, nest)
             elif isinstance(nest, Winograd):
                 emit_winograd(b, frame, nest)
+            elif isinstance(nest, Attend):
+                emit_attend(b, frame, nest)
             else:
                 Loops(b, frame).nest(nest)
     b.ret_void()
@@ -91,6 +94,8 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
             shares.append(product_share(b, size, nest, threads))
         elif isinstance(nest, Winograd):
             shares.append(winograd_share(b, size, nest, threads))
+        elif isinstance(nest, Attend):
+            shares.append(attend_share(b, size, nest, threads))
         else:
             shares.append(loops_share(b, size, nest, target))
     b.ret(pieces_of(b, shares, threads))

@@ -367,6 +367,16 @@ class Loops:
         self._lane = None
         self._known = {}
 
+    def value_in_lanes(self, value: Scalar, lane: Lane, first: ir.Value) -> ir.Value:
+        """An expression for the lanes of a vector that begins at `first` of its variable."""
+        self._known = {}
+        self._lane = lane
+        self.variables[lane.var] = first
+        found = self._in_lanes(self.scalar(value))
+        self._lane = None
+        self._known = {}
+        return found
+
     def _accumulators(self, outer: Mapping[str, _Cell], summed: Sequence[Update], lanes: int) -> dict[str, _Cell]:
         found = {}
         for each in summed:
@@ -386,7 +396,13 @@ class Loops:
             values = [
                 scalars.apply(b, function, cell.dtype, [values[i], values[i + 1]]) for i in range(0, len(values), 2)
             ]
-        value, lanes = values[0], parts[0].lanes
+        value = self.across(values[0], lambda low, high: scalars.apply(b, function, cell.dtype, [low, high]))
+        total = scalars.apply(b, function, cell.dtype, [self._fetched(cell), value])
+        b.store(self._stored(total, cell.dtype), cell.pointer)
+
+    def across(self, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+        """The lanes of a vector taken together by a function of two, halves at a time."""
+        b, lanes = self.b, _count(value)
         while lanes > 1:
             half = lanes // 2
             low, high = (
@@ -395,9 +411,8 @@ class Loops:
             )
             if half == 1:
                 low, high = b.extract_element(low, I32(0)), b.extract_element(high, I32(0))
-            value, lanes = scalars.apply(b, function, cell.dtype, [low, high]), half
-        total = scalars.apply(b, function, cell.dtype, [self._fetched(cell), value])
-        b.store(self._stored(total, cell.dtype), cell.pointer)
+            value, lanes = both(low, high), half
+        return value
 
     def _lanes(self, statement: For) -> int:
         widths = [width(each.buffer.dtype) for each in _stores(statement.body)]

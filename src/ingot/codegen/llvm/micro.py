@@ -35,12 +35,16 @@ def accumulate(
     step: ir.Value,
     panel: ir.Value,
     depth: ir.Value,
+    apart: int | None = None,
 ) -> None:
-    """Add to each cell: for `depth` terms, elements of a row that lie `step` apart times those of a column."""
+    """Add to each cell: for `depth` terms, elements of a row that lie `step` apart times those of a column.
+
+    The terms of a panel lie `apart` elements from each other, or the columns of the tile.
+    """
     b, kind = loops.b, element(dtype)
     lanes = vector(kind, tile.lanes)
     with loops.loop(I64(0), depth, 1) as k:
-        offset = b.mul(k, I64(tile.columns))
+        offset = b.mul(k, I64(tile.columns if apart is None else apart))
         columns = []
         for index in range(tile.vectors):
             place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=kind)

@@ -53,3 +53,8 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Til
             best = (cost, tile)
     assert best is not None
     return best[1]
+
+
+def attending_tile(dtype: DType, target: Target) -> Tile:
+    """The tile for both products of attention: two vectors wide, since heads are narrow, of as many rows as fit."""
+    return Tile(min(12, (target.registers - 3) // 2), 2, target.lanes(width(dtype)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ingot.dims import Dim, UnboundSymbolError, evaluate, symbols
 from ingot.dtypes import Array
-from ingot.lower.loops import Kernel, Product, Winograd, extent
+from ingot.lower.loops import Attend, Kernel, Product, Winograd, extent
 from ingot.lower.trace import Work
 from ingot.prim.tensor import Tensor
 
@@ -31,6 +31,10 @@ def operators(work: Work) -> str:
 
 def amount(kernel: Kernel, work: Work, sizes: Mapping[str, int]) -> str:
     """`128×3072×768`, or `12 of 128×128×64` for a stack; else the sizes of what is stored that are not one."""
+    for nest in kernel.nests:
+        if isinstance(nest, Attend):
+            stack = number(extent(nest.batch), sizes)
+            return f"{stack} of {_times([extent(nest.m), nest.t.extent, nest.k.extent, nest.n.extent], sizes)}"
     products = [nest for nest in kernel.nests if isinstance(nest, Product | Winograd)]
     if not products:
         return _times([size for size in work.tensor.shape if number(size, sizes) != 1] or [1], sizes)
