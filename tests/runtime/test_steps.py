@@ -16,7 +16,7 @@ MODEL = """<ir_version: 10, opset_import: ["" : 20]>
 g (float[n, 3] x, bool c) => (float[n, 3] y) {
   s = Softmax (x)
   b = If (c) <
-    then_branch = t () => (float[n, 3] a) { a = Exp (s) },
+    then_branch = t () => (float[n, 3] a) { a = Bernoulli (s) },
     else_branch = e () => (float[n, 3] a) { a = Neg (s) }
   >
   y = Abs (b)

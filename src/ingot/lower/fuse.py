@@ -321,11 +321,23 @@ class _Fusion:
                 self._call(tensor.call)
             case Outcome():
                 self._begin(tensor.region)
+            case Reshape(x=Outcome()) if self._is_same_memory(tensor):
+                self._need(tensor.x)
+                buffer = self._buffer(tensor.x)
+                self._fused.placed[tensor] = Placed(buffer, c_strides(tensor.shape))
+                self._orders[tensor] = tuple(range(tensor.rank))
             case _ if self._is_known(tensor):
                 (array,) = evaluate([tensor], {}, {})
                 self._fused.constants[self._place(tensor, self._name("c"), None).buffer] = constant(array)
             case _:
                 self._compute(tensor)
+
+    def _is_same_memory(self, tensor: Reshape) -> bool:
+        """Whether what a region made is stored for a result alone, which has other sizes and the same elements."""
+        made = tensor.x
+        others = [each for each in self._readers[made] if each is not tensor and each in self._results]
+        moves = isinstance(made, Outcome) and isinstance(made.region, Repeat) and not made.is_rows
+        return not moves and tensor in self._results and made not in self._results and not others
 
     def _is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor may be computed when the model is compiled, and is not too large to be kept."""
