@@ -29,6 +29,18 @@ PRODUCT = (
 )
 CALLS = HEAD + "g (float[n] x) => (int64[1, m] y, float[k] z) { y = NonZero (x) s = Unique (x) z = Mul (s, s) }"
 RANDOM = HEAD + "g (float[n] x) => (float[n] y) { r = RandomNormalLike (x) y = Add (x, r) }"
+CONTROL = (
+    HEAD
+    + """g (float[n] x, int64 m) => (float[n] y) {
+  s = Loop <body = b (int64 i, bool go, float[n] p) => (bool on, float[n] q) {
+    on = Identity (go)
+    q = Add (p, x)
+  }> (m, , x)
+  three = Constant <value_int = 3> ()
+  many = Greater (m, three)
+  y = If <then_branch = t () => (float[n] a) { a = Neg (s) }, else_branch = e () => (float[n] c) { c = Exp (s) }> (many)
+}"""
+)
 DEFAULT = HEAD + "g (float[2] x, float[2] d) => (float[2] y) <float[2] d = {5, 7}> { y = Add (x, d) }"
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
@@ -166,6 +178,17 @@ def test_what_the_reference_runs_is_kept_too(tmp_path: Path, prepared: list[obje
         np.testing.assert_array_equal(places, [[0, 2, 3]])
         np.testing.assert_array_equal(squares, [4, 0, 9])
     assert len(prepared) == 1
+
+
+def test_loops_and_branches_are_kept(tmp_path: Path, prepared: list[object]) -> None:
+    path = saved(tmp_path / "m.onnx", CONTROL)
+    feeds = [{"x": X[0], "m": np.asarray(count, np.int64)} for count in (0, 1, 4)]
+    first = opened(path)
+    expected = [first.run(None, each)[0] for each in feeds]
+    again = opened(path, threads=2)
+    assert len(prepared) == 1
+    for each, wanted in zip(feeds * 2, expected * 2, strict=True):
+        np.testing.assert_array_equal(again.run(None, each)[0], wanted)
 
 
 def test_random_numbers_are_those_of_the_first_time(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import ingot
 from ingot.errors import IngotError
 from ingot.lower.loops import Chosen, Kernel, Repeated
 from ingot.lower.show import show_kernel
+from ingot.prim.evaluate import evaluate
+from ingot.prim.show import show
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.plan import Native
 from ingot.session import Interrupted, Session
@@ -241,6 +243,27 @@ def test_a_scan_goes_along_its_axes_in_either_direction() -> None:
     for time in (1, 4, 5):
         x, w = rng.standard_normal((time, 2)).astype(np.float32), rng.standard_normal((2, time)).astype(np.float32)
         agree(SCAN, {"s": f32(1, 2), "x": x, "w": w})
+
+
+@pytest.mark.parametrize("graph", [COUNTED, ENDING, ROWS, NESTED, CHOICE, SCAN])
+def test_primitives_say_what_the_reference_does(graph: str) -> None:
+    made = session(graph).compiled
+    assert made is not None
+    feeds: dict[str, Any] = {"m": i64(3), "c": np.asarray(True), "s": f32(1, 2), "w": np.ones((2, 5), np.float32)}
+    x = {"SCAN": (5, 2), "ROWS": (5, 3)}.get(next(name for name, text in globals().items() if text is graph), (2,))
+    feeds["x"] = np.arange(np.prod(x), dtype=np.float32).reshape(x)
+    if graph is COUNTED:
+        feeds["w"] = f32(2, 3)
+    given = {name: feeds[name] for name in made.program.inputs}
+    sizes = {
+        str(size): real
+        for name, tensor in made.program.inputs.items()
+        for size, real in zip(tensor.shape, given[name].shape, strict=True)
+    }
+    expected = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, given)
+    for one, other in zip(evaluate(made.outputs, given, sizes), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert ("repeat" in show(made.outputs)) == any(isinstance(step, Repeated) for step in made.fused.steps)
 
 
 ENDLESS = """g (bool c, float[N] x) => (a) {

@@ -99,8 +99,10 @@ def _outcome(tensor: Outcome, known: Mapping[Tensor, str]) -> str:
     limit = known[region.trips] if isinstance(region.trips, Tensor) else region.trips
     times = [] if limit is None else [f"{limit} times"]
     times += [] if region.going is None else [f"while {known[region.going]}"]
-    how = " ".join(times) + f" by {known[region.number]}"
+    times += [f"by {known[region.number]}"] if region.number in known else []
+    how = " ".join(times)
     if tensor.is_rows:
         return f"repeat {how}: rows of {known[region.rows[tensor.index - len(region.states)]]}"
     first, state, last = (each[tensor.index] for each in (region.initial, region.states, region.results))
-    return f"repeat {how}: {known[state]} from {known[first]} to {known[last]}"
+    read = f"{known[state]} " if state in known else ""  # the body may not look at it
+    return f"repeat {how}: {read}from {known[first]} to {known[last]}"
