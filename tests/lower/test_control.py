@@ -198,6 +198,15 @@ def test_one_branch_runs() -> None:
     assert not {step.name for step in choice.otherwise if isinstance(step, Kernel)} & set(ran)
 
 
+def test_a_result_that_a_branch_alone_reads_is_computed_whichever_is_taken() -> None:
+    graph = """g (bool c, float[N] x) => (twice, y) {
+      twice = Add(x, x)
+      y = If <then_branch = t () => (float[N] a) { a = Exp(twice) },
+              else_branch = e () => (float[N] b) { b = Neg(x) }> (c)
+    }"""
+    agree(graph, *({"c": np.asarray(taken), "x": f32(1, 2)} for taken in (False, True, False)))
+
+
 def test_a_branch_whose_sizes_cannot_be_hinders_only_who_takes_it() -> None:
     graph = """g (bool c, float[N] x, float[M] w) => (float[N] y) <float[2, 1, 4] k = {1, 2, 3, 4, 5, 6, 7, 8}> {
       y = If <then_branch = t () => (float[N] a) { a = Neg(x) },

@@ -125,7 +125,7 @@ class _Fusion:
                     self._tellers.setdefault(str(size), call)
         self._begun: set[Region] = set()
         self._states: set[Tensor] = set()
-        self._homes = homes_of(self._order)
+        self._homes = homes_of(self._order, results)
         self._fused = Fused()
         self._steps: dict[Home, list[Step]] = {ROOT: self._fused.steps}
         self._names = 0

@@ -14,15 +14,15 @@ Home: TypeAlias = tuple[tuple[Region, int], ...]
 ROOT: Home = ()
 
 
-def homes_of(order: Sequence[Tensor]) -> dict[Tensor, Home]:
-    """Where each of the tensors, given in the order of computation, is computed.
+def homes_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Tensor, Home]:
+    """Where each of the tensors, given in the order of computation, is computed; `results` are outside of all bodies.
 
     What a branch alone needs is computed in it. What a repeated body needs, and does not depend on which run it is, is
     computed before it.
     """
     bound = _bound(order)
     left = Counter(tensor.region for tensor in order if isinstance(tensor, Outcome))
-    uses: dict[Tensor, list[Home]] = {}
+    uses: dict[Tensor, list[Home]] = {tensor: [ROOT] for tensor in results}
     homes: dict[Tensor, Home] = {}
     around: dict[Region, Home] = {}
     for tensor in reversed(order):
