@@ -207,6 +207,16 @@ def test_a_result_that_a_branch_alone_reads_is_computed_whichever_is_taken() -> 
     agree(graph, *({"c": np.asarray(taken), "x": f32(1, 2)} for taken in (False, True, False)))
 
 
+def test_sizes_are_compared_outside_of_a_branch_that_compares_them_too() -> None:
+    graph = """g (bool c, float[N] x, float[M] w) => (sum, y) {
+      sum = Add(x, w)
+      y = If <then_branch = t () => (float[N] a) { p = Mul(x, w) a = Exp(p) },
+              else_branch = e () => (float[N] b) { b = Neg(x) }> (c)
+    }"""
+    x, w = f32(1, 2, 3), f32(1, 2, 3)
+    agree(graph, *({"c": np.asarray(taken), "x": x, "w": w[:size]} for taken in (False, True) for size in (3, 1, 2)))
+
+
 def test_a_branch_whose_sizes_cannot_be_hinders_only_who_takes_it() -> None:
     graph = """g (bool c, float[N] x, float[M] w) => (float[N] y) <float[2, 1, 4] k = {1, 2, 3, 4, 5, 6, 7, 8}> {
       y = If <then_branch = t () => (float[N] a) { a = Neg(x) },

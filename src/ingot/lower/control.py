@@ -63,6 +63,8 @@ def _if(node: Node, inputs: Sequence[Tensor | None], around: Around) -> list[Ten
     sides = [_graph(node, "then_branch"), _graph(node, "else_branch")]
     then, otherwise = [around.within(side, around.facts) for side in sides]
     claims = [tuple(around.claims.get(side, ())) for side in sides]
+    if not all(around.told(size) for pairs in claims for pair in pairs for size in pair):
+        raise Refused("sizes to compare that only a run can tell")
     return branch(condition, then, otherwise, (claims[0], claims[1]))
 
 

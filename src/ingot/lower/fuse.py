@@ -93,6 +93,8 @@ class Fused:
     zeros: list[Buffer] = field(default_factory=list)
     made: dict[Kernel, Tensor] = field(default_factory=dict)
     why: dict[Tensor, str] = field(default_factory=dict)
+    claims: tuple[tuple[Dim, Dim], ...] = ()
+    """Sizes that are taken to be equal whichever branches are taken."""
 
 
 def fuse(results: Sequence[Tensor]) -> Fused:
@@ -133,6 +135,7 @@ class _Fusion:
     def run(self) -> Fused:
         self._decide()
         self._store(ROOT)
+        self._fused.claims = self._claims(ROOT)
         return self._fused
 
     def _store(self, home: Home) -> None:
@@ -475,10 +478,10 @@ class _Fusion:
         self._fused.why[tensor] = why
 
     def _claims(self, home: Home) -> tuple[tuple[Dim, Dim], ...]:
-        """Sizes that are taken to be equal in a body, those of what is inside of it too."""
+        """Sizes that are taken to be equal in a body, and in the loops inside of it; branches have their own."""
         found: dict[tuple[Dim, Dim], None] = {}
         for tensor in self._order:
-            if isinstance(tensor, Claim) and self._homes[tensor][: len(home)] == home:
+            if isinstance(tensor, Claim) and _always(self._homes[tensor], home):
                 pairs = zip(tensor.x.shape, tensor.shape, strict=True)
                 found.update(dict.fromkeys((one, other) for one, other in pairs if one != other))
         return tuple(found)
@@ -619,6 +622,12 @@ class _Fusion:
     def _name(self, letter: str) -> str:
         self._names += 1
         return f"{letter}{self._names}"
+
+
+def _always(home: Home, around: Home) -> bool:
+    """Whether what is computed in one body is so whenever another around it runs, but for how often loops do."""
+    inside = home[len(around) :]
+    return home[: len(around)] == around and all(isinstance(region, Repeat) for region, _ in inside)
 
 
 class _Placed(Mapping[Tensor, Placed]):

@@ -25,7 +25,7 @@ from ingot.lower.graph import Program
 from ingot.lower.loops import Attend, Buffer, Kernel, KernelNest, Product, Tile, Winograd, extent
 from ingot.lower.matrix import Filters, Packed
 from ingot.lower.show import exactly
-from ingot.prim.tensor import Call, Claim, Constant, Parameter, Result, Tensor
+from ingot.prim.tensor import Call, Constant, Parameter, Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.rows import Turning, flattened, lives_of, turn_of
 from ingot.runtime.plan import MOST_RUNS, Native, Plan, Room, Segment, Side, Turn, aligned
@@ -100,7 +100,7 @@ def plan_of(
     bound = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    claims = program.claims + _claims(stored, {pair for side in sides for pair in side.claims})
+    claims = list(dict.fromkeys((*program.claims, *fused.claims)))
     segments = _segments(rows, sides, codes, slots, owners, visible, claims, bound, made)
     plain = {code.code.address: code.code.plain for code in codes if code is not None and code.code.plain is not None}
     seen = (program.inputs, given, tuple(stored), template, constants, made)
@@ -157,16 +157,6 @@ def _segments(
         if step is not None:
             bound |= {name for tensor in made.get(step, ()) for size in tensor.shape for name in symbols(size)}
     return tuple(found)
-
-
-def _claims(stored: Sequence[Tensor], of_sides: set[tuple[Dim, Dim]]) -> list[tuple[Dim, Dim]]:
-    """Sizes that were taken to be equal, other than on one side of a choice."""
-    found: dict[tuple[Dim, Dim], None] = {}
-    for tensor in in_order(stored):
-        if isinstance(tensor, Claim):
-            pairs = zip(tensor.x.shape, tensor.shape, strict=True)
-            found.update(dict.fromkeys((one, other) for one, other in pairs if one != other))
-    return [pair for pair in found if pair not in of_sides]
 
 
 def _names(pair: tuple[Dim, Dim]) -> frozenset[str]:
