@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -108,7 +109,10 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
     order = list(dict.fromkeys(step for step, _, _ in runs[0]))
     times = [median(_seconds(run, step, start) for run in runs) for step in order]
     kernels = {kernel.name: kernel for kernel in traced.kernels}
-    steps = tuple(_step(step, kernels, traced, sizes, took) for step, took in zip(order, times, strict=True))
+    often = Counter(step for step, _, _ in runs[0])
+    steps = tuple(
+        _step(step, kernels, traced, sizes, took, often[step]) for step, took in zip(order, times, strict=True)
+    )
     middle = sorted(runs, key=lambda run: sum(took for _, _, took in run))[len(runs) // 2]
     shown = dict(zip(order, steps, strict=True))
     events = tuple(Event(shown[step], at, took) for step, at, took in middle if step in shown)
@@ -116,14 +120,20 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
 
 
 def _step(
-    step: Native | Call, kernels: Mapping[str, Kernel], traced: Trace, sizes: Mapping[str, int], seconds: float
+    step: Native | Call,
+    kernels: Mapping[str, Kernel],
+    traced: Trace,
+    sizes: Mapping[str, int],
+    seconds: float,
+    often: int,
 ) -> Step:
+    """A step that took so many seconds in all of the times that it ran, more than once in a loop."""
     if isinstance(step, Call):
         return Step(None, f"{step.node.op_type} on the reference", (step.node.label,), seconds)
     kernel = kernels[step.name]
     work, cost = traced.kernels[kernel], cost_of(kernel)
     nodes = tuple(node.label for node in (*work.nodes, *work.views))
-    numbers = [_whole(dim, sizes) for dim in (cost.operations, cost.read, cost.written)]
+    numbers = [_whole(dim, sizes) * often for dim in (cost.operations, cost.read, cost.written)]
     return Step(kernel.name, title(kernel, work, sizes), nodes, seconds, *numbers)
 
 
