@@ -21,7 +21,7 @@ g (float[n, 16] x, bool c) => (float[n, 16] y) <float[16, 16] w = {WEIGHTS}> {
   f = Relu (e)
   s = Softmax (f)
   y = If (c) <
-    then_branch = t () => (float[n, 16] g) { g = Exp (s) },
+    then_branch = t () => (float[n, 16] g) { g = Bernoulli (s) },
     else_branch = u () => (float[n, 16] g) { g = Neg (s) }
   >
 }"""
