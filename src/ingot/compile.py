@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot.codegen.llvm.target import Target, host
+from ingot.dims import symbols
 from ingot.errors import CompileError, IngotError
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor as Held
@@ -54,7 +55,7 @@ def compile_model(
     before_lowering(model, facts, level, catalog)
     program = lower_graph(model, facts, catalog, claims)
     outputs = tuple(program.values[value] for value in model.graph.outputs)
-    stored = _stored(outputs)
+    stored = _stored([*_tellers(outputs, program), *outputs])
     fused = fuse(stored)
     plan = plan_of(program, fused, stored, target, threads, (limits or RunLimits()).nodes)
     return Compiled(model, program, fused, plan, outputs)
@@ -70,6 +71,21 @@ def _forget_negative_sizes(model: Model) -> None:
 
 def _without_negatives(shape: Shape) -> Shape:
     return tuple(None if isinstance(size, int) and size < 0 else size for size in shape)
+
+
+def _tellers(outputs: Sequence[Tensor], program: Program) -> list[Tensor]:
+    """Results of calls of which only the sizes are needed: nothing on the way to the outputs reads them."""
+    found: list[Tensor] = []
+    results = {tensor: None for tensor in program.values.values() if isinstance(tensor, Result)}
+    while True:
+        reached = in_order([*found, *outputs])
+        given = [tensor for tensor in reached if isinstance(tensor, Result)] + list(program.inputs.values())
+        told = {str(size) for tensor in given for size in tensor.shape}
+        names = {name for tensor in reached for size in tensor.shape for name in symbols(size)} - told
+        more = next((tensor for tensor in results if names & {str(size) for size in tensor.shape}), None)
+        if more is None:
+            return found
+        found.append(more)
 
 
 def _stored(outputs: Sequence[Tensor]) -> list[Tensor]:

@@ -72,7 +72,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
     Results are within the bound of `rounding`, the same bits from run to run and for one thread and two, and no size
     has anything compiled again. So are those of the model optimised; level 2 where no decision hangs on a rounding.
     """
-    reference = Session(drawn.model)
+    reference = Session(drawn.model, providers=("reference",))
     sessions = [Session(drawn.model, providers=("cpu", "reference"), threads=n, fallback=False) for n in (1, 2)]
     optimised = [(level, _optimised(drawn.model, level)) for level in levels if level < 2 or drawn.smooth]
     tally.add({"graphs": 1, "nodes": len(drawn.model.graph.nodes), **_kinds(drawn.model)})
@@ -148,7 +148,7 @@ def _spared(model: Model, feeds: dict[str, Array], refusal: str) -> bool:
 
 def wrong(model: Model, feeds: dict[str, Array], level: int = 0) -> str | None:
     """What is wrong with one run of a compiled model, optimised to a level; None if nothing is."""
-    reference = Session(model)
+    reference = Session(model, providers=("reference",))
     expected = _outcome(reference, feeds)
     try:
         session = _optimised(model, level)

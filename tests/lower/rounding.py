@@ -133,13 +133,13 @@ class _Node:
             else:
                 (rest,) = self._of(finite)
             return rest < np.sqrt(_largest(self.outputs[0].dtype))
-        given = [(self.x[value], self.e[value]) for value in self.inputs]
+        given = [(self.x[value], self.e[value]) for value in self.inputs if _floating(self.kept[value].dtype)]
         if op in _ALONG:
             axes = _along(self)
             odd = np.any(~np.isfinite(given[0][0]), axes, keepdims=True)
             calm = np.max(np.where(np.isfinite(given[0][0]), np.abs(given[0][0]), 0) + given[0][1], axes, keepdims=True)
             return odd & (calm < np.sqrt(_largest(self.outputs[0].dtype)))
-        if any(np.broadcast_shapes(x.shape, self.y.shape) != self.y.shape for x, _ in given):
+        if op.startswith("Reduce") or not (op in _SLOPES or op in _RULES or op in _NOT_FAR):
             return False
         odd = np.any([np.broadcast_to(~np.isfinite(x), self.y.shape) for x, _ in given], axis=0)
         return odd & np.all([np.broadcast_to(e == 0, self.y.shape) for _, e in given], axis=0)
@@ -330,6 +330,8 @@ def _normalised(
     bound = (s + es) * 4 * shift * (1 + normal) + es * normal + 4 * eps * (np.abs(node.y) + s * normal)
     if bias:
         bound = bound + bias[1] + 4 * node.eps * bias[0]
+    if node.unit > eps:  # what is normalised is rounded to its type before it is scaled, as the standard has it
+        bound = bound + 2 * node.unit * s * normal
     return np.where(shift > 0.1, np.inf, bound)
 
 

@@ -65,7 +65,8 @@ def _candidates(case: Case) -> Iterator[Case]:
             yield _pruned(copy, dict(feeds))
     try:
         inner = [value for node in nodes for value in node.outputs]
-        arrays = dict(zip([v.name for v in inner], Session(model).run([v.name for v in inner], feeds), strict=True))
+        results = Session(model, providers=("reference",)).run([value.name for value in inner], feeds)
+        arrays = dict(zip([value.name for value in inner], results, strict=True))
     except Exception:
         return
     facts = {value.name: fact for value, fact in infer(model.copy()).items()}

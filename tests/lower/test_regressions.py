@@ -196,3 +196,14 @@ def test_the_size_of_what_a_call_makes_is_computed_with_after_the_call() -> None
     }"""
     agree(graph, x=np.array([0, 1, 0, 2], FLOAT))
     agree(graph, x=np.array([0, 1, 3, 2], FLOAT))
+
+
+def test_a_call_that_only_tells_sizes_is_made() -> None:
+    graph = "g (int64[2] s) => (float[a, b] y) { c = ConstantOfShape(s) e = EyeLike(c) y = Neg(e) }"
+    for sizes in ([3, 4], [0, 2], [1, 1]):
+        agree(graph, s=np.asarray(sizes))
+
+
+def test_what_writes_nothing_takes_no_time() -> None:
+    graph = "g (int64[2] s, float[n] x) => (float[a, b] y) { c = ConstantOfShape(s) e = EyeLike(c) y = Neg(e) }"
+    agree(graph, s=np.asarray([1 << 40, 0]), x=floats(1))  # 2 ** 40 rows of nothing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ from ingot.lower.graph import Program
 from ingot.lower.loops import Attend, Buffer, Kernel, KernelNest, Product, Tile, Winograd, extent
 from ingot.lower.matrix import Filters, Packed
 from ingot.lower.show import exactly
-from ingot.prim.tensor import Call, Constant, Parameter, Result, Tensor
+from ingot.prim.tensor import Call, Constant, Parameter, Result, Scatter, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.rows import Turning, flattened, lives_of, turn_of
 from ingot.runtime.plan import MOST_RUNS, Native, Plan, Room, Segment, Side, Turn, aligned
@@ -101,7 +101,8 @@ def plan_of(
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
     claims = list(dict.fromkeys((*program.claims, *fused.claims)))
-    segments = _segments(rows, sides, codes, slots, owners, visible, claims, bound, made)
+    idle = {kernel for kernel, tensor in fused.made.items() if not isinstance(tensor, Scatter)}
+    segments = _segments(rows, sides, codes, slots, owners, visible, claims, bound, made, idle)
     plain = {code.code.address: code.code.plain for code in codes if code is not None and code.code.plain is not None}
     seen = (program.inputs, given, tuple(stored), template, constants, made)
     return Plan(segments, *seen, tuple(keep), threads, tuple(memory), plain, runs)
@@ -117,8 +118,12 @@ def _segments(
     claims: list[tuple[Dim, Dim]],
     bound: set[str],
     made: Mapping[Call, Sequence[Result]],
+    idle: Collection[Kernel],
 ) -> tuple[Segment, ...]:
-    """Kernels up to each call; `bound` are the sizes known from the start, `claims` those to be made sure of."""
+    """Kernels up to each call; `bound` are the sizes known from the start, `claims` those to be made sure of.
+
+    `idle` are kernels with nothing to do where they write nothing; others still check what they are given.
+    """
     lives = lives_of(steps)
     found: list[Segment] = []
     roomed: set[Buffer] = set()
@@ -135,7 +140,8 @@ def _segments(
                 code = codes[number]
                 assert code is not None
                 which = tuple(slots[buffer] for buffer in code.buffers)
-                kernels.append(Native(step.name, code.code.address, which, code.sizes))
+                writes = tuple(slots[buffer] for buffer in step.writes if buffer in slots) if step in idle else ()
+                kernels.append(Native(step.name, code.code.address, which, code.sizes, writes))
                 needed = (*step.writes, *step.scratch)
             for buffer in needed:
                 if buffer in slots and buffer not in roomed:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ingot.codegen.link import Plain
-from ingot.codegen.turns import FAIL
+from ingot.codegen.turns import FAIL, GO
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
@@ -39,6 +39,8 @@ class Native:
     address: int
     which: tuple[int, ...]
     sizes: tuple[Dim, ...]
+    writes: tuple[int, ...] = ()
+    """Those of the slots that it writes to, if it is for nothing where these are empty."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -305,10 +307,13 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
         ((0,), 0) if _is_in(room, closed, segment.base) else _roomy(room, tuple(size(dim) for dim in room.shape))
         for room in segment.rooms
     ]
+    empty = {room.slot for room, (_, total) in zip(segment.rooms, rooms, strict=True) if not total}
     rows, keep = [], []
     for place, kernel in enumerate(segment.kernels):
         if any(side.first <= place < side.end for side in closed):
             kernel = _REFUSAL
+        elif isinstance(kernel, Native) and kernel.writes and empty.issuperset(kernel.writes):
+            kernel = Turn("nothing", GO, (-1,), place + 1)  # however many steps of its outer loops there are
         which = np.asarray(kernel.which, np.int32)
         own = kernel.sizes if isinstance(kernel, Native) else _turning(kernel, known.get("runs", MOST_RUNS))
         told = [size(dim) for dim in own]
