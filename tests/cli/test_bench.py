@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.samples import Run, classifier
-from ingot.cli.bench_page import operations_text, page, seconds_text
+from ingot.cli.bench_page import cells, operations_text, page, seconds_text
 from ingot.cli.main import main
 from ingot.cli.show import show
 from ingot.format import save
@@ -166,7 +166,7 @@ def measured(median: float, apart: Difference | None = None) -> Measured:
 def test_the_page_has_a_table_for_each_model_and_number_of_threads(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     failed = Row("openvino", "", 1, "not installed", None, None)
     rows = [Row("ingot", "1", 1, None, measured(0.0125, Difference(1e-3, 2.5e-7)), 1.0), failed]
     rows += [Row("onnxruntime", "1", 1, None, measured(0.025), 2.0)]
@@ -178,9 +178,9 @@ def test_the_page_has_a_table_for_each_model_and_number_of_threads(
             for name in ("a", "b")
             for line in (
                 f"{name}, 1 thread (x float32[1, 8], 3.63 GFLOP)",
-                "  engine        median  spread  ratio  limit     cold     warm    memory  difference",
-                "  ingot        12.5 ms    ±10%   1.00    50%  12.5 ms  12.5 ms  64.0 MiB     2.5e-07",
-                "  onnxruntime  25.0 ms    ±10%   2.00    50%  25.0 ms  25.0 ms  64.0 MiB",
+                "  engine        median  spread  ratio  limit     cold     warm  memory    apart",
+                "  ingot        12.5 ms    ±10%   1.00    50%  12.5 ms  12.5 ms  64 MiB  2.5e-07",
+                "  onnxruntime  25.0 ms    ±10%   2.00    50%  25.0 ms  25.0 ms  64 MiB",
                 "  openvino  failed: not installed",
                 "",
             )
@@ -192,6 +192,11 @@ def test_the_page_has_a_table_for_each_model_and_number_of_threads(
         "",
         "busy (2.5 other processes wanted a core: measure again when they are done)",
     ]
+
+
+def test_a_ratio_that_is_small_is_not_zero() -> None:
+    found = [cells(Row("onnxruntime", "1", 1, None, measured(0.001), ratio))[3] for ratio in (0.00079, 0.4, 12.5)]
+    assert found == ["8e-04", "0.40", "12.50"]
 
 
 def test_quantities_have_three_digits_and_a_unit() -> None:

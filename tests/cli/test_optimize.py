@@ -71,3 +71,21 @@ def test_weights_in_files_of_their_own_are_found(run: Run, split_file: Path) -> 
     x = np.ones((1, 32), np.float32)
     [old], [new] = (ingot.Session(str(path)).run(None, {"x": x}) for path in (split_file, "small.onnx"))
     np.testing.assert_array_equal(old, new)
+
+
+WINDOWS = """<ir_version: 10, opset_import: ["" : 20]{metadata}>
+g (float[1, 1, n] x) => (float[1, 1, m] y) <float[1, 1, 9] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}> {{ y = Conv (x, w) }}"""
+
+
+def test_both_are_run_at_the_sizes_that_the_metadata_asks_for(run: Run) -> None:
+    asked = ', metadata_props: ["ingot.bench": "{\\"shapes\\": {\\"x\\": [1, 1, 20]}}"]'
+    Path("long.onnxtxt").write_text(WINDOWS.format(metadata=asked))
+    assert run("optimize", "long.onnxtxt", "-o", "o.onnx").exit_code == 0
+
+
+def test_a_model_that_does_not_run_at_sizes_of_one_is_refused_with_what_to_give(run: Run) -> None:
+    Path("long.onnxtxt").write_text(WINDOWS.format(metadata=""))
+    result = run("optimize", "long.onnxtxt", "-o", "o.onnx")
+    assert result.exit_code == 1
+    assert "hint: sizes that are not given are 1: try --shape n=..., or --no-prove" in result.stderr
+    assert run("optimize", "long.onnxtxt", "-o", "o.onnx", "--shape", "n=20").exit_code == 0

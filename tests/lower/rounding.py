@@ -176,11 +176,10 @@ def _grown(node: _Node) -> Floats:
         before, after = sizes[a] + sizes[b], apart[a] + apart[b]
     else:
         (before,), (after,) = node._of(sizes), node._of(apart)
-    lost = np.sqrt(_depth(node) * node.least) if node.node.op_type == "ReduceL2" else 0  # squares too small to be seen
-    bound = np.asarray(np.maximum(after - before, 0) + (_depth(node) + 4) * node.eps * after + lost)
-    if node.node.op_type == "ReduceL2":  # squares overflow before their root does
-        bound = np.where(after < np.sqrt(_largest(node.outputs[0].dtype)), bound, np.inf)
-    if node.node.op_type == "ReduceProd":  # in another order, a part of a product may overflow or vanish
+    bound = np.asarray(np.maximum(after - before, 0) + (_depth(node) + 4) * node.eps * after)
+    # Kernels and onnxruntime multiply in the type of the elements, the reference in a wider one: a part of a product
+    # may overflow or vanish where the whole does not.
+    if node.node.op_type == "ReduceProd":
         (large,), (small,) = (node._of({v: far(x, 1) for v, x in sizes.items()}) for far in (np.maximum, np.minimum))
         fine = (large < _largest(node.outputs[0].dtype)) & ((small == 0) | (small > 2.0**23 * node.least))
         bound = np.where(fine, bound, np.inf)

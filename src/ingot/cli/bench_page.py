@@ -17,7 +17,7 @@ from ingot.tools.bench.results import ModelRows, Report, Row, Spread
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-COLUMNS = ("engine", "median", "spread", "ratio", "limit", "cold", "warm", "memory", "difference")
+COLUMNS = ("engine", "median", "spread", "ratio", "limit", "cold", "warm", "memory", "apart")
 BUSY = 1.0
 """The load from which on other processes spoil what is measured."""
 _RIGHT = tuple(range(1, len(COLUMNS)))
@@ -75,13 +75,23 @@ def cells(row: Row) -> tuple[str, ...]:
         row.engine,
         seconds_text(measured.run.median),
         spread_text(measured.run),
-        "" if row.ratio is None else f"{row.ratio:.2f}",
+        "" if row.ratio is None else _ratio(row.ratio),
         "" if measured.limit_share is None else f"{measured.limit_share:.0%}",
         seconds_text(measured.created_cold.median),
         seconds_text(measured.created_warm.median),
-        "" if measured.memory is None else size_text(measured.memory),
+        "" if measured.memory is None else _whole_size(measured.memory),
         "" if apart is None or not math.isfinite(apart.relative) else f"{apart.relative:.1e}",
     )
+
+
+def _ratio(ratio: float) -> str:
+    """Two digits behind the point, or as many as there have to be for one that is not zero."""
+    return f"{ratio:.2f}" if ratio >= 0.005 else f"{ratio:.0e}"
+
+
+def _whole_size(count: int) -> str:
+    """`133 MiB`, `1.5 GiB`: no fractions of a MiB, so that the table fits 80 columns."""
+    return size_text(count) if count < 1 << 20 or count >= 1023.5 * (1 << 20) else f"{count / (1 << 20):.0f} MiB"
 
 
 def _table(found: list[Row]) -> Iterator[RenderableType]:

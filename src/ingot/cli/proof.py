@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ingot.cli.bench_inputs import inputs
 from ingot.cli.placement import placement
-from ingot.cli.random_inputs import bind_open_sizes, random_value
-from ingot.cli.sizes import bind_shapes
 from ingot.cli.units import counted
-from ingot.errors import CheckError
+from ingot.errors import CheckError, IngotError
 from ingot.format import decode, encode
 from ingot.ir import Model
 from ingot.session import Session
@@ -27,14 +26,16 @@ def prove(before: Model, after: Model, shapes: dict[str, str], seed: int, *, rou
     """A sentence that says how alike the outputs of two models are, the second one as it would be saved.
 
     CheckError if one differs by more than rounding; with `rounds`, by more than all the roundings of a deep model.
-    Sizes that neither the first nor `shapes` says are 1.
+    Inputs are made up as for measuring: by `shapes`, then by the metadata of the first; sizes that neither says are 1.
     """
-    bound = before.copy()
-    bind_shapes(bound, shapes)
-    bind_open_sizes(bound, bound.inputs)
-    feeds = {value.name: random_value(value.name, value.type, seed) for value in bound.inputs}
+    feeds, open_sizes = inputs(before.copy(), shapes, {}, seed)
     names = before.graph.outputs.names
-    old = Session(before, seed=seed).run(names, feeds)
+    try:
+        old = Session(before, seed=seed).run(names, feeds)
+    except IngotError as error:
+        if error.hint is None and open_sizes:
+            error.hint = f"sizes that are not given are 1: try --shape {open_sizes[0]}=..., or --no-prove"
+        raise
     written = after if placement(after) else decode(encode(after))  # weights in other files stay where they are
     new = Session(written, seed=seed).run(names, feeds)
     largest = 0.0

@@ -9,6 +9,7 @@ from ingot.dtypes import Array
 from ingot.errors import InputError
 from ingot.session import Session
 from lower.agreement import agree, lowered, refusal
+from lower.machine import runs
 
 FLOATS_ONLY = ["ReduceLogSum", "ReduceLogSumExp"]
 NUMBERS = ["ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare"]
@@ -176,3 +177,12 @@ def test_long_sorts_and_counts_that_a_run_gives_are_refused() -> None:
     many = "g (float[N, 65] x) => (float[N, 2] y, int64[N, 2] i) <int64[1] k = {2}> { y, i = TopK (x, k) }"
     assert "65" in refusal(many)
     assert refusal("g (float[N, 7] x, int64[1] k) => (float[N, K] y, int64[N, K] i) { y, i = TopK (x, k) }")
+
+
+@pytest.mark.parametrize("size", [1e20, 1e-30, 3.0])
+def test_a_length_whose_square_is_no_float32_is_found_all_the_same(size: float) -> None:
+    runs(
+        "g (float[n] x) => (y) { y = ReduceL2 (x) }",
+        {"x": np.full(4, size, np.float32)},
+        {"x": np.zeros(0, np.float32)},
+    )

@@ -54,10 +54,10 @@ def lower_l1(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
 @reduce_l2.lower
 @lowering
 def lower_l2(x: prim.Tensor, axes: Sequence[int]) -> prim.Tensor:
-    wide = prim.cast(x, DType.FLOAT64) if x.dtype in INTEGERS else x
+    wide = prim.cast(x, DType.FLOAT64)  # the square of a float32 may be beyond float32 where the root is not
     length = prim.apply("sqrt", prim.reduce_("add", wide * wide, axes))
-    if wide is x:
-        return length
+    if x.dtype not in INTEGERS:
+        return prim.cast(length, x.dtype)
     most = np.iinfo(x.dtype.numpy).max
     fits = prim.apply("less", length, float(most))
     return prim.where(fits, prim.cast(prim.where(fits, length, 0), x.dtype), most)

@@ -34,6 +34,8 @@ def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
     step = 0
     named = _named(compiled.fused.steps)
     for segment in plan.segments:
+        if not segment.kernels and segment.call is None:
+            continue
         if segment.rooms:
             yield ""
             yield from _rooms(segment, buffers, sizes)
