@@ -330,7 +330,7 @@ def _normalised(
     if bias:
         bound = bound + bias[1] + 4 * node.eps * bias[0]
     if node.unit > eps:  # what is normalised is rounded to its type before it is scaled, as the standard has it
-        bound = bound + 2 * node.unit * s * normal
+        bound = bound + node.unit * (s + es) * (normal + shift)
     return np.where(shift > 0.1, np.inf, bound)
 
 

@@ -96,6 +96,7 @@ def lower_layer(
     axis: int,
     epsilon: float,
     stash_type: int,
+    facts: tuple[Fact, ...],
 ) -> tuple[prim.Tensor, ...]:
     axes = range(axis_of(axis, x.rank), x.rank)
     stage = DType.of(stash(stash_type, LAYER_STASHES))
@@ -103,7 +104,7 @@ def lower_layer(
     average = mean_of(values, axes)
     centred = values - average
     inverse = inverse_deviation(centred, axes, epsilon)
-    normal = prim.cast(staged(centred * inverse, stage), x.dtype)
+    normal = _rounded(prim.cast(staged(centred * inverse, stage), x.dtype), facts[0])
     y = normal * scale
     return y if b is None else y + b, average, inverse
 
@@ -123,11 +124,13 @@ def lower_rms(
     stage = DType.of(stash(stash_type, RMS_STASHES))
     values = staged(x, stage)
     normal = prim.cast(staged(values * inverse_deviation(values, axes, epsilon), stage), x.dtype)
-    given, wanted = (fact.dtype for fact in facts[:2])
-    if given is not None and given is not wanted:  # a wider result shows that the elements were rounded
-        normal = prim.cast(prim.cast(normal, given), x.dtype)
-    wide_normal, factor = alike(normal, scale)
+    wide_normal, factor = alike(_rounded(normal, facts[0]), scale)
     return wide_normal * factor
+
+
+def _rounded(normal: prim.Tensor, given: Fact) -> prim.Tensor:
+    """What is normalised, rounded to 16 bits where it was given so, before it is scaled, as the standard has it."""
+    return normal if given.dtype is None else prim.cast(prim.cast(normal, given.dtype), normal.dtype)
 
 
 @layer_normalization.downgrade
