@@ -17,6 +17,7 @@ from ingot.prim.tensor import (
     Constant,
     Contract,
     Gather,
+    Iota,
     Map,
     Outcome,
     Pad,
@@ -255,7 +256,9 @@ def is_constant(tensor: Tensor) -> bool:
     pending, seen = [tensor], {tensor}
     while pending:
         each = pending.pop()
-        if not each.reads and not isinstance(each, Constant):
+        if not each.reads and not isinstance(each, Constant | Iota):
+            return False
+        if not all(isinstance(size, int) for size in each.shape):
             return False
         if isinstance(each, Gather | Scatter | Result | Outcome):
             return False  # of an index out of range, a run tells; what the reference computes is there then
