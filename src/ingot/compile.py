@@ -9,6 +9,7 @@ from ingot.codegen.llvm.target import Target, host
 from ingot.dims import symbols
 from ingot.errors import CompileError, IngotError
 from ingot.ir.model import Model
+from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import Shape, map_shapes
 from ingot.lower.fuse import Fused, fuse
@@ -28,13 +29,14 @@ from ingot.runtime.team import processors
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan, and the stages it came from; `model` is what was lowered."""
+    """A plan, and the stages it came from; `model` is what was lowered, of `removed` nothing was left by then."""
 
     model: Model
     program: Program
     fused: Fused
     plan: Plan
     outputs: tuple[Tensor, ...]
+    removed: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,15 @@ def compile_model(
     _forget_negative_sizes(model)
     inline_functions(model)
     facts, claims = settled(model, catalog)
+    given = list(model.graph)
     before_lowering(model, facts, level, catalog)
+    removed = tuple(node for node in given if node.graph is None)
     program = lower_graph(model, facts, catalog, claims)
     outputs = tuple(program.values[value] for value in model.graph.outputs)
     stored = _stored([*_tellers(outputs, program), *outputs])
     fused = fuse(stored)
     plan = plan_of(program, fused, stored, target, threads, (limits or RunLimits()).nodes)
-    return Compiled(model, program, fused, plan, outputs)
+    return Compiled(model, program, fused, plan, outputs, removed)
 
 
 def _forget_negative_sizes(model: Model) -> None:

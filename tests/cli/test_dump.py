@@ -20,7 +20,7 @@ from ingot.tools.inside import stages
         ("prim", "product: float32[batch, 32] = contract(x, W) mk,kn->mn"),
         ("loops", "product m m<batch, n n<32:"),
         ("scheduled", "in tiles of "),
-        ("llvm", "define void @"),
+        ("llvm", "define i64 @"),
         ("asm", ".cfi_startproc"),
         ("plan", "returned"),
     ],

@@ -141,6 +141,9 @@ class _Node:
             return odd & (calm < np.sqrt(_largest(self.outputs[0].dtype)))
         if op.startswith("Reduce") or not (op in _SLOPES or op in _RULES or op in _NOT_FAR):
             return False
+        if op in ("BatchNormalization", "InstanceNormalization"):  # numbers for each channel
+            ones = (1,) * (self.y.ndim - 2)
+            given = [given[0], *((x.reshape(-1, *ones), e.reshape(-1, *ones)) for x, e in given[1:])]
         odd = np.any([np.broadcast_to(~np.isfinite(x), self.y.shape) for x, _ in given], axis=0)
         return odd & np.all([np.broadcast_to(e == 0, self.y.shape) for _, e in given], axis=0)
 
@@ -256,7 +259,9 @@ def _softmax(node: _Node) -> Floats:
     if node.node.op_type == "Softmax":
         if node.unit > node.eps:  # of 16 bits, every step is rounded
             rounded = rounded + (8 + spread) * node.unit
-        return np.asarray(node.y * (np.expm1(2 * e) + rounded))
+        # in a kernel of attention, what would be no normal number is the least one
+        least = 2 * float(np.finfo(np.float64 if x.dtype == np.float64 and node.eps < 1e-9 else np.float32).tiny)
+        return np.asarray(node.y * (np.expm1(2 * e) + rounded) + np.where((node.y > 0) & (node.y < least), least, 0))
     return np.asarray(2 * e + rounded * (1 + np.abs(node.y)))
 
 

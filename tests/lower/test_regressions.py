@@ -207,3 +207,20 @@ def test_a_call_that_only_tells_sizes_is_made() -> None:
 def test_what_writes_nothing_takes_no_time() -> None:
     graph = "g (int64[2] s, float[n] x) => (float[a, b] y) { c = ConstantOfShape(s) e = EyeLike(c) y = Neg(e) }"
     agree(graph, s=np.asarray([1 << 40, 0]), x=floats(1))  # 2 ** 40 rows of nothing
+
+
+def test_what_is_padded_twice_can_be_multiplied() -> None:
+    graph = """g (float[k, 16] x, float[5, n] a) => (float[10, 16] y)
+        <int64[4] p = {0, 1, 2, 1}, int64[4] q = {2, 1, 1, 0}> { b = Pad(a, p) c = Pad(b, q) y = MatMul(c, x) }"""
+    agree(graph, x=floats(20, 16), a=floats(5, 17))
+
+
+def test_weights_of_16_bits_are_not_scaled() -> None:
+    graph = """g (float16[1, 2, 5, 5] x) => (float16[1, 2, 4, 4] z)
+        <float[2, 2, 2, 2] w = {WEIGHTS}, float[2] b = {0.3333, 0.7777}, float[1] c = {-0.1842}> {
+        v = Cast<to = 10>(w) d = Cast<to = 10>(b) e = Cast<to = 10>(c) y = Conv(x, v, d) z = Add(y, e)
+    }"""
+    numbers = ", ".join(f"{each:.4f}" for each in floats(16))
+    x = floats(1, 2, 5, 5).astype(np.float16)
+    reference, compiled = (session.run(None, {"x": x})[0] for session in sessions(graph.replace("WEIGHTS", numbers)))
+    np.testing.assert_array_equal(compiled, reference)

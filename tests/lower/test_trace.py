@@ -16,6 +16,7 @@ def traced(graph: str) -> tuple[Compiled, Trace]:
         providers=("cpu", "reference"),
         threads=1,
         fallback=False,
+        optimise=0,
     )
     compiled = session.compiled
     assert compiled is not None

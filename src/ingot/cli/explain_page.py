@@ -22,6 +22,7 @@ _ABSENT = {
     How.KNOWN: "computed when the model is compiled: constants, and sizes",
     How.SAME: "they give what they read",
     How.UNUSED: "no output needs them",
+    How.GONE: "folded into others, known, or not needed",
 }
 
 

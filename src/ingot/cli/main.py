@@ -14,7 +14,7 @@ from ingot.version import __version__
 
 COMMANDS = {
     "bench": "Measure models on ingot and other engines, in turns.",
-    "cache": "Show or clear the compiled kernels kept on disk.",
+    "cache": "Show or clear the compiled code kept on disk.",
     "check": "List everything in a model that breaks the standard.",
     "downgrade": "Rewrite a model in older operators.",
     "dump": "Show the stages of a model on its way to machine code.",

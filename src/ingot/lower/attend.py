@@ -13,7 +13,7 @@ import numpy as np
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.lower.loops import Apply, Attend, Buffer, Index, Local, Number, Scalar, Store, Var
-from ingot.lower.matrix import THREADS, located, plain, require_stored
+from ingot.lower.matrix import THREADS, is_constant, located, plain, require_stored
 from ingot.lower.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
 from ingot.prim.make import count
 from ingot.prim.tensor import Claim, Constant, Contract, Expand, Map, Reduce, Reshape, Tensor
@@ -58,8 +58,11 @@ class Attended:
 
 
 def attention_in(second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: set[Tensor]) -> Attention | None:
-    """The attention that ends with a contraction; None if there is none, or something else reads its scores."""
-    if second.dtype not in (DType.FLOAT32, DType.FLOAT64):
+    """The attention that ends with a contraction; None if there is none, or something else reads its scores.
+
+    A product with weights is none: these are packed once, when the model is compiled, and not in every run.
+    """
+    if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or is_constant(second.rhs):
         return None
     shares, sound = _without_nans(second.lhs)
     divided = _arguments(shares, "divide")
@@ -74,7 +77,9 @@ def attention_in(second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], s
         return None
     if greatest.axes != total.axes or len(total.axes) != 1 or (seen and not shifted):
         return None
-    for first in (each for each in _contracts(scores) if each.dtype is second.dtype):
+    for first in (
+        each for each in _contracts(scores) if each.dtype is second.dtype and not any(map(is_constant, each.reads))
+    ):
         inside = _between(first, second, readers, stored)
         reductions = {each for each in inside or () if isinstance(each, Reduce)}
         found = None if inside is None else Attention(first, second, scores, total.axes[0], seen, sound, inside)

@@ -246,7 +246,7 @@ def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
         if isinstance(each, Window):
             source = each.x
         if isinstance(each, Pad) and source is each:
-            source, padded = each.x, each
+            source, padded = each.x, padded or each
         each = each.x
     return source, padded
 

@@ -43,6 +43,7 @@ class How(Enum):
     KNOWN = "known when compiled"
     CALLED = "on the reference"
     UNUSED = "not needed"
+    GONE = "optimised away"
 
 
 @dataclass(frozen=True, slots=True)

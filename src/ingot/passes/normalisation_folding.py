@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.infer.driver import Facts
 from ingot.ir.attribute import Attribute
 from ingot.ir.model import Model, nested_graphs
@@ -130,6 +130,8 @@ def _linear(value: Value | None, facts: Facts, into: Sequence[str]) -> Node | No
     if weight is None or tensor is None or (len(tensor.shape) != 2 and is_op(node, "MatMul", "Gemm")):
         return None
     if len(weight.uses) > 1 and tensor.nbytes > _SHARED:
+        return None
+    if tensor.dtype in (DType.FLOAT16, DType.BFLOAT16):  # what is folded would be rounded to 16 bits once more
         return None
     count = _channels(node, facts)
     bias = read(node, 2)

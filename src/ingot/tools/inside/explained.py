@@ -71,7 +71,8 @@ def explained(compiled: Compiled, traced: Trace, sizes: Mapping[str, int], times
     places = {node: place for place, node in enumerate(traced.nodes)}
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]
     nodes = [_node(node, fate, steps) for node, fate in traced.nodes.items()]
-    counts = Counter(fate.how.value for fate in traced.nodes.values())
+    nodes += [_node(node, Fate(How.GONE), steps) for node in compiled.removed]
+    counts = Counter(entry.how for entry in nodes)
     return Explained(
         compiled.plan.threads,
         nodes,

@@ -82,10 +82,12 @@ def exp_nonpositive(x: Floats) -> Floats:
 
 
 def exp_weight(x: Floats) -> Floats:
-    """e^x where x is not above 0, and 0 where that is no normal number: those take many times as long."""
-    least = x.pick(-87.0, -708.0)
-    power, r = split(x.at_least(least), 0)
-    return x.const(0.0).select(x < least, exp_near_0(r, 1.0) * power.floats())
+    """e^x where x is not above 0; where that is no normal number, which would take many times as long, the least one.
+
+    It is 0 where e^x is: what is weighted may be infinite, and tells the two apart.
+    """
+    power, r = split(x.at_least(x.pick(-87.0, -708.0)), 0)
+    return x.const(0.0).select(x < x.pick(-104.0, -746.0), exp_near_0(r, 1.0) * power.floats())
 
 
 def exp2(x: Floats) -> Floats:
