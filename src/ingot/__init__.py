@@ -12,6 +12,7 @@ from ingot.errors import (
     BuildError,
     CheckError,
     CompileError,
+    ConvertError,
     DecodeError,
     ExternalDataError,
     IngotError,
@@ -20,6 +21,7 @@ from ingot.errors import (
     ProviderError,
     ShapeError,
     UnsupportedError,
+    VerifyError,
 )
 from ingot.format import Limits, decode, encode, from_onnx, load, save, to_onnx
 from ingot.ir import (
@@ -72,6 +74,9 @@ if TYPE_CHECKING:
         inserting,
         op,
     )
+    from ingot.convert.door import (
+        convert,
+    )
     from ingot.ir.extract import (
         extract,
     )
@@ -112,6 +117,7 @@ _LATER = {
         "Float8E5M2 Float8E5M2FNUZ Float8E8M0 Float16 Float32 Float64 Int2 Int4 Int8 Int16 Int32 Int64 String "
         "UInt2 UInt4 UInt8 UInt16 UInt32 UInt64 build function inserting op"
     ),
+    "ingot.convert.door": "convert",
     "ingot.ir.extract": "extract",
     "ingot.ir.inline": "inline",
     "ingot.ir.interface": (
@@ -132,8 +138,10 @@ _HOME = {name: module for module, names in _LATER.items() for name in names.spli
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'ingot' has no attribute '{name}'")
-    found: object = getattr(_import_module(_HOME[name]), name)
-    globals()[name] = found
+    module = _import_module(_HOME[name])
+    found: object = globals().get(name)  # a package of that name, which can be called: `ingot.convert`
+    if found is None:
+        globals()[name] = found = getattr(module, name)
     return found
 
 
@@ -152,6 +160,7 @@ __all__ = [
     "CompileError",
     "Complex64",
     "Complex128",
+    "ConvertError",
     "DType",
     "DecodeError",
     "ExternalDataError",
@@ -198,9 +207,11 @@ __all__ = [
     "UInt64",
     "UnsupportedError",
     "Value",
+    "VerifyError",
     "__version__",
     "add_outputs",
     "build",
+    "convert",
     "decode",
     "encode",
     "extract",

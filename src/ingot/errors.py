@@ -84,6 +84,14 @@ class UnsupportedError(IngotError):
     """The model is fine; this version of ingot cannot do what was asked."""
 
 
+class ConvertError(UnsupportedError):
+    """A model of another framework cannot be said in ONNX, or not by this version; `where` lists every such piece."""
+
+
+class VerifyError(ConvertError):
+    """A converted model does not give what the original gives."""
+
+
 class InputError(IngotError):
     """The caller's arguments do not fit: a wrong name, type or value."""
 

@@ -1,0 +1,188 @@
+"""The door: `convert` recognises what it is given, has it converted, and proves the result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ingot.builder.versions import ir_version_of
+from ingot.convert.request import DynamicAxes, Request
+from ingot.convert.source import Source
+from ingot.convert.verify import Report
+from ingot.convert.verify import verify as verify_source
+from ingot.errors import ConvertError, IngotError, InputError, UnsupportedError
+from ingot.ir.model import Model
+from ingot.ir.needs import needed_ir_version
+from ingot.ops.rewrite import NEWEST, normalised
+from ingot.passes.versions import convert_versions
+
+DEFAULT_OPSET = 21
+"""The version of the standard operators that models are given in unless another is asked for: engines know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A framework we convert from: whose objects and files are its, who converts them, what must be installed."""
+
+    name: str
+    roots: tuple[str, ...]
+    """Top-level packages: an object is the framework's if a class of its type's lineage comes from one."""
+    function: str
+    """`module:function` of `(model, example, request) -> Source`; paths are given to it as they are."""
+    extra: str
+    suffixes: tuple[str, ...] = ()
+
+
+FRAMEWORKS = (
+    Framework("XGBoost", ("xgboost",), "ingot.convert.xgboost:convert_xgboost", "boosters", (".ubj", ".json")),
+    Framework("LightGBM", ("lightgbm",), "ingot.convert.lightgbm:convert_lightgbm", "boosters", (".txt",)),
+    Framework("CatBoost", ("catboost",), "ingot.convert.catboost:convert_catboost", "boosters", (".cbm",)),
+    Framework("PyTorch", ("torch",), "ingot.convert.torch:convert_torch", "torch", (".pt2",)),
+    Framework("scikit-learn", ("sklearn",), "ingot.convert.sklearn:convert_sklearn", "sklearn"),
+)
+"""Those before others are asked first: an XGBoost classifier is a scikit-learn estimator too."""
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+
+
+def convert(
+    model: Any,
+    example: Any = None,
+    *,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    dynamic_axes: DynamicAxes | None = None,
+    opset_version: int | Mapping[str, int] | None = None,
+    verify: bool = True,
+    trust_pickle: bool = False,
+    seed: int = 0,
+    **options: object,
+) -> Model:
+    """The ONNX model of a fitted or trained model of another framework, or of a file one was saved to.
+
+    `example` is what the original would be called with: it says what the inputs are, and both models are run on it and
+    on variants of it made from `seed`. `dynamic_axes` name the axes whose size stays open. `opset_version` is that of
+    the standard operators, or of several domains by name. `options` are those of the framework.
+
+    ConvertError listing everything that cannot be converted; VerifyError, unless `verify` is False, where the results
+    differ; InputError for arguments that do not fit. A pickle runs code as it is loaded: refused without
+    `trust_pickle`.
+    """
+    request = Request(
+        None if input_names is None else tuple(input_names),
+        None if output_names is None else tuple(output_names),
+        dynamic_axes,
+        opset_version,
+        seed,
+        options,
+    )
+    return converted(model, example, request, verify=verify, trust_pickle=trust_pickle)[0]
+
+
+def converted(
+    model: Any, example: Any, request: Request, *, verify: bool = True, trust_pickle: bool = False
+) -> tuple[Model, Report | None]:
+    """What `convert` gives, and the report of its verification; None where that was not wanted."""
+    if isinstance(model, str | os.PathLike):
+        path = Path(model)
+        if path.suffix in PICKLES:
+            model = _unpickled(path, trust_pickle)
+            framework = framework_of(model)
+        else:
+            model, framework = path, framework_of_file(path)
+    else:
+        framework = framework_of(model)
+    source = _converter(framework)(model, example, request)
+    made = in_versions(source.model, request.opset_version)
+    return made, verify_source(source, made) if verify else None
+
+
+def framework_of(model: object) -> Framework:
+    """Whose object it is, told by the modules its classes come from; ConvertError if it is nobody's we know."""
+    roots = [kind.__module__.partition(".")[0] for kind in type(model).__mro__]
+    for framework in FRAMEWORKS:
+        if any(root in framework.roots for root in roots):
+            return framework
+    known = ", ".join(framework.name for framework in FRAMEWORKS)
+    raise ConvertError(
+        f"a {type(model).__module__}.{type(model).__qualname__} is nothing we convert from", hint=f"models of {known}"
+    )
+
+
+def framework_of_file(path: Path) -> Framework:
+    """Whose file it is, told by its ending; InputError if it is not there, ConvertError if it is nobody's we know."""
+    if not path.exists():
+        raise InputError(f"there is no file '{path}'")
+    for framework in FRAMEWORKS:
+        if path.suffix in framework.suffixes:
+            return framework
+    if path.suffix in (".pt", ".pth"):
+        raise ConvertError(
+            f"'{path}' is a pickle of PyTorch, which runs code as it is loaded",
+            hint="save the program instead: torch.export.save(torch.export.export(model, args), 'model.pt2')",
+        )
+    endings = ", ".join(sorted({suffix for framework in FRAMEWORKS for suffix in framework.suffixes} | {*PICKLES}))
+    raise ConvertError(f"'{path}' is no kind of file we convert from", hint=f"files that end in {endings}")
+
+
+def in_versions(model: Model, wanted: int | Mapping[str, int] | None) -> Model:
+    """The model in the versions wanted of its operator sets, with the IR version that goes with them.
+
+    A number is that of the standard operators; other domains stay as they are. UnsupportedError for what the versions
+    cannot say.
+    """
+    versions = {"": DEFAULT_OPSET} if wanted is None else {"": wanted} if isinstance(wanted, int) else dict(wanted)
+    versions = normalised({"": DEFAULT_OPSET, **versions})
+    if not 1 <= versions[""] <= NEWEST[""]:
+        raise InputError(f"opset {versions['']} is not known", hint=f"versions 7 to {NEWEST['']} are")
+    made = model.copy()
+    versions = {domain: version for domain, version in versions.items() if domain in made.opset_imports}
+    try:
+        convert_versions(made, versions)
+    except UnsupportedError as error:
+        if wanted is not None:
+            raise
+        raise ConvertError(error.message, where=error.where, hint="ask for a newer opset_version") from error
+    made.ir_version = max(ir_version_of(made.opset or versions.get("", DEFAULT_OPSET)), needed_ir_version(made))
+    return made
+
+
+def _converter(framework: Framework) -> Callable[[Any, Any, Request], Source]:
+    module, _, name = framework.function.partition(":")
+    try:
+        found: Callable[[Any, Any, Request], Source] = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing == "ingot":
+            raise ConvertError(f"this version does not convert from {framework.name}") from error
+        raise ConvertError(
+            f"converting from {framework.name} needs the package '{missing}'",
+            hint=f"pip install 'ingot[{framework.extra}]'",
+        ) from error
+    return found
+
+
+def _unpickled(path: Path, trusted: bool) -> object:
+    """What a pickle holds; ConvertError unless it is trusted, or if it cannot be read."""
+    if not trusted:
+        raise ConvertError(
+            f"'{path}' is a pickle, which runs whatever code is in it as it is loaded",
+            hint="where you trust who made it: trust_pickle=True, or --trust-pickle",
+        )
+    if not path.exists():
+        raise InputError(f"there is no file '{path}'")
+    try:
+        if path.suffix == ".joblib":
+            return import_module("joblib").load(path)
+        import pickle  # only where somebody trusts one
+
+        with path.open("rb") as stream:
+            return pickle.load(stream)
+    except (IngotError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise ConvertError(f"'{path}' cannot be unpickled: {error}") from error

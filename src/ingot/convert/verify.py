@@ -1,0 +1,181 @@
+"""The proof: a converted model and its original run on the same inputs, and what lies between them is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ingot.convert.source import Feeds, Source, Tolerance
+from ingot.dtypes import Array
+from ingot.errors import InputError, VerifyError
+from ingot.ir.model import Model
+from ingot.session import Session
+
+PROVIDERS = ("cpu", "reference")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputReport:
+    """What lies between an output of the model and of the original, over all examples.
+
+    For numbers the largest differences; for labels (integers, booleans, strings) how many of `count` are the same.
+    """
+
+    name: str
+    absolute: float = 0.0
+    relative: float = 0.0
+    count: int = 0
+    equal: int = 0
+    exact: bool = False
+    """Whether it must be equal: labels."""
+
+    def __str__(self) -> str:
+        if self.exact:
+            return f"{self.name}: {self.equal:,} of {self.count:,} equal"
+        return f"{self.name}: at most {self.absolute:.1e} apart, relative {self.relative:.1e}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a converted model compares with its original."""
+
+    outputs: tuple[OutputReport, ...]
+    examples: int
+
+    def __str__(self) -> str:
+        return "\n".join(str(output) for output in self.outputs)
+
+
+def verify(source: Source, model: Model | None = None, *, providers: Sequence[str] = PROVIDERS) -> Report:
+    """A report on `model`, by default the one of `source`; VerifyError where it is further off than the tolerances.
+
+    The error names the output and, where the original tells its values inside, the first of them that differs.
+    """
+    model = source.model if model is None else model
+    session = Session(model, providers=providers)
+    names = list(session.outputs)
+    total: dict[str, OutputReport] = {}
+    for number, feeds in enumerate(source.examples):
+        expected = source.original(feeds)
+        if len(expected) != len(names):
+            raise VerifyError(f"the original gives {len(expected)} values, the model {len(names)}: {', '.join(names)}")
+        for name, wanted, found in zip(names, expected, session.run(None, feeds), strict=True):
+            tolerance = source.tolerances.get(name, source.tolerance)
+            report, wrong = compare(name, wanted, found, tolerance)
+            total[name] = _joined(total[name], report) if name in total else report
+            if wrong is not None:
+                raise _failure(source, model, session, feeds, f"output '{name}' is not the original's: {wrong}", number)
+    return Report(tuple(total.values()), len(source.examples))
+
+
+def compare(name: str, wanted: Any, found: Any, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
+    """What lies between two values, and what is wrong about it: None if it is within the tolerance."""
+    if isinstance(wanted, list | tuple | Mapping) or isinstance(found, list | tuple | Mapping):
+        return _compare_containers(name, wanted, found, tolerance)
+    wanted, found = np.asarray(wanted), np.asarray(found)
+    if wanted.shape != found.shape:
+        return OutputReport(name), f"shape {list(found.shape)}, expected {list(wanted.shape)}"
+    if wanted.dtype.kind in "biuOSUT" and found.dtype.kind in "biuOSUT":
+        return _compare_labels(name, wanted, found)
+    try:
+        return _compare_numbers(name, wanted, found, tolerance)
+    except (TypeError, ValueError):
+        return OutputReport(name), f"{found.dtype}, expected {wanted.dtype}"
+
+
+def _compare_labels(name: str, wanted: Array, found: Array) -> tuple[OutputReport, str | None]:
+    if (wanted.dtype.kind in "biu") != (found.dtype.kind in "biu"):
+        wanted, found = wanted.astype(str), found.astype(str)
+    same = np.asarray(wanted == found)
+    report = OutputReport(name, count=same.size, equal=int(same.sum()), exact=True)
+    if same.all():
+        return report, None
+    place = tuple(np.argwhere(~same)[0].tolist()) if same.ndim else ()
+    shown = f"at {list(place)} it is {found[place]!r}, expected {wanted[place]!r}"
+    return report, f"{report.count - report.equal:,} of {report.count:,} labels differ; {shown}"
+
+
+def _compare_numbers(name: str, wanted: Array, found: Array, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
+    wide = np.complex128 if "c" in wanted.dtype.kind + found.dtype.kind else np.float64
+    a, b = wanted.astype(wide), found.astype(wide)
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = np.where(same, 0.0, np.abs(a - b))
+        apart = np.where(np.isnan(apart), np.inf, apart)
+        relative = np.where(same, 0.0, apart / np.maximum(np.abs(a), np.finfo(np.float32).tiny))
+        near = same | (apart <= tolerance.absolute + tolerance.relative * np.abs(a)) & np.isfinite(a)
+    report = OutputReport(
+        name,
+        absolute=float(apart.max(initial=0.0)),
+        relative=float(np.where(np.isnan(relative), np.inf, relative).max(initial=0.0)),
+        count=near.size,
+        equal=int(near.sum()),
+    )
+    if near.all():
+        return report, None
+    place = tuple(np.argwhere(~near)[0].tolist()) if near.ndim else ()
+    shown = f"at {list(place)} it is {found[place]:.9g}, expected {wanted[place]:.9g}"
+    return (
+        report,
+        f"{report.count - report.equal:,} of {report.count:,} values differ, up to {apart.max():.3g}; {shown}",
+    )
+
+
+def _compare_containers(name: str, wanted: Any, found: Any, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
+    """Sequences by their elements, maps by their keys."""
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        if set(wanted) != set(found):
+            return OutputReport(name), f"keys {sorted(found)}, expected {sorted(wanted)}"
+        pairs = [(wanted[key], found[key]) for key in wanted]
+    elif isinstance(wanted, Mapping) or isinstance(found, Mapping) or len(wanted) != len(found):
+        return OutputReport(name), f"a {type(found).__name__}, expected a {type(wanted).__name__} of {len(wanted)}"
+    else:
+        pairs = list(zip(wanted, found, strict=True))
+    total, wrong = OutputReport(name), None
+    for place, (one, other) in enumerate(pairs):
+        report, problem = compare(name, one, other, tolerance)
+        total = _joined(total, report)
+        if problem is not None and wrong is None:
+            wrong = f"element {place}: {problem}"
+    return total, wrong
+
+
+def _joined(one: OutputReport, other: OutputReport) -> OutputReport:
+    return OutputReport(
+        one.name,
+        max(one.absolute, other.absolute),
+        max(one.relative, other.relative),
+        one.count + other.count,
+        one.equal + other.equal,
+        one.exact or other.exact,
+    )
+
+
+def _failure(source: Source, model: Model, session: Session, feeds: Feeds, message: str, number: int) -> VerifyError:
+    where = [f"on example {number} of {len(source.examples)}"]
+    first = _first_diverging(source, model, session, feeds)
+    if first is not None:
+        where.append(first)
+    return VerifyError(message, where=tuple(where), hint="verify=False gives the model as it is")
+
+
+def _first_diverging(source: Source, model: Model, session: Session, feeds: Feeds) -> str | None:
+    """Which value inside is the first that the original has otherwise, in the order of the model's nodes."""
+    if source.inside is None:
+        return None
+    told = source.inside(feeds)
+    order = [value for node in model.graph.nodes for value in node.outputs if value.name in told]
+    for value in order:
+        try:
+            [found] = session.run([value.name], feeds)
+        except InputError:
+            continue  # bringing the model to the newest operators left it behind
+        _, wrong = compare(value.name, told[value.name], found, source.tolerance)
+        if wrong is not None:
+            node = value.producer
+            label = "" if node is None else f" of {node.op_type}"
+            return f"the first value that differs is '{value.name}'{label}: {wrong}"
+    return None
