@@ -1,0 +1,7 @@
+"""From scikit-learn: a fitted estimator becomes a model, each kind by one rule."""
+
+from ingot.convert.sklearn.conversion import Conversion
+from ingot.convert.sklearn.converter import convert_sklearn
+from ingot.convert.sklearn.registry import register, rule
+
+__all__ = ["Conversion", "convert_sklearn", "register", "rule"]

@@ -1,0 +1,30 @@
+"""Feature selection: some columns are kept, others left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import Var
+from ingot.convert.sklearn.conversion import Columns, Conversion, Rows
+from ingot.convert.sklearn.families.composition import joined
+from ingot.convert.sklearn.registry import METHODS, rule
+
+
+@rule("transform", "SelectorMixin")
+def selected(c: Conversion, estimator: Any, x: Rows) -> Var:
+    kept = c.select(x, np.flatnonzero(estimator.get_support()).tolist())
+    return joined(c, list(kept.values)) if isinstance(kept, Columns) else kept
+
+
+def _on_selected(method: str) -> Any:
+    def written(c: Conversion, estimator: Any, x: Rows) -> Var:
+        return c.call(method, estimator.estimator_, selected(c, estimator, x))
+
+    return written
+
+
+for _method in METHODS:
+    if _method != "transform":
+        rule(_method, "RFE", "RFECV")(_on_selected(_method))
