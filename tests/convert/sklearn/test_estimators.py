@@ -31,7 +31,9 @@ SAMPLE = (
 
 def equal(model: Any, example: Any, **named: Any) -> ingot.Model:
     """The converted model, which verification has found equal."""
-    options = {name: named.pop(name) for name in ("zipmap", "raw_scores", "precision") if name in named}
+    options: dict[str, object] = {
+        name: named.pop(name) for name in ("zipmap", "raw_scores", "precision") if name in named
+    }
     made, report = converted(model, example, Request(**named, options=options))
     assert report is not None
     assert report.examples == 4

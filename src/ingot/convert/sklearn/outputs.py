@@ -80,12 +80,22 @@ def _classifier(model: Any, zipmap: bool, raw_scores: bool) -> list[Output]:
     method = "predict_proba"
     if raw_scores or not hasattr(model, method):
         method = "decision_function"
-    if not hasattr(model, method):
-        return [_method("label", "predict")]
     if isinstance(_classes(model), list):
-        return [_method("label", "predict"), *_several(method)]
+        return [_method("label", "predict"), *(_several(method) if hasattr(model, method) else [])]
+    if not hasattr(model, method):
+        return [_label()]
     scores = _method("probabilities", method) if method == "predict_proba" else _scores(model)
-    return [_method("label", "predict"), _zipped(model, scores) if zipmap else scores]
+    return [_label(), _zipped(model, scores) if zipmap else scores]
+
+
+def _label() -> Output:
+    """The class of each row, also where an estimator gives a column of them."""
+
+    def expected(model: Any, x: Any) -> Any:
+        found = np.asarray(model.predict(x))
+        return found.reshape(-1) if found.ndim == 2 and found.shape[1] == 1 else found
+
+    return Output("label", lambda conversion, model, x: conversion.predict(model, x), expected)
 
 
 def _classes(model: Any) -> Any:

@@ -1,0 +1,106 @@
+"""`ingot convert`: a model of another framework as ONNX, compared with the original before it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ingot.cli.arguments import pairs
+from ingot.cli.examples import examples
+from ingot.cli.models import MODEL_PATH, not_a_terminal, write_model
+from ingot.cli.printable import printable
+from ingot.cli.units import counted
+from ingot.cli.written import say_written, warn
+from ingot.errors import InputError
+
+
+@click.command(
+    epilog=examples(
+        "ingot convert booster.ubj -o model.onnx",
+        "ingot convert pipeline.joblib --example rows.csv -o model.onnx --trust-pickle",
+    )
+)
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=MODEL_PATH,
+    callback=not_a_terminal,
+    metavar="MODEL",
+    help="Where to write the model.",
+)
+@click.option("--example", type=click.Path(path_type=Path), metavar="FILE", help="Rows to compare on: .npy or .csv.")
+@click.option("--input-name", "input_names", multiple=True, metavar="NAME", help="Call an input so, in their order.")
+@click.option("--output-name", "output_names", multiple=True, metavar="NAME", help="Call an output so, in their order.")
+@click.option("--opset", type=int, metavar="N", help="The version of the operators to write it in.")
+@click.option("--option", "options", multiple=True, callback=pairs, metavar="KEY=VALUE", help="One of the framework's.")
+@click.option("--seed", type=int, default=0, metavar="N", help="What the compared rows are drawn from.")
+@click.option("--no-verify", is_flag=True, help="Write it without comparing.")
+@click.option("--trust-pickle", is_flag=True, help="Load a pickle, which runs the code that is in it.")
+def convert(
+    source: Path,
+    output: str,
+    example: Path | None,
+    input_names: tuple[str, ...],
+    output_names: tuple[str, ...],
+    opset: int | None,
+    options: dict[str, str],
+    seed: int,
+    no_verify: bool,
+    trust_pickle: bool,
+) -> None:
+    """Turn a model of another framework into ONNX.
+
+    SOURCE is a file of XGBoost, LightGBM, CatBoost or PyTorch, or a pickle.
+    Both models run on the same rows; one that differs is not written.
+    """
+    from ingot.convert.door import converted  # not free to import
+    from ingot.convert.request import Request
+
+    request = Request(
+        input_names or None,
+        output_names or None,
+        None,
+        opset,
+        seed,
+        {key: _said(text) for key, text in options.items()},
+    )
+    model, report = converted(
+        source, None if example is None else _rows(example), request, verify=not no_verify, trust_pickle=trust_pickle
+    )
+    if report is None:
+        warn("the model was not compared with the original")
+    else:
+        click.echo(f"ran both on {report.examples} batches of rows", err=True)
+        for line in str(report).splitlines():
+            click.echo(printable(f"  {line}"), err=True)
+    write_model(model, output)
+    say_written(output, f"{counted(len(model.graph), 'node')}, opset {model.opset}")
+
+
+def _said(text: str) -> Any:
+    """What an option says: true, false, a number, or text."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _rows(path: Path) -> Any:
+    """Rows from a file; InputError if it is of another kind, or a csv needs a package that is missing."""
+    import numpy as np
+
+    if path.suffix == ".npy":
+        return np.load(path, allow_pickle=False)
+    if path.suffix != ".csv":
+        raise InputError(f"'{path}' is no kind of file to read rows from", hint="end it in .npy or .csv")
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise InputError("reading a csv needs the package 'pandas'", hint="pip install pandas") from None
+    return pd.read_csv(path)

@@ -1,0 +1,115 @@
+"""Boosted trees, whatever library grew them: what is added up, and what a score becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.forests import Tree, summed, summed_rows
+from ingot.convert.request import Request, checked_names
+from ingot.convert.source import Source, Tolerance
+from ingot.convert.tables import build_table, table_of, variants
+from ingot.dtypes import Array, DType
+
+
+@dataclass(frozen=True, slots=True)
+class Boosted:
+    """The trees of a booster, the group each adds to, and where every group starts from.
+
+    `zero_missing` and `truncated` are features where zero counts as missing, and whose fractions are cut off.
+    `weights` and `bias` are those of a linear booster, which has no trees. `rows` says that leaves have a value for
+    each group.
+    """
+
+    objective: str
+    features: int
+    groups: int
+    start: Array
+    trees: list[Tree] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    zero_missing: tuple[int, ...] = ()
+    truncated: tuple[int, ...] = ()
+    missing: float = float("nan")
+    weights: Array | None = None
+    single: bool = False
+    """Whether features are rounded to float32 before they are compared."""
+    rows: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Link(Protocol):
+    """What the scores of a booster become, shape [batch, groups]."""
+
+    def __call__(self, scores: Var) -> Var: ...
+
+
+def scores(boosted: Boosted, x: Var) -> Var:
+    """The sum of the leaves that rows come to, in each group: float64 [batch, groups]."""
+    rows = _prepared(boosted, x)
+    if boosted.weights is not None:
+        return op.MatMul(rows, boosted.weights.astype(np.float64)) + boosted.start[None].astype(np.float64)
+    start = boosted.start.reshape(1, -1).astype(np.float64)
+    if not boosted.trees:
+        sizes = op.Concat(op.Shape(x, start=0, end=1), np.array([boosted.groups], np.int64), axis=0)
+        return op.Expand(start, sizes)
+    if boosted.rows:
+        return summed_rows(rows, boosted.trees, np.float64) + start
+    return summed(rows, boosted.trees, boosted.targets, boosted.groups, np.float64) + start
+
+
+def _prepared(boosted: Boosted, x: Var) -> Var:
+    """Features as the trees compare them."""
+    if boosted.single and x.dtype is not DType.FLOAT32:
+        x = op.Cast(x, to=int(DType.FLOAT32))
+    rows = x if x.dtype is DType.FLOAT64 else op.Cast(x, to=int(DType.FLOAT64))
+    if not np.isnan(boosted.missing):
+        rows = op.Where(op.Equal(rows, np.float64(np.float32(boosted.missing))), np.float64(np.nan), rows)
+    if boosted.zero_missing:
+        zero = op.Abs(rows) <= np.float64(1e-35)  # what LightGBM takes for zero
+        rows = op.Where(op.And(zero, _mask(boosted.features, boosted.zero_missing)), np.float64(np.nan), rows)
+    if boosted.truncated:
+        whole = op.Sign(rows) * op.Floor(op.Abs(rows))
+        rows = op.Where(_mask(boosted.features, boosted.truncated), whole, rows)
+    return rows
+
+
+def _mask(width: int, places: tuple[int, ...]) -> Array:
+    found = np.zeros((1, width), bool)
+    found[0, list(places)] = True
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a booster without scikit-learn's interface gives: `outputs` by name, and the same from the original."""
+
+    outputs: Callable[[Var], dict[str, Var]]
+    original: Callable[[Any], list[Any]]
+    names: tuple[str, ...]
+
+
+def booster_source(boosted: Boosted, answers: Answers, example: Any, request: Request, name: str) -> Source:
+    """The model of a booster, and how to compare it; numbers come in the type of the example's."""
+    table = table_of(example, request, boosted.features)
+    names = checked_names("output", request.output_names, answers.names)
+    given = DType.FLOAT64 if DType.FLOAT64 in {type_.dtype for type_ in table.types.values()} else DType.FLOAT32
+
+    def fn(inputs: tuple[Var, ...]) -> dict[str, Var]:
+        wide = [op.Cast(part, to=int(given)) if part.dtype is not given else part for part in inputs]
+        x = wide[0] if len(wide) == 1 else op.Concat(*wide, axis=1)
+        made = answers.outputs(x).values()
+        return {
+            name: op.Cast(value, to=int(given)) if value.dtype is DType.FLOAT64 and given is not value.dtype else value
+            for name, value in zip(names, made, strict=True)
+        }
+
+    return Source(
+        build_table(fn, table, name),
+        lambda feeds: answers.original(table.restore(feeds)),
+        variants(table.example, request.seed),
+        tolerance=Tolerance(1e-5, 1e-5),
+    )

@@ -1,0 +1,62 @@
+"""A model of CatBoost: its estimators by the rules of scikit-learn, files here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.boosted import Answers, Boosted, booster_source
+from ingot.convert.catboost.document import boosted_of
+from ingot.convert.catboost.links import answer, chances, is_classifier, label
+from ingot.convert.request import Request
+from ingot.convert.sklearn.algebra import class_array
+from ingot.convert.source import Source
+from ingot.errors import ConvertError
+
+
+def convert_catboost(model: Any, example: Any, request: Request) -> Source:
+    """The model of an estimator or file: `label` and `probabilities` of a classifier, else `variable`."""
+    import catboost
+
+    if isinstance(model, Path):
+        path, model = model, catboost.CatBoost()
+        try:
+            model.load_model(str(path))
+        except catboost.CatBoostError as error:
+            raise ConvertError(f"'{path}' is no model of CatBoost: {str(error).splitlines()[0]}") from None
+    if not model.is_fitted():
+        raise ConvertError(f"the {type(model).__name__} is not fitted", hint="call fit on it first")
+    request.only("CatBoost")
+    boosted = boosted_of(model)
+    return booster_source(boosted, _answers(model, boosted), example, request, "CatBoost")
+
+
+def _answers(model: Any, boosted: Boosted) -> Answers:
+    import catboost
+
+    predict = catboost.CatBoost.predict  # that of a ranker takes no kind of prediction
+    if not is_classifier(boosted):
+        kinds = {"Poisson": "Exponent", "Tweedie": "Exponent", "RMSEWithUncertainty": "RMSEWithUncertainty"}
+        kind = kinds.get(boosted.objective, "RawFormulaVal")
+        return Answers(
+            lambda x: {"variable": answer(boosted, x)},
+            lambda rows: [np.asarray(predict(model, rows, prediction_type=kind)).reshape(len(rows), -1)],
+            ("variable",),
+        )
+    classes = class_array(model.classes_)
+    several = boosted.objective in ("MultiLogloss", "MultiCrossEntropy")
+
+    def outputs(x: Var) -> dict[str, Var]:
+        found = label(boosted, x)
+        named = found if several else op.Gather(classes, found)
+        return {"label": named, "probabilities": chances(boosted, x)}
+
+    def expected(rows: Any) -> list[Any]:
+        found = np.asarray(predict(model, rows, prediction_type="Class"))
+        sure = np.asarray(predict(model, rows, prediction_type="Probability"))
+        return [found if several else found.reshape(-1), sure.reshape(len(rows), -1)]
+
+    return Answers(outputs, expected, ("label", "probabilities"))

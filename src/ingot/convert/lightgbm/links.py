@@ -1,0 +1,52 @@
+"""What LightGBM's scores become, by objective."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.boosted import Boosted, scores
+from ingot.errors import ConvertError
+
+_IDENTITY = ("", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg", "custom", "none")
+_EXP = ("poisson", "gamma", "tweedie")
+
+
+def answer(boosted: Boosted, x: Var) -> Var:
+    """What `predict` of a booster gives with raw scores off: [batch, groups]."""
+    found = scores(boosted, x)
+    name = boosted.objective
+    steep = np.float64(boosted.parameters.get("sigmoid", 1.0))
+    if name == "regression":
+        return op.Sign(found) * found * found if boosted.parameters.get("sqrt") else found
+    if name in _IDENTITY:
+        return found
+    if name in _EXP:
+        return op.Exp(found)
+    if name in ("binary", "multiclassova"):
+        return op.Sigmoid(found * steep)
+    if name == "cross_entropy":
+        return op.Sigmoid(found)
+    if name == "cross_entropy_lambda":
+        return op.Softplus(found)
+    if name == "multiclass":
+        return op.Softmax(found, axis=1)
+    raise ConvertError(f"there is no rule for the objective '{name}'")
+
+
+def is_classifier(boosted: Boosted) -> bool:
+    return boosted.objective in ("binary", "multiclass", "multiclassova")
+
+
+def chances(boosted: Boosted, x: Var) -> Var:
+    """The probabilities of classes: of two, where there is one score."""
+    found = answer(boosted, x)
+    return op.Concat(np.float64(1) - found, found, axis=1) if boosted.groups == 1 else found
+
+
+def label(boosted: Boosted, x: Var) -> Var:
+    """Which class it is: int64 [batch]."""
+    found = answer(boosted, x)
+    if boosted.groups == 1:
+        return op.Reshape(op.Cast(found > np.float64(0.5), to=7), [-1])
+    return op.ArgMax(found, axis=1, keepdims=0)

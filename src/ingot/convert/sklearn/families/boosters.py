@@ -1,0 +1,110 @@
+"""Estimators of XGBoost, LightGBM and CatBoost, alone or inside a pipeline."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.boosted import Boosted
+from ingot.convert.sklearn.algebra import labels
+from ingot.convert.sklearn.conversion import Conversion, Rows
+from ingot.convert.sklearn.families.encoders import positions
+from ingot.convert.sklearn.registry import refusal, rule
+from ingot.dtypes import DType
+
+_XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "XGBRanker")
+_LIGHTGBM = ("LGBMClassifier", "LGBMRegressor", "LGBMRanker")
+_CATBOOST = ("CatBoostClassifier", "CatBoostRegressor", "CatBoostRanker", "CatBoost")
+_CLASSIFIERS = ("XGBClassifier", "XGBRFClassifier", "LGBMClassifier", "CatBoostClassifier")
+_OTHERS = tuple(name for name in (*_XGBOOST, *_LIGHTGBM, *_CATBOOST) if name not in _CLASSIFIERS)
+
+
+def _library(estimator: Any) -> str:
+    roots = (kind.__module__.partition(".")[0] for kind in type(estimator).__mro__)
+    return next(root for root in roots if root in ("xgboost", "lightgbm", "catboost"))
+
+
+def boosted_of(estimator: Any) -> Boosted:
+    """The trees of an estimator, as far as it predicts with them."""
+    library = _library(estimator)
+    document = import_module(f"ingot.convert.{library}.document")
+    found: Boosted
+    if library == "xgboost":
+        booster = estimator.get_booster()
+        best = booster.attr("best_iteration")
+        missing = float("nan") if estimator.missing is None else float(estimator.missing)
+        found = document.boosted_of(booster, missing=missing, rounds=None if best is None else int(best) + 1)
+    elif library == "lightgbm":
+        found = document.boosted_of(estimator.booster_)
+    else:
+        found = document.boosted_of(estimator)
+    return found
+
+
+def _links(estimator: Any) -> Any:
+    return import_module(f"ingot.convert.{_library(estimator)}.links")
+
+
+@refusal(*_XGBOOST, *_LIGHTGBM, *_CATBOOST)
+def own_objective(estimator: Any) -> str | None:
+    objective = getattr(estimator, "objective", None)
+    if callable(objective) and hasattr(estimator, "classes_"):
+        return "its objective is a Python function: what its scores become is not known"
+    return None
+
+
+@rule("predict", *_OTHERS)
+def number(c: Conversion, estimator: Any, x: Rows) -> Var:
+    found: Var = _links(estimator).answer(boosted_of(estimator), _rows(c, estimator, x))
+    return found
+
+
+@rule("predict_proba", *_CLASSIFIERS)
+def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
+    boosted = boosted_of(estimator)
+    links = _links(estimator)
+    several = boosted.groups > 1 and getattr(estimator, "n_classes_", 0) == 2 and _library(estimator) == "xgboost"
+    found: Var = (links.answer if several else links.chances)(boosted, _rows(c, estimator, x))
+    return found
+
+
+@rule("predict", *_CLASSIFIERS)
+def label(c: Conversion, estimator: Any, x: Rows) -> Var:
+    found: Var = _links(estimator).label(boosted_of(estimator), _rows(c, estimator, x))
+    classes = np.asarray(estimator.classes_)
+    if found.rank == 2 or (classes.dtype.kind in "iu" and classes.tolist() == list(range(len(classes)))):
+        return found
+    return labels(c, classes, found)
+
+
+def _rows(c: Conversion, estimator: Any, x: Rows) -> Var:
+    """Rows as numbers; categories of a frame as the numbers the booster knows them by."""
+    if isinstance(x, Var):
+        return x if x.dtype in (DType.FLOAT32, DType.FLOAT64) else c.matrix(x)
+    known = _categories(estimator)
+    parts = []
+    for name, value in zip(x.names, x.values, strict=True):
+        if name not in known:
+            parts.append(c.cast(value, np.float64))
+            continue
+        place = positions(c, value, known[name])
+        absent = op.Less(place, np.array(0, np.int64))
+        parts.append(op.Where(absent, np.float64(np.nan), op.Cast(place, to=int(DType.FLOAT64))))
+    return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=1)
+
+
+def _categories(estimator: Any) -> dict[str, Any]:
+    """The categories of columns by name, where the booster has noted them."""
+    if _library(estimator) == "lightgbm":
+        found = estimator.booster_.pandas_categorical or []
+        booster = estimator.booster_
+        types = booster.dump_model(num_iteration=1).get("feature_infos", {})
+        names = [name for name in booster.feature_name() if types.get(name, {}).get("values")] or booster.feature_name()
+        return dict(zip(names, found, strict=False)) if found else {}
+    if _library(estimator) == "xgboost":
+        found = import_module("ingot.convert.xgboost.document").categories_of(estimator.get_booster())
+        return dict(found)
+    return {}

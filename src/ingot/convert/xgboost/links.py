@@ -1,0 +1,56 @@
+"""What XGBoost's scores become, by objective."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.boosted import Boosted, scores
+from ingot.errors import ConvertError
+
+_IDENTITY = (
+    *("reg:squarederror", "reg:squaredlogerror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"),
+    *("reg:linear", "reg:expectileerror", "binary:logitraw", "rank:ndcg", "rank:map", "rank:pairwise"),
+)
+_SIGMOID = ("binary:logistic", "reg:logistic")
+_EXP = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+_SOFTMAX = ("multi:softprob", "multi:softmax")
+
+
+def answer(boosted: Boosted, x: Var) -> Var:
+    """What `predict` of a booster gives with its margin off; for multi:softmax the probabilities: [batch, groups]."""
+    found = scores(boosted, x)
+    name = boosted.objective
+    if name in _IDENTITY:
+        return found
+    if name in _SIGMOID:
+        return op.Sigmoid(found)
+    if name in _EXP:
+        return op.Exp(found)
+    if name in _SOFTMAX:
+        return op.Softmax(found, axis=1)
+    if name == "binary:hinge":
+        return op.Cast(found > np.float64(0), to=11)
+    raise ConvertError(f"there is no rule for the objective '{name}'")
+
+
+def is_classifier(boosted: Boosted) -> bool:
+    """Whether a booster tells classes apart."""
+    return boosted.objective in (*_SOFTMAX, "binary:logistic", "binary:hinge", "binary:logitraw")
+
+
+def chances(boosted: Boosted, x: Var) -> Var:
+    """The probabilities of classes: of two, where there is one score."""
+    found = answer(boosted, x)
+    if boosted.objective in _SOFTMAX:
+        return found
+    return op.Concat(np.float64(1) - found, found, axis=1)
+
+
+def label(boosted: Boosted, x: Var) -> Var:
+    """The class: int64 [batch], or [batch, targets] where there are several."""
+    found = answer(boosted, x)
+    if boosted.objective in _SOFTMAX:
+        return op.ArgMax(found, axis=1, keepdims=0)
+    above = op.Cast(found > np.float64(0.5), to=7)
+    return op.Reshape(above, [-1]) if boosted.groups == 1 else above
