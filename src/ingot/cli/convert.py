@@ -19,7 +19,7 @@ from ingot.errors import InputError
 @click.command(
     epilog=examples(
         "ingot convert booster.ubj -o model.onnx",
-        "ingot convert pipeline.joblib --example rows.csv -o model.onnx --trust-pickle",
+        "ingot convert pipeline.pkl --example rows.csv -o model.onnx --trust-pickle",
     )
 )
 @click.argument("source", type=click.Path(path_type=Path))

@@ -31,9 +31,9 @@ def main() -> None:
     head = [
         "# Boosters",
         "",
-        f"{len(CASES)} fitted boosters, every objective and what else is particular, {wrong} of them not converted or not",
-        "equal; rows have missing values, and are the example and three seeded variants of it. Numbers must agree to 1e-5,",
-        "labels exactly. `python tests/convert/boosters/walk.py`",
+        f"{len(CASES)} fitted boosters, every objective and what else is particular: {wrong} of them not converted",
+        "or not equal. Rows have missing values, and are the example and three seeded variants of it. Numbers must",
+        "agree to 1e-5, labels exactly. `python tests/convert/boosters/walk.py`",
         "",
         "| library | objective | largest difference from the original |",
         "|---|---|---|",

@@ -92,6 +92,11 @@ def pick(x: Var, place: int) -> Var:
     return op.Slice(x, [place], [place + 1], [1])
 
 
+def hot(c: Conversion, places: Var, count: int) -> Var:
+    """Each place as a row that is 1 there and 0 elsewhere: one axis more. Engines have OneHot of float32."""
+    return c.cast(op.OneHot(places, np.array(count, np.int64), np.array([0, 1], np.float32), axis=-1), c.real)
+
+
 def interpolated(c: Conversion, x: Var, xp: Any, fp: Any) -> Var:
     """numpy.interp of each element of `x`, of shape [batch, 1]: linear between points, level outside."""
     xs, ys = np.asarray(xp, np.float64), np.asarray(fp, np.float64)

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.sklearn.algebra import argmax, class_array, labels, linear, normalised, softmax, squared_distances
+from ingot.convert.sklearn.algebra import (
+    argmax,
+    class_array,
+    hot,
+    labels,
+    linear,
+    normalised,
+    softmax,
+    squared_distances,
+)
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.kernels import kernel, minkowski
 from ingot.convert.sklearn.registry import children, refusal, rule
@@ -66,8 +75,8 @@ def label(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 def _votes(c: Conversion, estimator: Any, x: Rows) -> Var:
     near, which = nearest(c, estimator, x, estimator.n_neighbors)
-    hot = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
-    cast = op.Gather(c.array(hot), which, axis=0)
+    known = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
+    cast = op.Gather(c.array(known), which, axis=0)
     return op.ReduceSum(cast * op.Unsqueeze(_weights(c, estimator, near), [2]), [1], keepdims=0)
 
 
@@ -94,8 +103,8 @@ def _within(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("predict_proba", "RadiusNeighborsClassifier")
 def radius_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    hot = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
-    shares = normalised(c, linear(c, _within(c, estimator, x), hot))
+    known = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
+    shares = normalised(c, linear(c, _within(c, estimator, x), known))
     nobody = op.Equal(op.ReduceSum(shares, [1], keepdims=1), c.number(0))
     outlier = np.zeros((1, len(estimator.classes_)))
     if estimator.outlier_label_ is not None:
@@ -106,8 +115,8 @@ def radius_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
 @rule("predict", "RadiusNeighborsClassifier")
 def radius_label(c: Conversion, estimator: Any, x: Rows) -> Var:
     weights = _within(c, estimator, x)
-    hot = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
-    found = labels(c, estimator.classes_, argmax(linear(c, weights, hot)))
+    known = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
+    found = labels(c, estimator.classes_, argmax(linear(c, weights, known)))
     if estimator.outlier_label_ is None:
         return found
     nobody = op.Equal(op.ReduceSum(weights, [1], keepdims=0), c.number(0))
@@ -126,11 +135,10 @@ def radius_regressor(c: Conversion, estimator: Any, x: Rows) -> Var:
 def neighbour_graph(c: Conversion, estimator: Any, x: Rows) -> Var:
     count = estimator.n_neighbors + (estimator.mode == "distance")
     near, which = nearest(c, estimator, x, count)
-    width = np.array(estimator.n_samples_fit_, np.int64)
-    hot = op.OneHot(which, width, c.array([0, 1]), axis=-1)
+    chosen = hot(c, which, estimator.n_samples_fit_)
     if estimator.mode == "distance":
-        hot = hot * op.Unsqueeze(near, [2])
-    return op.ReduceSum(hot, [1], keepdims=0)
+        chosen = chosen * op.Unsqueeze(near, [2])
+    return op.ReduceSum(chosen, [1], keepdims=0)
 
 
 @rule("transform", "RadiusNeighborsTransformer")

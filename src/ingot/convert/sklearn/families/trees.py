@@ -10,7 +10,7 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.forests import Tree, grown, leaves, summed, summed_rows
-from ingot.convert.sklearn.algebra import above, argmax, both, labels, softmax
+from ingot.convert.sklearn.algebra import above, argmax, both, hot, labels, softmax
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.registry import children, rule
 from ingot.dtypes import Array
@@ -56,8 +56,7 @@ def embedding(c: Conversion, estimator: Any, x: Rows) -> Var:
     trees = [_tree(one, lambda values: values[:, 0, 0]) for one in estimator.estimators_]
     numbers = leaves(features(c, x), trees, c.real)
     count = sum(len(one.values) for one in trees)
-    hot = op.OneHot(numbers, np.array(count, np.int64), c.array([0, 1]), axis=-1)
-    return op.ReduceSum(hot, [1], keepdims=0)
+    return op.ReduceSum(hot(c, numbers, count), [1], keepdims=0)
 
 
 @children("GradientBoostingClassifier", "GradientBoostingRegressor")
