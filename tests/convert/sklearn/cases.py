@@ -242,6 +242,7 @@ SPECIAL: dict[str, Case] = {
     "ColumnTransformer": Case(lambda k: k(_columns()), _alone, _x),
     "TransformedTargetRegressor": Case(lambda k: k(_ridge(), func=np.log, inverse_func=np.exp), _numbers, _x),
     "FunctionTransformer": Case(_plain(func=np.log1p), _alone, _x),
+    "OrthogonalMatchingPursuitCV": Case(_plain(max_iter=3), _numbers, _x),
     "RANSACRegressor": Case(_plain(random_state=0), _numbers, _x),
     "HistGradientBoostingClassifier": Case(_plain(max_iter=10), lambda m: m.fit(_holes(), flowers()[1]), _holes),
     "HistGradientBoostingRegressor": Case(_plain(max_iter=10), lambda m: m.fit(_holes(), target()), _holes),

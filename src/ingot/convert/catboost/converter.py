@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.boosted import Answers, Boosted, booster_source
+from ingot.convert.boosted import Answers, Boosted, booster_source, scores
 from ingot.convert.catboost.document import boosted_of
 from ingot.convert.catboost.links import answer, chances, is_classifier, label
 from ingot.convert.request import Request
@@ -42,7 +42,7 @@ def _answers(model: Any, boosted: Boosted) -> Answers:
         kinds = {"Poisson": "Exponent", "Tweedie": "Exponent", "RMSEWithUncertainty": "RMSEWithUncertainty"}
         kind = kinds.get(boosted.objective, "RawFormulaVal")
         return Answers(
-            lambda x: {"variable": answer(boosted, x)},
+            lambda x: {"variable": answer(boosted, scores(boosted, x))},
             lambda rows: [np.asarray(predict(model, rows, prediction_type=kind)).reshape(len(rows), -1)],
             ("variable",),
         )
@@ -50,9 +50,10 @@ def _answers(model: Any, boosted: Boosted) -> Answers:
     several = boosted.objective in ("MultiLogloss", "MultiCrossEntropy")
 
     def outputs(x: Var) -> dict[str, Var]:
-        found = label(boosted, x)
-        named = found if several else op.Gather(classes, found)
-        return {"label": named, "probabilities": chances(boosted, x)}
+        found = scores(boosted, x)
+        which = label(boosted, found)
+        named = which if several else op.Gather(classes, which)
+        return {"label": named, "probabilities": chances(boosted, found)}
 
     def expected(rows: Any) -> list[Any]:
         found = np.asarray(predict(model, rows, prediction_type="Class"))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.boosted import Boosted, scores
+from ingot.convert.boosted import Boosted
 
 _EXP = ("Poisson", "Tweedie")
 _SIGMOID = ("Logloss", "CrossEntropy", "MultiClassOneVsAll", "MultiLogloss", "MultiCrossEntropy", "Focal")
 _CLASSES = (*_SIGMOID, "MultiClass")
 
 
-def answer(boosted: Boosted, x: Var) -> Var:
-    """What `predict` of a regressor gives by default: [batch, groups]."""
-    found = scores(boosted, x)
+def answer(boosted: Boosted, found: Var) -> Var:
+    """Of these scores, what `predict` of a regressor gives by default: [batch, groups]."""
     if boosted.objective in _EXP:
         return op.Exp(found)
     if boosted.objective == "RMSEWithUncertainty":
@@ -27,18 +26,16 @@ def is_classifier(boosted: Boosted) -> bool:
     return boosted.objective in _CLASSES
 
 
-def chances(boosted: Boosted, x: Var) -> Var:
+def chances(boosted: Boosted, found: Var) -> Var:
     """The probabilities of classes: of two, where there is one score."""
-    found = scores(boosted, x)
     if boosted.groups == 1:
         sure = op.Sigmoid(found)
         return op.Concat(np.float64(1) - sure, sure, axis=1)
     return op.Softmax(found, axis=1) if boosted.objective == "MultiClass" else op.Sigmoid(found)
 
 
-def label(boosted: Boosted, x: Var) -> Var:
+def label(boosted: Boosted, found: Var) -> Var:
     """Which class it is: int64 [batch]; [batch, labels] where each row may have several."""
-    found = scores(boosted, x)
     if boosted.objective in ("MultiLogloss", "MultiCrossEntropy"):
         return op.Cast(found > np.float64(0), to=7)
     if boosted.groups == 1:

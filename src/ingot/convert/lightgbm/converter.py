@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var
-from ingot.convert.boosted import Answers, Boosted, booster_source
+from ingot.convert.boosted import Answers, Boosted, booster_source, scores
 from ingot.convert.lightgbm.document import boosted_of
 from ingot.convert.lightgbm.links import answer, chances, is_classifier, label
 from ingot.convert.request import Request
@@ -39,10 +39,11 @@ def convert_lightgbm(model: Any, example: Any, request: Request) -> Source:
 
 def _answers(booster: Any, boosted: Boosted) -> Answers:
     def number(x: Var) -> dict[str, Var]:
-        return {"variable": answer(boosted, x)}
+        return {"variable": answer(boosted, scores(boosted, x))}
 
     def classes(x: Var) -> dict[str, Var]:
-        return {"label": label(boosted, x), "probabilities": chances(boosted, x)}
+        found = scores(boosted, x)
+        return {"label": label(boosted, found), "probabilities": chances(boosted, found)}
 
     def expected(rows: Any) -> list[Any]:
         found = np.asarray(booster.predict(rows))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.boosted import Boosted, scores
+from ingot.convert.boosted import Boosted
 from ingot.errors import ConvertError
 
 _IDENTITY = ("", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg", "custom", "none")
 _EXP = ("poisson", "gamma", "tweedie")
 
 
-def answer(boosted: Boosted, x: Var) -> Var:
-    """What `predict` of a booster gives with raw scores off: [batch, groups]."""
-    found = scores(boosted, x)
+def answer(boosted: Boosted, found: Var) -> Var:
+    """Of these scores, what `predict` of a booster gives with raw scores off: [batch, groups]."""
     name = boosted.objective
     steep = np.float64(boosted.parameters.get("sigmoid", 1.0))
     if name == "regression":
@@ -38,15 +37,15 @@ def is_classifier(boosted: Boosted) -> bool:
     return boosted.objective in ("binary", "multiclass", "multiclassova")
 
 
-def chances(boosted: Boosted, x: Var) -> Var:
+def chances(boosted: Boosted, scores: Var) -> Var:
     """The probabilities of classes: of two, where there is one score."""
-    found = answer(boosted, x)
+    found = answer(boosted, scores)
     return op.Concat(np.float64(1) - found, found, axis=1) if boosted.groups == 1 else found
 
 
-def label(boosted: Boosted, x: Var) -> Var:
+def label(boosted: Boosted, scores: Var) -> Var:
     """Which class it is: int64 [batch]."""
-    found = answer(boosted, x)
+    found = answer(boosted, scores)
     if boosted.groups == 1:
         return op.Reshape(op.Cast(found > np.float64(0.5), to=7), [-1])
     return op.ArgMax(found, axis=1, keepdims=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ class Columns:
     values: tuple[Var, ...]
 
 
+Result = TypeVar("Result")
 Rows: TypeAlias = Var | Columns
 """What an estimator is given: a matrix, a list of documents, or a frame."""
 
@@ -45,14 +46,25 @@ class Conversion:
     def __init__(self, real: npt.DTypeLike = np.float64) -> None:
         self.real: np.dtype[Any] = np.dtype(real)
         self.notes: list[Note] = []
+        self._made: dict[tuple[object, ...], Any] = {}
+
+    def once(self, function: Callable[[Conversion, Any, Any], Result], estimator: Any, x: Rows) -> Result:
+        """`function(self, estimator, x)`: written the first time, and read by whoever asks for it again."""
+        values = tuple(part.value for part in x.values) if isinstance(x, Columns) else (x.value,)
+        key = (function, id(estimator), values)
+        if key not in self._made:
+            self._made[key] = function(self, estimator, x)
+        found: Result = self._made[key]
+        return found
 
     def call(self, method: str, estimator: Any, x: Rows) -> Var:
         """What `estimator.method(x)` gives, by its rule; ConvertError if there is none."""
         found = find_rule(estimator, method)
         if found is None:
             raise ConvertError(f"there is no rule for {type(estimator).__name__}.{method}", hint=REGISTER)
-        result = found(self, estimator, x)
-        if isinstance(x, Var):
+        known = len(self._made)
+        result = self.once(found, estimator, x)
+        if isinstance(x, Var) and len(self._made) > known:
             self.notes.append(Note(result.name, estimator, method, x.name))
         return result
 

@@ -37,6 +37,8 @@ def outputs_of(model: Any, *, zipmap: bool, raw_scores: bool) -> list[Output]:
         return [_method("label", "predict"), *scores]
     if hasattr(model, "predict") and kind == "regressor":
         return [_method("variable", "predict")]
+    if hasattr(model, "kneighbors") and not hasattr(model, "transform"):
+        return _neighbours()
     for method in ("transform", "predict", "score_samples"):
         if hasattr(model, method):
             return [_method("variable", method)]
@@ -96,6 +98,22 @@ def _label() -> Output:
         return found.reshape(-1) if found.ndim == 2 and found.shape[1] == 1 else found
 
     return Output("label", lambda conversion, model, x: conversion.predict(model, x), expected)
+
+
+def _neighbours() -> list[Output]:
+    """Which rows of the fit are nearest, and how far."""
+    return [
+        Output(
+            "index",
+            lambda conversion, model, x: conversion.call("kneighbors_index", model, x),
+            lambda model, x: model.kneighbors(x)[1],
+        ),
+        Output(
+            "distance",
+            lambda conversion, model, x: conversion.call("kneighbors_distance", model, x),
+            lambda model, x: model.kneighbors(x)[0],
+        ),
+    ]
 
 
 def _classes(model: Any) -> Any:

@@ -17,6 +17,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 METHODS = ("transform", "predict_proba", "decision_function", "score_samples", "predict")
 """What rules say. Numbers have two axes, even where scikit-learn gives one; labels have one, or one a target."""
 
+ALL = (*METHODS, "kneighbors_index", "kneighbors_distance")
+"""Those, and what a search for neighbours gives, which is two things."""
+
 _RULES: dict[tuple[str, str], Rule] = {}
 _REFUSALS: dict[str, Callable[[Any], str | None]] = {}
 _CHILDREN: dict[str, Callable[[Any], list[Any]]] = {}
@@ -78,7 +81,7 @@ def find_rule(estimator: Any, method: str) -> Rule | None:
 
 
 def has_rules(estimator: Any) -> bool:
-    return any(find_rule(estimator, method) is not None for method in METHODS)
+    return any(find_rule(estimator, method) is not None for method in ALL)
 
 
 def reason_against(estimator: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var
-from ingot.convert.boosted import Answers, Boosted, booster_source
+from ingot.convert.boosted import Answers, Boosted, booster_source, scores
 from ingot.convert.request import Request
 from ingot.convert.source import Source
 from ingot.convert.xgboost.document import boosted_of
@@ -44,10 +44,11 @@ def _answers(booster: Any, boosted: Boosted) -> Answers:
         return np.asarray(found)
 
     def number(x: Var) -> dict[str, Var]:
-        return {"variable": answer(boosted, x)}
+        return {"variable": answer(boosted, scores(boosted, x))}
 
     def classes(x: Var) -> dict[str, Var]:
-        return {"label": label(boosted, x), "probabilities": chances(boosted, x)}
+        found = scores(boosted, x)
+        return {"label": label(boosted, found), "probabilities": chances(boosted, found)}
 
     def expected(rows: Any) -> list[Any]:
         found = predicted(rows)

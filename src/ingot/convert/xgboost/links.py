@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.boosted import Boosted, scores
+from ingot.convert.boosted import Boosted
 from ingot.errors import ConvertError
 
 _IDENTITY = (
@@ -17,9 +17,11 @@ _EXP = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:a
 _SOFTMAX = ("multi:softprob", "multi:softmax")
 
 
-def answer(boosted: Boosted, x: Var) -> Var:
-    """What `predict` of a booster gives with its margin off; for multi:softmax the probabilities: [batch, groups]."""
-    found = scores(boosted, x)
+def answer(boosted: Boosted, found: Var) -> Var:
+    """Of these scores, what `predict` of a booster gives with its margin off: [batch, groups].
+
+    For multi:softmax, whose `predict` gives the class, it is the probabilities.
+    """
     name = boosted.objective
     if name in _IDENTITY:
         return found
@@ -39,17 +41,17 @@ def is_classifier(boosted: Boosted) -> bool:
     return boosted.objective in (*_SOFTMAX, "binary:logistic", "binary:hinge", "binary:logitraw")
 
 
-def chances(boosted: Boosted, x: Var) -> Var:
+def chances(boosted: Boosted, scores: Var) -> Var:
     """The probabilities of classes: of two, where there is one score."""
-    found = answer(boosted, x)
+    found = answer(boosted, scores)
     if boosted.objective in _SOFTMAX:
         return found
     return op.Concat(np.float64(1) - found, found, axis=1)
 
 
-def label(boosted: Boosted, x: Var) -> Var:
+def label(boosted: Boosted, scores: Var) -> Var:
     """The class: int64 [batch], or [batch, targets] where there are several."""
-    found = answer(boosted, x)
+    found = answer(boosted, scores)
     if boosted.objective in _SOFTMAX:
         return op.ArgMax(found, axis=1, keepdims=0)
     above = op.Cast(found > np.float64(0.5), to=7)

@@ -16,12 +16,12 @@ KINDS = ("GaussianNB", "MultinomialNB", "ComplementNB", "BernoulliNB", "Categori
 
 @rule("predict", *KINDS)
 def label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return labels(c, estimator.classes_, argmax(_likelihood(c, estimator, x)))
+    return labels(c, estimator.classes_, argmax(c.once(_likelihood, estimator, x)))
 
 
 @rule("predict_proba", *KINDS)
 def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return softmax(_likelihood(c, estimator, x))
+    return softmax(c.once(_likelihood, estimator, x))
 
 
 def _likelihood(c: Conversion, estimator: Any, x: Rows) -> Var:

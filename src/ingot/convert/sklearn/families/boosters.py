@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.boosted import Boosted
+from ingot.convert.boosted import Boosted, scores
 from ingot.convert.sklearn.algebra import labels
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.encoders import positions
@@ -58,26 +58,31 @@ def own_objective(estimator: Any) -> str | None:
 
 @rule("predict", *_OTHERS)
 def number(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found: Var = _links(estimator).answer(boosted_of(estimator), _rows(c, estimator, x))
+    found: Var = _links(estimator).answer(*c.once(_scores, estimator, x))
     return found
 
 
 @rule("predict_proba", *_CLASSIFIERS)
 def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    boosted = boosted_of(estimator)
+    boosted, raw = c.once(_scores, estimator, x)
     links = _links(estimator)
     several = boosted.groups > 1 and getattr(estimator, "n_classes_", 0) == 2 and _library(estimator) == "xgboost"
-    found: Var = (links.answer if several else links.chances)(boosted, _rows(c, estimator, x))
+    found: Var = (links.answer if several else links.chances)(boosted, raw)
     return found
 
 
 @rule("predict", *_CLASSIFIERS)
 def label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found: Var = _links(estimator).label(boosted_of(estimator), _rows(c, estimator, x))
+    found: Var = _links(estimator).label(*c.once(_scores, estimator, x))
     classes = np.asarray(estimator.classes_)
     if found.rank == 2 or (classes.dtype.kind in "iu" and classes.tolist() == list(range(len(classes)))):
         return found
     return labels(c, classes, found)
+
+
+def _scores(c: Conversion, estimator: Any, x: Rows) -> tuple[Boosted, Var]:
+    boosted = boosted_of(estimator)
+    return boosted, scores(boosted, _rows(c, estimator, x))
 
 
 def _rows(c: Conversion, estimator: Any, x: Rows) -> Var:

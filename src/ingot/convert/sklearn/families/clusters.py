@@ -72,17 +72,17 @@ def _nearest(c: Conversion, rows: Var, centres: Any) -> Var:
 
 @rule("predict_proba", *MIXTURES)
 def mixture_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return softmax(_weighted_log(c, estimator, x))
+    return softmax(c.once(_weighted_log, estimator, x))
 
 
 @rule("predict", *MIXTURES)
 def mixture_label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return argmax(_weighted_log(c, estimator, x))
+    return argmax(c.once(_weighted_log, estimator, x))
 
 
 @rule("score_samples", *MIXTURES)
 def mixture_scores(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return log_sum_exp(_weighted_log(c, estimator, x))
+    return log_sum_exp(c.once(_weighted_log, estimator, x))
 
 
 def _weighted_log(c: Conversion, estimator: Any, x: Rows) -> Var:

@@ -121,7 +121,7 @@ def discriminants(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("decision_function", "QuadraticDiscriminantAnalysis")
 def quadratic_decision(c: Conversion, estimator: Any, x: Rows) -> Var:
-    scores = _quadratic(c, estimator, x)
+    scores = c.once(_quadratic, estimator, x)
     if len(estimator.classes_) == 2:
         return op.MatMul(scores, c.array([[-1], [1]]))
     return scores
@@ -129,12 +129,12 @@ def quadratic_decision(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("predict_proba", "QuadraticDiscriminantAnalysis")
 def quadratic_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return softmax(_quadratic(c, estimator, x))
+    return softmax(c.once(_quadratic, estimator, x))
 
 
 @rule("predict", "QuadraticDiscriminantAnalysis")
 def quadratic_label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return labels(c, estimator.classes_, argmax(_quadratic(c, estimator, x)))
+    return labels(c, estimator.classes_, argmax(c.once(_quadratic, estimator, x)))
 
 
 def _quadratic(c: Conversion, estimator: Any, x: Rows) -> Var:

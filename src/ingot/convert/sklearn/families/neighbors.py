@@ -65,12 +65,12 @@ def _weights(c: Conversion, estimator: Any, near: Var) -> Var:
 
 @rule("predict_proba", "KNeighborsClassifier")
 def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return normalised(c, _votes(c, estimator, x))
+    return normalised(c, c.once(_votes, estimator, x))
 
 
 @rule("predict", "KNeighborsClassifier")
 def label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return labels(c, estimator.classes_, argmax(_votes(c, estimator, x)))
+    return labels(c, estimator.classes_, argmax(c.once(_votes, estimator, x)))
 
 
 def _votes(c: Conversion, estimator: Any, x: Rows) -> Var:
@@ -104,7 +104,7 @@ def _within(c: Conversion, estimator: Any, x: Rows) -> Var:
 @rule("predict_proba", "RadiusNeighborsClassifier")
 def radius_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
     known = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
-    shares = normalised(c, linear(c, _within(c, estimator, x), known))
+    shares = normalised(c, linear(c, c.once(_within, estimator, x), known))
     nobody = op.Equal(op.ReduceSum(shares, [1], keepdims=1), c.number(0))
     outlier = np.zeros((1, len(estimator.classes_)))
     if estimator.outlier_label_ is not None:
@@ -114,7 +114,7 @@ def radius_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("predict", "RadiusNeighborsClassifier")
 def radius_label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    weights = _within(c, estimator, x)
+    weights = c.once(_within, estimator, x)
     known = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
     found = labels(c, estimator.classes_, argmax(linear(c, weights, known)))
     if estimator.outlier_label_ is None:
@@ -125,10 +125,24 @@ def radius_label(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("predict", "RadiusNeighborsRegressor")
 def radius_regressor(c: Conversion, estimator: Any, x: Rows) -> Var:
-    weights = _within(c, estimator, x)
+    weights = c.once(_within, estimator, x)
     targets = np.asarray(estimator._y, np.float64)
     total = linear(c, weights, targets if targets.ndim == 2 else targets[:, None])
     return total / op.ReduceSum(weights, [1], keepdims=1)
+
+
+def _found(c: Conversion, estimator: Any, x: Rows) -> tuple[Var, Var]:
+    return nearest(c, estimator, x, estimator.n_neighbors)
+
+
+@rule("kneighbors_index", "NearestNeighbors")
+def neighbour_index(c: Conversion, estimator: Any, x: Rows) -> Var:
+    return c.once(_found, estimator, x)[1]
+
+
+@rule("kneighbors_distance", "NearestNeighbors")
+def neighbour_distance(c: Conversion, estimator: Any, x: Rows) -> Var:
+    return c.once(_found, estimator, x)[0]
 
 
 @rule("transform", "KNeighborsTransformer")
@@ -215,18 +229,18 @@ def centroid_label(c: Conversion, estimator: Any, x: Rows) -> Var:
     if np.allclose(estimator.class_prior_, 1 / len(estimator.classes_)):
         away = minkowski(c, c.matrix(x), estimator.centroids_, estimator.metric, 2.0, {})
         return labels(c, estimator.classes_, op.ArgMin(away, axis=1, keepdims=0))
-    return labels(c, estimator.classes_, argmax(_centroid_scores(c, estimator, x)))
+    return labels(c, estimator.classes_, argmax(c.once(_centroid_scores, estimator, x)))
 
 
 @rule("decision_function", "NearestCentroid")
 def centroid_decision(c: Conversion, estimator: Any, x: Rows) -> Var:
-    scores = _centroid_scores(c, estimator, x)
+    scores = c.once(_centroid_scores, estimator, x)
     return op.MatMul(scores, c.array([[-1], [1]])) if len(estimator.classes_) == 2 else scores
 
 
 @rule("predict_proba", "NearestCentroid")
 def centroid_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return softmax(_centroid_scores(c, estimator, x))
+    return softmax(c.once(_centroid_scores, estimator, x))
 
 
 def _centroid_scores(c: Conversion, estimator: Any, x: Rows) -> Var:

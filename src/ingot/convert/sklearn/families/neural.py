@@ -13,18 +13,18 @@ from ingot.errors import ConvertError
 
 @rule("predict", "MLPRegressor")
 def regressor(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return _forward(c, estimator, x)
+    return c.once(_forward, estimator, x)
 
 
 @rule("predict_proba", "MLPClassifier")
 def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = _forward(c, estimator, x)
+    found = c.once(_forward, estimator, x)
     return both(c, found) if c.width(found) == 1 else found
 
 
 @rule("predict", "MLPClassifier")
 def label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = _forward(c, estimator, x)
+    found = c.once(_forward, estimator, x)
     if estimator._label_binarizer.y_type_.startswith("multilabel"):
         return op.Cast(found > c.number(0.5), to=7)
     if c.width(found) == 1:

@@ -34,7 +34,7 @@ def forest_regressor(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("predict_proba", *TREES, *FORESTS)
 def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    parts = _probabilities(c, estimator, x)
+    parts = c.once(_probabilities, estimator, x)
     if len(parts) == 1:
         return parts[0]
     most = max(np.atleast_1d(estimator.n_classes_).tolist())
@@ -44,7 +44,7 @@ def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("predict", *TREES, *FORESTS)
 def tree_label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    parts = _probabilities(c, estimator, x)
+    parts = c.once(_probabilities, estimator, x)
     classes = [estimator.classes_] if len(parts) == 1 else estimator.classes_
     found = [labels(c, own, argmax(part)) for own, part in zip(classes, parts, strict=True)]
     return found[0] if len(found) == 1 else op.Concat(*(op.Unsqueeze(one, [1]) for one in found), axis=1)

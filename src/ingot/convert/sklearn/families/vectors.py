@@ -86,7 +86,7 @@ def _pairs(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("decision_function", "SVC", "NuSVC")
 def decision(c: Conversion, estimator: Any, x: Rows) -> Var:
-    pairs = _pairs(c, estimator, x)
+    pairs = c.once(_pairs, estimator, x)
     count = len(estimator.classes_)
     if count == 2:
         return op.Neg(pairs)
@@ -116,7 +116,7 @@ def label(c: Conversion, estimator: Any, x: Rows) -> Var:
     count = len(estimator.classes_)
     if estimator.break_ties and count > 2 and estimator.decision_function_shape == "ovr":
         return labels(c, estimator.classes_, argmax(c.decision_function(estimator, x)))
-    pairs = _pairs(c, estimator, x)
+    pairs = c.once(_pairs, estimator, x)
     if count == 2:
         return labels(c, estimator.classes_, above(c, op.Neg(pairs)))
     first = op.Cast(pairs > c.number(0), to=c.real)
@@ -131,7 +131,7 @@ def label(c: Conversion, estimator: Any, x: Rows) -> Var:
 @rule("predict_proba", "SVC", "NuSVC")
 def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
     """Platt's sigmoid of each pair, coupled as libsvm does: Wu, Lin and Weng's second method, a fixed-point loop."""
-    pairs = _pairs(c, estimator, x)
+    pairs = c.once(_pairs, estimator, x)
     count = len(estimator.classes_)
     sure = op.Sigmoid(op.Neg(pairs * c.array(estimator.probA_[None]) + c.array(estimator.probB_[None])))
     sure = op.Clip(sure, c.number(1e-7), c.number(1 - 1e-7))
