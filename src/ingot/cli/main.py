@@ -16,6 +16,7 @@ COMMANDS = {
     "bench": "Measure models on ingot and other engines, in turns.",
     "cache": "Show or clear the compiled code kept on disk.",
     "check": "List everything in a model that breaks the standard.",
+    "compare": "Compare what two models, or two engines, compute.",
     "convert": "Turn a model of another framework into ONNX.",
     "downgrade": "Rewrite a model in older operators.",
     "dump": "Show the stages of a model on its way to machine code.",

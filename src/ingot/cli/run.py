@@ -61,7 +61,7 @@ def run(
     bind_shapes(opened, shapes)
     targets = [_named(option, opened.graph.outputs.names) for option in outputs]
     _refuse_unknown_kinds(targets)
-    feeds = _feeds(opened, inputs, seed)
+    feeds = given_feeds(opened, inputs, seed)
     from ingot.cli.results import lines, plain, summarised
     from ingot.session import LimitError, RunLimits, Session  # imports every operator
 
@@ -88,7 +88,7 @@ def _named(option: str, known: list[str]) -> tuple[str, str]:
     return next((cut for cut in cuts if cut[0] in known), cuts[0] if cuts else ("", option))
 
 
-def _feeds(model: Model, options: tuple[str, ...], seed: int) -> dict[str, Any]:
+def given_feeds(model: Model, options: tuple[str, ...], seed: int) -> dict[str, Any]:
     """The inputs, from files where options name them; the rest random, which is said."""
     from ingot.cli.feeds import read_feed
     from ingot.cli.random_inputs import bind_open_sizes, random_value
