@@ -83,6 +83,13 @@ def _mask(width: int, places: tuple[int, ...]) -> Array:
     return found
 
 
+def _side_by_side(inputs: tuple[Var, ...]) -> Var:
+    kinds = {part.dtype for part in inputs}
+    given = DType.FLOAT32 if kinds == {DType.FLOAT32} else DType.FLOAT64
+    wide = [part if part.dtype is given else op.Cast(part, to=int(given)) for part in inputs]
+    return wide[0] if len(wide) == 1 else op.Concat(*wide, axis=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What a booster without scikit-learn's interface gives: `outputs` by name, and the same from the original."""
@@ -92,16 +99,25 @@ class Answers:
     names: tuple[str, ...]
 
 
-def booster_source(boosted: Boosted, answers: Answers, example: Any, request: Request, name: str) -> Source:
-    """The model of a booster, and how to compare it; numbers come in the type of the example's."""
+def booster_source(
+    boosted: Boosted,
+    answers: Answers,
+    example: Any,
+    request: Request,
+    name: str,
+    *,
+    prepare: Callable[[tuple[Var, ...]], Var] | None = None,
+) -> Source:
+    """The model of a booster, and how to compare it; numbers come in the type of the example's.
+
+    `prepare` makes of the inputs the rows that the trees compare, where they are not numbers side by side.
+    """
     table = table_of(example, request, boosted.features)
     names = checked_names("output", request.output_names, answers.names)
     given = DType.FLOAT64 if DType.FLOAT64 in {type_.dtype for type_ in table.types.values()} else DType.FLOAT32
 
     def fn(inputs: tuple[Var, ...]) -> dict[str, Var]:
-        wide = [op.Cast(part, to=int(given)) if part.dtype is not given else part for part in inputs]
-        x = wide[0] if len(wide) == 1 else op.Concat(*wide, axis=1)
-        made = answers.outputs(x).values()
+        made = answers.outputs((prepare or _side_by_side)(inputs)).values()
         return {
             name: op.Cast(value, to=int(given)) if value.dtype is DType.FLOAT64 and given is not value.dtype else value
             for name, value in zip(names, made, strict=True)

@@ -137,6 +137,18 @@ def _xgb_frame() -> Made:
     return model.fit(table, y), table
 
 
+def _cat_frame(**named: Any) -> Callable[[], Made]:
+    def make() -> Made:
+        import catboost
+
+        table, y = frame()
+        table = table.astype({"a": object, "c": np.int64})
+        model = catboost.CatBoostRegressor(iterations=8, depth=3, verbose=0, allow_writing_files=False, **named)
+        return model.fit(table, y, cat_features=["a", "c"]), table
+
+    return make
+
+
 def _xgb_missing() -> Made:
     import xgboost
 
@@ -206,6 +218,9 @@ CASES: dict[str, Callable[[], Made]] = {
         f"catboost {policy}": _cat("CatBoostClassifier", None, three, grow_policy=policy)
         for policy in ("Lossguide", "Depthwise")
     },
+    "catboost categories of a frame": _cat_frame(),
+    "catboost categories by value": _cat_frame(one_hot_max_size=10),
+    "catboost categories, one statistic a feature": _cat_frame(max_ctr_complexity=1),
     "catboost nan_mode=Max": _cat("CatBoostRegressor", None, number, nan_mode="Max"),
 }
 """By library and objective, or what else is particular."""

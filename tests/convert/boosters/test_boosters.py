@@ -24,7 +24,13 @@ SAMPLE = (
     *("xgboost count:poisson", "xgboost binary:logistic", "xgboost multi:softmax", "xgboost dart"),
     *("xgboost several targets, one tree", "xgboost categories of a frame", "lightgbm tweedie", "lightgbm binary"),
     *("lightgbm multiclassova", "lightgbm zero_as_missing", "lightgbm categories", "catboost Poisson"),
-    *("catboost Logloss", "catboost MultiClass", "catboost Lossguide", "catboost YetiRank"),
+    *(
+        "catboost Logloss",
+        "catboost MultiClass",
+        "catboost Lossguide",
+        "catboost YetiRank",
+        "catboost categories of a frame",
+    ),
 )
 
 
@@ -89,5 +95,27 @@ def test_categories_of_catboost_are_refused_with_what_to_do() -> None:
     table = np.array([["a", 1.0], ["b", 2.0], ["c", 3.0]] * 20, object)
     model = CatBoostRegressor(iterations=2, verbose=0, allow_writing_files=False)
     model.fit(table, np.arange(60.0) % 3, cat_features=[0])
-    with pytest.raises(ConvertError, match="categorical features of CatBoost have no rule"):
+    with pytest.raises(ConvertError, match="a model with categorical features needs an example"):
         ingot.convert(model, rows()[:, :2])
+
+
+def test_a_category_that_no_booster_was_trained_on_is_unknown_to_the_model_too() -> None:
+    for name in ("catboost categories of a frame", "lightgbm categories of a frame", "xgboost categories of a frame"):
+        model, table = CASES[name]()
+        session = ingot.Session(equal(model, table))
+        columns = {column: np.asarray(table[column].astype(table[column].to_numpy().dtype)) for column in table}
+        feeds = {column: values[:3].reshape(-1, 1) for column, values in columns.items()}
+        feeds["a"] = np.array([["new"], ["u"], ["other"]], object)
+        shown = table.iloc[:3].copy()
+        if name.startswith("catboost"):
+            shown["a"] = feeds["a"].reshape(-1)
+        else:
+            shown["a"] = shown["a"].cat.set_categories(list("uvwxyz"))
+            shown.loc[:, "a"] = [None, "u", None]  # they refuse a category that is new, or take it for missing
+        np.testing.assert_allclose(session.run(None, feeds)[0].reshape(-1), model.predict(shown), rtol=1e-5)
+
+
+def test_a_category_that_the_example_lacks_is_not_taken_for_unknown() -> None:
+    model, table = CASES["catboost categories of a frame"]()
+    with pytest.raises(ConvertError, match="categor"):
+        ingot.convert(model, table[table["a"] != "u"])

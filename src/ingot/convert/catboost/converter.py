@@ -9,7 +9,8 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.boosted import Answers, Boosted, booster_source, scores
-from ingot.convert.catboost.document import boosted_of
+from ingot.convert.catboost.categories import categories_of
+from ingot.convert.catboost.document import boosted_of, document_of
 from ingot.convert.catboost.links import answer, chances, is_classifier, label
 from ingot.convert.request import Request
 from ingot.convert.sklearn.algebra import class_array
@@ -30,8 +31,20 @@ def convert_catboost(model: Any, example: Any, request: Request) -> Source:
     if not model.is_fitted():
         raise ConvertError(f"the {type(model).__name__} is not fitted", hint="call fit on it first")
     request.only("CatBoost")
-    boosted = boosted_of(model)
-    return booster_source(boosted, _answers(model, boosted), example, request, "CatBoost")
+    if not model.get_cat_feature_indices():
+        boosted = boosted_of(model)
+        return booster_source(boosted, _answers(model, boosted), example, request, "CatBoost")
+    if not hasattr(example, "iloc"):
+        raise ConvertError("a model with categorical features needs an example", hint="give a frame with its columns")
+    document = document_of(model, example)
+    known = categories_of(model, document, example)
+    boosted = boosted_of(model, document, known)
+    floats = [one["flat_feature_index"] for one in document["features_info"].get("float_features", ())]
+
+    def prepare(inputs: tuple[Var, ...]) -> Var:
+        return known.write([inputs[place] for place in floats], inputs)
+
+    return booster_source(boosted, _answers(model, boosted), example, request, "CatBoost", prepare=prepare)
 
 
 def _answers(model: Any, boosted: Boosted) -> Answers:
