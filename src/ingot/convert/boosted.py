@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -39,12 +39,6 @@ class Boosted:
     """Whether features are rounded to float32 before they are compared."""
     rows: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Link(Protocol):
-    """What the scores of a booster become, shape [batch, groups]."""
-
-    def __call__(self, scores: Var) -> Var: ...
 
 
 def scores(boosted: Boosted, x: Var) -> Var:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,8 +177,3 @@ def _batch(name: str, request: Request) -> str:
     if isinstance(given, Mapping):
         return given.get(0, _BATCH)
     return _BATCH
-
-
-def chosen(names: Sequence[str], wanted: Sequence[object]) -> list[int]:
-    """The positions of columns asked for by name or by position."""
-    return [names.index(item) if isinstance(item, str) else int(item) for item in wanted]  # type: ignore[call-overload]

@@ -56,5 +56,6 @@ class Unsupported:
             where=tuple(lines),
             hint=hints[0] if hints else None,
         )
-        error.add_note("\n".join(dict.fromkeys(hints[1:]))) if len(set(hints)) > 1 else None
+        for hint in dict.fromkeys(hints[1:]):
+            error.add_note(hint)
         raise error

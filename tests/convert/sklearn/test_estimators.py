@@ -46,6 +46,17 @@ def test_an_estimator_gives_what_scikit_learn_gives(name: str) -> None:
     equal(model, example)
 
 
+@pytest.mark.parametrize("name", ["RandomForestClassifier", "StackingClassifier", "KNNImputer", "SVC", "OneHotEncoder"])
+def test_onnxruntime_reads_the_model_and_gives_the_same(name: str) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model, example = fitted(name, dict(all_estimators())[name])
+    made = ingot.convert(model, example, verify=False)
+    found = onnxruntime.InferenceSession(ingot.encode(made)).run(None, {"X": example})
+    wanted = model.predict(example) if hasattr(model, "predict") else model.transform(example)
+    dense = wanted.toarray() if hasattr(wanted, "toarray") else wanted
+    np.testing.assert_allclose(found[0], dense, rtol=1e-5, atol=1e-6)
+
+
 def test_outputs_are_named_as_skl2onnx_names_them() -> None:
     kinds = dict(all_estimators())
     for name, outputs in (

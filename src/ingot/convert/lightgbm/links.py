@@ -27,7 +27,8 @@ def answer(boosted: Boosted, found: Var) -> Var:
     if name == "cross_entropy":
         return op.Sigmoid(found)
     if name == "cross_entropy_lambda":
-        return op.Softplus(found)
+        # Softplus, which engines have in float32 only
+        return op.Max(found, np.float64(0)) + op.Log(op.Exp(op.Neg(op.Abs(found))) + np.float64(1))
     if name == "multiclass":
         return op.Softmax(found, axis=1)
     raise ConvertError(f"there is no rule for the objective '{name}'")

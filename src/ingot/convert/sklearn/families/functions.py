@@ -43,7 +43,6 @@ _UFUNCS: dict[Any, Callable[[Conversion, Var], Var]] = {
     np.round: lambda _, x: op.Round(x),
     np.sign: lambda _, x: op.Sign(x),
     np.nan_to_num: lambda c, x: op.Where(op.IsNaN(x), c.number(0), x),
-    np.identity: lambda _, x: x,
 }
 
 
@@ -58,7 +57,8 @@ def unknown(estimator: Any) -> str | None:
 def _is_plain(function: Any) -> bool:
     """Whether a function gives its argument back: none, or scikit-learn's own check."""
     inner = getattr(function, "func", function)
-    return function is None or getattr(inner, "__name__", "") in ("check_array", "_identity", "identity")
+    own = getattr(inner, "__module__", "").startswith("sklearn.")
+    return function is None or (own and getattr(inner, "__name__", "") in ("check_array", "_identity"))
 
 
 def _known(function: Any, named: Any) -> Callable[[Conversion, Var], Var] | None:
