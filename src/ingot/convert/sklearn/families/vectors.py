@@ -135,8 +135,6 @@ def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
     count = len(estimator.classes_)
     sure = op.Sigmoid(op.Neg(pairs * c.array(estimator.probA_[None]) + c.array(estimator.probB_[None])))
     sure = op.Clip(sure, c.number(1e-7), c.number(1 - 1e-7))
-    if count == 2:
-        return op.Concat(sure, c.number(1) - sure, axis=1)
     return _coupled(c, sure, count)
 
 
