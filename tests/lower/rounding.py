@@ -141,7 +141,7 @@ class _Node:
             return odd & (calm < np.sqrt(_largest(self.outputs[0].dtype)))
         if op.startswith("Reduce") or not (op in _SLOPES or op in _RULES or op in _NOT_FAR):
             return False
-        if op in ("BatchNormalization", "InstanceNormalization"):  # numbers for each channel
+        if op in ("BatchNormalization", "InstanceNormalization", "GroupNormalization"):  # numbers for each channel
             ones = (1,) * (self.y.ndim - 2)
             given = [given[0], *((x.reshape(-1, *ones), e.reshape(-1, *ones)) for x, e in given[1:])]
         odd = np.any([np.broadcast_to(~np.isfinite(x), self.y.shape) for x, _ in given], axis=0)
