@@ -91,3 +91,11 @@ def test_constants_of_other_bits_are_not_one() -> None:
     text = """g (float[1] x) => (float[1] y) <float[1] a = {0.0}, float[1] b = {-0.0}>
         { c = Div (x, a)\n d = Div (x, b)\n y = Max (c, d) }"""
     assert applied(share, text)[0] == 0
+
+
+def test_equal_constants_stay_apart_where_their_names_are_to_stay() -> None:
+    text = """g (float[1] x) => (float[1] y) <float[1] a = {1.0}, float[1] b = {1.0}>
+        { c = Add (x, a)\n d = Add (x, b)\n e = Add (x, a)\n y = Sum (c, d, e) }"""
+    model = parsed(text)
+    assert share(model, infer(model), constants=False) == 1
+    assert set(model.graph.initializers) == {"a", "b"}

@@ -28,17 +28,19 @@ _SMALL = 4096
 """Bytes of a tensor in an attribute that is compared by what it holds."""
 
 
-def share(model: Model, facts: Facts, *, catalog: Catalog | None = None) -> int:
+def share(model: Model, facts: Facts, *, catalog: Catalog | None = None, constants: bool = True) -> int:
     """Read the first of equal values everywhere, and remove the others; how many nodes and constants.
 
     Two values are equal if they are the same operator of the same inputs, or integers that inference knows to be the
     same sizes, or the same constant. Random operators, those with subgraphs and those that nothing is known of stay.
+    Without `constants` every constant stays, under its own name.
     """
-    return _Sharing(model, facts, catalog or standard()).graph(model.graph, ChainMap())
+    return _Sharing(model, facts, catalog or standard(), constants).graph(model.graph, ChainMap())
 
 
 class _Sharing:
-    def __init__(self, model: Model, facts: Facts, catalog: Catalog) -> None:
+    def __init__(self, model: Model, facts: Facts, catalog: Catalog, constants: bool) -> None:
+        self._constants = constants
         self._imports = normalised(model.opset_imports)
         self._facts = facts
         self._catalog = catalog
@@ -46,7 +48,7 @@ class _Sharing:
     def graph(self, graph: Graph, seen: Seen) -> int:
         """Share what a graph computes with itself, and with what is before it in the graphs around it."""
         shared = 0
-        for value in list(graph.initializers.values()):
+        for value in list(graph.initializers.values()) if self._constants else ():
             shared += not (value.is_input or value.is_output) and self._constant(value, seen)
         for node in graph:
             for subgraph in node.subgraphs:
