@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
-NEEDS = {"converting.md": ("sklearn",)}
+NEEDS = {"converting.md": ("sklearn",), "pytorch.md": ("torch",)}
 """What a page imports besides the package and what its tests need."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

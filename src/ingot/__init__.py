@@ -77,6 +77,9 @@ if TYPE_CHECKING:
     from ingot.convert.door import (
         convert,
     )
+    from ingot.convert.export import (
+        export,
+    )
     from ingot.ir.extract import (
         extract,
     )
@@ -118,6 +121,7 @@ _LATER = {
         "UInt2 UInt4 UInt8 UInt16 UInt32 UInt64 build function inserting op"
     ),
     "ingot.convert.door": "convert",
+    "ingot.convert.export": "export",
     "ingot.ir.extract": "extract",
     "ingot.ir.inline": "inline",
     "ingot.ir.interface": (
@@ -214,6 +218,7 @@ __all__ = [
     "convert",
     "decode",
     "encode",
+    "export",
     "extract",
     "from_onnx",
     "function",

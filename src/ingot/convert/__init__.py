@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from ingot.convert.door import convert, converted
+from ingot.convert.export import export
 from ingot.convert.request import Request
 from ingot.convert.source import Source, Tolerance
 from ingot.convert.unsupported import Piece, Unsupported
@@ -21,6 +22,7 @@ __all__ = [
     "compare",
     "convert",
     "converted",
+    "export",
 ]
 
 

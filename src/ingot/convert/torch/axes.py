@@ -1,0 +1,109 @@
+"""Axes that stay open: what the caller named, as torch.export takes it, and the symbols it made as the names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from ingot import dims
+from ingot.convert.request import DynamicAxes
+from ingot.convert.torch.program import Example
+from ingot.dims import Dim as IngotDim
+from ingot.errors import InputError, nearest
+
+Axes = dict[str, dict[int, str]]
+"""By input, the name of each axis that stays open."""
+
+
+def axes_by_input(given: DynamicAxes | None, names: Sequence[str], outputs: Sequence[str] = ()) -> Axes:
+    """The axes of inputs; those listed without a name are called after their input. InputError for an unknown name."""
+    if given is None:
+        return {}
+    pairs = given.items() if isinstance(given, Mapping) else zip(names, given, strict=False)
+    found: Axes = {}
+    for name, axes in pairs:
+        if name not in names:
+            if name in outputs:
+                continue  # sizes of outputs follow from those of inputs
+            raise InputError(f"dynamic_axes names '{name}', which is no input", hint=nearest(name, names))
+        found[name] = dict(axes) if isinstance(axes, Mapping) else {axis: f"{name}_dim_{axis}" for axis in axes}
+    return found
+
+
+def dynamic_shapes(module: Any, axes: Axes, names: Sequence[str], example: Example) -> Any:
+    """What torch.export takes: by parameter of `forward`, for each tensor in the argument, its open axes."""
+    leaves, spec = pytree.tree_flatten((example.args, dict(example.kwargs)))
+    open_axes: list[Any] = []
+    tensors = iter(names)
+    for leaf in leaves:
+        if not isinstance(leaf, torch.Tensor):
+            open_axes.append(None)
+            continue
+        own = axes.get(next(tensors), {})
+        open_axes.append({axis % max(leaf.dim(), 1): Dim.DYNAMIC for axis in own} or None)
+    if not any(open_axes):
+        return None
+    args, kwargs = pytree.tree_unflatten(open_axes, spec)
+    return dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+
+
+def traced_example(axes: Axes, names: Sequence[str], example: Example) -> Example:
+    """The example with open axes of sizes torch does not take for fixed: at least two, axes of one name alike.
+
+    torch.export reads a size of one as one for ever.
+    """
+    sizes: dict[str, int] = {}
+    wanted: list[tuple[str, int]] = []
+    leaves, spec = pytree.tree_flatten((example.args, dict(example.kwargs)))
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    for name, leaf in zip(names, tensors, strict=True):
+        for axis, called in axes.get(name, {}).items():
+            if not -leaf.dim() <= axis < leaf.dim():
+                raise InputError(f"dynamic_axes has axis {axis} of '{name}', which has {leaf.dim()} axes")
+            wanted.append((called, leaf.shape[axis]))
+    for called, size in wanted:
+        sizes[called] = size if size > 1 else sizes.get(called, 2)
+    grown = iter(resized(tensors, names, axes, sizes))
+    made = [next(grown) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    args, kwargs = pytree.tree_unflatten(made, spec)
+    return Example(args, kwargs)
+
+
+def resized(tensors: Sequence[Any], names: Sequence[str], axes: Axes, sizes: Mapping[str, int]) -> list[Any]:
+    """Tensors repeated or cut to the sizes of their open axes."""
+    made = []
+    for name, tensor in zip(names, tensors, strict=True):
+        for axis, called in axes.get(name, {}).items():
+            have, want = tensor.shape[axis], sizes.get(called, tensor.shape[axis])
+            if have != want and have > 0:
+                places = torch.arange(want) % have
+                tensor = tensor.index_select(axis % tensor.dim(), places)
+        made.append(tensor)
+    return made
+
+
+def symbol_names(axes: Axes, inputs: Mapping[str, Any]) -> dict[str, IngotDim]:
+    """What each of torch's symbols is called; `inputs` are the fake tensors of the program by name.
+
+    A symbol that stands alone for an open axis takes its name, the first of several that torch found to be equal.
+    """
+    names: dict[str, IngotDim] = {}
+    taken: set[str] = set()
+    for name, fake in inputs.items():
+        if not isinstance(fake, torch.Tensor):
+            continue
+        for axis, size in enumerate(fake.shape):
+            if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
+                continue
+            called = {at % fake.dim(): own for at, own in axes.get(name, {}).items()}.get(axis)
+            symbol = str(size.node.expr)
+            if symbol not in names:
+                called = called or f"{name}_dim_{axis}"
+                names[symbol] = dims.symbol(called)
+                taken.add(called)
+    return names

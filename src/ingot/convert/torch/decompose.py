@@ -1,0 +1,28 @@
+"""Which operators torch takes apart before they are translated: all that have no rule of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import torch
+
+_APART = {
+    "aten.reshape.default", "aten.dropout.default", "aten.to.dtype", "aten.chunk.default", "aten.split.Tensor",
+    "aten.unflatten.int", "aten.flatten.using_ints", "aten.narrow.default", "aten.movedim.intlist",
+    "aten.movedim.int", "aten.contiguous.default", "aten.numpy_T.default", "aten.mT.default",
+    "aten.expand_as.default", "aten.broadcast_to.default", "aten.tensor_split.sections", "aten.argsort.default",
+    "aten.cdist.default", "aten.softmax.int", "aten.log_softmax.int", "aten.index_put_.default",
+    "aten.searchsorted.Tensor", "aten.bucketize.Tensor", "aten.einsum.default", "aten.cumprod.default",
+}  # fmt: skip
+"""Operators that have a rule, for programs that are given already exported, yet read no worse when taken apart."""
+
+
+def decomposed(program: Any, kept: Collection[str]) -> Any:
+    """The program in operators of the core set and those in `kept`, without changes in place."""
+    table = torch.export.default_decompositions()
+    for overload in list(table):
+        name = str(overload)
+        if name in kept and name not in _APART:
+            table.pop(overload)
+    return program.run_decompositions(table)

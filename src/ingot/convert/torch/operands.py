@@ -1,0 +1,89 @@
+"""Arguments of torch's operators as operands of ONNX's: cast as torch promotes, numbers with their element type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.torch.sizes import Extent, Size, as_vector
+from ingot.dtypes import DType
+
+
+def cast(x: Var, dtype: DType) -> Var:
+    """`x` with another element type, as torch converts: itself where it has it."""
+    if x.dtype is dtype:
+        return x
+    if dtype is DType.BOOL and x.dtype is not None and x.dtype.is_float:
+        return op.Not(op.Equal(x, number(0, x.dtype)))  # a NaN is true
+    return op.Cast(x, to=int(dtype))
+
+
+def number(value: Any, dtype: DType) -> Any:
+    """A number of Python as a scalar of `dtype`, with torch's conversion."""
+    if dtype is DType.BOOL:
+        return np.array(bool(value))
+    if dtype.is_integer and isinstance(value, float):
+        value = int(value) if math.isfinite(value) else 0
+    with np.errstate(over="ignore"):
+        if dtype.is_integer:
+            return np.array(int(value)).astype(dtype.numpy)  # wraps around
+        return np.array(value).astype(dtype.numpy)
+
+
+def operand(value: Any, dtype: DType) -> Any:
+    """A tensor, size or number as an operand of element type `dtype`."""
+    if isinstance(value, Var):
+        return cast(value, dtype)
+    if isinstance(value, Size):
+        return cast(value.var, dtype)
+    return number(value, dtype)
+
+
+def rank(x: Var) -> int:
+    """The number of axes, which torch always knows."""
+    found = x.rank
+    assert found is not None, x
+    return found
+
+
+def positive(axis: int, count: int) -> int:
+    return axis + count if axis < 0 else axis
+
+
+def axes_of(axes: int | Sequence[int] | None, count: int) -> list[int]:
+    """Axes counted from the front; all of them for None or an empty list."""
+    given = range(count) if axes is None else [axes] if isinstance(axes, int) else list(axes) or range(count)
+    return [positive(axis, count) for axis in given]
+
+
+def reshape(x: Var, sizes: Sequence[Extent]) -> Var:
+    """`x` in other sizes, said without arithmetic on shapes where that can be.
+
+    A size that stands where `x` has it is copied; a single one that is not known follows from the others.
+    """
+    sizes = list(sizes)
+    if all(isinstance(size, int) for size in sizes):
+        wild = -1 in sizes
+        return op.Reshape(x, np.array(sizes, np.int64), allowzero=None if wild or 0 not in sizes else 1)
+    own = known_shape(x)
+    copied: list[int | Size] = [
+        0 if isinstance(size, Size) and at < len(own) and size.dim is not None and size.dim == own[at] else size
+        for at, size in enumerate(sizes)
+    ]
+    left = [at for at, size in enumerate(copied) if isinstance(size, Size)]
+    zeros = any(size == 0 for size in sizes if isinstance(size, int))
+    if not left and not zeros:
+        return op.Reshape(x, as_vector(copied))
+    unknown = [at for at, size in enumerate(sizes) if isinstance(size, Size)]
+    if len(unknown) == 1 and not zeros and -1 not in sizes:
+        return op.Reshape(x, as_vector([-1 if isinstance(size, Size) else size for size in sizes]))
+    return op.Reshape(x, as_vector(sizes), allowzero=None if -1 in sizes else 1)
+
+
+def known_shape(x: Var) -> tuple[Any, ...]:
+    shape = getattr(x.type, "shape", None)
+    return shape if shape is not None else ()

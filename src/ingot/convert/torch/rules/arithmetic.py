@@ -1,0 +1,188 @@
+"""Arithmetic on two operands, brought to one element type as torch does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.torch.operands import cast, number, operand
+from ingot.convert.torch.rule import Site, rule
+from ingot.dtypes import DType
+
+
+@rule("aten.add.Tensor", "aten.add.Scalar")
+def add(site: Site, x: Any, y: Any, alpha: Any = 1) -> Var:
+    return _sum("Add", site, x, y, alpha)
+
+
+@rule("aten.sub.Tensor", "aten.sub.Scalar")
+def sub(site: Site, x: Any, y: Any, alpha: Any = 1) -> Var:
+    return _sum("Sub", site, x, y, alpha)
+
+
+@rule("aten.rsub.Tensor", "aten.rsub.Scalar")
+def rsub(site: Site, x: Any, y: Any, alpha: Any = 1) -> Var:
+    return _sum("Sub", site, y, x, alpha)
+
+
+@rule("aten.mul.Tensor", "aten.mul.Scalar")
+def mul(site: Site, x: Any, y: Any) -> Var:
+    if site.dtype is DType.BOOL:
+        return op.And(operand(x, DType.BOOL), operand(y, DType.BOOL))
+    return op.Mul(operand(x, site.dtype), operand(y, site.dtype))
+
+
+@rule("aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor")
+def div(site: Site, x: Any, y: Any) -> Var:
+    return op.Div(operand(x, site.dtype), operand(y, site.dtype))
+
+
+@rule("aten.div.Tensor_mode", "aten.div.Scalar_mode")
+def div_mode(site: Site, x: Any, y: Any, *, rounding_mode: str | None = None) -> Var:
+    a, b = operand(x, site.dtype), operand(y, site.dtype)
+    if rounding_mode == "floor":
+        return floored(a, b, site.dtype)
+    if rounding_mode == "trunc" and site.dtype.is_float:
+        return truncated(op.Div(a, b))
+    return op.Div(a, b)
+
+
+@rule("aten.floor_divide.default", "aten.floor_divide.Scalar")
+def floor_divide(site: Site, x: Any, y: Any) -> Var:
+    return floored(operand(x, site.dtype), operand(y, site.dtype), site.dtype)
+
+
+@rule("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")
+def remainder(site: Site, x: Any, y: Any) -> Var:
+    """The remainder with the sign of the divisor, as Python has it."""
+    a, b = operand(x, site.dtype), operand(y, site.dtype)
+    if site.dtype.is_integer:
+        return op.Mod(a, b)
+    rest = op.Mod(a, b, fmod=1)
+    zero = number(0, site.dtype)
+    other = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(b, zero)))
+    return op.Where(other, op.Add(rest, b), rest)
+
+
+@rule("aten.fmod.Tensor", "aten.fmod.Scalar")
+def fmod(site: Site, x: Any, y: Any) -> Var:
+    """The remainder with the sign of the dividend, as C has it."""
+    return op.Mod(operand(x, site.dtype), operand(y, site.dtype), fmod=1)
+
+
+@rule("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")
+def power(site: Site, x: Any, y: Any) -> Var:
+    if site.dtype.is_float and isinstance(y, int | float) and y in (0.5, 1, 2, -1):
+        base = operand(x, site.dtype)
+        match y:
+            case 0.5:
+                return op.Sqrt(base)
+            case 1:
+                return op.Identity(base)
+            case 2:
+                return op.Mul(base, base)
+            case _:
+                return op.Reciprocal(base)
+    return op.Pow(operand(x, site.dtype), operand(y, site.dtype))
+
+
+@rule("aten.maximum.default")
+def maximum(site: Site, x: Any, y: Any) -> Var:
+    return _extreme("Max", "Or", site, x, y)
+
+
+@rule("aten.minimum.default")
+def minimum(site: Site, x: Any, y: Any) -> Var:
+    return _extreme("Min", "And", site, x, y)
+
+
+@rule("aten.atan2.default")
+def atan2(site: Site, y: Any, x: Any) -> Var:
+    """The angle of (x, y) in all four quadrants, signed zeros and infinities included."""
+    dtype = site.dtype
+    b, a = operand(y, dtype), operand(x, dtype)
+    zero, pi = number(0, dtype), number(np.pi, dtype)
+    left = _negative(a, dtype)
+    both = op.And(op.IsInf(a), op.IsInf(b)) if dtype.is_float else np.array(False)
+    steep = op.Where(op.Equal(b, zero), op.Abs(b), op.Div(op.Abs(b), op.Abs(a)))
+    steep = op.Where(both, number(1, dtype), steep)
+    angle = op.Atan(steep)
+    angle = op.Where(left, op.Sub(pi, angle), angle)
+    turned = op.Where(_negative(b, dtype), op.Neg(angle), angle)
+    unknown = op.Or(op.IsNaN(a), op.IsNaN(b))
+    return op.Where(unknown, op.Add(a, b), turned)
+
+
+@rule("aten.copysign.Tensor", "aten.copysign.Scalar")
+def copysign(site: Site, x: Any, y: Any) -> Var:
+    size = op.Abs(operand(x, site.dtype))
+    return op.Where(_negative(operand(y, site.dtype), site.dtype), op.Neg(size), size)
+
+
+@rule("aten.lerp.Tensor", "aten.lerp.Scalar")
+def lerp(site: Site, start: Any, end: Any, weight: Any) -> Var:
+    a, b, w = (operand(item, site.dtype) for item in (start, end, weight))
+    return op.Add(a, op.Mul(w, op.Sub(b, a)))
+
+
+@rule("aten.addcmul.default")
+def addcmul(site: Site, x: Any, a: Any, b: Any, value: Any = 1) -> Var:
+    product = op.Mul(operand(a, site.dtype), operand(b, site.dtype))
+    return op.Add(operand(x, site.dtype), _scaled(product, value, site.dtype))
+
+
+@rule("aten.addcdiv.default")
+def addcdiv(site: Site, x: Any, a: Any, b: Any, value: Any = 1) -> Var:
+    quotient = op.Div(operand(a, site.dtype), operand(b, site.dtype))
+    return op.Add(operand(x, site.dtype), _scaled(quotient, value, site.dtype))
+
+
+def floored(a: Any, b: Any, dtype: DType) -> Var:
+    """The quotient rounded down."""
+    quotient = op.Div(a, b)
+    if dtype.is_float:
+        return op.Floor(quotient)
+    if dtype in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64):
+        return quotient
+    zero, one = number(0, dtype), number(1, dtype)
+    rest = op.Sub(a, op.Mul(quotient, b))
+    below = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(b, zero)))
+    return op.Where(below, op.Sub(quotient, one), quotient)
+
+
+def truncated(x: Var) -> Var:
+    """Rounded towards zero; -0.5 becomes -0."""
+    return op.Mul(op.Sign(x), op.Floor(op.Abs(x)))
+
+
+def _sum(op_type: str, site: Site, x: Any, y: Any, alpha: Any) -> Var:
+    dtype = site.dtype
+    if dtype is DType.BOOL:
+        right = operand(y, dtype)
+        return op.Or(operand(x, dtype), right if alpha else op.And(right, number(0, dtype)))
+    return op[op_type](operand(x, dtype), _scaled(operand(y, dtype), alpha, dtype))
+
+
+def _scaled(x: Any, factor: Any, dtype: DType) -> Any:
+    plain = isinstance(factor, int | float) and factor == 1
+    return x if plain else op.Mul(x, operand(factor, dtype))
+
+
+def _extreme(op_type: str, logical: str, site: Site, x: Any, y: Any) -> Var:
+    if site.dtype is DType.BOOL:
+        return op[logical](operand(x, DType.BOOL), operand(y, DType.BOOL))
+    return op[op_type](operand(x, site.dtype), operand(y, site.dtype))
+
+
+def _negative(x: Any, dtype: DType) -> Var:
+    """Whether the sign is set, a negative zero's too."""
+    zero = number(0, dtype)
+    if not dtype.is_float:
+        return op.Less(x, zero)
+    return op.Or(op.Less(x, zero), op.Less(op.Reciprocal(op.Where(op.Equal(x, zero), x, number(1, dtype))), zero))
+
+
+def as_bool(x: Any) -> Var:
+    return cast(x, DType.BOOL) if isinstance(x, Var) else operand(x, DType.BOOL)

@@ -1,0 +1,50 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ingot.builder import Var, op
+from ingot.convert.torch.operands import cast, rank
+from ingot.convert.torch.rule import Site, rule
+from ingot.dtypes import DType
+
+
+@rule("aten.convolution.default")
+def convolution(
+    site: Site,
+    x: Var,
+    weight: Var,
+    bias: Var | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Var:
+    if not site.dtype.is_float:
+        x, weight = cast(x, DType.FLOAT64), cast(weight, DType.FLOAT64)
+        bias = None if bias is None else cast(bias, DType.FLOAT64)
+    axes = rank(weight) - 2
+    batched = rank(x) == axes + 2
+    source = x if batched else op.Unsqueeze(x, [0])
+    pads = _each(padding, axes)
+    attributes: dict[str, Any] = {
+        "strides": _each(stride, axes),
+        "pads": pads + pads,
+        "dilations": _each(dilation, axes),
+        "group": groups,
+    }
+    if transposed:
+        made = op.ConvTranspose(source, weight, bias, output_padding=_each(output_padding, axes), **attributes)
+    else:
+        made = op.Conv(source, weight, bias, **attributes)
+    made = cast(made, site.dtype)
+    return made if batched else op.Squeeze(made, [0])
+
+
+def _each(given: Sequence[int], count: int) -> list[int]:
+    """One number for each axis; a single one is for all."""
+    return list(given) * count if len(given) == 1 else list(given)

@@ -1,0 +1,243 @@
+"""Functions of one operand, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ingot.builder import Var, op
+from ingot.convert.torch.operands import cast, number, operand
+from ingot.convert.torch.rule import Rule, Site, rule
+from ingot.convert.torch.rules.arithmetic import truncated
+from ingot.dtypes import DType
+
+_OF_FLOATS = {
+    "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
+    "cos": "Cos", "cosh": "Cosh", "sin": "Sin", "sinh": "Sinh", "tan": "Tan", "tanh": "Tanh", "exp": "Exp",
+    "log": "Log", "sqrt": "Sqrt", "sigmoid": "Sigmoid", "erf": "Erf", "reciprocal": "Reciprocal",
+}  # fmt: skip
+"""Functions whose result is a float, also of integers."""
+
+_WHOLE = {"ceil": "Ceil", "floor": "Floor", "round": "Round"}
+"""Functions that leave integers as they are."""
+
+
+def _of_floats(op_type: str) -> Any:
+    return lambda site, x: op[op_type](cast(x, site.dtype))
+
+
+def _whole(op_type: str) -> Any:
+    return lambda site, x: op[op_type](x) if site.dtype.is_float else op.Identity(x)
+
+
+of_floats = {name: Rule((f"aten.{name}.default",), _of_floats(op_type)) for name, op_type in _OF_FLOATS.items()}
+whole = {name: Rule((f"aten.{name}.default",), _whole(op_type)) for name, op_type in _WHOLE.items()}
+
+
+@rule("aten.round.decimals")
+def round_decimals(site: Site, x: Var, *, decimals: int) -> Var:
+    if not site.dtype.is_float:
+        return op.Identity(x)
+    scale = number(10.0 ** abs(decimals), site.dtype)
+    if decimals < 0:
+        return op.Mul(op.Round(op.Div(x, scale)), scale)
+    return op.Div(op.Round(op.Mul(x, scale)), scale)
+
+
+@rule("aten.trunc.default", "aten.fix.default")
+def trunc(site: Site, x: Var) -> Var:
+    return truncated(x) if site.dtype.is_float else op.Identity(x)
+
+
+@rule("aten.frac.default")
+def frac(site: Site, x: Var) -> Var:
+    return op.Sub(x, truncated(x))
+
+
+@rule("aten.abs.default")
+def absolute(site: Site, x: Var) -> Var:
+    return op.Identity(x) if site.dtype is DType.BOOL else op.Abs(x)
+
+
+@rule("aten.neg.default")
+def neg(site: Site, x: Var) -> Var:
+    if site.dtype in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64):
+        return op.Sub(number(0, site.dtype), x)
+    return op.Neg(x)
+
+
+@rule("aten.sign.default", "aten.sgn.default")
+def sign(site: Site, x: Var) -> Var:
+    if site.dtype is DType.BOOL:
+        return op.Identity(x)
+    signs = op.Sign(x)
+    if not site.dtype.is_float:
+        return signs
+    return op.Where(op.IsNaN(x), number(0, site.dtype), signs)  # torch has it so
+
+
+@rule("aten.expm1.default")
+def expm1(site: Site, x: Var) -> Var:
+    """exp(x) - 1 without the cancellation near zero: 2 sinh(x/2) exp(x/2), and exp(x) - 1 where that overflows."""
+    x = cast(x, site.dtype)
+    half = op.Mul(x, number(0.5, site.dtype))
+    near = op.Mul(op.Mul(number(2, site.dtype), op.Sinh(half)), op.Exp(half))
+    far = op.Sub(op.Exp(x), number(1, site.dtype))
+    return op.Where(op.Less(op.Abs(x), number(1, site.dtype)), near, far)
+
+
+@rule("aten.log1p.default")
+def log1p(site: Site, x: Var) -> Var:
+    """log(1 + x) without the cancellation near zero: the rounding error of 1 + x is made up for."""
+    x = cast(x, site.dtype)
+    one = number(1, site.dtype)
+    above = op.Add(x, one)
+    plain = op.Equal(above, one)
+    gained = op.Sub(above, one)
+    scaled = op.Mul(op.Log(above), op.Div(x, op.Where(plain, one, gained)))
+    finite = op.And(op.Less(x, number(np.inf, site.dtype)), op.Greater(x, number(-1, site.dtype)))
+    return op.Where(plain, x, op.Where(finite, scaled, op.Log(above)))
+
+
+@rule("aten.exp2.default")
+def exp2(site: Site, x: Var) -> Var:
+    return op.Pow(number(2, site.dtype), cast(x, site.dtype))
+
+
+@rule("aten.log2.default")
+def log2(site: Site, x: Var) -> Var:
+    return _log(site, x, 2.0)
+
+
+@rule("aten.log10.default")
+def log10(site: Site, x: Var) -> Var:
+    return _log(site, x, 10.0)
+
+
+@rule("aten.rsqrt.default")
+def rsqrt(site: Site, x: Var) -> Var:
+    return op.Reciprocal(op.Sqrt(cast(x, site.dtype)))
+
+
+@rule("aten.square.default")
+def square(site: Site, x: Var) -> Var:
+    return op.Mul(x, x)
+
+
+@rule("aten.erfc.default")
+def erfc(site: Site, x: Var) -> Var:
+    return op.Sub(number(1, site.dtype), op.Erf(cast(x, site.dtype)))
+
+
+@rule("aten.deg2rad.default")
+def deg2rad(site: Site, x: Var) -> Var:
+    return op.Mul(cast(x, site.dtype), number(np.pi / 180, site.dtype))
+
+
+@rule("aten.rad2deg.default")
+def rad2deg(site: Site, x: Var) -> Var:
+    return op.Mul(cast(x, site.dtype), number(180 / np.pi, site.dtype))
+
+
+@rule("aten.isnan.default")
+def isnan(site: Site, x: Var) -> Var:
+    return op.IsNaN(x) if _floats(x) else op.Not(op.Equal(x, x))
+
+
+@rule("aten.isinf.default")
+def isinf(site: Site, x: Var) -> Var:
+    return _isinf(x) if _floats(x) else op.Not(op.Equal(x, x))
+
+
+@rule("aten.isfinite.default")
+def isfinite(site: Site, x: Var) -> Var:
+    return op.Not(op.Or(op.IsNaN(x), _isinf(x))) if _floats(x) else op.Equal(x, x)
+
+
+@rule("aten.isposinf.default")
+def isposinf(site: Site, x: Var) -> Var:
+    return _isinf(x, detect_negative=0) if _floats(x) else op.Not(op.Equal(x, x))
+
+
+@rule("aten.isneginf.default")
+def isneginf(site: Site, x: Var) -> Var:
+    return _isinf(x, detect_positive=0) if _floats(x) else op.Not(op.Equal(x, x))
+
+
+@rule("aten.signbit.default")
+def signbit(site: Site, x: Var) -> Var:
+    assert x.dtype is not None
+    zero = number(0, x.dtype)
+    if not _floats(x):
+        return op.Less(x, zero)
+    return op.Or(op.Less(x, zero), op.And(op.Equal(x, zero), op.Less(op.Reciprocal(x), zero)))
+
+
+@rule("aten.nan_to_num.default")
+def nan_to_num(site: Site, x: Var, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Var:
+    if not site.dtype.is_float:
+        return op.Identity(x)
+    limits = torch.finfo(site.result.dtype)
+    high = number(limits.max if posinf is None else posinf, site.dtype)
+    low = number(limits.min if neginf is None else neginf, site.dtype)
+    filled = op.Where(op.IsNaN(x), number(0 if nan is None else nan, site.dtype), x)
+    filled = op.Where(_isinf(x, detect_negative=0), high, filled)
+    return op.Where(_isinf(x, detect_positive=0), low, filled)
+
+
+@rule("aten._to_copy.default", "prims.convert_element_type.default", "aten.to.dtype")
+def to_copy(site: Site, x: Var, *_: Any, **__: Any) -> Var:
+    return cast(x, site.dtype)
+
+
+@rule(
+    "aten.clone.default", "aten.alias.default", "aten.detach.default", "aten.lift_fresh_copy.default",
+    "aten.contiguous.default", "aten.positive.default", "aten._conj.default", "aten.resolve_conj.default",
+    "aten.detach_.default", "aten.lift_fresh.default",
+)  # fmt: skip
+def same(site: Site, x: Var, **_: Any) -> Var:
+    return x
+
+
+@rule("aten.dropout.default", "aten.native_dropout.default")
+def dropout(site: Site, x: Var, p: float, train: bool | None) -> Any:
+    outputs = isinstance(site.result, tuple | list)
+    if not train:
+        kept = op.Expand(np.array(True), op.Shape(x)) if outputs else None
+        return (x, kept) if outputs else x
+    made, mask = op.Dropout(x, number(p, DType.FLOAT32), np.array(True), outputs=2)
+    return (made, mask) if outputs else made
+
+
+@rule("aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default")
+def clamp(site: Site, x: Var, low: Any = None, high: Any = None) -> Var:
+    """Between two bounds; the upper wins where they cross, and what is not a number stays so."""
+    made = cast(x, site.dtype)
+    if low is not None:
+        made = op.Max(made, operand(low, site.dtype))
+    return made if high is None else op.Min(made, operand(high, site.dtype))
+
+
+@rule("aten.clamp_min.default", "aten.clamp_min.Tensor")
+def clamp_min(site: Site, x: Var, low: Any) -> Var:
+    return op.Max(cast(x, site.dtype), operand(low, site.dtype))
+
+
+@rule("aten.clamp_max.default", "aten.clamp_max.Tensor")
+def clamp_max(site: Site, x: Var, high: Any) -> Var:
+    return op.Min(cast(x, site.dtype), operand(high, site.dtype))
+
+
+def _floats(x: Var) -> bool:
+    return x.dtype is not None and x.dtype.is_float
+
+
+def _isinf(x: Var, **signs: int) -> Var:
+    found: Var = op.IsInf(x, outputs=1, **signs)
+    return found
+
+
+def _log(site: Site, x: Var, base: float) -> Var:
+    return op.Mul(op.Log(cast(x, site.dtype)), number(1 / np.log(base), site.dtype))

@@ -1,0 +1,178 @@
+"""Pooling: over windows, and to a size wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.torch.operands import cast, number, rank
+from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.dtypes import DType
+
+
+@rule("aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default")
+def max_pool(
+    site: Site,
+    x: Var,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Var:
+    made: Var = _max_pool(site, x, kernel, stride, padding, dilation, ceil_mode, indices=False)[0]
+    return made
+
+
+@rule(
+    "aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default",
+    "aten.max_pool1d_with_indices.default",
+)  # fmt: skip
+def max_pool_with_indices(
+    site: Site,
+    x: Var,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    read = any(user.args[1] == 1 for user in site.node.users if str(user.target) == "<built-in function getitem>")
+    return _max_pool(site, x, kernel, stride, padding, dilation, ceil_mode, indices=read)
+
+
+@rule("aten.avg_pool1d.default", "aten.avg_pool2d.default", "aten.avg_pool3d.default")
+def avg_pool(
+    site: Site,
+    x: Var,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Var:
+    axes = _axes(site)
+    sizes = _each(kernel, axes)
+    attributes: dict[str, Any] = {
+        "kernel_shape": _fitting(sizes, padding, ceil_mode, site),
+        "strides": _each(stride or sizes, axes),
+        "pads": _each(padding, axes) * 2,
+        "ceil_mode": 1 if ceil_mode else None,
+    }
+    source, batched = _batched(x, axes)
+    source = source if site.dtype.is_float else cast(source, DType.FLOAT64)
+    if divisor_override is None:
+        made = op.AveragePool(source, count_include_pad=int(count_include_pad), **attributes)
+    else:
+        mean = op.AveragePool(_padded(source, attributes), **{**attributes, "pads": [0] * 2 * axes})
+        made = op.Mul(mean, number(float(np.prod(sizes)) / divisor_override, site.dtype))
+    made = cast(made, site.dtype)
+    return made if batched else op.Squeeze(made, [0])
+
+
+@rule(
+    "aten._adaptive_avg_pool2d.default", "aten._adaptive_avg_pool3d.default", "aten.adaptive_avg_pool1d.default",
+    "aten.adaptive_avg_pool2d.default", "aten.adaptive_avg_pool3d.default",
+)  # fmt: skip
+def adaptive_avg_pool(site: Site, x: Var, output_size: Any) -> Var:
+    return _adaptive("AveragePool", "GlobalAveragePool", site, x, output_size)
+
+
+@rule(
+    "aten.adaptive_max_pool1d.default", "aten.adaptive_max_pool2d.default", "aten.adaptive_max_pool3d.default",
+)  # fmt: skip
+def adaptive_max_pool(site: Site, x: Var, output_size: Any) -> Any:
+    if any(user.args[1] == 1 for user in site.node.users):
+        raise refuse("the indices of adaptive max pooling")
+    return _adaptive("MaxPool", "GlobalMaxPool", site, x, output_size), None
+
+
+def _adaptive(op_type: str, whole: str, site: Site, x: Var, output_size: Any) -> Var:
+    """To a size that divides the one given, or averaged bin by bin where it does not."""
+    result = site.result[0] if isinstance(site.result, tuple | list) else site.result
+    given = site.given(0)
+    axes = {"1d": 1, "2d": 2, "3d": 3}[str(site.node.target._schema.name)[-2:]]
+    source, batched = _batched(x, axes)
+    sizes, wanted = list(given.shape[-axes:]), list(result.shape[-axes:])
+    if all(isinstance(size, int) and size == 1 for size in wanted):
+        made = op[whole](source)
+    elif not all(isinstance(size, int) for size in [*sizes, *wanted]):
+        raise refuse("adaptive pooling to several bins of a size that is not known")
+    elif all(size % want == 0 for size, want in zip(sizes, wanted, strict=True)):
+        kernel = [size // want for size, want in zip(sizes, wanted, strict=True)]
+        made = op[op_type](source, kernel_shape=kernel, strides=kernel)
+    else:
+        made = source
+        for at, (size, want) in enumerate(zip(sizes, wanted, strict=True)):
+            made = _binned(made, at - axes, size, want, op_type)
+    return made if batched else op.Squeeze(made, [0])
+
+
+def _binned(x: Var, axis: int, size: int, want: int, op_type: str) -> Var:
+    """One axis in `want` bins, from floor(i n / m) to ceil((i + 1) n / m)."""
+    reduction = "ReduceMean" if op_type == "AveragePool" else "ReduceMax"
+    parts = []
+    for index in range(want):
+        first, last = index * size // want, -(-(index + 1) * size // want)
+        parts.append(op[reduction](op.Slice(x, [first], [last], [axis]), [axis], keepdims=1))
+    return op.Concat(*parts, axis=axis) if len(parts) > 1 else parts[0]
+
+
+def _max_pool(
+    site: Site, x: Var, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, *, indices: bool
+) -> Any:
+    axes = _axes(site)
+    sizes = _each(kernel, axes)
+    attributes: dict[str, Any] = {
+        "kernel_shape": _fitting(sizes, padding, ceil_mode, site),
+        "strides": _each(stride or sizes, axes),
+        "pads": _each(padding, axes) * 2,
+        "ceil_mode": 1 if ceil_mode else None,
+        "dilations": _each(dilation, axes),
+    }
+    source, batched = _batched(x, axes)
+    dtype = source.dtype
+    if dtype is not None and not dtype.is_float and dtype not in (DType.INT8, DType.UINT8):
+        source = cast(source, DType.FLOAT64)
+    if not indices:
+        made = cast(op.MaxPool(source, **attributes), site.dtype)
+        return (made if batched else op.Squeeze(made, [0])), None
+    made, places = op.MaxPool(source, outputs=2, **attributes)
+    made = cast(made, site.dtype)
+    area = op.ReduceProd(op.Slice(op.Shape(source), [2], [2 + axes]), keepdims=0)
+    places = op.Mod(places, area)  # torch counts within a channel
+    return (made, places) if batched else (op.Squeeze(made, [0]), op.Squeeze(places, [0]))
+
+
+def _fitting(sizes: list[int], padding: Any, ceil_mode: bool, site: Site) -> list[int]:
+    """A window rounded up may be larger than what it is over; torch cuts it."""
+    given = site.given(0).shape[-len(sizes) :]
+    pads = _each(padding, len(sizes))
+    if not ceil_mode or not all(isinstance(size, int) for size in given):
+        return sizes
+    return [min(size, have + 2 * pad) for size, have, pad in zip(sizes, given, pads, strict=True)]
+
+
+def _padded(x: Var, attributes: dict[str, Any]) -> Var:
+    pads = attributes["pads"]
+    half = len(pads) // 2
+    return op.Pad(x, np.array([0, 0, *pads[:half], 0, 0, *pads[half:]], np.int64))
+
+
+def _axes(site: Site) -> int:
+    name = str(site.node.target._schema.name)
+    return next(count for count in (1, 2, 3) if f"{count}d" in name)
+
+
+def _batched(x: Var, axes: int) -> tuple[Var, bool]:
+    batched = rank(x) == axes + 2
+    return (x if batched else op.Unsqueeze(x, [0])), batched
+
+
+def _each(given: Any, count: int) -> list[int]:
+    listed: Sequence[int] = [given] if isinstance(given, int) else list(given)
+    return list(listed) * count if len(listed) == 1 else list(listed)

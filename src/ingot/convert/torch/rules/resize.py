@@ -1,0 +1,123 @@
+"""Images in other sizes, and sampled along a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.torch.operands import rank
+from ingot.convert.torch.rule import Rule, Site, rule
+from ingot.convert.torch.sizes import Extent, as_vector
+
+
+def _vec(mode: str) -> Any:
+    """The overloads that take a size or factors, and say whether corners are aligned, unless they are nearest."""
+
+    def nearest(site: Site, x: Var, size: Sequence[Extent] | None, factors: Sequence[float] | None) -> Var:
+        return _resized(site, x, size, factors, mode, align=False)
+
+    def smooth(site: Site, x: Var, size: Sequence[Extent] | None, align: bool, factors: Sequence[float] | None) -> Var:
+        return _resized(site, x, size, factors, mode, align=align)
+
+    return nearest if mode == "nearest" else smooth
+
+
+def _default(mode: str) -> Any:
+    """The overloads that take a size and, by axis, the factors it came from."""
+
+    def nearest(site: Site, x: Var, size: Sequence[Extent], *factors: Any) -> Var:
+        return _resized(site, x, size, _all(factors), mode, align=False)
+
+    def smooth(site: Site, x: Var, size: Sequence[Extent], align: bool, *factors: Any) -> Var:
+        return _resized(site, x, size, _all(factors), mode, align=align)
+
+    return nearest if mode == "nearest" else smooth
+
+
+_KINDS = {
+    "nearest1d": "nearest", "nearest2d": "nearest", "nearest3d": "nearest", "linear1d": "linear",
+    "bilinear2d": "linear", "trilinear3d": "linear", "bicubic2d": "cubic",
+}  # fmt: skip
+
+upsample_vec = {name: Rule((f"aten.upsample_{name}.vec",), _vec(mode)) for name, mode in _KINDS.items()}
+upsample = {name: Rule((f"aten.upsample_{name}.default",), _default(mode)) for name, mode in _KINDS.items()}
+
+_LATER = {"_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"}
+
+
+def _exact(site: Site, x: Var, size: Sequence[Extent] | None, *factors: Any) -> Var:
+    given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
+    return _resized(site, x, size, given, "nearest", align=False, exact=True)
+
+
+exact = {name: Rule((f"aten.{name}.vec", f"aten.{name}.default"), _exact) for name in _LATER}
+
+
+@rule("aten._upsample_bilinear2d_aa.default", "aten._upsample_bilinear2d_aa.vec")
+def bilinear_antialiased(site: Site, x: Var, size: Any, align: bool, *factors: Any) -> Var:
+    given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
+    return _resized(site, x, size, given, "linear", align=align, antialias=1)
+
+
+@rule("aten._upsample_bicubic2d_aa.default", "aten._upsample_bicubic2d_aa.vec")
+def bicubic_antialiased(site: Site, x: Var, size: Any, align: bool, *factors: Any) -> Var:
+    given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
+    return _resized(site, x, size, given, "cubic", align=align, antialias=1, coefficient=-0.5)
+
+
+@rule("aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default", "aten.grid_sampler.default")
+def grid_sampler(site: Site, x: Var, grid: Var, mode: int, padding: int, align: bool) -> Var:
+    return op.GridSample(
+        x,
+        grid,
+        mode=("linear", "nearest", "cubic")[mode],
+        padding_mode=("zeros", "border", "reflection")[padding],
+        align_corners=int(align),
+    )
+
+
+@rule("aten.affine_grid_generator.default")
+def affine_grid(site: Site, theta: Var, size: Sequence[Extent], align: bool) -> Var:
+    return op.AffineGrid(theta, as_vector(size), align_corners=int(align))
+
+
+@rule("aten.pixel_shuffle.default")
+def pixel_shuffle(site: Site, x: Var, factor: int) -> Var:
+    """Channels spread over the pixels, the rows before the columns of each block."""
+    if rank(x) == 4:
+        return op.DepthToSpace(x, blocksize=factor, mode="CRD")
+    return op.Squeeze(op.DepthToSpace(op.Unsqueeze(x, [0]), blocksize=factor, mode="CRD"), [0])
+
+
+def _resized(
+    site: Site,
+    x: Var,
+    size: Sequence[Extent] | None,
+    factors: Sequence[float] | None,
+    mode: str,
+    *,
+    align: bool,
+    exact: bool = False,
+    antialias: int | None = None,
+    coefficient: float = -0.75,
+) -> Var:
+    axes = list(range(2, rank(x)))
+    attributes: dict[str, Any] = {"mode": mode, "axes": axes, "antialias": antialias}
+    pixels = "asymmetric" if mode == "nearest" and not exact else "half_pixel"
+    attributes["coordinate_transformation_mode"] = "align_corners" if align else pixels
+    if mode == "nearest":
+        attributes["nearest_mode"] = "round_prefer_ceil" if exact else "floor"
+    if mode == "cubic":
+        attributes["cubic_coeff_a"] = coefficient
+    if factors is not None:
+        return op.Resize(x, None, np.array(factors, np.float32), outputs=1, **attributes)
+    if size is None:
+        size = list(site.result.shape[2:])
+    return op.Resize(x, None, None, as_vector(size), outputs=1, **attributes)
+
+
+def _all(factors: Sequence[Any]) -> Sequence[float] | None:
+    return list(factors) if factors and all(factor is not None for factor in factors) else None

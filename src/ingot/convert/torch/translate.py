@@ -1,0 +1,286 @@
+"""Translating a program: each call by its rule, in order, into one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ingot.builder import OPSET, Var, inserting, ir_version_of, op
+from ingot.builder.emission import emit
+from ingot.convert.torch.dtypes import dtype_of, real_of, to_array
+from ingot.convert.torch.pair import Pair
+from ingot.convert.torch.place import place_of
+from ingot.convert.torch.rule import Rule, Site
+from ingot.convert.torch.sizes import Size, dim_of, shape_of
+from ingot.convert.unsupported import Unsupported
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.errors import CheckError, InputError, UnsupportedError
+from ingot.infer.building import builder_checker
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.version import __version__
+
+_CUSTOM = "give the rule of '{}' in custom_translation_table"
+
+
+class Translation:
+    """One program becoming a graph: what its values are so far, and what has no rule."""
+
+    def __init__(
+        self, program: Any, rules: Mapping[str, Rule | Callable[..., Any]], names: Mapping[str, Dim], graph: Graph
+    ) -> None:
+        self.program = program
+        self.rules = rules
+        self.names = names
+        self.graph = graph
+        self.unsupported = Unsupported()
+        self.values: dict[Any, Any] = {}
+        self.taken: set[str] = set()
+
+    def run(self, module: Any, known: Mapping[Any, Any], prefix: str = "") -> list[Any]:
+        """The calls of a graph module, its placeholders being `known`; returns what it gives back."""
+        values = dict(known)
+        for node in module.graph.nodes:
+            match node.op:
+                case "call_function":
+                    values[node] = self._call(node, values, prefix)
+                case "get_attr":
+                    values[node] = self._attribute(module, node)
+                case "output":
+                    results = node.args[0]
+                    given = results if isinstance(results, tuple | list) else [results]
+                    if not prefix:
+                        self.values = values
+                    return [self._argument(item, values) for item in given]
+        raise CheckError("the program has no output")
+
+    def constant(self, name: str, tensor: Any) -> Var:
+        """A tensor of the program as an initialiser."""
+        array = to_array(tensor)
+        root = self.graph.root
+        called = root.fresh_name(name)
+        return Var(root.add_initializer(called, Tensor(array, name=called)))
+
+    def _attribute(self, module: Any, node: Any) -> Any:
+        found = module
+        for part in node.target.split("."):
+            found = getattr(found, part)
+        return self.constant(node.target, found) if isinstance(found, torch.Tensor) else found
+
+    def _call(self, node: Any, values: dict[Any, Any], prefix: str) -> Any:
+        target = target_name(node.target)
+        args = [self._argument(item, values) for item in node.args]
+        if target == "_operator.getitem":
+            return args[0][args[1]]
+        kwargs = {key: self._argument(item, values) for key, item in node.kwargs.items()}
+        rule = self.rules.get(target)
+        if rule is None:
+            self.unsupported.add(target, place=place_of(node), reason="no rule for it", hint=_CUSTOM.format(target))
+            return self._stand_in(node)
+        site = Site(node, self.names, self._body)
+        try:
+            made = rule(site, *args, **kwargs)
+        except (UnsupportedError, CheckError) as error:  # our limit, or a type that ONNX's operator does not take
+            self.unsupported.add(target, place=place_of(node), reason=error.message)
+            return self._stand_in(node)
+        return self._settled(made, node, prefix)
+
+    def _body(self, module: Any, arguments: tuple[Any, ...]) -> list[Any]:
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        for placeholder, argument in zip(placeholders, arguments, strict=True):
+            fake = placeholder.meta.get("val")
+            if isinstance(argument, Var) and isinstance(fake, torch.Tensor) and argument.rank is None:
+                self._type(argument.value, fake)
+        return self.run(module, dict(zip(placeholders, arguments, strict=True)), prefix="body")
+
+    def _argument(self, item: Any, values: Mapping[Any, Any]) -> Any:
+        match item:
+            case torch.fx.Node():
+                return values[item]
+            case list() | tuple():
+                return [self._argument(each, values) for each in item]
+            case dict():
+                return {key: self._argument(each, values) for key, each in item.items()}
+        return item
+
+    def _settled(self, made: Any, node: Any, prefix: str) -> Any:
+        """Results as values with the program's names, and with the types that torch knows."""
+        fake = node.meta.get("val")
+        if isinstance(made, tuple | list):
+            fakes = fake if isinstance(fake, tuple | list) else [None] * len(made)
+            return tuple(
+                self._result(item, one, f"{node.name}_{at}", prefix)
+                for at, (item, one) in enumerate(zip(made, fakes, strict=False))
+            )
+        return self._result(made, fake, node.name, prefix)
+
+    def _result(self, made: Any, fake: Any, name: str, prefix: str) -> Any:
+        if isinstance(made, np.ndarray | np.generic):
+            array = np.asarray(made)
+            made = op.Identity(array) if prefix else Var(_constant(self.graph.root, name, array))
+        if not isinstance(made, Var) or not isinstance(fake, torch.Tensor):
+            return made
+        value = made.value
+        if value.producer is not None and value.name not in self.taken and not prefix:
+            value.name = self.graph.fresh_name(name)
+            self.taken.add(value.name)
+        self._type(value, fake)
+        return made
+
+    def _type(self, value: Value, fake: Any) -> None:
+        """Fill in what inference did not find."""
+        dtype = dtype_of(fake.dtype)
+        shape = shape_of(fake, self.names)
+        own = value.type
+        if not isinstance(own, TensorType):
+            value.type = TensorType(dtype, shape)
+        elif own.shape is None or len(own.shape) != len(shape):
+            value.type = TensorType(own.dtype, shape)
+        else:
+            merged = tuple(
+                mine if isinstance(mine, int) or theirs is None else theirs
+                for mine, theirs in zip(own.shape, shape, strict=True)
+            )
+            value.type = TensorType(own.dtype, merged)
+
+    def _stand_in(self, node: Any) -> Any:
+        """Values for the results of a call that has no rule, so that those after it are looked at too."""
+        fake = node.meta.get("val")
+        several = isinstance(fake, tuple | list)
+        fakes = list(fake) if several else [fake]
+        types = []
+        for one in fakes:
+            if isinstance(one, torch.Tensor):
+                types.append(TensorType(_dtype_or(one.dtype), shape_of(one, self.names)))
+            else:
+                types.append(TensorType(DType.INT64, ()))
+        if not types:
+            return ()
+        made = emit("StandIn", [], {}, outputs=len(types), types=types, domain="unsupported", checked=False)
+        results = [
+            Var(value) if isinstance(one, torch.Tensor) else Size(Var(value), dim_of(one, self.names))
+            for value, one in zip(made, fakes, strict=True)
+        ]
+        return tuple(results) if several else results[0]
+
+
+def translated(
+    program: Any,
+    rules: Mapping[str, Rule | Callable[..., Any]],
+    names: Mapping[str, Dim],
+    input_names: Sequence[str],
+    output_names: Sequence[str],
+) -> Model:
+    """The model of a decomposed program; ConvertError listing every call that has no rule."""
+    graph = Graph(name=type(program.graph_module).__name__ if not program.module_call_graph else "main")
+    translation = Translation(program, rules, names, graph)
+    model = Model(graph, {"": OPSET}, producer_name="ingot", producer_version=__version__)
+    known = _placeholders(program, translation, input_names)
+    with inserting(at_end_of=graph, check=builder_checker()):
+        results = translation.run(program.graph_module, known)
+        translation.unsupported.refuse("PyTorch")
+        _return(program, translation, results, output_names)
+    model.ir_version = ir_version_of(OPSET)
+    return model
+
+
+def target_name(target: Any) -> str:
+    """What rules call the function of a call."""
+    if isinstance(target, torch._ops.OpOverload | torch._ops.HigherOrderOperator):
+        return str(target)
+    module = getattr(target, "__module__", None) or "builtins"
+    return f"{module}.{getattr(target, '__name__', target)}"
+
+
+def _placeholders(program: Any, translation: Translation, input_names: Sequence[str]) -> dict[Any, Any]:
+    """What each placeholder is: an input of the model, a parameter by its own name, a constant."""
+    from torch.export.graph_signature import ConstantArgument, InputKind
+
+    graph = translation.graph
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")}
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
+    known: dict[Any, Any] = {}
+    names = iter(input_names)
+    stored: dict[Any, Var] = {}
+    for name in input_names:
+        graph.claim(name)
+    weights: list[tuple[Any, str]] = []
+    for node in nodes:
+        spec = specs[node.name]
+        if spec.kind is InputKind.USER_INPUT:
+            if isinstance(spec.arg, ConstantArgument):
+                known[node] = spec.arg.value
+                continue
+            fake = node.meta["val"]
+            if not isinstance(fake, torch.Tensor):
+                raise InputError(f"argument '{node.name}' is a number that stays open", hint="give it as a tensor")
+            dtype, shape = dtype_of(fake.dtype), shape_of(fake, translation.names)
+            if dtype.is_complex:
+                dtype, shape = real_of(dtype), (*shape, 2)
+            value = Value(next(names), TensorType(dtype, shape))
+            graph.inputs.append(value)
+            known[node] = Pair(Var(value)) if fake.dtype.is_complex else Var(value)
+        elif spec.kind is InputKind.CUSTOM_OBJ or spec.kind is InputKind.TOKEN:
+            known[node] = None
+        else:
+            weights.append((node, spec.target))
+    for node, target in weights:
+        tensor = (
+            program.constants[target]
+            if target in program.constants and target not in program.state_dict
+            else program.state_dict[target]
+        )
+        key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype) if tensor.numel() else target
+        if key not in stored:
+            stored[key] = translation.constant(target, tensor)
+        known[node] = stored[key]
+    return known
+
+
+def _return(program: Any, translation: Translation, results: Sequence[Any], output_names: Sequence[str]) -> None:
+    from torch.export.graph_signature import ConstantArgument, OutputKind
+
+    graph = translation.graph
+    names = iter(output_names)
+    given: set[Value] = set()
+    for spec, result in zip(program.graph_signature.output_specs, results, strict=True):
+        constant = isinstance(spec.arg, ConstantArgument)
+        if spec.kind is not OutputKind.USER_OUTPUT or (constant and result is None):
+            continue
+        name = next(names)
+        var = result.var if isinstance(result, Size | Pair) else result
+        if not isinstance(var, Var):
+            var = op.Identity(np.asarray(var))
+        value = var.value
+        if value.producer is None or value in given or value.is_output:
+            value = op.Identity(var).value
+        given.add(value)
+        value.name = _freed(graph, name)
+        graph.outputs.append(value)
+
+
+def _freed(graph: Graph, name: str) -> str:
+    """`name`, which whatever else had it gives up."""
+    holder = graph.find(name)
+    if holder is not None and holder.producer is not None:
+        holder.name = graph.fresh_name(f"{name}_inner")
+    return name
+
+
+def _constant(graph: Graph, name: str, array: Any) -> Value:
+    called = graph.fresh_name(name)
+    return graph.add_initializer(called, Tensor(array, name=called))
+
+
+def _dtype_or(dtype: Any) -> DType:
+    try:
+        return dtype_of(dtype)
+    except UnsupportedError:
+        return DType.FLOAT32
