@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 aten = torch.ops.aten
+F = torch.nn.functional
 _X = torch.linspace(-2, 2, 24).reshape(2, 3, 4)
 _IMAGE = torch.linspace(-3, 5, 2 * 4 * 6 * 6).sin().reshape(2, 4, 6, 6)
 _B = _X > 0
@@ -95,4 +96,6 @@ CASES: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
         (_X[0], torch.tensor([0, 2, 1, 1]), torch.tensor([0, 3])),
     ),
     ("embedding_bag max", lambda w, i, o: _bags(w, i, o, 2), (_X[0], torch.tensor([0, 2, 1, 1]), torch.tensor([0, 3]))),
+    ("batch_norm in training", lambda x, w: F.batch_norm(x, w * 0, w + 0, w, w, True), (_IMAGE, torch.ones(4))),
+    ("avg_pool divisor", lambda x: aten.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, True, 5), (_IMAGE,)),
 ]

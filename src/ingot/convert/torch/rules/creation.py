@@ -137,8 +137,8 @@ def randn_like(site: Site, x: Var, **_: Any) -> Var:
 def randperm(site: Site, count: Extent, **_: Any) -> Var:
     """An order drawn at random: that of random numbers."""
     drawn = op.RandomUniformLike(filled([count], 0, DType.FLOAT32), dtype=int(DType.FLOAT32))
-    _, order = op.TopK(drawn, op.Shape(drawn), outputs=2)
-    return cast(order, site.dtype)
+    ordered = op.TopK(drawn, op.Shape(drawn), outputs=2)
+    return cast(ordered[1], site.dtype)
 
 
 @rule("aten.randint.low", "aten.randint.default")

@@ -234,9 +234,8 @@ def _floats(x: Var) -> bool:
     return x.dtype is not None and x.dtype.is_float
 
 
-def _isinf(x: Var, **signs: int) -> Var:
-    found: Var = op.IsInf(x, outputs=1, **signs)
-    return found
+def _isinf(x: Var, *, detect_negative: int | None = None, detect_positive: int | None = None) -> Var:
+    return op.IsInf(x, detect_negative=detect_negative, detect_positive=detect_positive)
 
 
 def _log(site: Site, x: Var, base: float) -> Var:

@@ -137,6 +137,29 @@ def batch_norm_of_batch(
     return made, op.Reshape(mean, [-1]), op.Reshape(inverse, [-1])
 
 
+@rule("aten._native_batch_norm_legit_functional.default")
+def batch_norm_in_training(
+    site: Site,
+    x: Var,
+    weight: Var | None,
+    bias: Var | None,
+    mean: Var,
+    var: Var,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Normalised by the moments of the batch, with what the running ones become."""
+    if not training:
+        return _batch_norm(site, x, weight, bias, mean, var, eps), None, None, mean, var
+    made, own, inverse = batch_norm_of_batch(site, x, weight, bias, True, momentum, eps)
+    over = [axis for axis in range(rank(x)) if axis != 1]
+    spread = variance(x, over, 1, False, site.dtype)
+    part, rest = number(momentum, site.dtype), number(1 - momentum, site.dtype)
+    moved = [op.Add(op.Mul(old, rest), op.Mul(new, part)) for old, new in ((mean, own), (var, spread))]
+    return made, own, inverse, *moved
+
+
 @rule("aten.instance_norm.default")
 def instance_norm(
     site: Site,

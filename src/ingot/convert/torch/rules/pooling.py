@@ -68,8 +68,9 @@ def avg_pool(
     if divisor_override is None:
         made = op.AveragePool(source, count_include_pad=int(count_include_pad), **attributes)
     else:
-        mean = op.AveragePool(_padded(source, attributes), **{**attributes, "pads": [0] * 2 * axes})
-        made = op.Mul(mean, number(float(np.prod(sizes)) / divisor_override, site.dtype))
+        whole = _padded(source, sizes, attributes, site)
+        mean = op.AveragePool(whole, kernel_shape=sizes, strides=attributes["strides"])
+        made = op.Mul(mean, number(float(np.prod(sizes)) / divisor_override, source.dtype or site.dtype))
     made = cast(made, site.dtype)
     return made if batched else op.Squeeze(made, [0])
 
@@ -157,10 +158,19 @@ def _fitting(sizes: list[int], padding: Any, ceil_mode: bool, site: Site) -> lis
     return [min(size, have + 2 * pad) for size, have, pad in zip(sizes, given, pads, strict=True)]
 
 
-def _padded(x: Var, attributes: dict[str, Any]) -> Var:
-    pads = attributes["pads"]
-    half = len(pads) // 2
-    return op.Pad(x, np.array([0, 0, *pads[:half], 0, 0, *pads[half:]], np.int64))
+def _padded(x: Var, sizes: list[int], attributes: dict[str, Any], site: Site) -> Var:
+    """Padded with zeros so far that every window is whole."""
+    axes = len(sizes)
+    before = attributes["pads"][:axes]
+    given, made = site.given(0).shape[-axes:], site.result.shape[-axes:]
+    after = list(before)
+    if attributes["ceil_mode"]:
+        if not all(isinstance(size, int) for size in [*given, *made]):
+            raise refuse("a divisor for windows whose number is not known")
+        ends = [(many - 1) * stride for many, stride in zip(made, attributes["strides"], strict=True)]
+        reach = [end + size for end, size in zip(ends, sizes, strict=True)]
+        after = [max(last - have - pad, 0) for last, have, pad in zip(reach, given, before, strict=True)]
+    return op.Pad(x, np.array([0, 0, *before, 0, 0, *after], np.int64))
 
 
 def _axes(site: Site) -> int:

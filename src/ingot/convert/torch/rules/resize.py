@@ -113,10 +113,12 @@ def _resized(
     if mode == "cubic":
         attributes["cubic_coeff_a"] = coefficient
     if factors is not None:
-        return op.Resize(x, None, np.array(factors, np.float32), outputs=1, **attributes)
+        scaled: Var = op.Resize(x, None, np.array(factors, np.float32), **attributes)
+        return scaled
     if size is None:
         size = list(site.result.shape[2:])
-    return op.Resize(x, None, None, as_vector(size), outputs=1, **attributes)
+    made: Var = op.Resize(x, None, None, as_vector(size), **attributes)
+    return made
 
 
 def _all(factors: Sequence[Any]) -> Sequence[float] | None:
