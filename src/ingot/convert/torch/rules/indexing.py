@@ -121,6 +121,20 @@ def scatter_reduce(
 ) -> Var:
     """Elements put where the index points, joined with what is there and with each other."""
     dtype = site.dtype
+    if dtype is DType.BOOL:
+        if reduce == "mean":
+            raise refuse("the mean of bools")
+        wide, parts = cast(x, DType.INT32), cast(source, DType.INT32)
+        return cast(_reduced_into(site, wide, dim, index, parts, _OF_BOOLS[reduce], include_self), dtype)
+    return _reduced_into(site, x, dim, index, source, reduce, include_self)
+
+
+_OF_BOOLS = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
+
+
+def _reduced_into(site: Site, x: Var, dim: int, index: Var, source: Var, reduce: str, include_self: bool) -> Var:
+    dtype = x.dtype
+    assert dtype is not None
     kind = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}[reduce]
     start = x
     if not include_self:
