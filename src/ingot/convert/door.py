@@ -46,7 +46,8 @@ FRAMEWORKS = (
 )
 """Those before others are asked first: an XGBoost classifier is a scikit-learn estimator too."""
 
-PICKLES = (".pkl", ".pickle", ".joblib")
+PICKLES = (".pkl", ".pickle", ".joblib", ".pt2")
+"""Files that run code as they are loaded: torch.export.load unpickles, and evaluates the sizes it reads."""
 
 
 def convert(
@@ -178,6 +179,8 @@ def _unpickled(path: Path, trusted: bool) -> object:
     try:
         if path.suffix == ".joblib":
             return import_module("joblib").load(path)
+        if path.suffix == ".pt2":
+            return import_module("torch").export.load(path)
         import pickle  # only where somebody trusts one
 
         with path.open("rb") as stream:

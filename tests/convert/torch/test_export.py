@@ -110,8 +110,10 @@ def test_an_exported_program_and_its_file_convert(tmp_path: Path) -> None:
     x = torch.randn(2, 3, 8, 8)
     program = torch.export.export(model, (x,))
     torch.export.save(program, tmp_path / "small.pt2")
+    with pytest.raises(ingot.ConvertError, match="runs whatever code"):
+        ingot.convert(tmp_path / "small.pt2")
     for source in (program, tmp_path / "small.pt2"):
-        made = ingot.convert(source)
+        made = ingot.convert(source, trust_pickle=True)
         np.testing.assert_allclose(run(made, x.numpy())[0], model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -34,15 +33,12 @@ _TOLERANCES = {
 
 
 def convert_torch(model: Any, example: Any, request: Request) -> Source:
-    """The source of a torch.nn.Module (in evaluation mode), an ExportedProgram, or a `.pt2` file of one.
+    """The source of a torch.nn.Module (in evaluation mode) or an ExportedProgram.
 
     `example` is a tensor, a tuple of arguments whose last may be a dict of keywords, or a dict of keywords; a program
     brings its own. ConvertError for a module that cannot be exported and for operators without a rule.
     """
     options = request.only("PyTorch", *_OPTIONS)
-    if isinstance(model, Path | str):
-        with quiet():
-            model = torch.export.load(model)
     if isinstance(model, torch.export.ExportedProgram):
         return _of_program(model, example, request, options)
     if not isinstance(model, torch.nn.Module):

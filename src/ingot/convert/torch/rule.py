@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
-from ingot.builder import Var
 from ingot.convert.torch.dtypes import dtype_of
-from ingot.convert.torch.sizes import Size, dim_of
+from ingot.convert.torch.sizes import dim_of
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
@@ -66,10 +65,10 @@ class Site:
 
     def promoted(self, *positions: int) -> DType:
         """The element type that torch computes with when these arguments meet."""
-        return dtype_of(reduce_types([self.given(position) for position in positions]))
+        return dtype_of(_common_type([self.given(position) for position in positions]))
 
 
-def reduce_types(values: list[Any]) -> Any:
+def _common_type(values: list[Any]) -> Any:
     """Torch's own rule of promotion over tensors and numbers."""
     first, *rest = values
     if not rest:
@@ -112,12 +111,3 @@ def _add(found: dict[str, Rule], new: Rule) -> None:
 def refuse(why: str) -> UnsupportedError:
     """The error of a rule that cannot say what it is asked."""
     return UnsupportedError(why)
-
-
-def is_size(value: object) -> bool:
-    return isinstance(value, Size)
-
-
-def is_value(value: object) -> bool:
-    """Whether the model computes it: a tensor or a size."""
-    return isinstance(value, Var | Size)

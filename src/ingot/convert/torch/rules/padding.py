@@ -31,7 +31,7 @@ def _mode(mode: str) -> Any:
 
 reflection = Rule(tuple(f"aten.reflection_pad{n}d.default" for n in (1, 2, 3)), _mode("reflect"))
 replication = Rule(tuple(f"aten.replication_pad{n}d.default" for n in (1, 2, 3)), _mode("edge"))
-circular = Rule(tuple(f"aten._pad_circular.default{n}" for n in ("",)), _mode("wrap"))
+circular = Rule(("aten._pad_circular.default",), _mode("wrap"))
 
 
 @rule("aten.col2im.default")

@@ -45,7 +45,7 @@ _KINDS = {
 upsample_vec = {name: Rule((f"aten.upsample_{name}.vec",), _vec(mode)) for name, mode in _KINDS.items()}
 upsample = {name: Rule((f"aten.upsample_{name}.default",), _default(mode)) for name, mode in _KINDS.items()}
 
-_LATER = {"_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"}
+_EXACT = {"_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"}
 
 
 def _exact(site: Site, x: Var, size: Sequence[Extent] | None, *factors: Any) -> Var:
@@ -53,7 +53,7 @@ def _exact(site: Site, x: Var, size: Sequence[Extent] | None, *factors: Any) -> 
     return _resized(site, x, size, given, "nearest", align=False, exact=True)
 
 
-exact = {name: Rule((f"aten.{name}.vec", f"aten.{name}.default"), _exact) for name in _LATER}
+exact = {name: Rule((f"aten.{name}.vec", f"aten.{name}.default"), _exact) for name in _EXACT}
 
 
 @rule("aten._upsample_bilinear2d_aa.default", "aten._upsample_bilinear2d_aa.vec")
