@@ -72,9 +72,12 @@ def image(module: Any, size: int = 32) -> Case:
 
 
 def settle(module: Any, inputs: dict[str, Any]) -> None:
-    """Give batch normalisations the moments of a batch: with those they start with, deep networks of random weights
-    compute next to nothing, and everything would agree.
+    """Give convolutions weights that keep their input large, and batch normalisations the moments of a batch: as they
+    start, deep networks of random weights compute next to nothing, and everything would agree.
     """
+    for part in module.modules():
+        if isinstance(part, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(part.weight)
     norms = [part for part in module.modules() if isinstance(part, torch.nn.BatchNorm2d)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:

@@ -18,7 +18,7 @@ from ingot.convert.torch.sizes import Size, dim_of, shape_of
 from ingot.convert.unsupported import Unsupported
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.errors import CheckError, InputError, UnsupportedError
+from ingot.errors import CheckError, ConvertError, InputError, UnsupportedError
 from ingot.infer.building import builder_checker
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
@@ -250,12 +250,15 @@ def _return(program: Any, translation: Translation, results: Sequence[Any], outp
     graph = translation.graph
     names = iter(output_names)
     given: set[Value] = set()
-    for spec, result in zip(program.graph_signature.output_specs, results, strict=True):
+    nodes = list(program.graph.nodes)[-1].args[0]
+    for spec, result, node in zip(program.graph_signature.output_specs, results, nodes, strict=True):
         constant = isinstance(spec.arg, ConstantArgument)
         if spec.kind is not OutputKind.USER_OUTPUT or (constant and result is None):
             continue
         name = next(names)
         var = result.var if isinstance(result, Size | Pair) else result
+        if var is None:
+            var = _nothing(node, name)
         if not isinstance(var, Var):
             var = op.Identity(np.asarray(var))
         value = var.value
@@ -264,6 +267,17 @@ def _return(program: Any, translation: Translation, results: Sequence[Any], outp
         given.add(value)
         value.name = _freed(graph, name)
         graph.outputs.append(value)
+
+
+def _nothing(node: Any, name: str) -> Any:
+    """An output that its rule leaves out: without elements, or ConvertError."""
+    fake = node.meta.get("val")
+    if 0 not in fake.shape:
+        raise ConvertError(
+            f"output '{name}' is a result of {target_name(node.args[0].target)} that its rule does not compute",
+            hint="leave it out of what the module returns",
+        )
+    return np.zeros(tuple(fake.shape), dtype_of(fake.dtype).numpy)
 
 
 def _freed(graph: Graph, name: str) -> str:
