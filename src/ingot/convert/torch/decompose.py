@@ -13,7 +13,8 @@ _APART = {
     "aten.movedim.int", "aten.contiguous.default", "aten.numpy_T.default", "aten.mT.default",
     "aten.expand_as.default", "aten.broadcast_to.default", "aten.tensor_split.sections", "aten.argsort.default",
     "aten.cdist.default", "aten.softmax.int", "aten.log_softmax.int", "aten.index_put_.default",
-    "aten.searchsorted.Tensor", "aten.bucketize.Tensor", "aten.einsum.default", "aten.cumprod.default",
+    "aten.searchsorted.Tensor", "aten.bucketize.Tensor", "aten.einsum.default",
+    "aten.item.default", "aten.cumprod.default",
 }  # fmt: skip
 """Operators that have a rule, for programs that are given already exported, yet read no worse when taken apart."""
 
