@@ -224,3 +224,13 @@ def test_weights_of_16_bits_are_not_scaled() -> None:
     x = floats(1, 2, 5, 5).astype(np.float16)
     reference, compiled = (session.run(None, {"x": x})[0] for session in sessions(graph.replace("WEIGHTS", numbers)))
     np.testing.assert_array_equal(compiled, reference)
+
+
+def test_a_computed_size_of_zero_is_one_to_copy() -> None:
+    graph = """g (float[n, 4, m] x) => (float[a, b] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}> {
+        s = Shape(x) n = Gather(s, zero) m = Gather(s, two) f = Mul(m, four)
+        t = Concat<axis = 0>(n, f) y = Reshape(x, t)
+    }"""
+    agree(graph, x=floats(0, 4, 0))
+    agree(graph, x=floats(2, 4, 3))
+    agree(graph, x=floats(0, 4, 3))

@@ -7,9 +7,10 @@ and each run makes sure of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingot.dims import Dim
+from ingot.dims import Dim, Expr, lower_bound, minimum
 from ingot.infer import infer
 from ingot.infer.driver import Facts
 from ingot.ir.graph import Graph
@@ -42,7 +43,25 @@ def settled(model: Model, catalog: Catalog) -> tuple[Facts, Claims]:
         if not _settle(model, facts, claims):
             break
         facts = infer(model, catalog=catalog)
+    for graph in nested_graphs(model.graph):
+        for node in graph:
+            if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and not node.get("allowzero", 0):
+                claims.setdefault(graph, []).extend(_no_zeros(node, facts))
     return facts, claims
+
+
+def _no_zeros(node: Node, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
+    """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
+    given, wanted = (None if value is None else facts.get(value) for value in node.inputs[:2])
+    shape = None if given is None else given.shape
+    if wanted is None or wanted.elements is None or shape is None:
+        return
+    for axis, size in enumerate(wanted.elements):
+        copied = shape[axis] if axis < len(shape) else 1
+        if not isinstance(size, Expr) or copied is None or size == copied or (lower_bound(size) or 0) > 0:
+            continue
+        least = minimum(copied, 1)
+        yield minimum(size, 1) * least, least
 
 
 def _settle(model: Model, facts: Facts, claims: Claims) -> bool:
