@@ -60,8 +60,8 @@ def _head(report: Report) -> Iterator[str]:
     yield "above 1 says that ingot is faster. `limit` is the share of the float32 operations a second that a loop of"
     yield f"multiply-adds reaches ({limits}, in GFLOP/s), with the"
     yield "arithmetic of products counted as it stands in the model. `cold` and `warm` are the creation of a session"
-    yield "without and with compiled code on disk; `apart` is how far from onnxruntime, relative to the largest element of"
-    yield "the output."
+    yield "without and with compiled code on disk; `apart` is how far from onnxruntime, as a part of the largest"
+    yield "element of the output."
     yield ""
 
 
