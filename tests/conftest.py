@@ -4,4 +4,15 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
+from conformance.share import compiled_share
+
 os.environ.setdefault("INGOT_PROVIDERS", "reference")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    share = compiled_share(terminalreporter.stats.get("passed", []))
+    if share is not None:
+        terminalreporter.write_sep("-", "node cases as machine code")
+        terminalreporter.write_line(share)
