@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from cli.samples import Run
 
 MIXED = """<ir_version: 10, opset_import: ["" : 20]>
@@ -42,7 +44,7 @@ def test_every_node_is_explained(run: Run) -> None:
 def test_a_node_on_the_reference_has_the_reason(run: Run) -> None:
     page = explained(run, "--seconds", "0")
     assert "on the reference\n  If  branch  Bernoulli in it: Bernoulli has no rule\n" in page
-    assert "stores    a: float32[n, 4]; the reference reads it, for If 'branch'" in page
+    assert "stores  a: float32[n, 4]; the reference reads it, for If 'branch'" in page
 
 
 def test_what_was_fused_is_in_one_kernel(run: Run) -> None:
@@ -69,9 +71,18 @@ def test_times_add_up(run: Run) -> None:
 
 def test_the_page_has_times_and_shares(run: Run) -> None:
     page = explained(run, "--seconds", "0.01")
-    assert page.splitlines()[1].split() == ["kernel", "size", "bytes", "time", "share", "operator", "node"]
+    assert page.splitlines()[1].split() == ["kernel", "size", "bytes", "time", "share"]
     assert " a run: " in page.splitlines()[-1]
     assert "% on the reference" in page.splitlines()[-1]
+
+
+def test_names_have_the_width_of_the_page_to_themselves(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    page = explained(run, "--seconds", "0", "--shape", "n=5")
+    kernel, *parts = page.splitlines()[2:6]
+    assert kernel.split() == ["k1", "5×4×4", "224", "B"]
+    assert [part[:10].isspace() and part[10] != " " for part in parts] == [True] * 3
+    assert max(map(len, page.splitlines())) <= 60
 
 
 def test_sizes_that_nobody_gives_are_said_to_be_one(run: Run, model_file: Path) -> None:

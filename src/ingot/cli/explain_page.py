@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ingot.cli.bench_page import seconds_text
+from ingot.cli.printable import printable
 from ingot.cli.show import heading, rows
 from ingot.cli.units import counted, size_text
 from ingot.lower.trace import How
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _TIMES = ("time", "share")
-_RIGHT = {True: (2, 3, 4), False: (2,)}
 _ABSENT = {
     How.KNOWN: "computed when the model is compiled: constants, and sizes",
     How.SAME: "they give what they read",
@@ -28,15 +28,9 @@ _ABSENT = {
 
 def page(model: str, found: Explained) -> Iterator[RenderableType]:
     """The parts of the page, top to bottom."""
-    timed = found.seconds is not None
     if found.kernels:
         yield heading(f"kernels of {model}", f"cpu, {counted(found.threads, 'thread')}")
-        shown: list[tuple[str | Text, ...]] = []
-        names = ("kernel", "size", "bytes", *(_TIMES if timed else ()), "operator", "node")
-        shown.append(tuple(Text(name, style="dim") for name in names))
-        for kernel in found.kernels:
-            shown += _kernel(kernel, found)
-        yield rows(shown, right=_RIGHT[timed])
+        yield from _kernels(found)
     called = [node for node in found.nodes if node.how == How.CALLED.value]
     if called:
         yield heading("on the reference")
@@ -50,20 +44,39 @@ def page(model: str, found: Explained) -> Iterator[RenderableType]:
     yield rows([(line,) for line in _sums(found)])
 
 
-def _kernel(kernel: KernelEntry, found: Explained) -> Iterator[tuple[str | Text, ...]]:
+def _kernels(found: Explained) -> Iterator[RenderableType]:
+    """A line of numbers for each kernel, and under it, further in, a line for each of its nodes and what it stores."""
+    titles = ("kernel", "size", "bytes", *(_TIMES if found.seconds is not None else ()))
+    lines = [titles, *(_numbers(kernel, found) for kernel in found.kernels)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = [_aligned(line, widths) for line in lines]
+    wide = max([len("stores"), *(len(found.nodes[place].operator) for each in found.kernels for place in each.nodes)])
+    yield Text(aligned[0], style="dim")
+    for kernel, line in zip(found.kernels, aligned[1:], strict=True):
+        yield Text(line)
+        yield rows(_parts(kernel, found, wide), indent=widths[0] + 4)
+
+
+def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
+    """In columns: the kernel and its size to the left, numbers to the right."""
+    kernel, size, *numbers = map(str.ljust, line, widths)
+    return "  " + "  ".join([kernel, size, *map(str.rjust, map(str.strip, numbers), widths[2:])])
+
+
+def _numbers(kernel: KernelEntry, found: Explained) -> tuple[str, ...]:
     times = () if found.seconds is None else (_time(kernel.seconds), _share(kernel.seconds, found))
-    first: tuple[str, ...] = (kernel.kernel, kernel.amount, _bytes(kernel), *times)
-    blank = ("",) * len(first)
-    places = sorted([*kernel.nodes, *kernel.views])
-    for place in places:
+    return (kernel.kernel, kernel.amount, _bytes(kernel), *times)
+
+
+def _parts(kernel: KernelEntry, found: Explained, wide: int) -> Iterator[tuple[str | Text, ...]]:
+    for place in sorted([*kernel.nodes, *kernel.views]):
         node = found.nodes[place]
         notes = [] if place not in kernel.views else ["read in place"] if kernel.nodes else ["copied"]
         others = [each for each in node.kernels if each != kernel.kernel]
         notes += [f"also in {', '.join(others[:3])}{' ...' if len(others) > 3 else ''}"] if others else []
-        yield *first, node.operator, node.node + (f" ({', '.join(notes)})" if notes else "")
-        first = blank
+        yield node.operator.ljust(wide), node.node + (f" ({', '.join(notes)})" if notes else "")
     stored = kernel.type if kernel.stores is None else f"{kernel.stores}: {kernel.type}"
-    yield *first, Text("stores", style="dim"), Text(f"{stored}; {kernel.why}", style="dim")
+    yield Text("stores".ljust(wide), style="dim"), Text(printable(f"{stored}; {kernel.why}"), style="dim")
 
 
 def _called(node: NodeEntry, found: Explained) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
     plan = compiled.plan
     kernels = {step.name: step for step in kernels_in(compiled.fused.steps)}
     calls = sum(segment.call is not None for segment in plan.segments)
-    threads = "one thread" if plan.threads == 1 else f"{plan.threads} threads, which meet after each kernel"
+    many = f"{plan.threads} threads, which take pieces of each kernel as they come free"
+    threads = "one thread" if plan.threads == 1 else many
     yield f"kernels {len(kernels)}, calls {calls}, run by {threads}"
     told = [f"{name} = {size:,}" for name, size in sizes.items() if name != "threads"]
     yield f"sizes {', '.join(told) or 'all fixed'}"
