@@ -75,7 +75,8 @@ def optimize(
     write_model(optimised, target)
     nodes = f"{counted(report.nodes_before, 'node')} became {sum(1 for _ in optimised.nodes()):,}"
     weights = f"tensors of {size_text(report.bytes_before)} became {size_text(report.bytes_after)}"
-    say_written(target, f"{nodes}, {weights}")
+    as_it_was = f"{counted(report.nodes_before, 'node')}, nothing to improve"
+    say_written(target, f"{nodes}, {weights}" if report.changes else as_it_was)
     for name, count in report.changes.items():
         click.echo(printable(f"  {count:>5,}  {name}"), err=True)
 

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ingot.lower.loops import (
-    Apply,
     Attend,
     Buffer,
-    Checked,
-    Choose,
     For,
-    Index,
-    Inside,
     Kernel,
     Let,
-    Load,
-    Local,
-    Number,
     Position,
     Product,
     Repeated,
-    Scalar,
     Statement,
     Store,
     Tile,
-    Told,
     Update,
     Var,
     Winograd,
 )
 from ingot.lower.rewrite import parts, roots_of
+from ingot.lower.said import Said, updated
+
+_WIDE = 118
+"""Up to how many columns the buffers of a kernel are in one line."""
 
 
 def show_kernel(kernel: Kernel) -> str:
     """A kernel with its buffers and loops."""
     buffers = [f"{b.name}: {b.dtype}[{b.elements}]" for b in (*kernel.reads, *kernel.writes, *kernel.scratch)]
-    return "\n".join([f"kernel {kernel.name}({', '.join(buffers)})", *_lines(kernel)])
+    return "\n".join([*_filled(f"kernel {kernel.name}(", buffers), *_lines(kernel)])
 
 
 def show_loop(loop: Repeated) -> str:
@@ -54,54 +48,74 @@ def exactly(kernel: Kernel) -> str:
     return "\n".join([show_kernel(kernel), " ".join(str(part.dtype) for part in parts(values))])
 
 
+def _filled(start: str, items: list[str]) -> Iterator[str]:
+    """`start`, items and a closing bracket, in as many lines as they need."""
+    line = start
+    for place, item in enumerate(items, 1):
+        part = item + (", " if place < len(items) else "")
+        if len(line) + len(part) > _WIDE and line != start:
+            yield line.rstrip()
+            line = " " * len(start)
+        line += part
+    yield f"{line})"
+
+
 def _lines(kernel: Kernel) -> Iterator[str]:
+    said = Said()
     for nest in kernel.nests:
         match nest:
             case Product():
-                shown = _product(nest)
+                shown = _product(nest, said)
             case Winograd():
-                shown = _winograd(nest)
+                shown = _winograd(nest, said)
             case Attend():
-                shown = _attend(nest)
+                shown = _attend(nest, said)
             case _:
-                shown = (line for each in nest for line in _statement(each))
-        for line in shown:
-            yield f"  {line}"
+                shown = _statements(nest, said)
+        yield from _further(shown)
 
 
-def _product(nest: Product) -> Iterator[str]:
+def _product(nest: Product, said: Said) -> Iterator[str]:
     axes = [("batch", nest.batch), ("m", nest.m), ("n", nest.n)]
     shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
     yield f"product {shown}{_tile(nest.tile)}:"
-    packed = " packed" if nest.packed else ""
-    yield f"  sum = over {_vars(nest.k)}: {scalar(nest.lhs)} * {scalar(nest.rhs)}{packed}"
-    for statement in nest.body:
-        for line in _statement(statement):
-            yield f"  {line}"
+    lines, (lhs, rhs) = said.of(nest.lhs, nest.rhs, factors=True)
+    yield f"  sum = over {_vars(nest.k)}: {lhs} * {rhs}{' packed' if nest.packed else ''}"
+    yield from _with(lines)
+    yield from _further(_statements(nest.body, said))
 
 
-def _winograd(nest: Winograd) -> Iterator[str]:
-    lines = " and ".join(map(str, nest.lines))
+def _winograd(nest: Winograd, said: Said) -> Iterator[str]:
+    widths = " and ".join(map(str, nest.lines))
     yield f"winograd {nest.side} x {nest.side}, m {_vars(nest.m)}, n {_vars(nest.n)}{_tile(nest.tile)}:"
-    yield f"  {nest.block} at a time, in lines of {lines}"
-    yield f"  sum = over {_vars(nest.k)}: {scalar(nest.lhs)} * {scalar(nest.plain)}, {scalar(nest.rhs)} transformed"
-    for statement in nest.body:
-        for line in _statement(statement):
-            yield f"  {line}"
+    yield f"  {nest.block} at a time, in lines of {widths}"
+    lines, (lhs, plain, rhs) = said.of(nest.lhs, nest.plain, nest.rhs, factors=True)
+    yield f"  sum = over {_vars(nest.k)}: {lhs} * {plain}, {rhs} transformed"
+    yield from _with(lines)
+    yield from _further(_statements(nest.body, said))
 
 
-def _attend(nest: Attend) -> Iterator[str]:
+def _attend(nest: Attend, said: Said) -> Iterator[str]:
     axes = [("batch", nest.batch), ("m", nest.m), ("n", (nest.n,))]
     shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
     yield f"attend {shown}{_tile(nest.tile)}:"
     keys, values, scores = nest.lines
     yield f"  {nest.block} of {_vars((nest.t,))} at a time, in lines of {keys}, {values} and {scores}"
-    yield f"  sum = over {_vars((nest.k,))}: {scalar(nest.queries)} * {scalar(nest.keys)}"
-    yield f"  total = over {_vars((nest.t,))}: weight of {scalar(nest.score)}"
-    yield f"  read = over {_vars((nest.t,))}: weight * {scalar(nest.values)}"
-    for statement in nest.body:
-        for line in _statement(statement):
-            yield f"  {line}"
+    lines, (query, key, score, value) = said.of(nest.queries, nest.keys, nest.score, nest.values, factors=True)
+    yield f"  sum = over {_vars((nest.k,))}: {query} * {key}"
+    yield f"  total = over {_vars((nest.t,))}: weight of {score}"
+    yield f"  read = over {_vars((nest.t,))}: weight * {value}"
+    yield from _with(lines)
+    yield from _further(_statements(nest.body, said))
+
+
+def _with(lines: Iterable[str]) -> Iterator[str]:
+    """What the names in the lines above are."""
+    return (f"    with {line}" for line in lines)
+
+
+def _further(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
 
 
 def _tile(tile: Tile | None) -> str:
@@ -112,54 +126,19 @@ def _vars(found: tuple[Var, ...]) -> str:
     return " ".join(f"{var.name}<{var.extent}" for var in found) or "()"
 
 
-def _statement(statement: Statement) -> Iterator[str]:
-    match statement:
-        case For():
-            how = "" if statement.kind.value == "serial" else f" {statement.kind.value}"
-            yield f"for {statement.var.name} < {statement.var.extent}{how}:"
-            for inner in statement.body:
-                for line in _statement(inner):
-                    yield f"  {line}"
-        case Let():
-            yield f"{statement.name} = {scalar(statement.value)}"
-        case Update():
-            yield f"{statement.name} = {statement.function}({statement.name}, {scalar(statement.value)})"
-        case Store():
-            yield f"{statement.buffer.name}[{index(statement.index)}] = {scalar(statement.value)}"
-
-
-def scalar(value: Scalar) -> str:
-    match value:
-        case Number():
-            return str(value.value)
-        case Told():
-            return " ".join(map(str, value.bits))
-        case Local():
-            return value.name
-        case Position():
-            return f"({index(value.index)})"
-        case Load():
-            where = f" if {_where(value.where)} else {value.fill}" if value.where else ""
-            return f"{value.buffer.name}[{index(value.index)}]{where}"
-        case Apply(function="cast"):
-            return f"{value.dtype}({scalar(value.arguments[0])})"
-        case Apply():
-            return f"{value.function}({', '.join(map(scalar, value.arguments))})"
-        case Choose():
-            return f"({scalar(value.value)} if {_where(value.where)} else {value.fill})"
-        case Checked():
-            return f"checked({scalar(value.value)} < {value.size})"
-
-
-def _where(where: tuple[Inside, ...]) -> str:
-    return " and ".join(f"0 <= {index(each.index)} < {each.size}" for each in where)
-
-
-def index(value: Index) -> str:
-    parts = []
-    for term, factor in value.terms:
-        name = term.name if isinstance(term, Var) else scalar(term)
-        parts.append(name if factor == 1 else f"{name}*{factor}" if isinstance(factor, int) else f"{name}*({factor})")
-    if value.offset != 0 or not parts:
-        parts.append(str(value.offset))
-    return " + ".join(parts)
+def _statements(statements: Iterable[Statement], said: Said) -> Iterator[str]:
+    for statement in statements:
+        match statement:
+            case For():
+                how = "" if statement.kind.value == "serial" else f" {statement.kind.value}"
+                yield f"for {statement.var.name} < {statement.var.extent}{how}:"
+                yield from _further(_statements(statement.body, said))
+            case Let():
+                lines, (value,) = said.of(statement.value)
+                yield from (*lines, f"{statement.name} = {value}")
+            case Update():
+                lines, (value,) = said.of(statement.value)
+                yield from (*lines, updated(statement.function, statement.name, value))
+            case Store():
+                lines, (value, place) = said.of(statement.value, Position(statement.index))
+                yield from (*lines, f"{statement.buffer.name}[{place}] = {value}")
