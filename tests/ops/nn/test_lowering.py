@@ -11,6 +11,8 @@ import pytest
 import ingot
 from ingot.dtypes import Array
 from ingot.errors import InputError
+from ingot.prim.tensor import Iota
+from ingot.prim.walk import in_order
 from ingot.session import Session
 from lower.agreement import agree, lowered, refusal
 from lower.machine import runs
@@ -50,6 +52,17 @@ def test_pools_of_any_size_agree(operator: str, windows: str, sizes: tuple[int, 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_mean_of_a_window_may_count_its_padding(windows: str, sizes: tuple[int, ...]) -> None:
     agree(images(f"AveragePool <{windows}, count_include_pad = 1>"), RTOL, ATOL, x=floats(sizes[0], 4, *sizes[1:]))
+
+
+@pytest.mark.parametrize(("height", "counted"), [(8, False), (7, True)])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_only_windows_that_reach_over_the_end_are_counted(height: int, counted: bool, padding: int) -> None:
+    how = f"kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1, count_include_pad = {padding}"
+    graph = f"g (float[N, 4, {height}, 6] x) => (y) {{ y = AveragePool <{how}> (x) }}"
+    model, program = lowered(graph)
+    mean = program.values[model.graph.outputs[0]]
+    assert any(isinstance(each, Iota) for each in in_order([mean])) == counted
+    agree(graph, RTOL, ATOL, x=floats(2, 4, height, 6))
 
 
 @pytest.mark.parametrize("windows", WINDOWS)

@@ -55,7 +55,7 @@ def inside_counts(moving: Windows, sizes: Sequence[Dim], *, padding: bool) -> pr
         kernel, stride, dilation = moving.kernel[axis], moving.strides[axis], moving.dilations[axis]
         assert isinstance(kernel, int)
         before, after = padding_of(moving, axis, size, kernel)
-        reaches = moving.ceil and moving.auto_pad == "NOTSET"
+        reaches = moving.ceil and moving.auto_pad == "NOTSET" and not _ends_with(moving, axis, before + size + after)
         whole = whole and not reaches and (padding or (before == 0 and after == 0))
         shape = tuple(_count(moving, each, sizes[each]) if each == axis else 1 for each in range(rank))
         starts = prim.iota((*shape, 1), axis) * stride
@@ -64,6 +64,14 @@ def inside_counts(moving: Windows, sizes: Sequence[Dim], *, padding: bool) -> pr
         inside = many[0] - many[1]
         found = inside if found is None else found * inside
     return None if whole else found
+
+
+def _ends_with(moving: Windows, axis: int, size: Dim) -> bool:
+    """Whether the last window is known to end where its axis does, padding included."""
+    kernel = moving.kernel[axis]
+    assert isinstance(kernel, int)
+    span = size - ((kernel - 1) * moving.dilations[axis] + 1)
+    return isinstance(span, int) and span >= 0 and span % moving.strides[axis] == 0
 
 
 def _first_at(distance: prim.Tensor, dilation: int, kernel: int) -> prim.Tensor:
