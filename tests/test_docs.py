@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
-NEEDS = {"converting.md": ("sklearn",), "pytorch.md": ("torch",)}
+NEEDS = {"README.md": ("torch", "sklearn", "onnxruntime"), "converting.md": ("sklearn",), "pytorch.md": ("torch",)}
 """What a page imports besides the package and what its tests need."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -37,6 +38,18 @@ def test_the_readme_shows_loading_editing_saving_and_building() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     for shown in ("ingot.load(", "ingot.save(", "@build(", "make demo", "make test"):
         assert shown in text
+
+
+def test_the_readme_converts_as_the_tutorials_of_torch_do_with_one_import_changed() -> None:
+    torch = pytest.importorskip("torch")
+    text = (ROOT / "README.md").read_text("utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("from ingot import export"))
+    assert line.endswith("# it was: from torch.onnx import export")
+    [call] = re.findall(r"^export\((.*?)^\)", text, re.MULTILINE | re.DOTALL)
+    taken = inspect.signature(torch.onnx.export).parameters
+    given = re.findall(r"^    (\w+)=", call, re.MULTILINE)
+    assert "dynamic_axes" in given
+    assert set(given) <= set(taken)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

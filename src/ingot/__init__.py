@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from ingot.convert.export import (
         export,
     )
+    from ingot.infer.check import check
     from ingot.ir.extract import (
         extract,
     )
@@ -122,6 +123,7 @@ _LATER = {
     ),
     "ingot.convert.door": "convert",
     "ingot.convert.export": "export",
+    "ingot.infer.check": "check",
     "ingot.ir.extract": "extract",
     "ingot.ir.inline": "inline",
     "ingot.ir.interface": (
@@ -215,6 +217,7 @@ __all__ = [
     "__version__",
     "add_outputs",
     "build",
+    "check",
     "convert",
     "decode",
     "encode",

@@ -88,7 +88,9 @@ def test_lists_of_names() -> None:
 
 def test_every_argument_that_hints_name_here_is_named_in_the_library() -> None:
     root = Path(ingot.__file__).parent
-    source = "".join(path.read_text() for folder in ("ir", "format") for path in (root / folder).rglob("*.py"))
+    source = "".join(
+        path.read_text() for folder in ("ir", "format", "convert") for path in (root / folder).rglob("*.py")
+    )
     for said, option in OPTIONS.items():
         assert said in source
         assert for_the_command_line(f"give it: {said}!") == f"give it: {option}!"

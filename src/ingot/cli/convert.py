@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import click
 
@@ -11,6 +12,7 @@ from ingot.cli.arguments import pairs
 from ingot.cli.examples import examples
 from ingot.cli.models import MODEL_PATH, not_a_terminal, write_model
 from ingot.cli.printable import printable
+from ingot.cli.progress import steps
 from ingot.cli.units import counted
 from ingot.cli.written import say_written, warn
 from ingot.errors import InputError
@@ -20,6 +22,7 @@ from ingot.errors import InputError
     epilog=examples(
         "ingot convert booster.ubj -o model.onnx",
         "ingot convert pipeline.pkl --example rows.csv -o model.onnx --trust-pickle",
+        "ingot convert program.pt2 -o model.onnx --opset 18 --trust-pickle",
     )
 )
 @click.argument("source", type=click.Path(path_type=Path))
@@ -32,7 +35,9 @@ from ingot.errors import InputError
     metavar="MODEL",
     help="Where to write the model.",
 )
-@click.option("--example", type=click.Path(path_type=Path), metavar="FILE", help="Rows to compare on: .npy or .csv.")
+@click.option(
+    "--example", type=click.Path(path_type=Path), metavar="FILE", help="Inputs to compare on: .npy .npz .csv."
+)
 @click.option("--input-name", "input_names", multiple=True, metavar="NAME", help="Call an input so, in their order.")
 @click.option("--output-name", "output_names", multiple=True, metavar="NAME", help="Call an output so, in their order.")
 @click.option("--opset", type=int, metavar="N", help="The version of the operators to write it in.")
@@ -54,8 +59,9 @@ def convert(
 ) -> None:
     """Turn a model of another framework into ONNX.
 
-    SOURCE is a file of XGBoost, LightGBM, CatBoost or PyTorch, or a pickle.
-    Both models run on the same rows; one that differs is not written.
+    SOURCE is a file of XGBoost (.json, .ubj), LightGBM (.txt), CatBoost
+    (.cbm) or PyTorch (.pt2), or a pickle (.pkl, .joblib). Both models run on
+    the same inputs; one that differs is not written.
     """
     from ingot.convert.door import converted  # not free to import
     from ingot.convert.request import Request
@@ -68,17 +74,20 @@ def convert(
         seed,
         {key: _said(text) for key, text in options.items()},
     )
-    model, report = converted(
-        source, None if example is None else _rows(example), request, verify=not no_verify, trust_pickle=trust_pickle
-    )
+    inputs = None if example is None else _inputs(example)
+    with steps() as step:
+        model, report = converted(source, inputs, request, verify=not no_verify, trust_pickle=trust_pickle, step=step)
     if report is None:
         warn("the model was not compared with the original")
     else:
-        click.echo(f"ran both on {report.examples} batches of rows", err=True)
+        click.echo(f"ran both on {counted(report.examples, 'example')}", err=True)
         for line in str(report).splitlines():
             click.echo(printable(f"  {line}"), err=True)
     write_model(model, output)
     say_written(output, f"{counted(len(model.graph), 'node')}, opset {model.opset}")
+    for label, values in ("takes", model.graph.inputs), ("gives", model.graph.outputs):
+        listed = ", ".join(f"{value.name}: {value.type}" for value in values)
+        click.echo(printable(f"  {label} {listed}"), err=True)
 
 
 def _said(text: str) -> Any:
@@ -91,14 +100,21 @@ def _said(text: str) -> Any:
         return text
 
 
-def _rows(path: Path) -> Any:
-    """Rows from a file; InputError if it is of another kind, or a csv needs a package that is missing."""
+def _inputs(path: Path) -> Any:
+    """What a file has to compare on: an array, arrays by name, or a frame.
+
+    InputError if it is of another kind, cannot be read, or a csv needs a package that is missing.
+    """
     import numpy as np
 
-    if path.suffix == ".npy":
-        return np.load(path, allow_pickle=False)
+    if path.suffix in (".npy", ".npz"):
+        try:
+            found = np.load(path, allow_pickle=False)
+            return dict(found) if path.suffix == ".npz" else found
+        except (ValueError, EOFError, BadZipFile) as error:
+            raise InputError(f"'{path}' cannot be read: {error}") from None
     if path.suffix != ".csv":
-        raise InputError(f"'{path}' is no kind of file to read rows from", hint="end it in .npy or .csv")
+        raise InputError(f"'{path}' is no kind of file to read examples from", hint="end it in .npy, .npz or .csv")
     try:
         import pandas as pd
     except ModuleNotFoundError:

@@ -6,6 +6,11 @@ OPTIONS = {
     "load(path, trusted=[cache])": "--trusted CACHE",
     "decode(data, folder=...)": "--folder DIR",
     "connect={'output': 'input'}": "--connect output=input",
+    "trust_pickle=True, or --trust-pickle": "--trust-pickle",
+    "give output_names": "--output-name NAME for each output",
+    "give an example: convert(model, example)": "--example FILE",
+    "verify=False gives the model as it is": "--no-verify writes the model as it is",
+    "ask for a newer opset_version": "--opset N, newer",
     "prefixes=('first/', 'second/')": "--prefix-first first/ --prefix-second second/",
 }
 """What hints of the library say, and what does the same here; a test looks for each in the library."""

@@ -1,4 +1,4 @@
-"""A progress bar for what takes long: on stderr, only on a terminal, and only after a while."""
+"""Progress of what takes long: on stderr, only on a terminal, and gone when it is done."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
                 update(done, total)
 
         yield report
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], None]]:
+    """A function to call with what is begun, which is shown until the next; silent where there is nobody to see it."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status("") as status:
+        yield lambda text: status.update(Text(text))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from ingot.convert.request import Request, checked_names
 from ingot.convert.source import Source, Tolerance
 from ingot.convert.tables import build_table, table_of, variants
 from ingot.dtypes import Array, DType
+from ingot.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,8 @@ def booster_source(
     `prepare` makes of the inputs the rows that the trees compare, where they are not numbers side by side.
     """
     table = table_of(example, request, boosted.features)
+    if prepare is None and table.columns is not None and len(table.columns) != boosted.features:
+        raise InputError(f"the example has {len(table.columns)} columns, the model was fitted to {boosted.features}")
     names = checked_names("output", request.output_names, answers.names)
     given = DType.FLOAT64 if DType.FLOAT64 in {type_.dtype for type_ in table.types.values()} else DType.FLOAT32
 

@@ -85,11 +85,21 @@ def convert(
 
 
 def converted(
-    model: Any, example: Any, request: Request, *, verify: bool = True, trust_pickle: bool = False
+    model: Any,
+    example: Any,
+    request: Request,
+    *,
+    verify: bool = True,
+    trust_pickle: bool = False,
+    step: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, Report | None]:
-    """What `convert` gives, and the report of its verification; None where that was not wanted."""
+    """What `convert` gives, and the report of its verification; None where that was not wanted.
+
+    `step` is called with what is begun: loading, converting, comparing.
+    """
     if isinstance(model, str | os.PathLike):
         path = Path(model)
+        step(f"loading {path.name}")
         if path.suffix in PICKLES:
             model = _unpickled(path, trust_pickle)
             framework = framework_of(model)
@@ -97,8 +107,10 @@ def converted(
             model, framework = path, framework_of_file(path)
     else:
         framework = framework_of(model)
-    source = _converter(framework)(model, example, request)
+    step(f"converting from {framework.name}")
+    source = _source(framework, model, example, request)
     made = in_versions(source.model, request.opset_version)
+    step("comparing with the original")
     return made, verify_source(source, made) if verify else None
 
 
@@ -152,40 +164,47 @@ def in_versions(model: Model, wanted: int | Mapping[str, int] | None) -> Model:
     return made
 
 
-def _converter(framework: Framework) -> Callable[[Any, Any, Request], Source]:
+def _source(framework: Framework, model: Any, example: Any, request: Request) -> Source:
     module, _, name = framework.function.partition(":")
     try:
-        found: Callable[[Any, Any, Request], Source] = getattr(import_module(module), name)
+        write: Callable[[Any, Any, Request], Source] = getattr(import_module(module), name)
+        return write(model, example, request)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing == "ingot":
             raise ConvertError(f"this version does not convert from {framework.name}") from error
-        raise ConvertError(
-            f"converting from {framework.name} needs the package '{missing}'",
-            hint=f"pip install 'ingot[{framework.extra}]'",
-        ) from error
-    return found
+        raise _without(missing, f"converting from {framework.name}", framework.extra) from error
+
+
+def _without(package: str, what: str, extra: str | None) -> ConvertError:
+    """What is said where a package is missing: the extra that installs it, or else the package itself."""
+    wanted = package if extra is None else f"'ingot[{extra}]'"
+    return ConvertError(f"{what} needs the package '{package}'", hint=f"pip install {wanted}")
 
 
 def _unpickled(path: Path, trusted: bool) -> object:
     """What a pickle holds; ConvertError unless it is trusted, or if it cannot be read."""
+    if not path.exists():
+        raise InputError(f"there is no file '{path}'")
     if not trusted:
         raise ConvertError(
             f"'{path}' is a pickle, which runs whatever code is in it as it is loaded",
             hint="where you trust who made it: trust_pickle=True, or --trust-pickle",
         )
-    if not path.exists():
-        raise InputError(f"there is no file '{path}'")
     try:
         if path.suffix == ".joblib":
             return import_module("joblib").load(path)
         if path.suffix == ".pt2":
-            return import_module("torch").export.load(path)
+            return import_module("ingot.convert.torch.program").load_program(path)
         import pickle  # only where somebody trusts one
 
         with path.open("rb") as stream:
             return pickle.load(stream)
     except (IngotError, KeyboardInterrupt):
         raise
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        extras = {root: framework.extra for framework in FRAMEWORKS for root in framework.roots} | {"joblib": "sklearn"}
+        raise _without(missing, f"loading '{path}'", extras.get(missing)) from error
     except Exception as error:
         raise ConvertError(f"'{path}' cannot be unpickled: {error}") from error

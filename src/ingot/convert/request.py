@@ -52,7 +52,7 @@ def checked_names(what: str, wanted: Sequence[str] | None, default: Sequence[str
     if len(wanted) != len(default):
         listed = ", ".join(default)
         raise InputError(
-            f"{len(wanted)} {what} names are given, the model has {len(default)} {what}s",
+            f"{len(wanted)} {what} names are given, the model has {len(default)} {what}{'s' * (len(default) != 1)}",
             hint=f"by default they are called {listed}",
         )
     return tuple(wanted)

@@ -48,6 +48,8 @@ def table_of(example: Any, request: Request, features: int | None, *, default: s
             raise InputError("what the model takes is not known", hint="give an example: convert(model, example)")
         rows = np.random.default_rng(request.seed).normal(size=(50, features))
         example = rows.astype(np.float32)
+    if isinstance(example, Mapping):
+        raise InputError("an example by name is for models of several inputs", hint="a matrix, a frame or a list")
     if hasattr(example, "columns") and hasattr(example, "iloc"):
         return _frame(example, request)
     if hasattr(example, "toarray"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ingot.convert.source import Feeds, Source, Tolerance
 from ingot.dtypes import Array
-from ingot.errors import InputError, VerifyError
+from ingot.errors import IngotError, InputError, VerifyError
 from ingot.ir.model import Model
 from ingot.session import Session
 
@@ -59,7 +59,7 @@ def verify(source: Source, model: Model | None = None, *, providers: Sequence[st
     names = list(session.outputs)
     total: dict[str, OutputReport] = {}
     for number, feeds in enumerate(source.examples):
-        expected = source.original(feeds)
+        expected = _of_the_original(source, feeds)
         if len(expected) != len(names):
             raise VerifyError(f"the original gives {len(expected)} values, the model {len(names)}: {', '.join(names)}")
         for name, wanted, found in zip(names, expected, session.run(None, feeds), strict=True):
@@ -69,6 +69,20 @@ def verify(source: Source, model: Model | None = None, *, providers: Sequence[st
             if wrong is not None:
                 raise _failure(source, model, session, feeds, f"output '{name}' is not the original's: {wrong}", number)
     return Report(tuple(total.values()), len(source.examples))
+
+
+def _of_the_original(source: Source, feeds: Feeds) -> list[Any]:
+    """What the original gives; InputError with what it says if it does not take the example."""
+    try:
+        return source.original(feeds)
+    except (IngotError, MemoryError):
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        shown = ", ".join(f"{name}: {array.dtype}{list(array.shape)}" for name, array in feeds.items())
+        raise InputError(
+            f"the original does not run on the example: {lines[0]}", where=(shown,), hint="give one that it takes"
+        ) from error
 
 
 def compare(name: str, wanted: Any, found: Any, tolerance: Tolerance) -> tuple[OutputReport, str | None]:

@@ -27,7 +27,7 @@ def convert_catboost(model: Any, example: Any, request: Request) -> Source:
         try:
             model.load_model(str(path))
         except catboost.CatBoostError as error:
-            raise ConvertError(f"'{path}' is no model of CatBoost: {str(error).splitlines()[0]}") from None
+            raise ConvertError(f"'{path}' is no model of CatBoost", hint="model.save_model(path) writes one") from error
     if not model.is_fitted():
         raise ConvertError(f"the {type(model).__name__} is not fitted", hint="call fit on it first")
     request.only("CatBoost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
@@ -19,7 +20,7 @@ from ingot.convert.source import Source, Tolerance
 from ingot.convert.tables import PLACEHOLDER, Table, build_table, table_of, variants, widened
 from ingot.convert.unsupported import Unsupported
 from ingot.dtypes import Array, DType
-from ingot.errors import ConvertError, InputError
+from ingot.errors import CheckError, ConvertError, InputError
 
 for _found in iter_modules(families.__path__):
     import_module(f"{families.__name__}.{_found.name}")  # rules register themselves as they are imported
@@ -51,14 +52,24 @@ def convert_sklearn(model: Any, example: Any, request: Request) -> Source:
         pairs = zip(names, outputs, strict=True)
         return {name: _result(output, conversion, model, x, given) for name, output in pairs}
 
-    built = build_table(fn, table, type(model).__name__)
+    try:
+        built = build_table(fn, table, type(model).__name__)
+    except CheckError:
+        fitted = getattr(model, "n_features_in_", None)  # a column transformer may leave out columns: others may not
+        if table.columns and fitted is not None and len(table.columns) != fitted:
+            message = f"the example has {len(table.columns)} columns, the model was fitted to {fitted}"
+            raise InputError(message) from None
+        raise
 
     def original(feeds: Mapping[str, Array]) -> list[Any]:
         rows = table.restore(feeds)
-        try:
-            return [output.expected(model, widened(rows)) for output in outputs]
-        except ValueError:  # a few that were fitted to float32 take nothing else
-            return [output.expected(model, rows) for output in outputs]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X has feature names, but", UserWarning)
+            warnings.filterwarnings("ignore", "X does not have valid feature names, but", UserWarning)
+            try:
+                return [output.expected(model, widened(rows)) for output in outputs]
+            except ValueError:  # a few that were fitted to float32 take nothing else
+                return [output.expected(model, rows) for output in outputs]
 
     def intermediate(feeds: Mapping[str, Array]) -> dict[str, Array]:
         return inside(conversion.notes, {PLACEHOLDER: widened(table.restore(feeds))})

@@ -107,3 +107,16 @@ def symbol_names(axes: Axes, inputs: Mapping[str, Any]) -> dict[str, IngotDim]:
                 names[symbol] = dims.symbol(called)
                 taken.add(called)
     return names
+
+
+def open_axes(symbols: Mapping[str, IngotDim], inputs: Mapping[str, Any]) -> Axes:
+    """The axes of a program's inputs that are symbols of its own, by the names these have."""
+    return {
+        name: {
+            axis: str(symbols[str(size)])
+            for axis, size in enumerate(fake.shape)
+            if isinstance(size, torch.SymInt) and str(size) in symbols
+        }
+        for name, fake in inputs.items()
+        if isinstance(fake, torch.Tensor)
+    }

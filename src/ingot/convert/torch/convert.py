@@ -10,11 +10,19 @@ from torch.utils import _pytree as pytree
 
 from ingot.convert.request import Request, checked_names
 from ingot.convert.source import Feeds, Source, Tolerance
-from ingot.convert.torch.axes import Axes, axes_by_input, dynamic_shapes, resized, symbol_names, traced_example
+from ingot.convert.torch.axes import (
+    Axes,
+    axes_by_input,
+    dynamic_shapes,
+    open_axes,
+    resized,
+    symbol_names,
+    traced_example,
+)
 from ingot.convert.torch.decompose import decomposed
 from ingot.convert.torch.dtypes import to_array, to_tensor
 from ingot.convert.torch.named import input_names_of, output_names_of
-from ingot.convert.torch.program import Example, example_of, export_module, quiet
+from ingot.convert.torch.program import Example, example_for, example_of, export_module, quiet
 from ingot.convert.torch.rule import Rule, rules
 from ingot.convert.torch.tidy import tidied
 from ingot.convert.torch.translate import target_name, translated
@@ -85,15 +93,17 @@ def _of_module(model: Any, example: Example, request: Request, options: Mapping[
 
 
 def _of_program(program: Any, example: Any, request: Request, options: Mapping[str, object]) -> Source:
+    fakes = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    own = [name for name in program.graph_signature.user_inputs if isinstance(fakes.get(name), torch.Tensor)]
     if example is not None:
-        given = example_of(example, options.get("kwargs"))  # type: ignore[arg-type]
+        given = example_for(program, example_of(example, options.get("kwargs")), own)  # type: ignore[arg-type]
     elif program.example_inputs is not None:
         given = Example(*program.example_inputs)
     else:
         raise InputError("the program has no example of its inputs", hint="convert(program, (x,))")
     tensors = [leaf for leaf in given.leaves() if isinstance(leaf, torch.Tensor)]
-    names = checked_names("input", request.input_names, list(program.graph_signature.user_inputs)[: len(tensors)])
-    axes = _axes(request, names, names)
+    names = checked_names("input", request.input_names, own)
+    axes = _axes(request, names, own)
     module = program.module()
 
     def original(feeds: Feeds) -> list[Any]:
@@ -136,7 +146,7 @@ def _source(
     return Source(
         model,
         original,
-        _examples(tensors, names, axes, fakes, original),
+        _examples(tensors, names, axes or open_axes(symbols, fakes), fakes, original),
         inside=_inside(program, names, model),
         tolerance=_TOLERANCES[coarsest],
     )

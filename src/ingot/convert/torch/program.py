@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
+from ingot.convert.torch.dtypes import to_tensor
 from ingot.convert.torch.recurrent import whole_layers
 from ingot.errors import ConvertError, InputError
 
@@ -28,10 +32,14 @@ class Example:
 
 
 def example_of(example: Any, kwargs: Mapping[str, Any] | None = None) -> Example:
-    """An example as the caller gives it: a tensor, a tuple of arguments that may end in a dict of keywords, a dict."""
+    """An example as the caller gives it: a tensor, a tuple of arguments that may end in a dict of keywords, a dict.
+
+    Arrays of numpy stand for tensors.
+    """
     if example is None and not kwargs:
         raise InputError("a PyTorch model needs an example of its inputs", hint="convert(model, (torch.randn(1, 3),))")
-    given = dict(kwargs or {})
+    given = dict(_tensors(kwargs or {}))
+    example = _tensors(example)
     match example:
         case None:
             return Example((), given)
@@ -43,6 +51,55 @@ def example_of(example: Any, kwargs: Mapping[str, Any] | None = None) -> Example
                 return Example(args[:-1], args[-1])
             return Example(args, given)
     return Example((example,), given)
+
+
+def example_for(program: Any, example: Example, names: Sequence[str]) -> Example:
+    """An example as a program is called; a dict may have its inputs by name. InputError where it does not fit."""
+    tensors = [leaf for leaf in example.leaves() if isinstance(leaf, torch.Tensor)]
+    if not example.args and set(example.kwargs) == set(names):
+        tensors = [example.kwargs[name] for name in names]
+    if len(tensors) != len(names):
+        taken = ", ".join(names)
+        raise InputError(f"the example has {len(tensors)} tensors, the program takes {len(names)}: {taken}")
+    fakes = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    for name, tensor in zip(names, tensors, strict=True):
+        wanted = fakes[name]
+        if tensor.dtype != wanted.dtype or tensor.dim() != wanted.dim():
+            raise InputError(
+                f"the example of '{name}' is {_described(tensor)}, the program takes {_described(wanted)}",
+                hint="convert(program) takes the example that the program was exported with",
+            )
+    leaves, spec = pytree.tree_flatten(program.example_inputs or (example.args, dict(example.kwargs)))
+    given = iter(tensors)
+    args, kwargs = pytree.tree_unflatten(
+        [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
+    )
+    return Example(args, kwargs)
+
+
+def load_program(path: Path) -> Any:
+    """The program of a `.pt2` file; what torch raises if it is none, without what it logs."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with quiet():
+            return torch.export.load(path)
+    finally:
+        logging.disable(before)
+
+
+def _tensors(example: Any) -> Any:
+    return pytree.tree_map(lambda leaf: _tensor(leaf) if isinstance(leaf, np.ndarray) else leaf, example)
+
+
+def _tensor(array: Any) -> Any:
+    if array.dtype.kind in "OSUT":
+        raise InputError("PyTorch has no tensors of strings or objects, the example has")
+    return to_tensor(array)
+
+
+def _described(tensor: Any) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')}[{', '.join(map(str, tensor.shape))}]"
 
 
 def export_module(module: Any, example: Example, dynamic_shapes: Any) -> Any:

@@ -25,7 +25,9 @@ def convert_xgboost(model: Any, example: Any, request: Request) -> Source:
         try:
             booster.load_model(str(model))
         except xgboost.core.XGBoostError as error:
-            raise ConvertError(f"'{model}' is no model of XGBoost: {str(error).splitlines()[0]}") from None
+            raise ConvertError(
+                f"'{model}' is no model of XGBoost", hint="booster.save_model(path) writes one"
+            ) from error
         model = booster
     if not isinstance(model, xgboost.Booster):
         from ingot.convert.sklearn import convert_sklearn  # needs scikit-learn, as the estimators do
