@@ -1,17 +1,20 @@
 """Which of PyTorch's core operators convert: torch's own test inputs, converted, run by the reference, and compared.
 
-`python -m benchmarks.torch_operators [--samples N] [--only NAME ...]` writes benchmarks/results/torch_operators.md.
-A sample counts for every operator that torch.export and the decompositions leave in its program.
+`python -m benchmarks.torch_operators [--core] [--only NAME ...] [--shard I/N] [--log FILE [--resume]]` walks all sample
+inputs (OpInfo) and writes benchmarks/results/torch_operators.md; with `--only` or `--shard` it writes only the log.
+`--page LOG ...` writes the page of logs. A sample counts for every operator that torch.export and the decompositions
+leave in its program. Samples of the core operators run a second time with a first axis that stays open.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import time
 import warnings
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 from benchmarks.torch_operator_cases import CASES
+from benchmarks.torch_operator_page import Outcome, core_operators, page
+from benchmarks.torch_reused import reused_tables
 from ingot.convert.request import Request
 from ingot.convert.source import Source
 from ingot.convert.torch import convert_torch
@@ -31,23 +36,45 @@ from ingot.session import Session
 
 RESULTS = Path(__file__).parent / "results" / "torch_operators.md"
 DTYPES = (torch.float32, torch.int64, torch.bool)
-RANDOM = {"rand", "randn", "randperm", "native_dropout", "bernoulli", "randint", "multinomial", "uniform", "normal"}
+CAP_SECONDS = 60.0
+"""Of one test case with all its samples; what is not reached is counted in the page."""
+OPENED = 4
+"""Samples of a core operator that run with an open axis too."""
+RANDOM = {
+    "rand", "randn", "randperm", "native_dropout", "bernoulli", "randint", "multinomial", "uniform", "normal",
+    "rand_like", "randn_like", "randint_like", "cauchy", "exponential", "geometric", "log_normal", "rrelu_with_noise",
+    "normal_functional",
+}  # fmt: skip
 """Operators whose results are drawn: their types and shapes are compared."""
-UNWRITTEN = {"empty", "empty_strided", "empty_like", "new_empty", "empty_permuted", "new_empty_strided"}
+UNWRITTEN = {
+    "empty", "empty_strided", "empty_like", "new_empty", "empty_permuted", "new_empty_strided", "resize",
+}  # fmt: skip
 """Operators whose results hold whatever was in memory."""
 
 
-FUNCTIONAL = {"aten._native_batch_norm_legit.default": "aten._native_batch_norm_legit_functional.default"}
-"""Operators that change tensors in place, and what export has instead."""
+@dataclass(frozen=True)
+class Sample:
+    """A call with its name; `case` is the test case it belongs to."""
+
+    case: str
+    name: str
+    module: Any
+    tensors: list[Any]
+    open_axis: bool = False
 
 
 @dataclass
-class Tally:
-    """What became of the samples in which an operator occurs."""
+class Walk:
+    """What the walk has found, written to a log as it goes."""
 
-    equal: int = 0
-    refused: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    wrong: list[str] = field(default_factory=list)
+    log: Path | None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        if self.log is not None:
+            with self.log.open("a") as stream:
+                stream.write(json.dumps(asdict(outcome)) + "\n")
 
 
 class Call(torch.nn.Module):  # type: ignore[misc]
@@ -70,57 +97,100 @@ class Call(torch.nn.Module):  # type: ignore[misc]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=2, help="samples of an operator and element type")
     parser.add_argument("--core", action="store_true", help="only test cases named like a core operator, and our own")
     parser.add_argument("--only", nargs="*", help="only test cases whose name contains one of these")
+    parser.add_argument("--shard", default="0/1", help="I/N: every Nth test case, from the Ith")
+    parser.add_argument("--log", type=Path, help="a file that each outcome is appended to")
+    parser.add_argument("--resume", action="store_true", help="leave out the samples that the log has")
+    parser.add_argument("--page", nargs="+", type=Path, help="only write the page of these logs")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    torch.manual_seed(0)
-    tallies: dict[str, Tally] = defaultdict(Tally)
-    unexported = 0
-    for at, (name, module, tensors) in enumerate(cases(options)):
-        unexported += not tried(name, module, tensors, tallies)
-        if at % 50 == 49 and not options.only:
-            print(f"{at + 1} samples, at {name}", flush=True)
-            RESULTS.write_text(page(tallies, unexported))
+    if options.page:
+        RESULTS.write_text(page([outcome for path in options.page for outcome in logged(path)]))
+        return
+    walk = Walk(options.log, logged(options.log) if options.resume else [])
+    if options.log is not None and not options.resume:
+        options.log.unlink(missing_ok=True)
+    with reused_tables():
+        walked(walk, options)
     if options.only:
-        print(page(tallies, unexported))
-    else:
-        RESULTS.write_text(page(tallies, unexported))
+        for outcome in walk.outcomes:
+            if outcome.verdict not in ("equal", "not reached"):
+                print(f"{outcome.verdict}: {outcome.sample}: {outcome.problem or outcome.refused}")
+        print(Counter(outcome.verdict for outcome in walk.outcomes))
+    elif options.shard == "0/1":
+        RESULTS.write_text(page(walk.outcomes))
 
 
-def cases(options: Any) -> Iterator[tuple[str, Call, list[Any]]]:
-    """Samples with their names: those of core operators first."""
-    only = options.only
-    for name, fn, args in CASES:
-        if only and not any(part in name for part in only):
+def logged(path: Path) -> list[Outcome]:
+    return [Outcome(**json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def walked(walk: Walk, options: argparse.Namespace) -> None:
+    """Try every sample; a test case past its time is left, which the walk notes."""
+    done = {outcome.sample for outcome in walk.outcomes}
+    spent: Counter[str] = Counter()
+    for at, sample in enumerate(samples(options)):
+        if sample.name in done:
             continue
-        yield name, Call(fn, args, {}), [leaf for leaf in pytree.tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+        if spent[sample.case] > CAP_SECONDS:
+            walk.add(Outcome(sample.name, "not reached"))
+            continue
+        started = time.perf_counter()
+        outcome = tried(sample)
+        spent[sample.case] += time.perf_counter() - started
+        if outcome.verdict == "wrong":
+            print(f"wrong: {sample.name}: {outcome.problem} ({', '.join(outcome.used)})", flush=True)
+        if not (sample.open_axis and outcome.verdict == "not exported"):  # torch found that its size is fixed
+            walk.add(outcome)
+        if at % 500 == 499:
+            print(f"{at + 1} samples, at {sample.case}", flush=True)
+
+
+def samples(options: argparse.Namespace) -> Iterator[Sample]:
+    """Our own calls, then torch's: those of core operators first, each first without and then with an open axis."""
+    part, parts = map(int, options.shard.split("/"))
+    if part == 0:
+        for name, fn, args in CASES:
+            if options.only and not any(part in name for part in options.only):
+                continue
+            yield Sample(name, f"our {name}", Call(fn, args, {}), tensors_of(args))
     core = {target.split(".")[1] for target in core_operators()}
-    for info in sorted(op_db, key=lambda info: info.aten_name not in core):
-        if only and not any(part in info.name for part in only):
+    infos = sorted(op_db, key=lambda info: info.aten_name not in core)
+    for info in infos[part::parts]:
+        if options.only and not any(part in info.formatted_name for part in options.only):
             continue
         if options.core and info.aten_name not in core:
             break
         for dtype in DTYPES:
-            if dtype not in info.supported_dtypes("cpu"):
-                continue
-            try:
-                found = list(islice(info.sample_inputs("cpu", dtype, requires_grad=False), options.samples))
-            except Exception:
-                continue
-            for at, sample in enumerate(found):
-                module = Call(info.op, (sample.input, *sample.args), dict(sample.kwargs))
-                leaves = pytree.tree_leaves(((sample.input, *sample.args), dict(sample.kwargs)))
-                yield (
-                    f"{info.formatted_name}, {dtype}, sample {at}",
-                    module,
-                    [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)],
-                )
+            if dtype in info.supported_dtypes("cpu"):
+                yield from samples_of(info, dtype, opened=info.aten_name in core)
 
 
-def tried(name: str, module: Call, tensors: list[Any], tallies: dict[str, Tally]) -> bool:
-    """Note what became of a sample; False if torch itself could not export it."""
+def samples_of(info: Any, dtype: Any, *, opened: bool) -> Iterator[Sample]:
+    torch.manual_seed(0)
+    try:
+        found = list(info.sample_inputs("cpu", dtype, requires_grad=False))
+    except Exception:  # torch itself has none that it can make
+        return
+    case = f"{info.formatted_name}, {str(dtype).removeprefix('torch.')}"
+    left = OPENED if opened and dtype is torch.float32 else 0
+    for at, sample in enumerate(found):
+        args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+        tensors = tensors_of((args, kwargs))
+        name = f"{case}, sample {at}"
+        yield Sample(case, name, Call(info.op, args, kwargs), tensors)
+        if left and tensors and tensors[0].dim() and tensors[0].shape[0] > 1:
+            left -= 1
+            yield Sample(case, f"{name}, open", Call(info.op, args, kwargs), tensors, open_axis=True)
+
+
+def tensors_of(arguments: Any) -> list[Any]:
+    return [leaf for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)]
+
+
+def tried(sample: Sample) -> Outcome:
+    """What became of a sample."""
     used: set[str] = set()
 
     def recorded(target: str, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,118 +201,112 @@ def tried(name: str, module: Call, tensors: list[Any], tallies: dict[str, Tally]
         return write
 
     table = {target: recorded(target, rule) for target, rule in rules().items()}
+    request = Request(dynamic_axes=open_axes(sample), options={"custom_translation_table": table})
+    torch.manual_seed(0)
+    distances: list[float] = []
     try:
-        source = convert_torch(module, tuple(tensors), Request(options={"custom_translation_table": table}))
-        problem = difference(source, used)
+        source = convert_torch(sample.module, tuple(sample.tensors), request)
+        problem = difference(source, used, sample, distances)
     except ConvertError as error:
         if "torch.export cannot" in error.message:
-            return False
-        for line in error.where:
-            target, _, reason = line.partition(": ")
-            tallies[target].refused[reason.partition(" (in")[0]] += 1
-        return True
-    except torch.OutOfMemoryError:
-        raise
+            return Outcome(sample.name, "not exported", problem=error.message)
+        found = dict(line.partition(": ")[::2] for line in error.where)
+        reasons = {target: reason.partition(" (in")[0] for target, reason in found.items()}
+        return Outcome(sample.name, "refused", refused=reasons or {"": error.message})
     except Exception as error:
         problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-    if problem is not None:
-        print(f"wrong: {name}: {problem} ({', '.join(sorted(used))})", flush=True)
-    for target in used:
-        if problem is None:
-            tallies[target].equal += 1
-        else:
-            tallies[target].wrong.append(f"{name}: {problem}")
-    return True
+    if sample.case in core_operators():
+        used.add(sample.case)
+    verdict = "equal" if problem is None else "wrong"
+    return Outcome(sample.name, verdict, sorted(used), {}, problem or "", distances)
 
 
-def difference(source: Source, used: set[str]) -> str | None:
-    """How the model differs from the original; None if it does not."""
-    words = {target.split(".")[1] for target in used if target.startswith("aten.")}
-    feeds = source.examples[0]
-    try:
-        found = Session(source.model, providers=("reference",)).run(None, feeds)
-    except IngotError as error:
-        return f"{type(error).__name__}: {error.message}"
+def open_axes(sample: Sample) -> Any:
+    """The first axis of all tensors that have it in the size of the first."""
+    if not sample.open_axis:
+        return None
+    size = sample.tensors[0].shape[0]
+    return {
+        f"tensors_{at}": {0: "n"}
+        for at, tensor in enumerate(sample.tensors)
+        if tensor.dim() and tensor.shape[0] == size
+    }
+
+
+def difference(source: Source, used: set[str], sample: Sample, distances: list[float]) -> str | None:
+    """How the model differs from the original, on every example; None if it does not.
+
+    `distances` becomes, of float32 results, how far the model is from torch, from torch in float64, and torch itself.
+    """
+    session = Session(source.model, providers=("reference",))
     names = [value.name for value in source.model.outputs]
-    expected = source.original(feeds)
-    if words <= {"topk", "sort"} and len(found) == 2:
-        found, expected = found[:1], expected[:1]  # among equal values torch promises no order of their places
-        names = names[:1]
+    for feeds in source.examples:
+        try:
+            found = session.run(None, feeds)
+        except IngotError as error:
+            return f"{type(error).__name__}: {error.message}"
+        problem = differs(source, feeds, names, source.original(feeds), found, used)
+        if problem is not None:
+            return problem
+    words = {target.split(".")[1] for target in used if target.startswith("aten.")}
+    if not sample.open_axis and not words & (RANDOM | UNWRITTEN):
+        distances += measured(sample, source, found)
+    return None
+
+
+def differs(
+    source: Source, feeds: Any, names: list[str], expected: list[Any], found: list[Any], used: set[str]
+) -> str | None:
+    words = {target.split(".")[1] for target in used if target.startswith("aten.")}
+    if used & {"aten.topk.default", "aten.sort.default"} and len(found) == 2:
+        first = np.asarray(feeds["tensors_0"])
+        if np.unique(first).size < first.size:  # among equal values torch promises no order of their places
+            found, expected, names = found[:1], expected[:1], names[:1]
     for name, wanted, got in zip(names, expected, found, strict=True):
+        if np.asarray(got).dtype != np.asarray(wanted).dtype:
+            return f"'{name}' is {np.asarray(got).dtype}, expected {np.asarray(wanted).dtype}"
         if words & (RANDOM | UNWRITTEN):
             if np.shape(got) != np.shape(wanted):
                 return f"'{name}' has shape {np.shape(got)}, expected {np.shape(wanted)}"
             continue
-        if np.asarray(got).dtype != np.asarray(wanted).dtype:
-            return f"'{name}' is {np.asarray(got).dtype}, expected {np.asarray(wanted).dtype}"
         _, problem = compare(name, wanted, got, source.tolerance)
         if problem is not None:
             return f"'{name}': {problem}"
     return None
 
 
-def core_operators() -> list[str]:
-    """The overloads that torch tags as core ATen."""
-    packets = {name: getattr(torch.ops.aten, name) for name in dir(torch.ops.aten)}
-    return sorted(
-        f"aten.{name}.{overload}"
-        for name, packet in packets.items()
-        for overload in (packet.overloads() if hasattr(packet, "overloads") else ())
-        if torch.Tag.core in getattr(packet, overload).tags and overload != "out"
-    )
+def measured(sample: Sample, source: Source, found: list[Any]) -> list[float]:
+    """Three distances over all float32 results: ours to torch's, ours to the truth, torch's to the truth.
 
-
-def page(tallies: dict[str, Tally], unexported: int) -> str:
-    core = core_operators()
-    for target, name in FUNCTIONAL.items():
-        if name in tallies:
-            tallies[target] = tallies.pop(name)
-    verdicts = {target: verdict(tallies.get(target)) for target in core}
-    count = {
-        kind: sum(found == kind for found in verdicts.values()) for kind in ("equal", "refused", "wrong", "no sample")
-    }
-    others = sorted(target for target in tallies if target not in verdicts)
-    equal = 100 * count["equal"] / len(core)
-    lines = [
-        "# PyTorch's core operators, converted",
-        "",
-        f"torch {torch.__version__}: its own test inputs (OpInfo) for float32, int64 and bool, exported, decomposed,",
-        "converted, run by the reference and compared with torch, and calls of our own for operators that those do not",
-        "reach. Written by `python -m benchmarks.torch_operators --core`: inputs named like core operators.",
-        "A sample counts for every operator left in its program. An operator is equal if all its samples that convert",
-        "are, and some do; refused if none converts; samples that one operator's rule refuses are listed beside it.",
-        "",
-        f"Of {len(core)} core ATen overloads {count['equal']} are equal ({equal:.1f} %), {count['refused']} refused,"
-        f" {count['wrong']} wrong, {count['no sample']} without a sample. torch did not export {unexported:,} samples.",
-        "",
-        "| operator | equal | refused | wrong | |",
-        "|---|---|---|---|---|",
-        *(row(target, tallies.get(target, Tally()), verdicts[target]) for target in core),
-        "",
-        "Others that survive decomposition, or that have a rule because ONNX says them in one operator:",
-        "",
-        "| operator | equal | refused | wrong | |",
-        "|---|---|---|---|---|",
-        *(row(target, tallies[target], verdict(tallies[target])) for target in others),
-        "",
+    A distance is the least tolerance, absolute and relative alike, that would let it pass.
+    """
+    wanted = source.original(source.examples[0])
+    places = [at for at, array in enumerate(wanted) if np.asarray(array).dtype == np.float32]
+    if not places:
+        return []
+    wide = [t.double() if t.dtype is torch.float32 else t for t in sample.tensors]
+    try:
+        with torch.no_grad():
+            made = sample.module(*wide)
+        truth = [leaf for leaf in pytree.tree_leaves(made) if isinstance(leaf, torch.Tensor)]
+        truth = [torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf for leaf in truth]
+    except Exception:  # an operator that has no float64, or arguments that ask for float32
+        return []
+    if len(truth) != len(wanted) or any(truth[at].dtype is not torch.float64 for at in places):
+        return []
+    pairs = [(np.asarray(found[at]), np.asarray(wanted[at]), truth[at].numpy()) for at in places]
+    return [
+        max(distance(ours, torchs) for ours, torchs, _ in pairs),
+        max(distance(ours, exact) for ours, _, exact in pairs),
+        max(distance(torchs, exact) for _, torchs, exact in pairs),
     ]
-    return "\n".join(lines)
 
 
-def verdict(tally: Tally | None) -> str:
-    if tally is None:
-        return "no sample"
-    if tally.wrong:
-        return "wrong"
-    return "equal" if tally.equal else "refused"
-
-
-def row(target: str, tally: Tally, found: str) -> str:
-    reasons = "; ".join(f"{reason} ({count})" for reason, count in sorted(tally.refused.items()))
-    refused = sum(tally.refused.values())
-    return (
-        f"| `{target}` | {tally.equal} | {refused} | {len(tally.wrong)} | {found}{', ' + reasons if reasons else ''} |"
-    )
+def distance(one: Any, other: Any) -> float:
+    a, b = np.asarray(other, np.float64), np.asarray(one, np.float64)
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b)) | ~np.isfinite(a) | ~np.isfinite(b)
+        return float(np.where(same, 0.0, np.abs(a - b) / (1 + np.abs(a))).max(initial=0.0))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,12 @@ def axes_of(axes: int | Sequence[int] | None, count: int) -> list[int]:
     return [positive(axis, count) for axis in given]
 
 
+def each_axis(given: int | Sequence[int], count: int) -> list[int]:
+    """One number for each of `count` axes; a single one is for all."""
+    listed = [given] if isinstance(given, int) else list(given)
+    return listed * count if len(listed) == 1 else listed
+
+
 def reshape(x: Var, sizes: Sequence[Extent]) -> Var:
     """`x` in other sizes, said without arithmetic on shapes where that can be.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, rank
+from ingot.convert.torch.operands import cast, each_axis, rank
 from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 
@@ -30,21 +30,16 @@ def convolution(
     axes = rank(weight) - 2
     batched = rank(x) == axes + 2
     source = x if batched else op.Unsqueeze(x, [0])
-    pads = _each(padding, axes)
+    pads = each_axis(padding, axes)
     attributes: dict[str, Any] = {
-        "strides": _each(stride, axes),
+        "strides": each_axis(stride, axes),
         "pads": pads + pads,
-        "dilations": _each(dilation, axes),
+        "dilations": each_axis(dilation, axes),
         "group": groups,
     }
     if transposed:
-        made = op.ConvTranspose(source, weight, bias, output_padding=_each(output_padding, axes), **attributes)
+        made = op.ConvTranspose(source, weight, bias, output_padding=each_axis(output_padding, axes), **attributes)
     else:
         made = op.Conv(source, weight, bias, **attributes)
     made = cast(made, site.dtype)
     return made if batched else op.Squeeze(made, [0])
-
-
-def _each(given: Sequence[int], count: int) -> list[int]:
-    """One number for each axis; a single one is for all."""
-    return list(given) * count if len(given) == 1 else list(given)

@@ -82,9 +82,10 @@ def arange(site: Site, *limits: Any, **_: Any) -> Any:
     known = all(isinstance(limit, int | float) for limit in (start, end, step))
     count = site.result.shape[0]
     if known and isinstance(count, int):
-        places = np.arange(count)
-        wide = np.float64 if any(isinstance(limit, float) for limit in (start, step)) else np.int64
-        return (start + places.astype(wide) * step).astype(dtype.numpy)
+        if dtype.is_integer:
+            start, step = int(start), int(step)  # torch counts in the type of the result
+        wide = np.int64 if dtype.is_integer else np.float64
+        return (start + np.arange(count).astype(wide) * step).astype(dtype.numpy)
     exact = DType.INT64 if all(not isinstance(limit, float) for limit in (start, end, step)) else dtype
     made = op.Range(operand(start, exact), operand(end, exact), operand(step, exact))
     return cast(made, dtype)

@@ -8,18 +8,13 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand, positive, rank
+from ingot.convert.torch.operands import cast, known_shape, number, operand, positive, rank
 from ingot.convert.torch.rule import Site, refuse, rule
 from ingot.convert.torch.rules.arithmetic import floored
 from ingot.convert.torch.sizes import Extent, as_row
 from ingot.dtypes import DType
 
 _END = np.iinfo(np.int64).max
-
-
-@rule("aten.embedding.default")
-def embedding(site: Site, weight: Var, indices: Var, *_: Any, **__: Any) -> Var:
-    return op.Gather(weight, indices)
 
 
 @rule("aten.index_select.default")
@@ -33,6 +28,9 @@ def index_select(site: Site, x: Var, dim: int, index: Var) -> Var:
 def gather(site: Site, x: Var, dim: int, index: Var, **_: Any) -> Var:
     if rank(x) == 0:
         return op.Expand(x, op.Shape(index))
+    index = cast(index, DType.INT64)
+    if rank(index) != rank(x) and 0 in known_shape(index):  # torch lets what takes nothing have any axes
+        return op.Expand(number(0, site.dtype), op.Shape(index))
     if rank(index) == 0:
         return op.Squeeze(op.GatherElements(x, op.Unsqueeze(index, [0]), axis=dim), [0])
     return op.GatherElements(x, index, axis=dim)
@@ -95,9 +93,9 @@ def index_put(site: Site, x: Var, indices: Sequence[Var | None], values: Var, ac
         values = op.Transpose(values, perm=order)
     updates = op.Expand(values, wanted)
     reduction = "add" if accumulate else "none"
-    if site.dtype is DType.BOOL and accumulate:
-        raise refuse("index_put that adds bools")
-    made = op.ScatterND(moved, places, updates, reduction=reduction)
+    if site.dtype is DType.BOOL and accumulate:  # one of them is true
+        moved, updates = cast(moved, DType.INT32), cast(updates, DType.INT32)
+    made = cast(op.ScatterND(moved, places, updates, reduction=reduction), site.dtype)
     if axes == list(range(len(axes))):
         return made
     order = [*axes, *(axis for axis in range(rank(x)) if axis not in axes)]
@@ -220,7 +218,10 @@ def slice_scatter(
 @rule("aten.masked_scatter.default")
 def masked_scatter(site: Site, x: Var, mask: Var, source: Var) -> Var:
     """The elements that the mask marks are taken from `source`, one after another."""
-    mask = op.Expand(cast(mask, DType.BOOL), op.Shape(x))
+    if known_shape(x) != known_shape(mask):
+        x = op.Expand(x, op.Shape(mask))
+        mask = op.Expand(mask, op.Shape(x))
+    mask = cast(mask, DType.BOOL)
     flat = op.Reshape(mask, [-1])
     order = op.Sub(op.CumSum(cast(flat, DType.INT64), np.array(0)), np.array(1))
     taken = op.Gather(op.Reshape(cast(source, site.dtype), [-1]), op.Max(order, np.array(0)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, rank
+from ingot.convert.torch.operands import cast, each_axis, number, rank
 from ingot.convert.torch.rule import Site, refuse, rule
 from ingot.dtypes import DType
 
@@ -56,11 +56,11 @@ def avg_pool(
     divisor_override: int | None = None,
 ) -> Var:
     axes = _axes(site)
-    sizes = _each(kernel, axes)
+    sizes = each_axis(kernel, axes)
     attributes: dict[str, Any] = {
         "kernel_shape": _fitting(sizes, padding, ceil_mode, site),
-        "strides": _each(stride or sizes, axes),
-        "pads": _each(padding, axes) * 2,
+        "strides": each_axis(stride or sizes, axes),
+        "pads": each_axis(padding, axes) * 2,
         "ceil_mode": 1 if ceil_mode else None,
     }
     source, batched = _batched(x, axes)
@@ -114,26 +114,31 @@ def _adaptive(op_type: str, whole: str, site: Site, x: Var, output_size: Any) ->
 
 
 def _binned(x: Var, axis: int, size: int, want: int, op_type: str) -> Var:
-    """One axis in `want` bins, from floor(i n / m) to ceil((i + 1) n / m)."""
+    """One axis in `want` bins."""
     reduction = "ReduceMean" if op_type == "AveragePool" else "ReduceMax"
-    parts = []
-    for index in range(want):
-        first, last = index * size // want, -(-(index + 1) * size // want)
-        parts.append(op[reduction](op.Slice(x, [first], [last], [axis]), [axis], keepdims=1))
+    parts = [
+        op[reduction](op.Slice(x, [first], [last], [axis]), [axis], keepdims=1) for first, last in bins(size, want)
+    ]
     return op.Concat(*parts, axis=axis) if len(parts) > 1 else parts[0]
+
+
+def bins(size: int, count: int) -> Iterator[tuple[int, int]]:
+    """Where each of `count` bins over `size` places begins and ends; they overlap where it does not divide."""
+    for at in range(count):
+        yield at * size // count, -(-(at + 1) * size // count)
 
 
 def _max_pool(
     site: Site, x: Var, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, *, indices: bool
 ) -> Any:
     axes = _axes(site)
-    sizes = _each(kernel, axes)
+    sizes = each_axis(kernel, axes)
     attributes: dict[str, Any] = {
         "kernel_shape": _fitting(sizes, padding, ceil_mode, site),
-        "strides": _each(stride or sizes, axes),
-        "pads": _each(padding, axes) * 2,
+        "strides": each_axis(stride or sizes, axes),
+        "pads": each_axis(padding, axes) * 2,
         "ceil_mode": 1 if ceil_mode else None,
-        "dilations": _each(dilation, axes),
+        "dilations": each_axis(dilation, axes),
     }
     source, batched = _batched(x, axes)
     dtype = source.dtype
@@ -152,7 +157,7 @@ def _max_pool(
 def _fitting(sizes: list[int], padding: Any, ceil_mode: bool, site: Site) -> list[int]:
     """A window rounded up may be larger than what it is over; torch cuts it."""
     given = site.given(0).shape[-len(sizes) :]
-    pads = _each(padding, len(sizes))
+    pads = each_axis(padding, len(sizes))
     if not ceil_mode or not all(isinstance(size, int) for size in given):
         return sizes
     return [min(size, have + 2 * pad) for size, have, pad in zip(sizes, given, pads, strict=True)]
@@ -181,8 +186,3 @@ def _axes(site: Site) -> int:
 def _batched(x: Var, axes: int) -> tuple[Var, bool]:
     batched = rank(x) == axes + 2
     return (x if batched else op.Unsqueeze(x, [0])), batched
-
-
-def _each(given: Any, count: int) -> list[int]:
-    listed: Sequence[int] = [given] if isinstance(given, int) else list(given)
-    return list(listed) * count if len(listed) == 1 else list(listed)

@@ -13,6 +13,10 @@ from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 
 
+_SMALL = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+"""What most reductions of ONNX do not take."""
+
+
 @rule("aten.sum.dim_IntList", "aten.sum.default")
 def sum_(site: Site, x: Var, axes: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Var:
     return reduced("ReduceSum", cast(x, site.dtype), axes, keepdim)
@@ -40,12 +44,12 @@ def amin(site: Site, x: Var, axes: Any = None, keepdim: bool = False) -> Var:
 
 @rule("aten.any.default", "aten.any.dim", "aten.any.dims")
 def any_(site: Site, x: Var, axes: Any = None, keepdim: bool = False) -> Var:
-    return cast(reduced("ReduceMax", cast(cast(x, DType.BOOL), DType.UINT8), axes, keepdim), site.dtype)
+    return cast(reduced("ReduceMax", cast(cast(x, DType.BOOL), DType.INT32), axes, keepdim), site.dtype)
 
 
 @rule("aten.all.default", "aten.all.dim", "aten.all.dims")
 def all_(site: Site, x: Var, axes: Any = None, keepdim: bool = False) -> Var:
-    return cast(reduced("ReduceMin", cast(cast(x, DType.BOOL), DType.UINT8), axes, keepdim), site.dtype)
+    return cast(reduced("ReduceMin", cast(cast(x, DType.BOOL), DType.INT32), axes, keepdim), site.dtype)
 
 
 @rule("aten.max.dim")
@@ -125,9 +129,9 @@ def vector_norm(
 
 
 def reduced(op_type: str, x: Var, axes: int | Sequence[int] | None, keepdim: bool = False) -> Var:
-    """A reduction over axes, all where none are given; of bools by way of integers."""
-    if x.dtype is DType.BOOL:
-        return cast(reduced(op_type, cast(x, DType.UINT8), axes, keepdim), DType.BOOL)
+    """A reduction over axes, all where none are given; of bools and small integers by way of larger ones."""
+    if x.dtype in _SMALL:
+        return cast(reduced(op_type, cast(x, DType.INT32), axes, keepdim), x.dtype)
     if rank(x) == 0:
         return op[op_type](op.Unsqueeze(x, [0]), np.array([0]), keepdims=0)
     given = np.array(axes_of(axes, rank(x)), np.int64)

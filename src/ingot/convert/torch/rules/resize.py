@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import rank
+from ingot.convert.torch.operands import cast, number, rank
 from ingot.convert.torch.rule import Rule, Site, rule
 from ingot.convert.torch.sizes import Extent, as_vector
 
@@ -70,6 +70,8 @@ def bicubic_antialiased(site: Site, x: Var, size: Any, align: bool, *factors: An
 
 @rule("aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default", "aten.grid_sampler.default")
 def grid_sampler(site: Site, x: Var, grid: Var, mode: int, padding: int, align: bool) -> Var:
+    if (mode, padding) == (_CUBIC, _BORDER):
+        x, grid = _beyond_border(x, grid, align)
     return op.GridSample(
         x,
         grid,
@@ -77,6 +79,24 @@ def grid_sampler(site: Site, x: Var, grid: Var, mode: int, padding: int, align: 
         padding_mode=("zeros", "border", "reflection")[padding],
         align_corners=int(align),
     )
+
+
+_CUBIC, _BORDER, _REACH = 2, 1, 2
+
+
+def _beyond_border(x: Var, grid: Var, align: bool) -> tuple[Var, Var]:
+    """An image with its border repeated as far as a cubic reaches, and the grid over that.
+
+    ONNX moves a point beyond the border to it; torch repeats the border for each of the pixels around the point.
+    """
+    dtype = x.dtype
+    assert dtype is not None
+    sizes = cast(op.Slice(op.Shape(x), [3], [1], [0], [-1]), dtype)  # width, height: as the grid has them
+    if align:
+        sizes = op.Sub(sizes, number(1, dtype))
+    smaller = op.Div(sizes, op.Add(sizes, number(2 * _REACH, dtype)))
+    pads = np.full(4, _REACH, np.int64)
+    return op.Pad(x, pads, None, np.array([2, 3], np.int64), mode="edge"), op.Mul(grid, smaller)
 
 
 @rule("aten.affine_grid_generator.default")

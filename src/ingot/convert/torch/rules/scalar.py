@@ -37,6 +37,12 @@ def sym_storage_offset(site: Site, x: Var) -> Any:
     return 0
 
 
+@rule("aten.sym_is_contiguous.default")
+def sym_is_contiguous(site: Site, x: Var, *_: Any) -> Any:
+    """As torch found it; a tensor of ONNX has no strides that could differ."""
+    return bool(site.given(0).is_contiguous())
+
+
 @rule("aten._local_scalar_dense.default", "aten.item.default")
 def item(site: Site, x: Var) -> Size:
     scalar = op.Reshape(x, np.zeros(0, np.int64)) if rank(x) else x

@@ -326,12 +326,35 @@ def as_strided(
     given = site.given(0)
     if not given.is_contiguous():
         raise refuse("as_strided of a tensor that is not contiguous")
-    places: Any = as_scalar(0 if offset is None else offset)
+    begins = given.storage_offset()
+    if offset is not None and site.node.args[0].op == "placeholder" and not (isinstance(begins, int) and begins == 0):
+        raise refuse("as_strided of an input that is a part of another tensor")
+    first = 0 if offset is None else offset
+    if isinstance(first, int) and offset is not None and isinstance(begins, int):
+        first -= begins
+    extents = [first, *sizes, *strides, *given.shape]
+    if all(isinstance(extent, int) for extent in extents) and 0 not in sizes:
+        last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+        if first < 0 or last >= given.numel():
+            raise refuse("as_strided beyond the elements of the tensor it is of")
+    places: Any = as_scalar(first)
     for at, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         steps = op.Mul(op.Range(np.array(0), as_scalar(size), np.array(1)), as_scalar(stride))
         behind = len(sizes) - at - 1
         places = op.Add(places, op.Unsqueeze(steps, list(range(1, behind + 1))) if behind else steps)
     return op.Gather(op.Reshape(x, [-1]), places)
+
+
+@rule("aten.resize.default")
+def resize(site: Site, x: Var, sizes: Sequence[Extent], **_: Any) -> Var:
+    """The first elements in other sizes; there are none to add to a tensor that grows."""
+    given = site.given(0)
+    if not given.is_contiguous():
+        raise refuse("resize of a tensor that is not contiguous")
+    wanted = site.result.numel()
+    if not isinstance(wanted, int) or not isinstance(given.numel(), int) or wanted > given.numel():
+        raise refuse("resize to more elements than there are")
+    return reshape(op.Slice(op.Reshape(x, [-1]), [0], [wanted]), sizes)
 
 
 def _into(site: Site, x: Var, dim: int) -> Any:
