@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -24,11 +23,14 @@ from codegen.jitted import Real, filler, jitted, looped
 from codegen.references import exact, wide
 from codegen.samples import arguments
 from codegen.ulps import errors, exact_error
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.compile import assembly_of, code_of, load
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.math import FUNCTIONS, Function
 from ingot.codegen.llvm.math.lanes import Floats, Ints, splat
 from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.types import PTR
 
 Array = NDArray[Any]
 LANES, CHUNK = 8, 1 << 26
@@ -84,11 +86,11 @@ def _search(name: str) -> ir.Module:
     vector, words = ir.VectorType(F64, LANES), ir.VectorType(I64, LANES)
     module = ir.Module()
     module.triple = host().triple
-    signature = ir.FunctionType(ir.VoidType(), [vector.as_pointer(), words.as_pointer(), I64, I64])
+    signature = ir.FunctionType(ir.VoidType(), [PTR, PTR, I64, I64])
     entry = ir.Function(module, signature, ENTRY)
     worst_at, where_at, start, end = entry.args
-    b = ir.IRBuilder(entry.append_basic_block())
-    old, old_where = b.load(worst_at, align=8), b.load(where_at, align=8)
+    b = Builder(entry.append_basic_block())
+    old, old_where = b.load(worst_at, vector, align=8), b.load(where_at, words, align=8)
     before, body, after = b.block, entry.append_basic_block(), entry.append_basic_block()
     b.branch(body)
     b.position_at_end(body)

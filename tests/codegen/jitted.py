@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.math import FUNCTIONS
 from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.types import PTR
 
 Array = NDArray[Any]
 Real: TypeAlias = type[np.floating[Any]]
@@ -48,16 +50,16 @@ def looped(name: str, dtype: Real, lanes: int) -> ir.Module:
     kind = ir.VectorType(lane, lanes) if lanes else lane
     module = ir.Module(ENTRY)
     module.triple = host().triple
-    signature = ir.FunctionType(ir.VoidType(), [lane.as_pointer()] * (function.arity + 1) + [COUNT])
+    signature = ir.FunctionType(ir.VoidType(), [PTR] * (function.arity + 1) + [COUNT])
     entry = ir.Function(module, signature, ENTRY)
     *inputs, output, count = entry.args
-    b = ir.IRBuilder(entry.append_basic_block("entry"))
+    b = Builder(entry.append_basic_block("entry"))
     before, body, end = b.block, entry.append_basic_block("body"), entry.append_basic_block("end")
     b.branch(body)
     b.position_at_end(body)
     i = b.phi(COUNT)
-    values = [b.load(b.bitcast(b.gep(x, [i]), kind.as_pointer()), align=size) for x in inputs]
-    b.store(function.emit(b, *values), b.bitcast(b.gep(output, [i]), kind.as_pointer()), align=size)
+    values = [b.load(b.gep(x, [i], source_etype=lane), typ=kind, align=size) for x in inputs]
+    b.store(function.emit(b, *values), b.gep(output, [i], source_etype=lane), align=size)
     following = b.add(i, COUNT(max(lanes, 1)))
     i.add_incoming(COUNT(0), before)
     i.add_incoming(following, b.block)

@@ -7,13 +7,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from llvmlite import binding, ir
+from llvmlite import binding
 
 from codegen.jitted import LANES, Array, Real, jitted, looped
 from codegen.references import exact, wide
 from codegen.samples import arguments, exponents, specials
 from codegen.ulps import errors, exact_error
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.math import FUNCTIONS
+from ingot.codegen.llvm.types import PTR
 
 NAMES = list(FUNCTIONS)
 TARGETS = [
@@ -131,12 +134,14 @@ def test_float16_is_computed_in_float32() -> None:
 def test_integers_are_refused() -> None:
     function = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), [ir.IntType(32)]), "f")
     with pytest.raises(TypeError, match="exp of i32"):
-        FUNCTIONS["exp"].emit(ir.IRBuilder(function.append_basic_block()), function.args[0])
+        FUNCTIONS["exp"].emit(Builder(function.append_basic_block()), function.args[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_functions_that_say_so_branch(name: str) -> None:
-    blocks = len(looped(name, np.float32, 4).get_global("kernel").blocks)
+    entry = looped(name, np.float32, 4).globals["kernel"]
+    assert isinstance(entry, ir.Function)
+    blocks = len(entry.blocks)
     assert (blocks > 3) == FUNCTIONS[name].branches
 
 
@@ -149,12 +154,12 @@ def test_no_target_calls_a_library(triple: str, cpu: str, features: str) -> None
     for name, (dtype, lane), lanes in product(NAMES, LANES.items(), (0, 4)):
         if dtype is np.float16:
             continue
-        pointer = (ir.VectorType(lane, lanes) if lanes else lane).as_pointer()
-        signature = ir.FunctionType(ir.VoidType(), [pointer] * (FUNCTIONS[name].arity + 1))
+        kind = ir.VectorType(lane, lanes) if lanes else lane
+        signature = ir.FunctionType(ir.VoidType(), [PTR] * (FUNCTIONS[name].arity + 1))
         function = ir.Function(module, signature, f"{name}.{lane}.{lanes}")
         *inputs, output = function.args
-        b = ir.IRBuilder(function.append_basic_block())
-        b.store(FUNCTIONS[name].emit(b, *map(b.load, inputs)), output)
+        b = Builder(function.append_basic_block())
+        b.store(FUNCTIONS[name].emit(b, *(b.load(each, typ=kind) for each in inputs)), output)
         b.ret_void()
     machine = binding.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2)
     assembly = machine.emit_assembly(binding.parse_assembly(str(module)))

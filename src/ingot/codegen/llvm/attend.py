@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from llvmlite import ir
-
-from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Frame, Lane, Loops
 from ingot.codegen.llvm.math.exponential import exp_weight
 from ingot.codegen.llvm.math.lanes import lanes_of
@@ -32,7 +31,7 @@ _KEYS, _VALUES, _SCORES = 0, 1, 2
 """Which of the scratch buffers."""
 
 
-def emit_attend(b: ir.IRBuilder, frame: Frame, nest: Attend) -> None:
+def emit_attend(b: Builder, frame: Frame, nest: Attend) -> None:
     """Attention, shared among threads by tiles of rows; each puts keys and values in panels for the stacks it meets.
 
     In which order a row is summed does not depend on how rows are shared.
@@ -40,7 +39,7 @@ def emit_attend(b: ir.IRBuilder, frame: Frame, nest: Attend) -> None:
     _Emitter(b, frame, nest).emit()
 
 
-def attend_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], nest: Attend, threads: ir.Value) -> Share:
+def attend_share(b: Builder, size: Callable[[Dim], ir.Value], nest: Attend, threads: ir.Value) -> Share:
     """How attention can be shared: by stacks; where these are few, by tiles of rows too."""
     assert nest.tile is not None
     stacks, rows = extent(nest.batch), extent(nest.m)
@@ -51,7 +50,7 @@ def attend_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], nest: Attend,
 
 
 class _Emitter:
-    def __init__(self, b: ir.IRBuilder, frame: Frame, nest: Attend) -> None:
+    def __init__(self, b: Builder, frame: Frame, nest: Attend) -> None:
         self.b = b
         self.frame = frame
         self.nest = nest
@@ -280,8 +279,7 @@ class _Emitter:
         """Make scores of a vector of kept sums, minus infinity past the last, and put the greatest in `most`."""
         b, loops, nest = self.b, self.loops, self.nest
         place = self._at(_SCORES, b.add(start, first))
-        value = b.load(place, typ=self.lanes)
-        value.align = self.align
+        value: ir.Value = b.load(place, typ=self.lanes, align=self.align)
         if not isinstance(nest.score, Local):
             loops.locals = {SUM: value}
             value = loops.value_in_lanes(nest.score, Lane(nest.t, self.tile.lanes, mask), b.add(key, first))

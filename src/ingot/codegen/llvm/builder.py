@@ -5,65 +5,327 @@ LLVM would find it all, but to write it, read it and forget it again takes longe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
-from llvmlite import ir
+from ingot.codegen.llvm.ir import (
+    Access,
+    Block,
+    Constant,
+    Function,
+    IntType,
+    Module,
+    Phi,
+    PointerType,
+    Type,
+    Value,
+    VectorType,
+    VoidType,
+)
+
+_PTR = PointerType()
+_VOID = VoidType()
+_COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class Builder(ir.IRBuilder):  # type: ignore[misc]
-    """An IRBuilder; sums and products of single integers, and addresses, are made once in a block, or not at all."""
+class Builder:
+    """Appends instructions to a block; sums, products and addresses are made once in a block, or not at all.
 
-    def __init__(self, block: ir.Block) -> None:
-        super().__init__(block)
-        self._made: dict[tuple[Any, ...], ir.Value] = {}
+    Its methods have the names of LLVM's instructions, and of llvmlite's builder.
+    """
 
-    def add(self, lhs: ir.Value, rhs: ir.Value, **named: Any) -> ir.Value:
-        x, y = _number(lhs), _number(rhs)
-        if x is not None and y is not None:
-            return lhs.type(x + y)
-        if x == 0 or y == 0:
-            return rhs if x == 0 else lhs
-        return self._once(("add", lhs, rhs), lambda: super(Builder, self).add(lhs, rhs, **named))
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.function = block.function
+        self._made: dict[tuple[Block, str], Value] = {}
 
-    def sub(self, lhs: ir.Value, rhs: ir.Value, **named: Any) -> ir.Value:
-        x, y = _number(lhs), _number(rhs)
-        if x is not None and y is not None:
-            return lhs.type(x - y)
-        if y == 0:
-            return lhs
-        return self._once(("sub", lhs, rhs), lambda: super(Builder, self).sub(lhs, rhs, **named))
+    @property
+    def module(self) -> Module:
+        return self.function.module
 
-    def mul(self, lhs: ir.Value, rhs: ir.Value, **named: Any) -> ir.Value:
-        x, y = _number(lhs), _number(rhs)
-        if x is not None and y is not None:
-            return lhs.type(x * y)
-        if x == 0 or y == 0:
-            return lhs.type(0)
-        if x == 1 or y == 1:
-            return rhs if x == 1 else lhs
-        return self._once(("mul", lhs, rhs), lambda: super(Builder, self).mul(lhs, rhs, **named))
+    # --- blocks
 
-    def gep(self, ptr: ir.Value, indices: Sequence[ir.Value], **named: Any) -> ir.Value:
-        if len(indices) == 1 and _number(indices[0]) == 0:
-            return ptr
-        if any(isinstance(each.type, ir.VectorType) for each in indices):
-            return super().gep(ptr, indices, **named)
-        key = ("gep", ptr, *indices, str(named.get("source_etype")))
-        return self._once(key, lambda: super(Builder, self).gep(ptr, indices, **named))
+    def append_basic_block(self, name: str = "block") -> Block:
+        return self.function.append_basic_block(name)
 
-    def _once(self, key: tuple[Any, ...], make: Callable[[], ir.Value]) -> ir.Value:
-        """What was made for a key in this block, or is made now."""
-        here = (self.block, *(each if isinstance(each, str | ir.Constant) else id(each) for each in key))
-        found = self._made.get(here)
-        if found is None:
-            found = self._made[here] = make()
+    def position_at_end(self, block: Block) -> None:
+        self.block = block
+
+    @contextmanager
+    def goto_block(self, block: Block) -> Iterator[None]:
+        """What is made while it is open goes to a block, before its end."""
+        before, self.block = self.block, block
+        yield
+        self.block = before
+
+    def goto_entry_block(self) -> AbstractContextManager[None]:
+        return self.goto_block(self.function.blocks[0])
+
+    def branch(self, target: Block) -> None:
+        self.block.terminator = f"br label %{target.name}"
+
+    def cbranch(self, condition: Value, yes: Block, no: Block, likely: bool | None = None) -> None:
+        line = f"br i1 {condition.text}, label %{yes.name}, label %{no.name}"
+        if likely is not None:
+            weights = self.module.weights
+            number = weights.setdefault((99, 1) if likely else (1, 99), len(weights))
+            line += f", !prof !{number}"
+        self.block.terminator = line
+
+    def ret(self, value: Value) -> None:
+        self.block.terminator = f"ret {value.type.text} {value.text}"
+
+    def ret_void(self) -> None:
+        self.block.terminator = "ret void"
+
+    @contextmanager
+    def if_then(self, condition: Value, likely: bool | None = None) -> Iterator[None]:
+        """What is made while it is open runs if a condition holds."""
+        yes, end = (self.append_basic_block(name) for name in ("if", "endif"))
+        self.cbranch(condition, yes, end, likely)
+        with self._one_side(yes, end):
+            yield
+        self.block = end
+
+    @contextmanager
+    def if_else(
+        self, condition: Value, likely: bool | None = None
+    ) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
+        """Two to be opened in turn: for what runs if a condition holds, and if it does not."""
+        yes, no, end = (self.append_basic_block(name) for name in ("if", "else", "endif"))
+        self.cbranch(condition, yes, no, likely)
+        yield self._one_side(yes, end), self._one_side(no, end)
+        self.block = end
+
+    @contextmanager
+    def _one_side(self, begin: Block, end: Block) -> Iterator[None]:
+        self.block = begin
+        yield
+        if self.block.terminator is None:
+            self.branch(end)
+
+    def phi(self, kind: Type) -> Phi:
+        found = Phi(kind, self._name())
+        self.block.lines.append(found)
         return found
 
+    # --- numbers
 
-def _number(value: ir.Value) -> int | None:
+    def add(self, x: Value, y: Value) -> Value:
+        known, other = _number(x), _number(y)
+        if known is not None and other is not None:
+            return Constant(x.type, known + other)
+        if known == 0 or other == 0:
+            return y if known == 0 else x
+        return self._once(x.type, f"add {x.type.text} {x.text}, {y.text}")
+
+    def sub(self, x: Value, y: Value) -> Value:
+        known, other = _number(x), _number(y)
+        if known is not None and other is not None:
+            return Constant(x.type, known - other)
+        if other == 0:
+            return x
+        return self._once(x.type, f"sub {x.type.text} {x.text}, {y.text}")
+
+    def mul(self, x: Value, y: Value) -> Value:
+        known, other = _number(x), _number(y)
+        if known is not None and other is not None:
+            return Constant(x.type, known * other)
+        if known == 0 or other == 0:
+            return Constant(x.type, 0)
+        if known == 1 or other == 1:
+            return y if known == 1 else x
+        return self._once(x.type, f"mul {x.type.text} {x.text}, {y.text}")
+
+    def neg(self, x: Value) -> Value:
+        return self.sub(Constant(x.type, None if isinstance(x.type, VectorType) else 0), x)
+
+    def sdiv(self, x: Value, y: Value) -> Value:
+        return self._two("sdiv", x, y)
+
+    def udiv(self, x: Value, y: Value) -> Value:
+        return self._two("udiv", x, y)
+
+    def srem(self, x: Value, y: Value) -> Value:
+        return self._two("srem", x, y)
+
+    def urem(self, x: Value, y: Value) -> Value:
+        return self._two("urem", x, y)
+
+    def shl(self, x: Value, y: Value) -> Value:
+        return self._two("shl", x, y)
+
+    def lshr(self, x: Value, y: Value) -> Value:
+        return self._two("lshr", x, y)
+
+    def ashr(self, x: Value, y: Value) -> Value:
+        return self._two("ashr", x, y)
+
+    def and_(self, x: Value, y: Value) -> Value:
+        return self._two("and", x, y)
+
+    def or_(self, x: Value, y: Value) -> Value:
+        return self._two("or", x, y)
+
+    def xor(self, x: Value, y: Value) -> Value:
+        return self._two("xor", x, y)
+
+    def not_(self, x: Value) -> Value:
+        ones = [-1] * x.type.count if isinstance(x.type, VectorType) else -1
+        return self._two("xor", x, Constant(x.type, ones))
+
+    def fadd(self, x: Value, y: Value) -> Value:
+        return self._two("fadd", x, y)
+
+    def fsub(self, x: Value, y: Value) -> Value:
+        return self._two("fsub", x, y)
+
+    def fmul(self, x: Value, y: Value) -> Value:
+        return self._two("fmul", x, y)
+
+    def fdiv(self, x: Value, y: Value) -> Value:
+        return self._two("fdiv", x, y)
+
+    def fneg(self, x: Value) -> Value:
+        return self._new(x.type, f"fneg {x.type.text} {x.text}")
+
+    # --- comparisons and choices
+
+    def icmp_signed(self, sign: str, x: Value, y: Value) -> Value:
+        return self._compared(f"icmp {'' if sign in ('==', '!=') else 's'}{_COMPARED[sign]}", x, y)
+
+    def icmp_unsigned(self, sign: str, x: Value, y: Value) -> Value:
+        return self._compared(f"icmp {'' if sign in ('==', '!=') else 'u'}{_COMPARED[sign]}", x, y)
+
+    def fcmp_ordered(self, sign: str, x: Value, y: Value) -> Value:
+        return self._compared(f"fcmp o{_COMPARED[sign]}" if sign in _COMPARED else f"fcmp {sign}", x, y)
+
+    def fcmp_unordered(self, sign: str, x: Value, y: Value) -> Value:
+        return self._compared(f"fcmp u{_COMPARED[sign]}" if sign in _COMPARED else f"fcmp {sign}", x, y)
+
+    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+        kind = yes.type
+        line = f"select {condition.type.text} {condition.text}, {kind.text} {yes.text}, {kind.text} {no.text}"
+        return self._new(kind, line)
+
+    # --- conversions
+
+    def trunc(self, x: Value, kind: Type) -> Value:
+        return self._converted("trunc", x, kind)
+
+    def zext(self, x: Value, kind: Type) -> Value:
+        return self._converted("zext", x, kind)
+
+    def sext(self, x: Value, kind: Type) -> Value:
+        return self._converted("sext", x, kind)
+
+    def fptrunc(self, x: Value, kind: Type) -> Value:
+        return self._converted("fptrunc", x, kind)
+
+    def fpext(self, x: Value, kind: Type) -> Value:
+        return self._converted("fpext", x, kind)
+
+    def sitofp(self, x: Value, kind: Type) -> Value:
+        return self._converted("sitofp", x, kind)
+
+    def uitofp(self, x: Value, kind: Type) -> Value:
+        return self._converted("uitofp", x, kind)
+
+    def bitcast(self, x: Value, kind: Type) -> Value:
+        return self._converted("bitcast", x, kind)
+
+    # --- memory
+
+    def alloca(self, kind: Type) -> Access:
+        name = self._name()
+        return self._access(Access(_PTR, name, f"{name} = alloca {kind.text}"))
+
+    def load(self, place: Value, typ: Type, align: int | None = None) -> Access:
+        name = self._name()
+        return self._access(Access(typ, name, f"{name} = load {typ.text}, ptr {place.text}", align))
+
+    def load_atomic(self, place: Value, ordering: str, align: int, typ: Type) -> Value:
+        return self._new(typ, f"load atomic {typ.text}, ptr {place.text} {ordering}, align {align}")
+
+    def store(self, value: Value, place: Value, align: int | None = None) -> Access:
+        line = f"store {value.type.text} {value.text}, ptr {place.text}"
+        return self._access(Access(_VOID, "", line, align))
+
+    def gep(self, place: Value, indices: Sequence[Value], source_etype: Type) -> Value:
+        if len(indices) == 1 and _number(indices[0]) == 0:
+            return place
+        said = ", ".join([f"{each.type.text} {each.text}" for each in indices])
+        line = f"getelementptr {source_etype.text}, ptr {place.text}, {said}"
+        for each in indices:
+            if isinstance(each.type, VectorType):
+                return self._new(VectorType(_PTR, each.type.count), line)
+        return self._once(_PTR, line)
+
+    # --- vectors and calls
+
+    def insert_element(self, vector: Value, value: Value, place: Value) -> Value:
+        line = f"insertelement {vector.type.text} {vector.text}, {value.type.text} {value.text}, {place}"
+        return self._new(vector.type, line)
+
+    def extract_element(self, vector: Value, place: Value) -> Value:
+        assert isinstance(vector.type, VectorType)
+        return self._new(vector.type.element, f"extractelement {vector.type.text} {vector.text}, {place}")
+
+    def shuffle_vector(self, x: Value, y: Value, mask: Value) -> Value:
+        assert isinstance(x.type, VectorType)
+        assert isinstance(mask.type, VectorType)
+        kind = VectorType(x.type.element, mask.type.count)
+        line = f"shufflevector {x.type.text} {x.text}, {y.type.text} {y.text}, {mask.type.text} {mask.text}"
+        return self._new(kind, line)
+
+    def call(self, function: Function, arguments: Sequence[Value]) -> Value:
+        kind = function.function_type.return_type
+        said = ", ".join([f"{each.type.text} {each.text}" for each in arguments])
+        line = f"call {kind.text} {function.text}({said})"
+        if not isinstance(kind, VoidType):
+            return self._new(kind, line)
+        self.block.lines.append(line)
+        return Value(kind, "")
+
+    # --- lines
+
+    def _name(self) -> str:
+        self.function.made += 1
+        return f"%v{self.function.made}"
+
+    def _new(self, kind: Type, line: str) -> Value:
+        name = self._name()
+        self.block.lines.append(f"{name} = {line}")
+        return Value(kind, name)
+
+    def _once(self, kind: Type, line: str) -> Value:
+        """What a line made before in this block, or makes now."""
+        found = self._made.get((self.block, line))
+        if found is None:
+            found = self._made[self.block, line] = self._new(kind, line)
+        return found
+
+    def _access(self, access: Access) -> Access:
+        self.block.lines.append(access)
+        return access
+
+    def _two(self, name: str, x: Value, y: Value) -> Value:
+        return self._new(x.type, f"{name} {x.type.text} {x.text}, {y.text}")
+
+    def _compared(self, how: str, x: Value, y: Value) -> Value:
+        bit = IntType(1)
+        kind = VectorType(bit, x.type.count) if isinstance(x.type, VectorType) else bit
+        return self._new(kind, f"{how} {x.type.text} {x.text}, {y.text}")
+
+    def _converted(self, how: str, x: Value, kind: Type) -> Value:
+        if x.type == kind:
+            return x
+        return self._new(kind, f"{how} {x.type.text} {x.text} to {kind.text}")
+
+
+def _number(value: Value) -> int | None:
     """A single integer that is known, if it is far from what does not fit."""
-    if not isinstance(value, ir.Constant) or not isinstance(value.type, ir.IntType):
+    if not isinstance(value, Constant) or not isinstance(value.type, IntType):
         return None
     known = value.constant
     return known if type(known) is int and abs(known) < 1 << (value.type.width - 1) // 2 else None

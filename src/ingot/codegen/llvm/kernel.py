@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.attend import attend_share, emit_attend
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Frame, Loops, loops_share
@@ -102,7 +101,7 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
     return function
 
 
-def _begun(function: ir.Function) -> ir.IRBuilder:
+def _begun(function: ir.Function) -> Builder:
     """A builder behind the entry of a function, which is left to what is needed everywhere."""
     b = Builder(function.append_basic_block("entry"))
     begin = b.append_basic_block("begin")
@@ -111,7 +110,7 @@ def _begun(function: ir.Function) -> ir.IRBuilder:
     return b
 
 
-def _told(b: ir.IRBuilder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
+def _told(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
     """What finds sizes in the table of a kernel, where they get places as they are asked for."""
     known: dict[Dim, ir.Value] = {}
 
@@ -128,13 +127,13 @@ def _told(b: ir.IRBuilder, table: ir.Value, places: dict[Dim, int]) -> Callable[
 
 
 @contextmanager
-def _unless_empty(b: ir.IRBuilder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[None]:
+def _unless_empty(b: Builder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[None]:
     """What is emitted while it is open runs unless a size is zero: there no index is valid, and that is reported."""
     unknown = [size for size in sizes if not isinstance(size, int) or size == 0]
     if not unknown:
         yield
         return
-    empty = ir.Constant(I1, 0)
+    empty: ir.Value = ir.Constant(I1, 0)
     for size in unknown:
         empty = b.or_(empty, b.icmp_signed("==", frame.size(size), I64(0)))
     with b.if_else(empty, likely=False) as (then, otherwise):

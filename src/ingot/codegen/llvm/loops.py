@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from llvmlite import ir
-
-from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.share import Share, part_of, up
 from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, element, is_float, room, stored, vector, width, zeros
@@ -106,9 +105,7 @@ class _Ahead:
     places: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)
 
 
-def loops_share(
-    b: ir.IRBuilder, size: Callable[[Dim], ir.Value], statements: Sequence[Statement], target: Target
-) -> Share:
+def loops_share(b: Builder, size: Callable[[Dim], ir.Value], statements: Sequence[Statement], target: Target) -> Share:
     """How statements of a kernel can be shared: by rows, by vectors if there is but one loop, or not at all."""
     chain, body = _chained(statements)
     parts: ir.Value = I64(1)
@@ -123,7 +120,7 @@ def loops_share(
 class Loops:
     """Emits statements at a builder; `variables` are the values of loop variables around them."""
 
-    def __init__(self, b: ir.IRBuilder, frame: Frame) -> None:
+    def __init__(self, b: Builder, frame: Frame) -> None:
         self.b = b
         self.frame = frame
         self.variables: dict[Var, ir.Value] = {}
@@ -288,7 +285,8 @@ class Loops:
         b = self.b
         lanes = self._lanes(statement)
         length = self.frame.size(statement.var.extent)
-        low, high = I64(0), length
+        low: ir.Value = I64(0)
+        high = length
         if shared:
             first, last = self._part(up(b, length, I64(lanes)))
             low, end = b.mul(first, I64(lanes)), b.mul(last, I64(lanes))
@@ -690,9 +688,8 @@ class Loops:
             return
         found = self._stored(self._in_lanes(value), dtype)
         if self._contiguous(statement.index):
-            place = self._place_ahead(statement.buffer, statement.index)
-            if place is None:
-                place = b.gep(pointer, [self._base(statement.index)], source_etype=kind)
+            ahead = self._place_ahead(statement.buffer, statement.index)
+            place = ahead or b.gep(pointer, [self._base(statement.index)], source_etype=kind)
             if lane.mask is None:
                 b.store(found, place).align = width(dtype)
             else:

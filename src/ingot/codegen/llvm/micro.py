@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
-from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.types import I64, element, is_float, room, vector, width
 from ingot.dtypes import DType
@@ -16,7 +15,7 @@ Cells = list[list[ir.Value]]
 """Where the sums of each row are while they are summed: LLVM makes registers of them."""
 
 
-def cells_of(b: ir.IRBuilder, dtype: DType, tile: Tile, height: int) -> Cells:
+def cells_of(b: Builder, dtype: DType, tile: Tile, height: int) -> Cells:
     """Cells for the sums of so many rows, set to zero."""
     kind = vector(element(dtype), tile.lanes)
     cells = [[room(b, kind) for _ in range(tile.vectors)] for _ in range(height)]
@@ -59,7 +58,7 @@ def accumulate(
                 b.store(_multiply_add(b, dtype, lanes, spread, column, b.load(cell, typ=lanes)), cell)
 
 
-def _multiply_add(b: ir.IRBuilder, dtype: DType, lanes: ir.Type, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+def _multiply_add(b: Builder, dtype: DType, lanes: ir.Type, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
     if is_float(dtype):
         return scalars.intrinsic(b, "fma", lanes, [x, y, total])
     return b.add(b.mul(x, y), total)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Frame, Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
@@ -29,12 +29,12 @@ _LEAST_TILES = 8
 """Tiles in a panel of columns that are worth packing it once more for another thread."""
 
 
-def emit_product(b: ir.IRBuilder, frame: Frame, product: Product) -> None:
+def emit_product(b: Builder, frame: Frame, product: Product) -> None:
     """A contraction, shared among threads by tiles: column panels outermost, so that each is read from memory once."""
     _Emitter(b, frame, product).emit()
 
 
-def product_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], product: Product, threads: ir.Value) -> Share:
+def product_share(b: Builder, size: Callable[[Dim], ir.Value], product: Product, threads: ir.Value) -> Share:
     """How a contraction can be shared: by tiles; if it packs, by panels of columns, and these only if they are few."""
     assert product.tile is not None
     depth = extent(product.batch) * extent(product.n) * extent(product.k)
@@ -49,7 +49,7 @@ def product_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], product: Pro
 
 
 class _Emitter:
-    def __init__(self, b: ir.IRBuilder, frame: Frame, product: Product) -> None:
+    def __init__(self, b: Builder, frame: Frame, product: Product) -> None:
         self.b = b
         self.frame = frame
         self.product = product
@@ -189,13 +189,13 @@ class _Emitter:
     def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
         """Where the elements of one row are read, for the outer part of `k` at hand; zeros, if that is outside."""
         b, lhs = self.b, self.product.lhs
-        zeros = None if self.product.zeros is None else self.frame.buffers[self.product.zeros]
         place = b.add(start, self._moved(lhs.index, outer))
         pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=self.kind)
         for base, each in where:
+            assert self.product.zeros is not None
             index = b.add(base, self._moved(each.index, outer))
             inside = b.icmp_unsigned("<", index, self.frame.size(each.size))
-            pointer = b.select(inside, pointer, zeros)
+            pointer = b.select(inside, pointer, self.frame.buffers[self.product.zeros])
         return pointer
 
     def _base(self, index: Index, without: Sequence[Var]) -> ir.Value:

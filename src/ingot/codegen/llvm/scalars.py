@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.math import FUNCTIONS as MATH
 from ingot.codegen.llvm.types import F32, I1, I16, I32, I64, element, is_float, is_signed, vector
 from ingot.dtypes import DType
 
 _COMPARE = {"less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}
-_FLOAT_TWO = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
-_INTEGER_TWO = {"add": "add", "subtract": "sub", "multiply": "mul", "and": "and_", "or": "or_", "xor": "xor"}
+_FLOAT_TWO = {"add": Builder.fadd, "subtract": Builder.fsub, "multiply": Builder.fmul, "divide": Builder.fdiv}
+_INTEGER_TWO = {
+    "add": Builder.add,
+    "subtract": Builder.sub,
+    "multiply": Builder.mul,
+    "and": Builder.and_,
+    "or": Builder.or_,
+    "xor": Builder.xor,
+}
 _INTRINSIC_ONE = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "truncate": "trunc"}
 _INTRINSIC_TWO = {"maximum": "maximum", "minimum": "minimum", "copysign": "copysign"}
 
@@ -22,13 +29,10 @@ class Unemittable(Exception):
     """There is no code for a function of an element type."""
 
 
-def intrinsic(b: ir.IRBuilder, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
+def intrinsic(b: Builder, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
     """A call of an intrinsic of LLVM, which is overloaded by the types `over`, or that of the result."""
     full = f"llvm.{name}." + ".".join(_mangled(kind) for kind in over or (result,))
-    found = b.module.globals.get(full)
-    if found is None:
-        found = ir.Function(b.module, ir.FunctionType(result, [each.type for each in arguments]), full)
-    return b.call(found, arguments)
+    return b.call(b.module.declared(full, ir.FunctionType(result, [each.type for each in arguments])), arguments)
 
 
 def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
@@ -45,7 +49,7 @@ def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
     return ir.Constant(vector(kind, lanes), [value] * lanes) if lanes > 1 else ir.Constant(kind, value)
 
 
-def from_bits(b: ir.IRBuilder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
+def from_bits(b: Builder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
     """A number whose bits are told as integers of 64 bits, each with 32 of them at most, the lowest first."""
     kind = element(dtype)
     with b.goto_entry_block():  # where sizes are loaded
@@ -58,7 +62,7 @@ def from_bits(b: ir.IRBuilder, dtype: DType, halves: Sequence[ir.Value]) -> ir.V
         return bits if isinstance(kind, ir.IntType) else b.bitcast(bits, kind)
 
 
-def apply(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+def apply(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
     """A function of elements of `dtype`, the type of its (second, of where) argument; all of as many lanes."""
     kind = arguments[-1].type
     if function == "where":
@@ -77,9 +81,9 @@ def apply(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.V
     return _of_integers(b, function, dtype, kind, arguments)
 
 
-def _of_floats(b: ir.IRBuilder, function: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
+def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
     if function in _FLOAT_TWO:
-        return getattr(b, _FLOAT_TWO[function])(*arguments)
+        return _FLOAT_TWO[function](b, *arguments)
     if function == "negate":
         return b.fneg(arguments[0])
     if function == "absolute":
@@ -94,12 +98,10 @@ def _of_floats(b: ir.IRBuilder, function: str, kind: ir.Type, arguments: Sequenc
     raise Unemittable(f"{function} of {kind}")
 
 
-def _of_integers(
-    b: ir.IRBuilder, function: str, dtype: DType, kind: ir.Type, arguments: Sequence[ir.Value]
-) -> ir.Value:
+def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
     signed = is_signed(dtype)
     if function in _INTEGER_TWO:
-        return getattr(b, _INTEGER_TWO[function])(*arguments)
+        return _INTEGER_TWO[function](b, *arguments)
     match function:
         case "negate":
             return b.neg(arguments[0])
@@ -117,7 +119,7 @@ def _of_integers(
     raise Unemittable(f"{function} of {dtype}")
 
 
-def _division(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+def _division(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
     """Never a trap: the divisor zero is taken for one, and the least number by minus one gives itself."""
     a, divisor = arguments
     lanes = getattr(a.type, "count", 1)
@@ -132,7 +134,7 @@ def _division(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[
     return b.select(minus, zero, b.srem(a, safe))
 
 
-def _shift(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+def _shift(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
     a, by = arguments
     lanes = getattr(a.type, "count", 1)
     bits = number(dtype, dtype.numpy.itemsize * 8, lanes)
@@ -142,7 +144,7 @@ def _shift(b: ir.IRBuilder, function: str, dtype: DType, arguments: Sequence[ir.
     return b.select(far, number(dtype, 0, lanes), shifted)
 
 
-def cast(b: ir.IRBuilder, value: ir.Value, source: DType, target: DType) -> ir.Value:
+def cast(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.Value:
     """Elements of one type as another: floats to integers towards zero, to bool by being other than zero."""
     lanes = getattr(value.type, "count", 1)
     kind = vector(element(target), lanes)
@@ -171,7 +173,7 @@ def cast(b: ir.IRBuilder, value: ir.Value, source: DType, target: DType) -> ir.V
     return value if target.numpy.itemsize == source.numpy.itemsize else b.trunc(value, kind)
 
 
-def _to_odd(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+def _to_odd(b: Builder, value: ir.Value, lanes: int) -> ir.Value:
     """float64 as float32 towards zero, its last bit set if something was cut off: it then rounds on as if directly."""
     near = b.fptrunc(value, vector(F32, lanes))
     back = b.fpext(near, value.type)
@@ -183,12 +185,12 @@ def _to_odd(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     return b.bitcast(bits, vector(F32, lanes))
 
 
-def _from_bfloat16(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+def _from_bfloat16(b: Builder, value: ir.Value, lanes: int) -> ir.Value:
     wide = b.zext(value, vector(I32, lanes))
     return b.bitcast(b.shl(wide, _splat(I32, 16, lanes)), vector(F32, lanes))
 
 
-def _to_bfloat16(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+def _to_bfloat16(b: Builder, value: ir.Value, lanes: int) -> ir.Value:
     """To the nearest, of two equally near the even one; a NaN stays one."""
     bits = b.bitcast(value, vector(I32, lanes))
     odd = b.and_(b.lshr(bits, _splat(I32, 16, lanes)), _splat(I32, 1, lanes))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I64
 
 _EACH = 4
@@ -24,7 +24,7 @@ class Share:
     parts: ir.Value
 
 
-def pieces_of(b: ir.IRBuilder, shares: Sequence[Share], threads: ir.Value) -> ir.Value:
+def pieces_of(b: Builder, shares: Sequence[Share], threads: ir.Value) -> ir.Value:
     """How many pieces nests that are divided alike have best: at least one."""
     work: ir.Value = I64(0)
     parts: ir.Value = I64(0)
@@ -38,7 +38,7 @@ def pieces_of(b: ir.IRBuilder, shares: Sequence[Share], threads: ir.Value) -> ir
     return larger(b, smaller(b, wanted, parts), I64(1))
 
 
-def part_of(b: ir.IRBuilder, total: ir.Value, piece: ir.Value, pieces: ir.Value) -> tuple[ir.Value, ir.Value]:
+def part_of(b: Builder, total: ir.Value, piece: ir.Value, pieces: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Where a piece begins and ends, of `total` divided as evenly as can be."""
     each, rest = b.sdiv(total, pieces), b.srem(total, pieces)
     low = b.add(b.mul(each, piece), smaller(b, piece, rest))
@@ -46,14 +46,14 @@ def part_of(b: ir.IRBuilder, total: ir.Value, piece: ir.Value, pieces: ir.Value)
     return low, b.add(low, b.add(each, more))
 
 
-def smaller(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+def smaller(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
     return b.select(b.icmp_signed("<", x, y), x, y)
 
 
-def larger(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+def larger(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
     return b.select(b.icmp_signed(">", x, y), x, y)
 
 
-def up(b: ir.IRBuilder, value: ir.Value, by: ir.Value) -> ir.Value:
+def up(b: Builder, value: ir.Value, by: ir.Value) -> ir.Value:
     """A quotient, rounded up."""
     return b.sdiv(b.add(value, b.sub(by, I64(1))), by)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir
-
-from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
 from ingot.lower.winograd import POINTS
 
 Line = list[ir.Value]
 
 
-def input_transform(b: ir.IRBuilder, side: int, tile: Sequence[Line]) -> list[Line]:
+def input_transform(b: Builder, side: int, tile: Sequence[Line]) -> list[Line]:
     """A square of side + 2 inputs at the points of both axes."""
     return _both(tile, lambda line: _values(b, POINTS[side], line))
 
 
-def output_transform(b: ir.IRBuilder, side: int, tile: Sequence[Line]) -> list[Line]:
+def output_transform(b: Builder, side: int, tile: Sequence[Line]) -> list[Line]:
     """A square of side sums from its values at the points of both axes."""
     return _both(tile, lambda line: _sums(b, POINTS[side], line))
 
@@ -27,7 +26,7 @@ def _both(tile: Sequence[Line], change: Callable[[Line], Line]) -> list[Line]:
     return [change(list(row)) for row in zip(*columns, strict=True)]
 
 
-def _values(b: ir.IRBuilder, points: Sequence[float], d: Line) -> Line:
+def _values(b: Builder, points: Sequence[float], d: Line) -> Line:
     """For each point, the inputs times the coefficients of the product of x - q over all other points q but infinity.
 
     For p and -p that is an even part plus and minus p times an odd part, in both of which only squares occur.
@@ -40,7 +39,7 @@ def _values(b: ir.IRBuilder, points: Sequence[float], d: Line) -> Line:
     return [*found, _combined(b, _squares(points), d[1::2])]
 
 
-def _sums(b: ir.IRBuilder, points: Sequence[float], m: Line) -> Line:
+def _sums(b: Builder, points: Sequence[float], m: Line) -> Line:
     """Sum k is each value times the k-th power of its point; the last has that of infinity too."""
     pairs = [(b.fadd(m[i], m[i + 1]), b.fsub(m[i], m[i + 1])) for i in range(1, len(m) - 1, 2)]
     found = []
@@ -64,7 +63,7 @@ def _squares(points: Sequence[float]) -> list[float]:
     return found
 
 
-def _combined(b: ir.IRBuilder, factors: Sequence[float], values: Sequence[ir.Value]) -> ir.Value:
+def _combined(b: Builder, factors: Sequence[float], values: Sequence[ir.Value]) -> ir.Value:
     """The sum of values times factors, the last first: its factor is often one."""
     *before, last = zip(factors, values, strict=True)
     total = last[1] if last[0] == 1 else b.fmul(_number(last[1], last[0]), last[1])
@@ -73,7 +72,7 @@ def _combined(b: ir.IRBuilder, factors: Sequence[float], values: Sequence[ir.Val
     return total
 
 
-def _plus(b: ir.IRBuilder, factor: float, value: ir.Value, total: ir.Value) -> ir.Value:
+def _plus(b: Builder, factor: float, value: ir.Value, total: ir.Value) -> ir.Value:
     if abs(factor) == 1:
         return b.fadd(total, value) if factor == 1 else b.fsub(total, value)
     return scalars.intrinsic(b, "fma", value.type, [_number(value, factor), value, total])

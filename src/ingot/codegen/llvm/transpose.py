@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I32
 
 
-def transposed(b: ir.IRBuilder, lines: Sequence[ir.Value]) -> list[ir.Value]:
+def transposed(b: Builder, lines: Sequence[ir.Value]) -> list[ir.Value]:
     """As many vectors as each of `lines` has lanes: lane `i` of vector `j` is lane `j` of line `i`.
 
     There must be as many lines as lanes, a power of two.
@@ -25,7 +25,7 @@ def transposed(b: ir.IRBuilder, lines: Sequence[ir.Value]) -> list[ir.Value]:
     return found
 
 
-def _exchanged(b: ir.IRBuilder, x: ir.Value, y: ir.Value, lanes: int, block: int) -> tuple[ir.Value, ir.Value]:
+def _exchanged(b: Builder, x: ir.Value, y: ir.Value, lanes: int, block: int) -> tuple[ir.Value, ir.Value]:
     """The odd blocks of one vector exchanged for the even ones of another."""
     low = [lane if lane & block == 0 else lanes + lane - block for lane in range(lanes)]
     high = [lane + block if lane & block == 0 else lanes + lane for lane in range(lanes)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.dtypes import DType
 from ingot.prim.functions import UNSIGNED
 
@@ -61,7 +61,7 @@ def vector(kind: ir.Type, lanes: int) -> ir.Type:
     return ir.VectorType(kind, lanes) if lanes > 1 else kind
 
 
-def room(b: ir.IRBuilder, kind: ir.Type, align: int = 0) -> ir.Value:
+def room(b: Builder, kind: ir.Type, align: int = 0) -> ir.Value:
     """Room on the stack, in the entry block, where LLVM makes a register of it if it can."""
     with b.goto_entry_block():
         pointer = b.alloca(kind)
@@ -71,7 +71,7 @@ def room(b: ir.IRBuilder, kind: ir.Type, align: int = 0) -> ir.Value:
     return pointer
 
 
-def zeros(b: ir.IRBuilder, name: str, kind: ir.Type) -> ir.Value:
+def zeros(b: Builder, name: str, kind: ir.Type) -> ir.Value:
     """Constant zeros of a type, one for each name in a module."""
     found = b.module.globals.get(name)
     if found is None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llvmlite import ir
-
-from ingot.codegen.llvm import scalars
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Frame, Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
@@ -30,7 +29,7 @@ _INPUTS, _SUMS = 0, 1
 """Which of the scratch buffers."""
 
 
-def emit_winograd(b: ir.IRBuilder, frame: Frame, nest: Winograd) -> None:
+def emit_winograd(b: Builder, frame: Frame, nest: Winograd) -> None:
     """A convolution, shared among threads by blocks of tiles and, in each, panels of filters.
 
     What is summed for a tile and a filter, and in which order, does not depend on how they are shared.
@@ -38,7 +37,7 @@ def emit_winograd(b: ir.IRBuilder, frame: Frame, nest: Winograd) -> None:
     _Emitter(b, frame, nest).emit()
 
 
-def winograd_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], nest: Winograd, threads: ir.Value) -> Share:
+def winograd_share(b: Builder, size: Callable[[Dim], ir.Value], nest: Winograd, threads: ir.Value) -> Share:
     """How a convolution can be shared: by blocks of tiles; where these are few, by panels of filters too."""
     assert nest.tile is not None
     tiles, (filter_,) = extent(_tiles(nest)), nest.n
@@ -50,7 +49,7 @@ def winograd_share(b: ir.IRBuilder, size: Callable[[Dim], ir.Value], nest: Winog
 
 
 class _Emitter:
-    def __init__(self, b: ir.IRBuilder, frame: Frame, nest: Winograd) -> None:
+    def __init__(self, b: Builder, frame: Frame, nest: Winograd) -> None:
         self.b = b
         self.frame = frame
         self.nest = nest
@@ -190,11 +189,9 @@ class _Emitter:
         """The sums of a tile for a vector of filters, which are kept too."""
         b, span = self.b, self.span
         place = self._place(_SUMS, tile, first)
-        found = []
-        for number in range(span**2):
-            value = b.load(self._at(_SUMS, I64(number), place), typ=self.lanes)
-            value.align = self.align
-            found.append(value)
+        found: list[ir.Value] = [
+            b.load(self._at(_SUMS, I64(number), place), typ=self.lanes, align=self.align) for number in range(span**2)
+        ]
         lines = output_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
         sums = [each for line in lines for each in line]
         for number, value in enumerate(sums):
@@ -205,7 +202,7 @@ class _Emitter:
         """Whether a sum is infinite or no number: perhaps only since transforms mix what windows do not."""
         b = self.b
         zero = ir.Constant(self.lanes, None)
-        parts = [zero, zero]
+        parts: list[ir.Value] = [zero, zero]
         for number, value in enumerate(sums):
             parts[number % 2] = scalars.intrinsic(b, "fma", self.lanes, [value, zero, parts[number % 2]])
         wrong = b.and_(b.fcmp_unordered("uno", *parts), mask)
@@ -267,7 +264,7 @@ class _Emitter:
         return smaller(self.b, x, y)
 
 
-def _blocks(b: ir.IRBuilder, tiles: ir.Value, most: ir.Value) -> ir.Value:
+def _blocks(b: Builder, tiles: ir.Value, most: ir.Value) -> ir.Value:
     """How many blocks there are, of at most so many tiles: an even number, but for one."""
     found = up(b, tiles, most)
     odd = b.and_(b.and_(found, I64(1)), b.zext(b.icmp_signed(">", found, I64(1)), I64))

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from llvmlite import ir
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 
 __all__ = ["Floats", "Ints", "Mask", "horner", "lanes_of"]
 
@@ -24,7 +25,7 @@ T = TypeVar("T")
 class Mask:
     """A truth value a lane."""
 
-    b: ir.IRBuilder
+    b: Builder
     value: ir.Value
 
     def __and__(self, other: Mask) -> Mask:
@@ -48,7 +49,7 @@ class Mask:
 class Ints:
     """An integer a lane; arithmetic wraps."""
 
-    b: ir.IRBuilder
+    b: Builder
     value: ir.Value
 
     def const(self, n: int) -> Ints:
@@ -93,14 +94,20 @@ class Ints:
         """Itself where `mask` holds, else `other`."""
         return Ints(self.b, self.b.select(mask.value, self.value, self._of(other)))
 
+    @property
+    def _width(self) -> int:
+        kind = element(self.value.type)
+        assert isinstance(kind, ir.IntType)
+        return kind.width
+
     def floats(self) -> Floats:
         """The numbers of the width whose bit patterns these are."""
-        kind = ir.FloatType() if element(self.value.type).width == 32 else ir.DoubleType()
+        kind = ir.FloatType() if self._width == 32 else ir.DoubleType()
         return Floats(self.b, self.b.bitcast(self.value, reshaped(self.value.type, kind)))
 
     def resized(self, bits: int) -> Ints:
         """The same bits in integers of `bits` bits: cut, or filled with zeros."""
-        old, new = element(self.value.type).width, reshaped(self.value.type, ir.IntType(bits))
+        old, new = self._width, reshaped(self.value.type, ir.IntType(bits))
         if bits == old:
             return self
         return Ints(self.b, self.b.zext(self.value, new) if bits > old else self.b.trunc(self.value, new))
@@ -110,7 +117,7 @@ class Ints:
 class Floats:
     """A float32 or float64 a lane."""
 
-    b: ir.IRBuilder
+    b: Builder
     value: ir.Value
 
     @property
@@ -192,9 +199,7 @@ class Floats:
         kind, module = self.value.type, self.b.module
         lanes = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
         name += f".{lanes}{'f32' if self.single else 'f64'}"
-        function = module.globals.get(name) or ir.Function(
-            module, ir.FunctionType(kind, [kind] * (1 + len(others))), name
-        )
+        function = module.declared(name, ir.FunctionType(kind, [kind] * (1 + len(others))))
         return Floats(self.b, self.b.call(function, [self.value, *map(self._of, others)]))
 
     def __lt__(self, other: Operand) -> Mask:
@@ -259,7 +264,7 @@ def horner(x: Floats, coefficients: Sequence[float]) -> Floats:
 def lanes_of(function: Callable[..., Floats]) -> Callable[..., ir.Value]:
     """The function of `Floats` as one of a builder and plain values; float16 is computed in float32 and rounded."""
 
-    def emit(b: ir.IRBuilder, *arguments: ir.Value) -> ir.Value:
+    def emit(b: Builder, *arguments: ir.Value) -> ir.Value:
         kind = arguments[0].type
         match element(kind):
             case ir.FloatType() | ir.DoubleType():

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.math import (
     activation,
     erf,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from llvmlite import ir
-
+from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.math.lanes import Floats, Ints, reshaped
 
 __all__ = ["HALF_PI_32", "HALF_PI_64", "Angle", "angle_of_huge"]
