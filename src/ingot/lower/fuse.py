@@ -42,6 +42,7 @@ from ingot.prim.tensor import (
     Constant,
     Contract,
     Expand,
+    Gather,
     Inner,
     Iota,
     Join,
@@ -210,10 +211,33 @@ class _Fusion:
             if tensor in self._stored or isinstance(tensor, _GIVEN | Outcome):
                 inlined[tensor] = frozenset()
                 continue
-            inlined[tensor] = frozenset().union({tensor}, *(inlined[each] for each in tensor.reads))
-            if len(inlined[tensor]) > _MOST_INLINE and isinstance(tensor, Map) and tensor not in self._attended:
-                self._stored.add(tensor)
-                inlined[tensor] = frozenset()
+            inlined[tensor] = _with_reads(tensor, inlined)
+            if len(inlined[tensor]) > _MOST_INLINE and tensor not in self._attended:
+                narrow = self._narrowest(tensor, inlined[tensor])
+                if narrow is None:
+                    continue
+                self._stored.add(narrow)
+                behind = sorted(inlined[tensor] - inlined[narrow], key=lambda each: self._places[each])
+                inlined[narrow] = frozenset()
+                for each in behind:
+                    inlined[each] = _with_reads(each, inlined)
+
+    def _narrowest(self, tensor: Tensor, inside: frozenset[Tensor]) -> Tensor | None:
+        """What leaves least of an expression if it is stored; of several that leave as much, the last."""
+        best, least = None, len(inside)
+        for each in sorted(inside - {tensor}, key=lambda each: -self._places[each]):
+            if not isinstance(each, Map | Gather) or each in self._attended:
+                continue
+            left, pending = {tensor}, [tensor]
+            while pending:
+                fresh = [
+                    read for read in pending.pop().reads if read in inside and read is not each and read not in left
+                ]
+                left.update(fresh)
+                pending += fresh
+            if len(left) < least:
+                best, least = each, len(left)
+        return best
 
     def _chain(self, tensor: Contract) -> list[Tensor]:
         """A contraction and the maps and permutations over it that can be made of its sums while they are at hand.
@@ -672,6 +696,12 @@ def _sizes(tensor: Tensor) -> tuple[Dim, ...]:
 
 def _is_spread(tensor: Tensor) -> bool:
     return isinstance(tensor, Expand) or (isinstance(tensor, Constant) and tensor.array.size == 1)
+
+
+def _with_reads(tensor: Tensor, inlined: Mapping[Tensor, frozenset[Tensor]]) -> frozenset[Tensor]:
+    """What is inlined where a tensor is: itself, unless it is one value everywhere, and what its reads have in them."""
+    own = () if isinstance(tensor, Expand) else (tensor,)
+    return frozenset(own).union(*(inlined[each] for each in tensor.reads))
 
 
 def _column_axes(contract: Contract) -> int:

@@ -159,8 +159,8 @@ class Reader:
         place = tensor.places[axis]
         if isinstance(place, int):
             return at[place]
-        size = tensor.x.shape[axis]
-        return Index(((Checked(self.read(place, at), size), 1),))
+        value, size = self.read(place, at), tensor.x.shape[axis]
+        return Index(((value if tensor.in_range else Checked(value, size), 1),))
 
 
 def linear(at: Place, strides: Sequence[Dim]) -> Index:

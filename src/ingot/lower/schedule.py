@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot.lower.chase import chased
 from ingot.lower.keep import kept
 from ingot.lower.loops import For, Index, Kind, Let, Scalar, Statement, Store, Var
 from ingot.lower.nest import Nest, Stage
@@ -22,6 +23,9 @@ def scheduled(nest: Nest) -> tuple[Statement, ...]:
     inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
     if across is not None and gain > inner:
         return _across(nest, across)
+    chains = chased(nest)
+    if chains is not None:
+        return _shared(*chains)
     nest = kept(nest)
     return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
 

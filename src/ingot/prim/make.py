@@ -217,10 +217,13 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
     return squeeze(total, range(len(result), len(order)))
 
 
-def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes) -> Tensor:
-    """`x` at computed places: for each of its axes an axis of the result, or indices that are repeated to `shape`."""
+def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range: bool = False) -> Tensor:
+    """`x` at computed places: for each of its axes an axis of the result, or indices that are repeated to `shape`.
+
+    `in_range` says that no index can be out of range, whatever a model is given: nothing looks.
+    """
     found = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
-    return Gather(x.dtype, shape, x, found)
+    return Gather(x.dtype, shape, x, found, in_range)
 
 
 def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function: str | None = None) -> Tensor:

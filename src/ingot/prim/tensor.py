@@ -194,11 +194,12 @@ class Window(View):
 class Gather(Tensor):
     """`x` at computed places: for each of its axes either an axis of the result, or a tensor of indices of its shape.
 
-    Indices count from the front; one out of range is an error of the run.
+    Indices count from the front; one out of range is an error of the run, unless they are known to be in range.
     """
 
     x: Tensor
     places: tuple[Tensor | int, ...]
+    in_range: bool = False
 
     @property
     def reads(self) -> tuple[Tensor, ...]:

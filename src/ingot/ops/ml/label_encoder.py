@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, UnsupportedError
 from ingot.ir.tensor import Tensor
@@ -23,6 +24,9 @@ T1: TypeAlias = Annotated[Array, types("T1", _TYPES)]
 T2: TypeAlias = Annotated[Array, types("T2", _TYPES)]
 T1V1: TypeAlias = Annotated[Array, types("T1", INT64 | STRING)]
 T2V1: TypeAlias = Annotated[Array, types("T2", INT64 | STRING)]
+
+_WIDEST = 1 << 16
+"""How far keys may be apart to be places in a table."""
 
 
 @operator("LabelEncoder", since=(2, 4), domain="ai.onnx.ml")
@@ -59,6 +63,29 @@ def infer(x: Fact, /, **attributes: Any) -> Inferred:
     keys, values = _pairs(attributes)
     _check(None if x.dtype is None else x.dtype.numpy, keys, values)
     return TensorType(DType.of(values.dtype), x.shape)
+
+
+@label_encoder.lower
+def lower(x: prim.Tensor, /, **attributes: Any) -> prim.Tensor:
+    """Integers that lie close together are places in a table, which ends with the default."""
+    keys, values = _pairs(attributes)
+    if values.dtype == np.object_:
+        raise prim.Refused("values that are strings")
+    if keys.dtype.kind not in "iu" or not keys.size:
+        raise prim.Refused("keys that are no integers")
+    _check(x.dtype.numpy, keys, values)
+    low, high = int(keys.min()), int(keys.max())
+    if high - low >= _WIDEST:
+        raise prim.Refused(f"keys from {low} to {high}, a range of more than {_WIDEST}")
+    default = _default(
+        values.dtype, *(attributes[f"default_{kind}"] for kind in ("float", "int64", "string", "tensor"))
+    )
+    table = np.repeat(default, high - low + 2)
+    table[keys.astype(np.int64) - low] = values
+    x = prim.cast(x, DType.INT64)
+    inside = prim.apply("and", prim.apply("less_equal", low, x), prim.apply("less_equal", x, high))
+    place = prim.where(inside, x - low, high - low + 1)
+    return prim.gather(prim.constant(table), [place], x.shape, in_range=True)
 
 
 def _pairs(attributes: dict[str, Any]) -> tuple[Array, Array]:

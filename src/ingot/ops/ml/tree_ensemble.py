@@ -7,12 +7,14 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml import descent
 from ingot.ops.ml.forest import AGGREGATES, Forest, aggregated, checked, split_sets
 from ingot.ops.ml.post_transform import NAMES, transformed
 from ingot.ops.shapes import require_rank
@@ -71,6 +73,13 @@ def infer(
     names_of(aggregate_function, post_transform)
     rows = x.shape[0] if x.shape else None
     return None if x.dtype is None else TensorType(x.dtype, (rows, _targets(n_targets, leaf_targetids)))
+
+
+@tree_ensemble.lower
+def lower(x: prim.Tensor, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> prim.Tensor:
+    forest, targets = forest_of_nodes(attributes)
+    aggregate, transform = names_of(aggregate_function, post_transform)
+    return prim.cast(descent.transformed(descent.scores(x, forest, targets, aggregate), transform), x.dtype)
 
 
 def forest_of_nodes(attributes: Mapping[str, Any]) -> tuple[Forest, int]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.tensor import Tensor
@@ -18,6 +19,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml import descent
 from ingot.ops.ml.element_types import NUMBERS, Float32, Label
 from ingot.ops.ml.forest import Forest, aggregated
 from ingot.ops.ml.labels import either, label_array, label_type
@@ -25,6 +27,7 @@ from ingot.ops.ml.post_transform import checked, transformed, two_classes
 from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.tree_ensemble_attributes import raw_scores
 from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, given, numbers
+from ingot.ops.reduction.places import place_of
 from ingot.ops.typesets import types
 
 T1: TypeAlias = Annotated[Array, types("T1", NUMBERS)]
@@ -101,6 +104,23 @@ def infer(
     return TensorType(label, (rows,)), TensorType(DType.FLOAT32, (rows, classes))
 
 
+@tree_ensemble_classifier.lower
+def lower(
+    x: prim.Tensor, /, *, classlabels_int64s: Sequence[int] | None, post_transform: str, **attributes: Any
+) -> tuple[prim.Tensor, prim.Tensor]:
+    """Of two classes or more, with votes for several: others are said with newer operators."""
+    labels = classlabels_int64s or ()
+    if len(labels) < 2:
+        raise prim.Refused("labels that are strings, or only one")
+    forest, targets, base = _forest(attributes, len(labels))
+    if targets == 1:
+        raise prim.Refused("votes for one of two classes")
+    scores = descent.scores(descent.rows_of(x), forest, targets, "SUM") + prim.constant(base[None])
+    best = prim.squeeze(place_of(scores, 1, "maximum"), [1])
+    label = prim.gather(prim.constant(np.array(labels, np.int64)), [best], best.shape, in_range=True)
+    return label, prim.cast(descent.transformed(scores, post_transform), DType.FLOAT32)
+
+
 @tree_ensemble_classifier.downgrade
 def downgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **given(attributes))
@@ -115,13 +135,24 @@ def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
 def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     labels = either("labels", attributes["classlabels_int64s"], attributes["classlabels_strings"])
     said = _said(op, x, attributes, len(labels))
+    encoder = op.domain("ai.onnx.ml").LabelEncoder
     if said is None:
-        return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **given(attributes))
+        return _numbered(op, x, attributes, labels)
     raw, scores = said
     values = "values_strings" if isinstance(labels[0], str) else "values_int64s"
     place = op.ArgMax(raw, axis=1, keepdims=0)
-    encoder = op.domain("ai.onnx.ml").LabelEncoder
     return encoder(place, keys_int64s=list(range(len(labels))), **{values: list(labels)}), scores
+
+
+def _numbered(op: Any, x: Value, attributes: dict[str, Any], labels: Sequence[int] | Sequence[str]) -> Any:
+    """The operator as it is, with numbers for labels, which become strings last; a lone label stays."""
+    classifier = op.domain("ai.onnx.ml").TreeEnsembleClassifier
+    if len(labels) < 2 or isinstance(labels[0], int):
+        return classifier(x, outputs=2, **given(attributes))
+    numbers = list(range(len(labels)))
+    others = {**attributes, "classlabels_strings": None, "classlabels_int64s": numbers}
+    place, scores = classifier(x, outputs=2, **given(others))
+    return op.domain("ai.onnx.ml").LabelEncoder(place, keys_int64s=numbers, values_strings=list(labels)), scores
 
 
 def _said(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[Any, Any] | None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.tensor import Tensor
@@ -17,6 +18,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml import descent
 from ingot.ops.ml.element_types import Float32, Numbers
 from ingot.ops.ml.forest import Forest, aggregated
 from ingot.ops.ml.post_transform import checked, transformed
@@ -74,6 +76,24 @@ def infer(
 ) -> Inferred:
     checked(post_transform)
     return TensorType(DType.FLOAT32, (row_count(x), _targets(n_targets, target_ids)))
+
+
+@tree_ensemble_regressor.lower
+def lower(
+    x: prim.Tensor,
+    /,
+    *,
+    aggregate_function: str,
+    n_targets: int | None,
+    target_ids: Sequence[int] | None,
+    post_transform: str,
+    **attributes: Any,
+) -> prim.Tensor:
+    targets = _targets(n_targets, target_ids)
+    forest = _forest({**attributes, "target_ids": target_ids}, targets)
+    base = _checked_base(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
+    scores = descent.scores(descent.rows_of(x), forest, targets, aggregate_function) + prim.constant(base[None])
+    return prim.cast(descent.transformed(scores, post_transform), DType.FLOAT32)
 
 
 @tree_ensemble_regressor.downgrade

@@ -29,7 +29,7 @@ def convolution_backward(
     groups: int,
     wanted: Sequence[bool],
 ) -> Any:
-    """To the input, by the other of convolution and its transpose; to the weight, by one over the batch; to the bias."""
+    """To the input, by the other of convolution and its transpose; to the weight, over the batch; to the bias."""
     axes = rank(x) - 2
     strides, pads, dilations = (each_axis(given, axes) for given in (stride, padding, dilation))
     attributes = {"strides": strides, "pads": pads * 2, "dilations": dilations, "group": groups}

@@ -12,7 +12,6 @@ from ingot.convert.torch.operands import axes_of, cast, number, rank
 from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 
-
 _SMALL = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 """What most reductions of ONNX do not take."""
 

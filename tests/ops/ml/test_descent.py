@@ -1,0 +1,188 @@
+"""Forests and labels as machine code: random ones of every kind against the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.dtypes import Array
+from ops.ml.one_node import loaded, tensor, written
+
+FEATURES = 5
+FLOAT, DOUBLE, HALF = 1, 11, 10
+
+
+def forest(
+    random: np.random.Generator,
+    trees: int,
+    depth: int,
+    *,
+    modes: tuple[int, ...] = (0,),
+    targets: int = 1,
+    by_tree: bool = True,
+    missing: bool = False,
+    real: Any = np.float32,
+) -> dict[str, Any]:
+    """The attributes of TreeEnsemble for random trees, some of them a single leaf's."""
+    nodes: list[list[float]] = []
+    votes: list[tuple[int, float]] = []
+    members: list[float] = []
+
+    def leaf(tree: int) -> tuple[int, int]:
+        target = tree % targets if by_tree else int(random.integers(targets))
+        votes.append((target, float(random.normal())))
+        return len(votes) - 1, 1
+
+    def grow(tree: int, level: int) -> tuple[int, int]:
+        if level == depth or (level and random.random() < 0.2):
+            return leaf(tree)
+        place = len(nodes)
+        split = float(random.choice([-1, -0.0, 0.3, 0.5, 1, 2, np.inf, -np.inf]))
+        nodes.append([random.integers(FEATURES), random.choice(modes), split, random.integers(2), 0, 0, 0, 0])
+        nodes[place][4:6] = grow(tree, level + 1)
+        nodes[place][6:8] = grow(tree, level + 1)
+        return place, 0
+
+    roots = [grow(tree, 0)[0] for tree in range(trees)]
+    for node in nodes:
+        if node[1] == 6:
+            members += [*random.choice(range(-3, 4), random.integers(4), replace=False), np.nan]
+    table = np.array(nodes)
+    return {
+        "tree_roots": roots,
+        "nodes_featureids": table[:, 0].astype(int).tolist(),
+        "nodes_modes": tensor(table[:, 1].astype(np.uint8)),
+        "nodes_splits": tensor(table[:, 2].astype(real)),
+        **({"nodes_missing_value_tracks_true": table[:, 3].astype(int).tolist()} if missing else {}),
+        "nodes_truenodeids": table[:, 4].astype(int).tolist(),
+        "nodes_trueleafs": table[:, 5].astype(int).tolist(),
+        "nodes_falsenodeids": table[:, 6].astype(int).tolist(),
+        "nodes_falseleafs": table[:, 7].astype(int).tolist(),
+        "leaf_targetids": [target for target, _ in votes],
+        "leaf_weights": tensor(np.array([weight for _, weight in votes], real)),
+        "n_targets": targets,
+        **({"membership_values": tensor(np.array(members, real))} if 6 in modes and members else {}),
+    }
+
+
+def rows(random: np.random.Generator, count: int, dtype: Any = np.float32) -> Array:
+    """Numbers of which many are equal to splits, and some are none at all."""
+    x = random.choice([-3, -1, -0.0, 0, 0.3, 0.5, 1, 2, 3, np.inf, -np.inf, np.nan], (count, FEATURES))
+    return np.where(random.random(x.shape) < 0.3, random.normal(size=x.shape), x).astype(dtype)
+
+
+def agree(operator: str, attributes: dict[str, Any], *tables: Array, kind: int = FLOAT, outputs: int = 1) -> list[str]:
+    """AssertionError unless machine code gives what the reference does; why what is not compiled is not."""
+    version = 5 if operator == "TreeEnsemble" else 3
+    model = loaded(written(operator, ["x"], {"x": (kind, ("n", FEATURES))}, outputs, "ai.onnx.ml", version, attributes))
+    expected = ingot.Session(model, providers=["reference"])
+    compiled = ingot.Session(model, providers=["cpu", "reference"], fallback=False)
+    for x in tables:
+        for one, other in zip(compiled.run(None, {"x": x}), expected.run(None, {"x": x}), strict=True):
+            assert one.dtype == other.dtype
+            if one.dtype.kind == "f":
+                np.testing.assert_allclose(one, other, rtol=1e-6 if one.itemsize > 2 else 1e-3, atol=1e-6)
+            else:
+                np.testing.assert_array_equal(one, other)
+    assert compiled.compiled is not None
+    return [call.reason for call in compiled.compiled.program.calls.values()]
+
+
+@pytest.mark.parametrize("modes", [(0,), (1,), (2,), (3,), (4,), (5,), (6,), (0, 1, 2, 3, 4, 5, 6)], ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+def test_every_comparison_goes_the_way_of_the_reference(modes: tuple[int, ...], missing: bool) -> None:
+    random = np.random.default_rng(sum(modes) + missing)
+    trees = forest(random, 7, 5, modes=modes, missing=missing)
+    assert not agree("TreeEnsemble", trees, rows(random, 64), rows(random, 1), rows(random, 0))
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("by_tree", [True, False])
+@pytest.mark.parametrize("trees", [1, 8, 13])
+def test_votes_are_added_for_each_target(targets: int, by_tree: bool, trees: int) -> None:
+    random = np.random.default_rng(targets)
+    attributes = forest(random, trees, 6, targets=targets, by_tree=by_tree)
+    for aggregate in (0, 1):
+        assert not agree("TreeEnsemble", {**attributes, "aggregate_function": aggregate}, rows(random, 33))
+
+
+@pytest.mark.parametrize("transform", [0, 1, 2])
+def test_scores_are_transformed(transform: int) -> None:
+    random = np.random.default_rng(3)
+    attributes = forest(random, 6, 4, targets=3, by_tree=False)
+    assert not agree("TreeEnsemble", {**attributes, "post_transform": transform}, rows(random, 20))
+
+
+@pytest.mark.parametrize("change", [{"aggregate_function": 2}, {"aggregate_function": 3}, {"post_transform": 4}])
+def test_what_tables_do_not_say_is_left_to_the_reference(change: dict[str, int]) -> None:
+    random = np.random.default_rng(4)
+    assert agree("TreeEnsemble", {**forest(random, 3, 3), **change}, np.abs(rows(random, 5))) != []
+
+
+@pytest.mark.parametrize(("kind", "real"), [(DOUBLE, np.float64), (HALF, np.float16)])
+def test_other_types_are_compared_as_they_are(kind: int, real: Any) -> None:
+    random = np.random.default_rng(5)
+    assert not agree("TreeEnsemble", forest(random, 5, 5, real=real), rows(random, 40, real), kind=kind)
+
+
+def test_deep_trees_are_gone_down_in_parts() -> None:
+    random = np.random.default_rng(6)
+    trees = forest(random, 1, 1)
+    deep = 60  # a chain: each node sends what is above its split on
+    trees |= {
+        "tree_roots": [0],
+        "nodes_featureids": [0] * deep,
+        "nodes_modes": tensor(np.zeros(deep, np.uint8)),
+        "nodes_splits": tensor(np.arange(deep, dtype=np.float32)),
+        "nodes_truenodeids": list(range(deep)),
+        "nodes_trueleafs": [1] * deep,
+        "nodes_falsenodeids": [*range(1, deep), deep],
+        "nodes_falseleafs": [*[0] * (deep - 1), 1],
+        "leaf_targetids": [0] * (deep + 1),
+        "leaf_weights": tensor(np.arange(deep + 1, dtype=np.float32)),
+    }
+    x = np.zeros((deep + 2, FEATURES), np.float32)
+    x[:, 0] = np.arange(deep + 2) - 0.5
+    assert not agree("TreeEnsemble", trees, x)
+
+
+SPREAD = {
+    "nodes_treeids": [0, 0, 0, 1, 1, 1],
+    "nodes_nodeids": [0, 1, 2, 0, 1, 2],
+    "nodes_featureids": [0, 0, 0, 1, 0, 0],
+    "nodes_values": [0.5, 0.0, 0.0, 0.3, 0.0, 0.0],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"],
+    "nodes_truenodeids": [1, 0, 0, 1, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0, 2, 0, 0],
+}
+"""Two trees of which every leaf votes for three targets."""
+TREES, LEAVES = [0] * 6 + [1] * 6, [1, 1, 1, 2, 2, 2] * 2
+WEIGHTS = [0.1, 0.7, 0.2, 0.5, 0.1, 0.4, 0.3, 0.3, 0.4, 0.9, 0.0, 0.1]
+
+
+def test_leaves_that_vote_for_several_targets_are_a_table() -> None:
+    votes = {"target_treeids": TREES, "target_nodeids": LEAVES, "target_ids": [0, 1, 2] * 4, "target_weights": WEIGHTS}
+    base = {"base_values": [1.0, 0.0, -1.0], "n_targets": 3}
+    random = np.random.default_rng(7)
+    assert not agree("TreeEnsembleRegressor", {**SPREAD, **votes, **base}, rows(random, 40))
+
+
+@pytest.mark.parametrize(
+    "labels", [{"classlabels_int64s": [4, 2, 9]}, {"classlabels_strings": ["a", "b", "c"]}], ids=["numbers", "strings"]
+)
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX"])
+def test_the_class_with_most_votes_is_named(labels: dict[str, Any], transform: str) -> None:
+    votes = {"class_treeids": TREES, "class_nodeids": LEAVES, "class_ids": [0, 1, 2] * 4, "class_weights": WEIGHTS}
+    attributes = {**SPREAD, **votes, **labels, "post_transform": transform}
+    left = agree("TreeEnsembleClassifier", attributes, rows(np.random.default_rng(8), 40), outputs=2)
+    assert left == ([] if "classlabels_int64s" in labels else ["values that are strings"])
+
+
+@pytest.mark.parametrize("values", [{"values_int64s": [7, -7, 0]}, {"values_floats": [0.5, -1.0, 2.0]}], ids=str)
+def test_integers_are_looked_up_in_a_table(values: dict[str, Any]) -> None:
+    x = np.array([[-(2**63), 2, 3, 5, 6], [5, 4, 1, 2**63 - 1, 3]], np.int64)
+    attributes = {"keys_int64s": [5, 2, 3], "default_int64": 11, "default_float": 11.0, **values}
+    assert not agree("LabelEncoder", attributes, x, kind=7)
