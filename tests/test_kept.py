@@ -41,6 +41,25 @@ CONTROL = (
   y = If <then_branch = t () => (float[n] a) { a = Neg (s) }, else_branch = e () => (float[n] c) { c = Exp (s) }> (many)
 }"""
 )
+BODIES = (
+    HEAD
+    + """g (float[n] x, int64 m) => (float[k] y, float[j, 2] z) <int64[1] last = {1}, int64[2] pair = {-1, 2}> {
+  y = Loop <body = b (int64 i, bool go, float[p] s) => (bool on, float[q] t) {
+    on = Identity (go)
+    inner = Loop <body = c (int64 j, bool also, float[o] u) => (bool yet, float[r] v) {
+      yet = Identity (also)
+      e = Exp (x)
+      v = Concat <axis = 0> (u, e)
+    }> (i, , s)
+    f = NonZero (inner)
+    g = Cast <to = 1> (f)
+    h = ReduceSum <keepdims = 0> (g, last)
+    t = Concat <axis = 0> (inner, h)
+  }> (m, , x)
+  twice = Concat <axis = 0> (y, y)
+  z = Reshape (twice, pair)
+}"""
+)
 DEFAULT = HEAD + "g (float[2] x, float[2] d) => (float[2] y) <float[2] d = {5, 7}> { y = Add (x, d) }"
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
@@ -189,6 +208,21 @@ def test_loops_and_branches_are_kept(tmp_path: Path, prepared: list[object]) -> 
     assert len(prepared) == 1
     for each, wanted in zip(feeds * 2, expected * 2, strict=True):
         np.testing.assert_array_equal(again.run(None, each)[0], wanted)
+
+
+def test_bodies_are_kept(tmp_path: Path, prepared: list[object]) -> None:
+    path = saved(tmp_path / "m.onnx", BODIES)
+    feeds = [{"x": X[:, 0], "m": np.asarray(count, np.int64)} for count in (0, 1, 4)]
+    first = opened(path)
+    expected = [first.run(None, each) for each in feeds]
+    again = opened(path, threads=2)
+    for each, wanted in zip(feeds * 2, expected * 2, strict=True):
+        for one, other in zip(wanted, again.run(None, each), strict=True):
+            np.testing.assert_array_equal(one, other)
+    ran: list[str] = []
+    again.run(None, feeds[2], observe_steps=lambda step, *_: ran.append(getattr(step, "name", "")))
+    assert {name[:2] for name in ran if name.startswith("b")} == {"b1", "b2"}
+    assert len(prepared) == 1
 
 
 def test_random_numbers_are_those_of_the_first_time(tmp_path: Path) -> None:

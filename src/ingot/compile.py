@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ingot.codegen.llvm.target import Target, host
 from ingot.dims import symbols
-from ingot.errors import CompileError, IngotError
-from ingot.ir.model import Model
+from ingot.errors import CheckError, CompileError, IngotError
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import Shape, map_shapes
-from ingot.lower.fuse import Fused, fuse
+from ingot.ir.value import Value
+from ingot.lower.apart import apart
+from ingot.lower.fuse import Fused, fuse, sizes_of
 from ingot.lower.graph import Program, lower_graph
-from ingot.lower.settle import settled
+from ingot.lower.settle import Claims, Settled, settled
 from ingot.ops.catalog import Catalog
+from ingot.ops.facts import Fact
 from ingot.passes.before_lowering import before_lowering
 from ingot.passes.inline import inline_functions
-from ingot.prim.tensor import Result, Tensor
+from ingot.prim.tensor import Call, Result, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.cpu import plan_of
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits
-from ingot.runtime.plan import Plan
+from ingot.runtime.plan import Body, Plan
 from ingot.runtime.team import processors
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan, and the stages it came from; `model` is what was lowered, of `removed` nothing was left by then."""
+    """A plan, and the stages it came from; `model` is what was lowered, of `removed` nothing was left by then.
+
+    `bodies` are the graphs inside of nodes that the reference runs, in order, where they are compiled by themselves.
+    """
 
     model: Model
     program: Program
@@ -37,6 +44,9 @@ class Compiled:
     plan: Plan
     outputs: tuple[Tensor, ...]
     removed: tuple[Node, ...] = ()
+    bodies: Mapping[Call, tuple[Compiled | None, ...]] = field(default_factory=dict)
+    name: str = ""
+    """What the names of kernels begin with: nothing, or the name of a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +63,76 @@ def compile_model(
     """A plan for the outputs of a model in the newest operators, which is typed here and optimised to a level."""
     _forget_negative_sizes(model)
     inline_functions(model)
-    facts, claims = settled(model, catalog)
-    given = list(model.graph)
-    before_lowering(model, facts, level, catalog)
-    removed = tuple(node for node in given if node.graph is None)
-    program = lower_graph(model, facts, catalog, claims)
-    outputs = tuple(program.values[value] for value in model.graph.outputs)
-    stored = _stored([*_tellers(outputs, program), *outputs])
-    fused = fuse(stored)
-    plan = plan_of(program, fused, stored, target, threads, (limits or RunLimits()).nodes)
-    return Compiled(model, program, fused, plan, outputs, removed)
+    return _Compiling(catalog, target, threads, limits or RunLimits(), level).model(model)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiling:
+    """The compilation of a model and of the bodies in it."""
+
+    catalog: Catalog
+    target: Target
+    threads: int
+    limits: RunLimits
+    level: int
+    bodies: list[None] = field(default_factory=list)
+    """As many as there are bodies, which are numbered."""
+
+    def model(
+        self, model: Model, given: Mapping[Value, Fact] | None = None, claims: Claims | None = None, prefix: str = ""
+    ) -> Compiled:
+        """A plan for a model; `given` is what is known of its inputs, `claims` what was taken to be equal before."""
+        settling = settled(model, self.catalog, given, claims)
+        nodes = list(model.graph)
+        before_lowering(model, settling.facts, self.level, self.catalog)
+        removed = tuple(node for node in nodes if node.graph is None)
+        program = lower_graph(model, settling.facts, self.catalog, settling.claims)
+        outputs = tuple(program.values[value] for value in model.graph.outputs)
+        stored = _stored([*_tellers(outputs, program), *outputs])
+        fused = fuse(stored, prefix)
+        calls = [step for step in fused.steps if isinstance(step, Call) and step.node.subgraphs]
+        found = {
+            call: [self._body(call, graph, program, model, settling) for graph in call.node.subgraphs] for call in calls
+        }
+        bodies = {call: tuple(body for _, body in pairs) for call, pairs in found.items()}
+        plan = plan_of(program, fused, stored, self.target, self.threads, self.limits.nodes, bodies)
+        inside = {call: tuple(compiled for compiled, _ in pairs) for call, pairs in found.items()}
+        return Compiled(model, program, fused, plan, outputs, removed, inside, prefix)
+
+    def _body(
+        self, call: Call, graph: Graph, program: Program, model: Model, settling: Settled
+    ) -> tuple[Compiled | None, Body | None]:
+        """A graph inside of the node of a call, compiled by itself; nothing where that would leave no kernel."""
+        strict = any(each in settling.changed for each in nested_graphs(graph))
+        never = Body(None, (), (), (), 0, strict) if strict else None
+        found = apart(call, graph, program, model, settling.facts, self.catalog)
+        if found is None:
+            return None, never
+        twins = zip(nested_graphs(graph), nested_graphs(found.model.graph), strict=True)
+        claims = {twin: settling.claims[each] for each, twin in twins if each in settling.changed}
+        taken = tuple(found.model.graph.inputs.names)
+        before = len(self.bodies)
+        self.bodies.append(None)
+        try:
+            made = self.model(found.model, found.given, claims, f"b{len(self.bodies)}")
+        except CheckError:  # types that do not fit where they are more exact: what runs will say so
+            made = None
+        if made is not None and (_is_told(claims, made) if strict else _is_of_use(made)):
+            captured = tuple(value.name for value in found.captured)
+            return made, Body(made.plan, taken, captured, made.outputs, len(graph), strict)
+        del self.bodies[before:]
+        return None, never
+
+
+def _is_of_use(body: Compiled) -> bool:
+    """Whether there is a kernel in a body, or in one inside of it."""
+    return any(segment.kernels for segment in body.plan.segments) or any(map(any, body.bodies.values()))
+
+
+def _is_told(claims: Claims, body: Compiled) -> bool:
+    """Whether a run can tell what was taken to be equal."""
+    sizes = [size for pairs in claims.values() for pair in pairs for size in pair]
+    return all(symbols(size) <= body.program.told for size in sizes)
 
 
 def _forget_negative_sizes(model: Model) -> None:
@@ -85,7 +155,7 @@ def _tellers(outputs: Sequence[Tensor], program: Program) -> list[Tensor]:
         reached = in_order([*found, *outputs])
         given = [tensor for tensor in reached if isinstance(tensor, Result)] + list(program.inputs.values())
         told = {str(size) for tensor in given for size in tensor.shape}
-        names = {name for tensor in reached for size in tensor.shape for name in symbols(size)} - told
+        names = {name for tensor in reached for size in sizes_of(tensor) for name in symbols(size)} - told
         more = next((tensor for tensor in results if names & {str(size) for size in tensor.shape}), None)
         if more is None:
             return found

@@ -155,6 +155,21 @@ def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
     return value
 
 
+def formula(dim: Dim, names: Mapping[str, str]) -> str:
+    """The text of a Python expression that is `dim`, symbols called as `names` says; KeyError where one has no name."""
+    terms = []
+    for monomial, coefficient in _terms(dim).items():
+        factors = [] if coefficient == 1 and monomial else [str(coefficient)]
+        for atom in monomial:
+            if isinstance(atom, str):
+                factors.append(names[atom])
+                continue
+            args = [formula(arg, names) for arg in atom.args]
+            factors.append(f"(({args[0]})//({args[1]}))" if atom.op == "//" else f"{atom.op}({', '.join(args)})")
+        terms.append("*".join(factors))
+    return " + ".join(terms) or "0"
+
+
 def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
     """`dim` with each bound symbol replaced, all at once; the replacements must be sizes, so never negative."""
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,7 @@ from ingot.runtime.limits import RunLimits
 from ingot.version import __version__
 
 if TYPE_CHECKING:
-    from ingot.compile import Made
+    from ingot.compile import Compiled, Made
     from ingot.ir.model import Model
 
 
@@ -68,14 +68,12 @@ def origin_of(source: object, limits: RunLimits, level: int) -> Origin | None:
 
 def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None:
     """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
-    kept = stored.read(folder.path_of(origin.key, "plan"), threads or team.processors())
+    kept = stored.read(folder.path_of(origin.key, "plan"), threads or team.processors(), limits.nodes)
     if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
         return None
     team.provide(Code(kept.team.entries, kept.plan))
     inputs = [Value(name, type_, constant=_held(kept.defaults.get(name))) for name, type_ in kept.inputs]
-    most = limits.most_bytes
-    plan = replace(kept.plan, runs=limits.nodes)
-    executable = Executable(plan, kept.outputs, kept.defaults, lambda: _model(kept.calls), most)
+    executable = Executable(kept.plan, kept.outputs, kept.defaults, lambda: _model(kept.calls[0]), limits.most_bytes)
     return Found(executable, tuple(inputs), tuple(Value(name, type_) for name, type_ in kept.results))
 
 
@@ -105,7 +103,7 @@ def _kept(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) ->
         _typed(model.graph.inputs),
         _typed(outputs),
         made.executable.defaults,
-        _nodes(made),
+        tuple(_nodes(compiled)),
         code,
         tuple(_beside(model, origin.folder)),
     )
@@ -120,19 +118,24 @@ def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
     return tuple(found)
 
 
-def _nodes(made: Made) -> bytes:
-    """A model of the nodes that the reference runs, encoded."""
+def _nodes(compiled: Compiled) -> Iterator[bytes]:
+    """Models of the nodes that the reference runs, encoded: of a model, then of the bodies in it."""
     from ingot.format import encode  # not needed by who finds
     from ingot.ir.extract import extract
 
-    nodes = list(made.compiled.program.calls)
-    if not nodes:
-        return b""
+    nodes = list(compiled.program.calls)
     if any(node.op_type == "Gradient" for node in nodes):
         raise stored.Unstorable("a gradient, which is of the whole model")
     ends = [value for node in nodes for value in node.outputs if value.name]
     read = [value for node in nodes for value in _reads(node) if value not in ends]
-    return encode(extract(made.compiled.model, dict.fromkeys(v.name for v in read) or None, [v.name for v in ends]))
+    if nodes:
+        yield encode(extract(compiled.model, dict.fromkeys(v.name for v in read) or None, [v.name for v in ends]))
+    else:
+        yield b""
+    for bodies in compiled.bodies.values():
+        for body in bodies:
+            if body is not None:
+                yield from _nodes(body)
 
 
 def _reads(node: Any) -> Iterator[Value]:

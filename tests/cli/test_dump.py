@@ -102,6 +102,26 @@ def test_calls_of_the_reference_are_steps(run: Run) -> None:
     assert "which only a run tells" in plan
 
 
+def test_bodies_that_are_compiled_by_themselves_follow(run: Run) -> None:
+    Path("grow.onnxtxt").write_text(GROW, "utf-8")
+    for stage in ("prim", "loops", "scheduled", "plan"):
+        page = run("dump", "grow.onnxtxt", "--at", stage).stdout
+        assert "\n# b1: body of Loop 'y'\n" in page
+    said = "Loop 'y': a state whose size changes; compiled: body b1"
+    assert f"call {said}\n" in run("dump", "grow.onnxtxt", "--at", "loops").stdout
+    assert f"  0  call  {said}\n" in run("dump", "grow.onnxtxt", "--at", "plan").stdout
+    for stage in ("llvm", "asm"):
+        assert "b1k1: Concat, stores 't'" in run("dump", "grow.onnxtxt", "--at", stage, "--kernel", "b1k1").stdout
+
+
+GROW = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[n] x, int64 m) => (float[k] y) {
+  y = Loop <body = b (int64 i, bool go, float[p] s) => (bool on, float[q] t) {
+    on = Identity (go)
+    t = Concat <axis = 0> (s, x)
+  }> (m, , x)
+}"""
+
 TWO = """<ir_version: 10, opset_import: ["" : 20]>
 g (float[n, 4] x) => (float[n, 4] y, float[n, 4] z) { y = Exp (x)  z = Softmax (y) }"""
 

@@ -37,13 +37,14 @@ def test_every_node_is_explained(run: Run) -> None:
     lines = [line.split() for line in page.splitlines()]
     for name in ("same", "flat", "unused", "product", "bias", "branch", "reshape", "last"):
         assert any(name in words for words in lines), name
-    assert "  8 nodes: 3 computed in 2 kernels, 1 read in place, 1 passed on, " in page
+    assert "  9 nodes: 4 computed in 3 kernels, 1 read in place, 1 passed on, " in page
     assert "1 on the reference, 2 optimised away" in page
 
 
 def test_a_node_on_the_reference_has_the_reason(run: Run) -> None:
     page = explained(run, "--seconds", "0")
-    assert "on the reference\n  If  branch  Bernoulli in it: Bernoulli has no rule\n" in page
+    assert "on the reference\n  If  branch  Bernoulli in it: Bernoulli has no rule; compiled: else_branch b1\n" in page
+    assert "stores  a2: float32[n, 4]; what the body gives" in page
     assert "stores  a: float32[n, 4]; the reference reads it, for If 'branch'" in page
 
 
@@ -52,7 +53,7 @@ def test_what_was_fused_is_in_one_kernel(run: Run) -> None:
     nodes = {node["node"]: node for node in found["nodes"]}
     assert nodes["product"]["kernels"] == nodes["bias"]["kernels"]
     assert (nodes["product"]["provider"], nodes["branch"]["provider"]) == ("cpu", "reference")
-    assert nodes["branch"]["reason"] == "Bernoulli in it: Bernoulli has no rule"
+    assert nodes["branch"]["reason"] == "Bernoulli in it: Bernoulli has no rule; compiled: else_branch b1"
     first = found["kernels"][0]
     assert [found["nodes"][place]["node"] for place in first["nodes"]] == ["product", "bias"]
     assert (first["operators"], first["amount"]) == ("MatMul+Add", "5×4×4")

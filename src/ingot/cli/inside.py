@@ -50,8 +50,8 @@ def look_inside(
     Sizes that nobody gives are 1, which is said, unless to be `quiet`.
     """
     from ingot.cli.bench_inputs import inputs
-    from ingot.lower.trace import trace
     from ingot.session import Session
+    from ingot.tools.inside.bodies import traced
     from ingot.tools.inside.titles import known_sizes
 
     model = open_model(source, places).model
@@ -62,5 +62,4 @@ def look_inside(
     session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
     compiled = session.compiled
     assert compiled is not None  # without fallback
-    traced = trace(compiled.model.graph, compiled.program, compiled.fused, compiled.outputs)
-    return Inside(session, compiled, traced, feeds, known_sizes(compiled.plan.inputs, feeds))
+    return Inside(session, compiled, traced(compiled), feeds, known_sizes(compiled.plan.inputs, feeds))

@@ -39,19 +39,24 @@ MOST_CALLS = 100
 
 
 def infer(
-    model: Model, *, catalog: Catalog | None = None, name_sizes: bool = True, most_calls: int = MOST_EXPANDED
+    model: Model,
+    *,
+    catalog: Catalog | None = None,
+    name_sizes: bool = True,
+    most_calls: int = MOST_EXPANDED,
+    given: Mapping[Value, Fact] | None = None,
 ) -> Facts:
     """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
 
-    What the model declares and what is inferred are merged. A size that nothing tells, as that of an input declared
-    without one or of what NonZero finds, gets a name of its own, unless `name_sizes` is False. CheckError, with the
-    node and its inputs, where an operator refuses what it is given, where the two contradict each other, and where
-    functions are called more than `most_calls` times in each other.
+    What the model declares and what is inferred are merged; `given` is what else is known of its inputs. A size that
+    nothing tells, as that of an input declared without one or of what NonZero finds, gets a name of its own, unless
+    `name_sizes` is False. CheckError, with the node and its inputs, where an operator refuses what it is given, where
+    the two contradict each other, and where functions are called more than `most_calls` times in each other.
     """
     inference = Inference(model, catalog or standard())
     inference.most_calls = most_calls
     inference.naming = Naming(model, names=name_sizes)
-    inference.graph(model.graph)
+    inference.graph(model.graph, given)
     return inference.facts
 
 

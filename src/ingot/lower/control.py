@@ -11,10 +11,11 @@ from ingot.infer.driver import Inference
 from ingot.infer.naming import Naming
 from ingot.ir.clone import copy_graph
 from ingot.ir.graph import Graph
-from ingot.ir.model import Model
+from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
+from ingot.lower.settle import no_zeros
 from ingot.ops.catalog import Catalog
 from ingot.ops.control.carried import truth
 from ingot.ops.facts import Fact
@@ -41,6 +42,8 @@ class Around:
     claims: Mapping[Graph, Sequence[tuple[Dim, Dim]]]
     within: Within
     told: Callable[[Dim], bool]
+    claim: Callable[[tuple[Dim, Dim]], None]
+    """Have each run make sure that two sizes are equal."""
 
 
 def lower_region(node: Node, inputs: Sequence[Tensor | None], found: Sequence[Fact], around: Around) -> list[Tensor]:
@@ -115,9 +118,9 @@ def _scan(node: Node, inputs: Sequence[Tensor | None], around: Around) -> list[T
     scanned = _integer(node["num_scan_inputs"])
     carried = len(given) - scanned
     collects = len(body.outputs) - carried
-    axes, backwards = _numbers(node, "scan_input_axes", scanned), _numbers(node, "scan_input_directions", scanned)
-    axes_out = _numbers(node, "scan_output_axes", collects)
-    backwards_out = _numbers(node, "scan_output_directions", collects)
+    axes, backwards = numbers(node, "scan_input_axes", scanned), numbers(node, "scan_input_directions", scanned)
+    axes_out = numbers(node, "scan_output_axes", collects)
+    backwards_out = numbers(node, "scan_output_directions", collects)
     first = given[carried]
     trips = first.shape[axes[0] % first.rank]
     number = Inner(DType.INT64, (), "number")
@@ -159,6 +162,10 @@ def _body(body: Graph, given: Sequence[Tensor], around: Around) -> list[Tensor]:
     for value in body.inputs:
         value.type = known[value].type
     inference.graph(body, known)
+    for pair in (pair for graph in nested_graphs(body) for pair in no_zeros(graph, inference.facts)):
+        if not all(map(around.told, pair)):
+            raise Refused("a size that may be zero, which only a run can tell")
+        around.claim(pair)
     around.values.update(zip(body.inputs, given, strict=True))
     return around.within(body, inference.facts)
 
@@ -197,7 +204,8 @@ def _graph(node: Node, name: str) -> Graph:
     return found
 
 
-def _numbers(node: Node, name: str, count: int) -> list[int]:
+def numbers(node: Node, name: str, count: int) -> list[int]:
+    """An attribute of so many integers, by default zeros."""
     found = node.attributes.get(name)
     return [0] * count if found is None or not found.value else [int(each) for each in found.value]  # type: ignore[union-attr, arg-type]
 

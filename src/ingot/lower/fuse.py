@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingot.dims import Dim, symbols
+from ingot.dims import Dim, Expr, symbols
 from ingot.errors import CompileError
 from ingot.lower.attend import Attention, attend_of, attention_in
 from ingot.lower.divide import divided, is_few_and_long
@@ -98,14 +98,15 @@ class Fused:
     """Sizes that are taken to be equal whichever branches are taken."""
 
 
-def fuse(results: Sequence[Tensor]) -> Fused:
-    """Kernels and calls that compute `results`, each stored in the order of its axes."""
-    return _Fusion(results).run()
+def fuse(results: Sequence[Tensor], prefix: str = "") -> Fused:
+    """Kernels and calls that compute `results`, each stored in the order of its axes; names begin with `prefix`."""
+    return _Fusion(results, prefix).run()
 
 
 class _Fusion:
-    def __init__(self, results: Sequence[Tensor]) -> None:
+    def __init__(self, results: Sequence[Tensor], prefix: str) -> None:
         self._results = results
+        self._prefix = prefix
         self._order = in_order(results)
         self._places = {tensor: place for place, tensor in enumerate(self._order)}
         self._readers: dict[Tensor, list[Tensor]] = {}
@@ -390,7 +391,7 @@ class _Fusion:
         pending, seen = [tensor], {tensor}
         while pending:
             each = pending.pop()
-            for call in {self._tellers.get(name) for size in _sizes(each) for name in symbols(size)}:
+            for call in {self._tellers.get(name) for size in sizes_of(each) for name in symbols(size)}:
                 if call is not None:
                     self._call(call)
             more = [other for other in each.reads if other not in seen and other not in self._fused.placed]
@@ -645,7 +646,7 @@ class _Fusion:
 
     def _name(self, letter: str) -> str:
         self._names += 1
-        return f"{letter}{self._names}"
+        return f"{self._prefix}{letter}{self._names}"
 
 
 def _always(home: Home, around: Home) -> bool:
@@ -682,11 +683,13 @@ class _Placed(Mapping[Tensor, Placed]):
         return len(self._fusion._fused.placed)
 
 
-def _sizes(tensor: Tensor) -> tuple[Dim, ...]:
+def sizes_of(tensor: Tensor) -> tuple[Dim, ...]:
     """The sizes that a tensor is computed with."""
     match tensor:
         case Size():
             return (tensor.size,)
+        case Outcome(region=Repeat(trips=int() | Expr() as trips)):
+            return (*tensor.shape, trips)
         case Slice():
             return (*tensor.shape, *tensor.starts)
         case Pad():

@@ -99,7 +99,7 @@ class _Lowering:
             Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
         ]
         found = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
-        calls, lowered = dict(program.calls), len(program.values)
+        calls, lowered, claimed = dict(program.calls), len(program.values), len(program.claims)
         try:
             for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
                 _require_told(size, program)
@@ -110,6 +110,7 @@ class _Lowering:
                 results = [_fitting(part, fact, program) for part, fact in zip(parts, found, strict=True)]
         except Refused as reason:
             program.calls = calls
+            del program.claims[claimed:]
             for value in list(program.values)[lowered:]:  # of graphs inside
                 del program.values[value]
             results = _call(node, inputs, found, program, str(reason))
@@ -129,6 +130,7 @@ class _Lowering:
             self.claims,
             self._within,
             lambda size: symbols(size) <= program.told,
+            program.claims.append,
         )
         parts = lower_region(node, inputs, found, around)
         return [
@@ -174,7 +176,7 @@ def lower_node(
     for fact in found:
         if not isinstance(fact.type, TensorType) or fact.type.shape is None or None in fact.type.shape:
             raise Refused("a result of unknown sizes")
-    if any(isinstance(each, Result) and each.opaque for each in inputs):
+    if any(each is not None and each.dtype is DType.UNDEFINED for each in inputs):
         raise Refused("an input that is no tensor of numbers")
     wide = [cast(each, DType.FLOAT32) if each is not None and each.dtype in _HALVES else each for each in inputs]
     arguments = {**operator.defaults, **keywords(operator, node)}

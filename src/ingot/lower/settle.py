@@ -7,7 +7,7 @@ and each run makes sure of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ingot.dims import Dim, Expr, lower_bound, minimum
@@ -20,6 +20,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
 from ingot.ops.control.carried import truth
+from ingot.ops.facts import Fact
 from ingot.passes.branches import put_in_place
 
 Claims = dict[Graph, list[tuple[Dim, Dim]]]
@@ -30,28 +31,50 @@ _UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What is known of the values of a model, and the sizes that were taken to be equal in its graphs.
+
+    `changed` are those graphs that are what they were for equal sizes alone.
+    """
+
+    facts: Facts
+    claims: Claims
+    changed: frozenset[Graph]
+
+
+@dataclass(frozen=True, slots=True)
 class _Equal:
     one: Dim
     other: Dim
 
 
-def settled(model: Model, catalog: Catalog) -> tuple[Facts, Claims]:
-    """What is known of every value of a model, whose branches that sizes decide are put in the place of their Ifs."""
-    facts = infer(model, catalog=catalog)
-    claims: Claims = {}
+def settled(
+    model: Model, catalog: Catalog, given: Mapping[Value, Fact] | None = None, known: Claims | None = None
+) -> Settled:
+    """What is known of every value of a model, whose branches that sizes decide are put in the place of their Ifs.
+
+    `given` is what is known of its inputs, `known` what was taken to be equal in its graphs before.
+    """
+    facts = infer(model, catalog=catalog, given=given)
+    claims: Claims = {graph: list(pairs) for graph, pairs in (known or {}).items()}
     for _ in range(_MOST_ROUNDS):
         if not _settle(model, facts, claims):
             break
-        facts = infer(model, catalog=catalog)
+        facts = infer(model, catalog=catalog, given=given)
+    changed = frozenset(graph for graph, pairs in claims.items() if pairs)
     for graph in nested_graphs(model.graph):
-        for node in graph:
-            if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and not node.get("allowzero", 0):
-                claims.setdefault(graph, []).extend(_no_zeros(node, facts))
-    return facts, claims
+        claims.setdefault(graph, []).extend(no_zeros(graph, facts))
+    return Settled(facts, claims, changed)
+
+
+def no_zeros(graph: Graph, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
+    """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
+    for node in graph:
+        if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and not node.get("allowzero", 0):
+            yield from _no_zeros(node, facts)
 
 
 def _no_zeros(node: Node, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
-    """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
     given, wanted = (None if value is None else facts.get(value) for value in node.inputs[:2])
     shape = None if given is None else given.shape
     if wanted is None or wanted.elements is None or shape is None:
@@ -71,7 +94,7 @@ def _settle(model: Model, facts: Facts, claims: Claims) -> bool:
             if graph.root is not model.graph or node.op_type != "If" or node.domain not in ("", "ai.onnx"):
                 continue  # perhaps of a branch that went
             decided = _decided(node.inputs[0], facts)
-            if decided is None or (isinstance(decided, _Equal) and not _differ(node)):
+            if decided is None or (isinstance(decided, _Equal) and not (_differ(node) and _is_in_branches(graph))):
                 continue
             branch = node["then_branch" if decided else "else_branch"]
             assert isinstance(branch, Graph)
@@ -82,6 +105,15 @@ def _settle(model: Model, facts: Facts, claims: Claims) -> bool:
             put_in_place(branch, node, graph)
             found = True
     return found
+
+
+def _is_in_branches(graph: Graph) -> bool:
+    """Whether nothing but branches is around a graph: in a loop, sizes may be others in each run."""
+    while graph.parent is not None:
+        if graph.parent.op_type != "If" or graph.parent.graph is None:
+            return False
+        graph = graph.parent.graph
+    return True
 
 
 def _differ(node: Node) -> bool:

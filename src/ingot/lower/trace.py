@@ -78,9 +78,11 @@ class Trace:
     kernels: Mapping[Kernel, Work]
 
 
-def trace(graph: Graph, program: Program, fused: Fused, outputs: Sequence[Tensor]) -> Trace:
-    """What became of every node of a graph, and what every kernel of it is for."""
-    return _Tracing(graph, program, fused, outputs).run()
+def trace(
+    graph: Graph, program: Program, fused: Fused, outputs: Sequence[Tensor], stores: str = "an output of the model"
+) -> Trace:
+    """What became of every node of a graph, and what every kernel of it is for; `stores` is what an output is."""
+    return _Tracing(graph, program, fused, outputs, stores).run()
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ class _Tracing:
     program: Program
     fused: Fused
     outputs: Sequence[Tensor]
+    stores: str
     owners: dict[Tensor, Node] = field(default_factory=dict)
     own: dict[Node, list[Tensor]] = field(default_factory=dict)
     inside: dict[Kernel, list[Tensor]] = field(default_factory=dict)
@@ -188,7 +191,7 @@ class _Tracing:
     def _why(self, tensor: Tensor) -> str:
         """What a tensor is stored for."""
         if tensor in self.outputs:
-            return "an output of the model"
+            return self.stores
         calls = [call for call in self.program.calls.values() if tensor in call.arguments]
         if calls:
             return f"the reference reads it, for {' and '.join(_quoted(call) for call in calls[:2])}"

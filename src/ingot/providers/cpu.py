@@ -28,7 +28,7 @@ from ingot.lower.show import exactly
 from ingot.prim.tensor import Call, Constant, Parameter, Result, Scatter, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.rows import Turning, flattened, lives_of, turn_of
-from ingot.runtime.plan import MOST_RUNS, Native, Plan, Room, Segment, Side, Turn, aligned
+from ingot.runtime.plan import MOST_RUNS, Body, Native, Plan, Room, Segment, Side, Turn, aligned
 from ingot.runtime.team import processors
 
 
@@ -48,10 +48,11 @@ def plan_of(
     target: Target,
     threads: int,
     runs: int = MOST_RUNS,
+    bodies: Mapping[Call, tuple[Body | None, ...]] | None = None,
 ) -> Plan:
     """The kernels compiled, and everything about memory that does not depend on sizes.
 
-    The bodies of loops are run at most `runs` times, all together.
+    The bodies of loops are run at most `runs` times, all together. `bodies` are those of calls that have plans.
     """
     slots: dict[Buffer, int] = {}
     keep: list[object] = []
@@ -105,7 +106,7 @@ def plan_of(
     segments = _segments(rows, sides, codes, slots, owners, visible, claims, bound, made, idle)
     plain = {code.code.address: code.code.plain for code in codes if code is not None and code.code.plain is not None}
     seen = (program.inputs, given, tuple(stored), template, constants, made)
-    return Plan(segments, *seen, tuple(keep), threads, tuple(memory), plain, runs)
+    return Plan(segments, *seen, tuple(keep), threads, tuple(memory), plain, runs, bodies or {})
 
 
 def _segments(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,23 @@ Observer: TypeAlias = Callable[[Node, Sequence[Any], Sequence[Any], float], None
 """Called after a node with its inputs, its outputs, and the seconds it took."""
 
 
+class Running(Protocol):
+    """A graph inside a node that is run otherwise, over and over."""
+
+    def run(self, inputs: Sequence[Any]) -> list[Any] | None:
+        """The outputs of the graph; None if it is to be evaluated after all."""
+
+    def close(self) -> None:
+        """Called when it is not run any more."""
+
+
+class Bodies(Protocol):
+    """Who runs graphs inside a node."""
+
+    def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> Running | None:
+        """A graph made ready to be run with the values around it, so many graphs deep; None if it is not run here."""
+
+
 class Evaluation:
     """One run of a model, within limits."""
 
@@ -57,7 +74,7 @@ class Evaluation:
         self._model = model
         self._catalog = catalog
         self._seed = seed
-        self._drawn = 0
+        self.drawn = 0
         self._orders: Orders = {} if orders is None else orders
         self._most_nodes = limits.nodes
         self._nodes_left = limits.nodes
@@ -89,16 +106,20 @@ class Evaluation:
             self.ledger.close()
         return [values[value] for value in steps.wanted]
 
-    def step(self, node: Node, values: Values) -> Sequence[Any]:
-        """What one node of the main graph computes, for what it and its subgraphs read."""
+    def step(self, node: Node, values: Values, bodies: Bodies | None = None) -> Sequence[Any]:
+        """What one node of the main graph computes, for what it and its subgraphs read; `bodies` run some of these."""
         with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
-            return _Scope(self, self._model.opset_imports, values).node(node)
+            return self.inner(node, values, bodies, 0)
 
-    def proceed(self) -> None:
-        """Called before each node: raises if the run is to end here."""
+    def inner(self, node: Node, values: Values, bodies: Bodies | None, depth: int) -> Sequence[Any]:
+        """The same inside of a step, for a node of a graph so many others deep."""
+        return _Scope(self, self._model.opset_imports, values, depth=depth, bodies=bodies).node(node)
+
+    def proceed(self, nodes: int = 1) -> None:
+        """Called before each node, or before so many at once: raises if the run is to end here."""
         if self._proceed is not None:
             self._proceed()
-        self._nodes_left -= 1
+        self._nodes_left -= nodes
         if self._nodes_left < 0:
             most = self._most_nodes
             raise exceeded(f"the run took more than {most:,} nodes, the limit", "nodes", f"{10 * most:_}")
@@ -128,8 +149,8 @@ class Evaluation:
         """A new source of random numbers: by the seed of the node, else by that of the run and how many came before."""
         if seed is not None:
             return np.random.Generator(np.random.Philox(np.float32(seed).view(np.uint32).item()))
-        self._drawn += 1
-        return np.random.Generator(np.random.Philox(key=[self._seed, self._drawn]))
+        self.drawn += 1
+        return np.random.Generator(np.random.Philox(key=[self._seed, self.drawn]))
 
 
 class _Scope:
@@ -142,12 +163,14 @@ class _Scope:
         values: Values,
         arguments: Mapping[str, Attribute | None] | None = None,
         depth: int = 0,
+        bodies: Bodies | None = None,
     ) -> None:
         self._evaluation = evaluation
         self._imports = imports
         self._values = values
         self._arguments = arguments or {}
         self._depth = depth
+        self._bodies = bodies
 
     def graph(self, graph: Graph, steps: Order) -> None:
         """Compute what is wanted."""
@@ -195,11 +218,16 @@ class _Scope:
     def _evaluate(self, node: Node, inputs: list[Any]) -> Sequence[Any]:
         operator = self._evaluation.operator(node, self._imports)
         arguments = keywords(operator, self._resolved(node))
+        runtime = None if operator.runtime is None else _NodeRuntime(self, node)
         if operator.runtime is not None:
-            arguments[operator.runtime] = _NodeRuntime(self, node)
+            arguments[operator.runtime] = runtime
         inputs = _padded(operator, node, inputs)
         self._evaluation.allowed.set(self._evaluation.ledger.left)
-        result = operator.evaluate(*inputs, **arguments)
+        try:
+            result = operator.evaluate(*inputs, **arguments)
+        finally:
+            if runtime is not None:
+                runtime.close()
         several = len(operator.outputs) != 1 or operator.outputs[0].variadic
         results = result if several and isinstance(result, tuple | list) else (result,)
         if node.op_type == "Constant" and not node.domain:
@@ -244,6 +272,10 @@ class _Scope:
         scope.graph(graph, steps)
         return [inner[value] for value in steps.wanted]
 
+    def begin(self, graph: Graph) -> Running | None:
+        """A graph inside a node made ready to be run otherwise; None if nobody else runs it."""
+        return None if self._bodies is None else self._bodies.begin(graph, self._values, self._deeper())
+
     def _deeper(self) -> int:
         if self._depth >= self._evaluation.nesting:
             raise too_deep(self._evaluation.nesting)
@@ -259,10 +291,21 @@ class _Scope:
 class _NodeRuntime:
     def __init__(self, scope: _Scope, node: Node) -> None:
         self._scope = scope
+        self._begun: dict[Graph, Running | None] = {}
         self.wanted = tuple(bool(value.name) for value in node.outputs)
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-        return self._scope.subgraph(graph, inputs)
+        if graph not in self._begun:
+            self._begun[graph] = self._scope.begin(graph)
+        running = self._begun[graph]
+        results = None if running is None else running.run(inputs)
+        return self._scope.subgraph(graph, inputs) if results is None else results
+
+    def close(self) -> None:
+        """Called when the node is done."""
+        for running in self._begun.values():
+            if running is not None:
+                running.close()
 
     def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
         return self._scope.gradient(xs, y, given)

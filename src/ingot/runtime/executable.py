@@ -11,14 +11,13 @@ import numpy as np
 
 from ingot.dtypes import Array
 from ingot.errors import IngotError
-from ingot.ir.sort import captures
-from ingot.prim.tensor import Call, Tensor
+from ingot.prim.tensor import Tensor
 from ingot.runtime.again import Again
+from ingot.runtime.body import Reference, Unsettled
 from ingot.runtime.plan import Mistaken, Plan, StepObserver
 
 if TYPE_CHECKING:
     from ingot.ir.model import Model
-    from ingot.ir.value import Value
     from ingot.runtime.evaluate import Evaluation
 
 _POLL = 0.005
@@ -66,9 +65,9 @@ class Executable:
         state = np.zeros(16, np.int32)
         try:
             with _watched(state, proceed):
-                call = self._caller(evaluation)
+                call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
                 values = self.plan.run({**self.defaults, **feeds}, call, state, observe, self._most)
-        except Mistaken:
+        except (Mistaken, Unsettled):
             raise Failed from None
         if proceed is not None:
             proceed()
@@ -76,20 +75,6 @@ class Executable:
             raise Failed
         self.again.learn(feeds, self._most)
         return [values[tensor] for tensor in self.outputs]
-
-    def _caller(self, evaluation: Callable[[Model], Evaluation]) -> Callable[[Call, list[Any]], Sequence[Any]]:
-        begun: list[Evaluation] = []
-
-        def call(step: Call, arguments: list[Any]) -> Sequence[Any]:
-            if not begun:
-                begun.append(evaluation(self.calls()))
-            node = step.node
-            outer = [value for graph in node.subgraphs for value in dict.fromkeys(captures(graph))]
-            read: list[Value | None] = [*node.inputs, *outer]
-            values = {value: given for value, given in zip(read, arguments, strict=True) if value is not None}
-            return begun[0].step(node, values)
-
-        return call
 
 
 @contextmanager

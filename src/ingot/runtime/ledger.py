@@ -57,6 +57,11 @@ class Ledger:
             elif isinstance(result, dict):
                 self.charge(result.values())
 
+    def charge_new(self, array: Array) -> None:
+        """Count an array that was made a moment ago, and is no part of another."""
+        self._settle()
+        self._add(array, array.nbytes)
+
     def exempt(self, array: Any) -> None:
         """Do not count this array or what shares its memory: it is part of the model, or the caller's."""
         self._settle()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,10 +20,13 @@ from ingot.runtime.arena import ALIGN, Life, offsets
 from ingot.runtime.limits import RunLimits, exceeded
 from ingot.runtime.team import team
 
+if TYPE_CHECKING:
+    from ingot.ir.value import Value
+
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
-_MOST_BYTES = 1 << 46
-_MOST_STEPS = 1 << 62
+MOST_BYTES = 1 << 46
+MOST_STEPS = 1 << 62
 MOST_RUNS = (1 << 63) - 1
 """More often than that nothing is run."""
 
@@ -93,6 +96,23 @@ class Segment:
     """What rooms call the first of the kernels."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Body:
+    """A graph inside of a node, as a plan: `taken` are the inputs of the graph, then what it captures.
+
+    `captured` are the names of the latter around the node, `nodes` is what a run of it counts for. Where sizes are not
+    as they were taken to be, the reference runs the graph; if it is `strict`, all of the model, as the graph has been
+    changed for these sizes. One without a plan is never as it was taken to be.
+    """
+
+    plan: Plan | None
+    taken: tuple[str, ...]
+    captured: tuple[str, ...]
+    outputs: tuple[Tensor, ...]
+    nodes: int
+    strict: bool = False
+
+
 class Mistaken(Exception):
     """Sizes that were taken to be equal are not: the reference has to say what that means."""
 
@@ -139,6 +159,12 @@ class Plan:
     """The code of kernels, by its address; none where it is no plain code."""
     runs: int = MOST_RUNS
     """How often the bodies of loops are run, all together, before the reference is asked what to say of it."""
+    bodies: Mapping[Call, tuple[Body | None, ...]] = field(default_factory=dict)
+    """The graphs inside of nodes that the reference runs, in order, where they have plans of their own."""
+    reads: dict[Call, list[Value | None]] = field(default_factory=dict)
+    """What the nodes of calls, and the graphs in them, read: found when they are made."""
+    frames: list[Any] = field(default_factory=list)
+    """What runs of it need and have left."""
     _bound: dict[tuple[int, tuple[int, ...]], Bound] = field(default_factory=dict)
     _arenas: list[Array] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.Lock)
@@ -192,7 +218,7 @@ class Plan:
                     break
                 if segment.call is not None:
                     begin = perf_counter()
-                    self._call(segment.call, call, slots, values, known)
+                    self.make(segment.call, call, slots, values, known)
                     if observe is not None:
                         observe(segment.call, perf_counter() - begin, known)
         finally:
@@ -220,7 +246,7 @@ class Plan:
                 observe(kernel, perf_counter() - begin, known)
                 place += 1
 
-    def _call(
+    def make(
         self,
         step: Call,
         call: Callable[[Call, list[Any]], Sequence[Any]],
@@ -228,6 +254,7 @@ class Plan:
         values: dict[Tensor, Any],
         known: dict[str, int],
     ) -> None:
+        """Make a call, and note what it gives; Mistaken if that is not what it was taken to be."""
         results = call(step, [None if tensor is None else values[tensor] for tensor in step.arguments])
         for tensor in self.made.get(step, ()):
             values[tensor] = results[tensor.index]
@@ -315,9 +342,9 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
         elif isinstance(kernel, Native) and kernel.writes and empty.issuperset(kernel.writes):
             kernel = Turn("nothing", GO, (-1,), place + 1)  # however many steps of its outer loops there are
         which = np.asarray(kernel.which, np.int32)
-        own = kernel.sizes if isinstance(kernel, Native) else _turning(kernel, known.get("runs", MOST_RUNS))
+        own = kernel.sizes if isinstance(kernel, Native) else turning(kernel, known.get("runs", MOST_RUNS))
         told = [size(dim) for dim in own]
-        if isinstance(kernel, Native) and max(map(abs, told), default=0) > _MOST_STEPS:
+        if isinstance(kernel, Native) and max(map(abs, told), default=0) > MOST_STEPS:
             raise InputError(f"a computation over these sizes takes {max(map(abs, told)):,} steps")
         sizes = np.asarray(told or [0], np.int64)
         keep += [which, sizes]
@@ -336,7 +363,8 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     return Bound(steps, tuple(keep), *spots, whole, tuple(fresh), needed)
 
 
-def _turning(step: Turn, most: int) -> tuple[Dim, ...]:
+def turning(step: Turn, most: int) -> tuple[Dim, ...]:
+    """What a step is told that says which comes next."""
     return (step.does, step.yes, step.no, step.trips, step.pairs, most)
 
 
@@ -363,7 +391,7 @@ def _roomy(room: Room, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     total = room.dtype.numpy.itemsize
     for each in shape:
         total *= max(each, 0)
-    if total > _MOST_BYTES:
+    if total > MOST_BYTES:
         raise InputError(f"a value of sizes {list(shape)} takes {total:,} bytes")
     return shape, total
 

@@ -27,9 +27,9 @@ from ingot.dtypes import Array, DType
 from ingot.errors import IngotError
 from ingot.ir.types import TensorType
 from ingot.prim.tensor import Call, Parameter, Result, Tensor
-from ingot.runtime.plan import Native, Plan, Room, Segment, Side, Turn
+from ingot.runtime.plan import MOST_RUNS, Body, Native, Plan, Room, Segment, Side, Turn
 
-_MAGIC = b"ingot plan 2\0\0\0\0"
+_MAGIC = b"ingot plan 3\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q")
 """What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
 _PAGE = 1 << 14
@@ -46,7 +46,8 @@ class Unstorable(Exception):
 class Kept:
     """What a file holds: a plan and its results, the types of inputs and outputs by name, and defaults of inputs.
 
-    `calls` is a model with the nodes that the reference runs, encoded; nothing if there are none.
+    `calls` are models with the nodes that the reference runs, encoded, of the plan and then of those inside of it in
+    order; each is empty if there are none.
     """
 
     plan: Plan
@@ -54,7 +55,7 @@ class Kept:
     inputs: tuple[tuple[str, TensorType], ...]
     results: tuple[tuple[str, TensorType], ...]
     defaults: Mapping[str, Array]
-    calls: bytes
+    calls: tuple[bytes, ...]
     team: Plain
     beside: tuple[tuple[str, str], ...] = ()
     """The files that the model has weights in, beside its own, and the name of their content."""
@@ -78,8 +79,11 @@ def write(path: Path, kept: Kept) -> bool:
     return folder.written(path, *parts)
 
 
-def read(path: Path, threads: int) -> Kept | None:
-    """The plan in a file, for a number of threads; None if there is none, or the file is damaged."""
+def read(path: Path, threads: int, runs: int = MOST_RUNS) -> Kept | None:
+    """The plan in a file, for a number of threads, which run bodies of loops at most so often.
+
+    None if there is none, or the file is damaged.
+    """
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
@@ -102,7 +106,7 @@ def read(path: Path, threads: int) -> Kept | None:
     except (OSError, IngotError):
         return None
     reading = _Reading(json.loads(text), np.frombuffer(whole, np.uint8), _rounded(end, _PAGE), base)
-    return reading.kept(threads, owner)
+    return reading.kept(threads, runs, owner)
 
 
 def _rounded(size: int, unit: int) -> int:
@@ -122,11 +126,25 @@ class _Writing:
         self._said_tensors: list[Any] = []
         self._calls: dict[Call, int] = {}
         self._said_calls: list[Any] = []
+        self._plans = self._number = 0
 
     def said(self, kept: Kept) -> dict[str, Any]:
-        plan = kept.plan
         said = {
             "team": {name: self._code(kept.team) + offset for name, offset in kept.team.entries.items()},
+            "plan": self._plan(kept.plan),
+            "outputs": self._plain(kept.outputs),
+            "given": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.inputs],
+            "returned": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.results],
+            "defaults": [[name, self._array(array)] for name, array in kept.defaults.items()],
+            "nodes": [self._array(np.frombuffer(each, np.uint8)) for each in kept.calls],
+            "beside": list(kept.beside),
+        }
+        return {**said, "tensors": self._said_tensors, "calls": self._said_calls, "arrays": self._kinds}
+
+    def _plan(self, plan: Plan) -> dict[str, Any]:
+        self._plans += 1
+        own = self._number = self._plans - 1
+        said: dict[str, Any] = {
             "segments": [self._plain(self._moved(segment, plan.codes)) for segment in plan.segments],
             "inputs": [[name, self._plain(tensor)] for name, tensor in plan.inputs.items()],
             "placed": [[self._plain(tensor), slot] for tensor, slot in plan.placed.items()],
@@ -135,14 +153,23 @@ class _Writing:
             "memory": [[slot, self._array(array)] for slot, array in plan.memory],
             "constants": [[self._plain(tensor), self._array(array)] for tensor, array in plan.constants.items()],
             "made": [[self._plain(call), self._plain(tuple(each))] for call, each in plan.made.items()],
-            "outputs": self._plain(kept.outputs),
-            "given": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.inputs],
-            "returned": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.results],
-            "defaults": [[name, self._array(array)] for name, array in kept.defaults.items()],
-            "nodes": self._array(np.frombuffer(kept.calls, np.uint8)),
-            "beside": list(kept.beside),
         }
-        return {**said, "tensors": self._said_tensors, "calls": self._said_calls, "arrays": self._kinds}
+        bodies = []
+        for call, each in plan.bodies.items():
+            self._number = own
+            bodies.append([self._plain(call), [None if body is None else self._body(body) for body in each]])
+        self._number = own
+        return {**said, "bodies": bodies}
+
+    def _body(self, body: Body) -> dict[str, Any]:
+        return {
+            "plan": None if body.plan is None else self._plan(body.plan),
+            "taken": list(body.taken),
+            "captured": list(body.captured),
+            "outputs": self._plain(body.outputs),
+            "nodes": body.nodes,
+            "strict": body.strict,
+        }
 
     def laid_out(self) -> Iterator[bytes | memoryview]:
         """The bytes of all arrays, in order."""
@@ -217,7 +244,8 @@ class _Writing:
         if call not in self._calls:
             arguments = [None if each is None else self._tensor(each) for each in call.arguments]
             self._calls[call] = len(self._said_calls)
-            self._said_calls.append([call.node.output.name if call.node.outputs else "", arguments, call.reason])
+            name = next((value.name for value in call.node.outputs if value.name), "")
+            self._said_calls.append([self._number, name, arguments, call.reason])
         return self._calls[call]
 
 
@@ -233,22 +261,37 @@ class _Reading:
         ]
         self._tensors: dict[int, Tensor] = {}
         self._calls: dict[int, Call] = {}
-        self._nodes: dict[str, Any] = {}
+        self._nodes: list[dict[str, Any]] = []
         self._dims: dict[str, Any] = {}
 
-    def kept(self, threads: int, owner: Any) -> Kept:
+    def kept(self, threads: int, runs: int, owner: Any) -> Kept:
         said = self._said
-        nodes = bytes(self._arrays[said["nodes"]])
-        if nodes:
+        nodes = tuple(bytes(self._arrays[number]) for number in said["nodes"])
+        if any(nodes):
             from ingot.format import decode  # only for what is not compiled
 
-            self._nodes = {value.name: node for node in decode(nodes).graph for value in node.outputs}
+            self._nodes = [
+                {value.name: node for node in decode(each).graph for value in node.outputs} if each else {}
+                for each in nodes
+            ]
+        return Kept(
+            self._plan(said["plan"], threads, runs, owner),
+            self._plain(said["outputs"]),
+            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["given"]),
+            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["returned"]),
+            {name: self._arrays[number] for name, number in said["defaults"]},
+            nodes,
+            Plain(b"", {name: self._base + offset for name, offset in said["team"].items()}),
+            tuple((name, content) for name, content in said["beside"]),
+        )
+
+    def _plan(self, said: dict[str, Any], threads: int, runs: int, owner: Any) -> Plan:
         segments = tuple(self._moved(self._plain(each)) for each in said["segments"])
         memory = tuple((slot, self._arrays[number]) for slot, number in said["memory"])
         template = np.zeros(said["slots"], np.int64)
         for slot, array in memory:
             template[slot] = array.ctypes.data
-        plan = Plan(
+        return Plan(
             segments,
             {name: self._plain(tensor) for name, tensor in said["inputs"]},
             {self._plain(tensor): slot for tensor, slot in said["placed"]},
@@ -259,16 +302,23 @@ class _Reading:
             (owner,),
             threads,
             memory,
+            runs=runs,
+            bodies={
+                self._plain(call): tuple(
+                    None if body is None else self._body(body, threads, runs, owner) for body in each
+                )
+                for call, each in said["bodies"]
+            },
         )
-        return Kept(
-            plan,
+
+    def _body(self, said: dict[str, Any], threads: int, runs: int, owner: Any) -> Body:
+        return Body(
+            None if said["plan"] is None else self._plan(said["plan"], threads, runs, owner),
+            tuple(said["taken"]),
+            tuple(said["captured"]),
             self._plain(said["outputs"]),
-            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["given"]),
-            tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["returned"]),
-            {name: self._arrays[number] for name, number in said["defaults"]},
-            nodes,
-            Plain(b"", {name: self._base + offset for name, offset in said["team"].items()}),
-            tuple((name, content) for name, content in said["beside"]),
+            said["nodes"],
+            said["strict"],
         )
 
     def _moved(self, segment: Segment) -> Segment:
@@ -312,9 +362,9 @@ class _Reading:
 
     def _call(self, number: int) -> Call:
         if number not in self._calls:
-            name, arguments, reason = self._said["calls"][number]
+            plan, name, arguments, reason = self._said["calls"][number]
             tensors = tuple(None if each is None else self._tensor(each) for each in arguments)
-            self._calls[number] = Call(self._nodes[name], tensors, reason)
+            self._calls[number] = Call(self._nodes[plan][name], tensors, reason)
         return self._calls[number]
 
 

@@ -26,6 +26,17 @@ class Job:
         self.address = int(self.words.ctypes.data)
         self._keep = steps, slots, state
         _fill(self.words, steps, slots, state, threads)
+        self.threads = 1
+        self.divide(threads)
+
+    def use(self, state: np.ndarray[Any, Any]) -> None:
+        """Have another word for errors and for stopping."""
+        self._keep = (*self._keep[:2], state)
+        self.words[_STATE] = state.ctypes.data
+
+    def divide(self, threads: int) -> None:
+        """Have it walked by so many threads, if the sizes that its steps are told now are worth it."""
+        self.words[_THREADS] = threads
         self.threads = threads if threads > 1 and _native().shared(self.address) else 1
 
 
@@ -175,8 +186,8 @@ def _end() -> None:
         each.dismiss()
 
 
-_THREADS, _NEXT = 4, 7
-"""The words of a job that tell how many threads it is for, and where it ended."""
+_STATE, _THREADS, _NEXT = 3, 4, 7
+"""The words of a job that tell where its state is, how many threads it is for, and where it ended."""
 
 
 def _words(count: int) -> np.ndarray[Any, Any]:

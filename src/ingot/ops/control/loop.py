@@ -54,7 +54,9 @@ def loop(
     _require_end(m is not None, cond is not None)
     require_arity(body, 2 + len(v_initial), 1 + len(v_initial))
     limit = None if m is None else scalar(m, "the trip count")
-    going = np.asarray(cond is None or bool(scalar(cond, "the condition")))
+    going = cond is None or bool(scalar(cond, "the condition"))
+    counted, gone_on = (shaped_as(value, np.asarray(0)).shape for value in body.inputs[:2])
+    truths = tuple(np.full(gone_on, each) for each in (False, True))
     states: list[Any] = list(v_initial)
     carried = 1 + len(states)
     wanted = (*runtime.wanted, *[False] * len(body.outputs))
@@ -66,8 +68,8 @@ def loop(
     step = 0
     while (limit is None or step < limit) and (cond is None or going):
         counter = np.asarray(step, np.int64)
-        outputs = runtime.run(body, [shaped_as(body.inputs[0], counter), shaped_as(body.inputs[1], going), *states])
-        going = np.asarray(bool(scalar(outputs[0], "the condition the body gives")))
+        outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, truths[going], *states])
+        going = bool(scalar(outputs[0], "the condition the body gives"))
         states = outputs[1:carried]
         for place, collection in collected.items():
             collection.add(outputs[place])

@@ -13,6 +13,7 @@ from ingot.lower.cost import cost_of
 from ingot.lower.loops import Kernel
 from ingot.lower.trace import Fate, How, Trace, Work
 from ingot.prim.show import typed
+from ingot.tools.inside.bodies import bodies_in
 from ingot.tools.inside.measured import Measured, Step
 from ingot.tools.inside.titles import amount, number, operators
 
@@ -71,7 +72,8 @@ def explained(compiled: Compiled, traced: Trace, sizes: Mapping[str, int], times
     places = {node: place for place, node in enumerate(traced.nodes)}
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]
     nodes = [_node(node, fate, steps) for node, fate in traced.nodes.items()]
-    nodes += [_node(node, Fate(How.GONE), steps) for node in compiled.removed]
+    every = [compiled, *(body for _, body in bodies_in(compiled))]
+    nodes += [_node(node, Fate(How.GONE), steps) for each in every for node in each.removed]
     counts = Counter(entry.how for entry in nodes)
     return Explained(
         compiled.plan.threads,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -87,54 +87,77 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
     session.run(None, feeds)
     start = _start(compiled.plan.threads)
     wholes: list[float] = []
-    runs: list[list[tuple[Native | Call, float, float]]] = []
-    sizes: dict[str, int] = {}
+    runs: list[list[_Seen]] = []
     end = perf_counter() + seconds
     while len(runs) < _LEAST_RUNS or perf_counter() < end:
         begin = perf_counter()
         session.run(None, feeds)
         wholes.append(perf_counter() - begin)
-        seen: list[tuple[Native | Call, float, float]] = []
+        seen: list[_Seen] = []
         first = perf_counter()
 
         def observe(step: Native | Call, took: float, known: Mapping[str, int], seen: Any = seen) -> None:
-            seen.append((step, perf_counter() - took, took))
-            sizes.update(known)
+            at = perf_counter() - took
+            seen.append(_Seen(step, at, took, took - _inside(seen, at), {} if runs else dict(known)))
 
         session.run(None, feeds, observe_steps=observe)
         always = {step.name for step in compiled.fused.steps if isinstance(step, Kernel)}
-        if not seen or not always <= {step.name for step, _, _ in seen if isinstance(step, Native)}:
+        if not seen or not always <= {each.step.name for each in seen if isinstance(each.step, Native)}:
             raise InputError("the reference runs the model for these inputs", hint="give it other sizes: --shape")
-        runs.append([(step, at - first, took) for step, at, took in seen])
-    order = list(dict.fromkeys(step for step, _, _ in runs[0]))
-    times = [median(_seconds(run, step, start) for run in runs) for step in order]
+        runs.append([replace(each, at=each.at - first) for each in seen])
+    order = list(dict.fromkeys(each.step for each in runs[0]))
+    times = {step: median(_seconds(run, step, start) for run in runs) for step in order}
     kernels = {kernel.name: kernel for kernel in traced.kernels}
-    often = Counter(step for step, _, _ in runs[0])
-    steps = tuple(
-        _step(step, kernels, traced, sizes, took, often[step]) for step, took in zip(order, times, strict=True)
-    )
-    middle = sorted(runs, key=lambda run: sum(took for _, _, took in run))[len(runs) // 2]
-    shown = dict(zip(order, steps, strict=True))
-    events = tuple(Event(shown[step], at, took) for step, at, took in middle if step in shown)
-    return Measured(steps, median(wholes), start, len(runs), compiled.plan.threads, events, load)
+    shown = {
+        step: _step(step, kernels, traced, [each.sizes for each in runs[0] if each.step is step], took)
+        for step, took in times.items()
+    }
+    middle = sorted(runs, key=lambda run: sum(each.alone for each in run))[len(runs) // 2]
+    begun = sorted(middle, key=lambda each: each.at)  # a step inside of another ends before it
+    events = tuple(Event(shown[each.step], each.at, each.took) for each in begun if each.step in shown)
+    return Measured(tuple(shown.values()), median(wholes), start, len(runs), compiled.plan.threads, events, load)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A step that ran: when, how long, how long without the steps inside of it, and the sizes known then."""
+
+    step: Native | Call
+    at: float
+    took: float
+    alone: float
+    sizes: Mapping[str, int]
+
+
+def _inside(seen: Sequence[_Seen], begin: float) -> float:
+    """What the last steps took that began after a time: those of the bodies of the one that ends now."""
+    total = 0.0
+    for each in reversed(seen):
+        if each.at < begin:
+            break
+        total += each.alone
+    return total
 
 
 def _step(
     step: Native | Call,
     kernels: Mapping[str, Kernel],
     traced: Trace,
-    sizes: Mapping[str, int],
+    sizes: Sequence[Mapping[str, int]],
     seconds: float,
-    often: int,
 ) -> Step:
-    """A step that took so many seconds in all of the times that it ran, more than once in a loop."""
+    """A step that took so many seconds in all of the times that it ran, for sizes, more than once in a loop."""
     if isinstance(step, Call):
         return Step(None, f"{step.node.op_type} on the reference", (step.node.label,), seconds)
     kernel = kernels[step.name]
     work, cost = traced.kernels[kernel], cost_of(kernel)
     nodes = tuple(node.label for node in (*work.nodes, *work.views))
-    numbers = [_whole(dim, sizes) * often for dim in (cost.operations, cost.read, cost.written)]
-    return Step(kernel.name, title(kernel, work, sizes), nodes, seconds, *numbers)
+    often = Counter(tuple(sorted(each.items())) for each in sizes)
+    numbers = [
+        sum(_whole(dim, dict(each)) * count for each, count in often.items())
+        for dim in (cost.operations, cost.read, cost.written)
+    ]
+    return Step(kernel.name, title(kernel, work, sizes[-1]), nodes, seconds, *numbers)
 
 
 def _whole(dim: Dim, sizes: Mapping[str, int]) -> int:
@@ -143,9 +166,9 @@ def _whole(dim: Dim, sizes: Mapping[str, int]) -> int:
     return found
 
 
-def _seconds(run: Sequence[tuple[Native | Call, float, float]], step: Native | Call, start: float) -> float:
+def _seconds(run: Sequence[_Seen], step: Native | Call, start: float) -> float:
     """What a step took in a run, all of the times that it ran."""
-    return sum(max(0.0, took - _price(step, start)) for each, _, took in run if each is step)
+    return sum(max(0.0, each.alone - _price(step, start)) for each in run if each.step is step)
 
 
 def _price(step: Native | Call, start: float) -> float:

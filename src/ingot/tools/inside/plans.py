@@ -11,6 +11,7 @@ from ingot.lower.loops import Buffer, Chosen, Kernel, Repeated, Step, kernels_in
 from ingot.prim.show import typed
 from ingot.prim.tensor import Parameter, Result, Tensor
 from ingot.runtime.plan import Mistaken, Plan, Segment, Turn, bind
+from ingot.tools.inside.bodies import said_of
 from ingot.tools.inside.titles import number
 
 
@@ -55,7 +56,9 @@ def _lines(compiled: Compiled, sizes: Mapping[str, int]) -> Iterator[str]:
             step += 1
         if segment.call is not None:
             node = segment.call.node
-            rows.append((str(step), "call", f"{node.op_type} '{node.label}': {segment.call.reason}"))
+            bodies = said_of(segment.call, compiled)
+            reason = f"{segment.call.reason}; {bodies}" if bodies else segment.call.reason
+            rows.append((str(step), "call", f"{node.op_type} '{node.label}': {reason}"))
             step += 1
         yield from _table(rows, right=(0,))
 

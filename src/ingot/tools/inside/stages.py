@@ -22,6 +22,7 @@ from ingot.prim.tensor import Call, Tensor
 from ingot.providers.cpu import compiled as code_of
 from ingot.providers.cpu import tiled
 from ingot.session import Session
+from ingot.tools.inside.bodies import bodies_in, said_of
 from ingot.tools.inside.plans import plan_text
 from ingot.tools.inside.titles import operators
 
@@ -58,15 +59,22 @@ class Stages:
         whole: dict[str, Callable[[], str]] = {
             "typed": self._typed,
             "optimised": self._optimised,
-            "prim": self._primitives,
-            "plan": lambda: plan_text(self._compiled, self._sizes),
         }
         if stage in whole:
             yield Part(None, whole[stage]())
-        elif stage in ("loops", "scheduled"):
-            yield from self._steps(tiles=stage == "scheduled")
-        else:
-            yield from self._code(stage)
+            return
+        for title, compiled in (("", self._compiled), *bodies_in(self._compiled)):
+            if title:
+                sign = {"llvm": ";", "asm": "#"}.get(stage, "#")
+                yield Part(None, f"{sign} {compiled.name}: {title}")
+            if stage == "prim":
+                yield Part(None, _primitives(compiled))
+            elif stage == "plan":
+                yield Part(None, plan_text(compiled, self._sizes))
+            elif stage in ("loops", "scheduled"):
+                yield from self._shown(compiled, compiled.fused.steps, stage == "scheduled")
+            else:
+                yield from self._code(compiled, stage)
 
     def _typed(self) -> str:
         return self._text(_ready(self._session))
@@ -81,39 +89,32 @@ class Stages:
         infer(copy, catalog=self._session.catalog)
         return to_text(copy, elide=_SHOWN).rstrip("\n")
 
-    def _primitives(self) -> str:
-        names: dict[Tensor, str] = {}
-        for value, tensor in self._compiled.program.values.items():
-            names.setdefault(tensor, value.name)
-        return show(self._compiled.outputs, names)
-
-    def _steps(self, *, tiles: bool) -> Iterator[Part]:
-        yield from self._shown(self._compiled.fused.steps, tiles)
-
-    def _shown(self, steps: Sequence[Step], tiles: bool) -> Iterator[Part]:
+    def _shown(self, compiled: Compiled, steps: Sequence[Step], tiles: bool) -> Iterator[Part]:
         for step in steps:
             match step:
                 case Call():
-                    yield Part(None, f"call {step.node.op_type} '{step.node.label}': {step.reason}")
+                    bodies = said_of(step, compiled)
+                    reason = f"{step.reason}; {bodies}" if bodies else step.reason
+                    yield Part(None, f"call {step.node.op_type} '{step.node.label}': {reason}")
                 case Kernel():
                     shown = show_kernel(tiled(step, self._target) if tiles else step)
                     yield Part(step.name, f"# {self._about(step)}\n{shown}")
                 case Repeated():
                     yield Part(None, show_loop(step))
-                    yield from self._shown(step.steps, tiles)
+                    yield from self._shown(compiled, step.steps, tiles)
                     yield Part(None, f"end {step.name}")
                 case Chosen():
                     yield Part(None, f"{step.name} {step.condition.name}:")
-                    yield from self._shown(step.then, tiles)
+                    yield from self._shown(compiled, step.then, tiles)
                     yield Part(None, f"else of {step.name}:")
-                    yield from self._shown(step.otherwise, tiles)
+                    yield from self._shown(compiled, step.otherwise, tiles)
                     yield Part(None, f"end {step.name}")
 
-    def _code(self, stage: str) -> Iterator[Part]:
+    def _code(self, compiled: Compiled, stage: str) -> Iterator[Part]:
         """What kernels are compiled from and to; those that share their code with one before only name it."""
         sign = ";" if stage == "llvm" else "#"
         known: dict[str, str] = {}
-        for step in kernels_in(self._compiled.fused.steps):
+        for step in kernels_in(compiled.fused.steps):
             kernel = tiled(step, self._target)
             made = code_of(kernel, self._target)
             text = emit(generalised(kernel).kernel, self._target).text
@@ -146,6 +147,13 @@ def _ready(session: Session) -> Model:
     model = session.model.copy()
     upgrade(model, catalog=session.catalog)
     return model
+
+
+def _primitives(compiled: Compiled) -> str:
+    names: dict[Tensor, str] = {}
+    for value, tensor in compiled.program.values.items():
+        names.setdefault(tensor, value.name)
+    return show(compiled.outputs, names)
 
 
 def _stored(work: Work) -> str:
