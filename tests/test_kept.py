@@ -235,7 +235,8 @@ def test_random_numbers_are_those_of_the_first_time(tmp_path: Path) -> None:
 def test_defaults_of_inputs_are_kept(tmp_path: Path, prepared: list[object]) -> None:
     path = saved(tmp_path / "m.onnx", DEFAULT)
     x = np.ones(2, np.float32)
-    opened(path)
+    opened(path).run(None, {"x": x, "d": x})
+    opened(path)  # waits for what is kept
     session = opened(path)
     np.testing.assert_array_equal(session.run(None, {"x": x})[0], [6, 8])
     np.testing.assert_array_equal(session.run(None, {"x": x, "d": x})[0], [2, 2])

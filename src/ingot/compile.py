@@ -9,9 +9,9 @@ from ingot.codegen.llvm.target import Target, host
 from ingot.dims import symbols
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.ir.graph import Graph
+from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import Shape, map_shapes
 from ingot.ir.value import Value
 from ingot.lower.apart import apart
@@ -181,14 +181,15 @@ def executable(
 ) -> Made:
     """A model in the newest operators and of checked structure, which is typed and changed here, compiled.
 
-    CompileError if that goes wrong: a fault of ingot's, not of the model's.
+    Inputs that have defaults are these, as constants. CompileError if that goes wrong: a fault of ingot's, not of the
+    model's.
     """
+    inputs_to_initializers(model)
     try:
         compiled = compile_model(model, catalog, host(), threads or processors(), limits, level)
     except IngotError:
         raise
     except Exception as error:
         raise CompileError(f"the model could not be compiled: {type(error).__name__}: {error}") from error
-    defaults = {value.name: value.constant.numpy() for value in model.graph.inputs if isinstance(value.constant, Held)}
     most = (limits or RunLimits()).most_bytes
-    return Made(compiled, Executable(compiled.plan, compiled.outputs, defaults, lambda: model, most))
+    return Made(compiled, Executable(compiled.plan, compiled.outputs, lambda: model, most))

@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,11 +39,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was kept of a model: what runs it, its inputs and its outputs."""
+    """What was kept of a model: what runs it, its inputs and its outputs, and the names of inputs with defaults."""
 
     executable: Executable
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    defaults: tuple[str, ...]
 
 
 def origin_of(source: object, limits: RunLimits, level: int) -> Origin | None:
@@ -72,9 +73,16 @@ def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None
     if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
         return None
     team.provide(Code(kept.team.entries, kept.plan))
-    inputs = [Value(name, type_, constant=_held(kept.defaults.get(name))) for name, type_ in kept.inputs]
-    executable = Executable(kept.plan, kept.outputs, kept.defaults, lambda: _model(kept.calls[0]), limits.most_bytes)
-    return Found(executable, tuple(inputs), tuple(Value(name, type_) for name, type_ in kept.results))
+    inputs = [Value(name, type_) for name, type_ in kept.inputs]
+    executable = Executable(kept.plan, kept.outputs, lambda: _model(kept.calls[0]), limits.most_bytes)
+    outputs = tuple(Value(name, type_) for name, type_ in kept.results)
+    return Found(executable, tuple(inputs), outputs, kept.defaults)
+
+
+def with_given(origin: Origin, names: Iterable[str]) -> Origin:
+    """Where a model comes from, for what follows from it when inputs that have defaults are given."""
+    said = "\n".join((origin.key, *sorted(names)))
+    return replace(origin, key=hashlib.sha256(said.encode()).hexdigest())
 
 
 def keep(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> None:
@@ -102,7 +110,7 @@ def _kept(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) ->
         compiled.outputs,
         _typed(model.graph.inputs),
         _typed(outputs),
-        made.executable.defaults,
+        tuple(value.name for value in model.graph.inputs if value.constant is not None),
         tuple(_nodes(compiled)),
         code,
         tuple(_beside(model, origin.folder)),
@@ -148,10 +156,6 @@ def _model(nodes: bytes) -> Model:
     from ingot.format import decode
 
     return decode(nodes)
-
-
-def _held(array: Any) -> Held | None:
-    return None if array is None else Held(array)
 
 
 def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ingot.format.load import ModelSource, load
@@ -34,8 +35,21 @@ def prepared(source: Model | ModelSource | Origin, catalog: Catalog, limits: Run
     refuse_nesting(given, limits)
     with within_the_stack():
         kept = given.copy() if given is source else given
-        ready = given.copy()
-        verify(ready)
-        upgrade(ready, catalog=catalog)
-        infer(ready, catalog=catalog, name_sizes=False, most_calls=limits.calls)
+        ready = _ready(given.copy(), catalog, limits)
     return Prepared(kept, ready)
+
+
+def prepared_without(model: Model, defaults: Iterable[str], catalog: Catalog, limits: RunLimits) -> Model:
+    """A model as it was given, made ready for callers who give inputs that have defaults: these are forgotten."""
+    twin = model.copy()
+    for name in defaults:
+        twin.graph.initializers.remove(name)
+    with within_the_stack():
+        return _ready(twin, catalog, limits)
+
+
+def _ready(model: Model, catalog: Catalog, limits: RunLimits) -> Model:
+    verify(model)
+    upgrade(model, catalog=catalog)
+    infer(model, catalog=catalog, name_sizes=False, most_calls=limits.calls)
+    return model

@@ -10,13 +10,13 @@ from io import BytesIO
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ingot.errors import CompileError, IngotError, InputError
+from ingot.errors import CheckError, CompileError, IngotError, InputError, UnsupportedError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
-from ingot.kept import Origin, find, keep, origin_of
-from ingot.runtime.executable import Failed
+from ingot.kept import Origin, find, keep, origin_of, with_given
+from ingot.runtime.executable import Executable, Failed
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
@@ -35,6 +35,10 @@ __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Sess
 
 PROVIDERS = ("cpu", "reference")
 """The names of all providers, in the order in which they are asked."""
+
+
+_MOST_GIVEN = 8
+"""Sets of inputs with defaults that a session remembers what it compiled for."""
 
 
 class Interrupted(IngotError):
@@ -94,6 +98,7 @@ class Session:
         self._providers = _default_providers() if providers is None else tuple(providers)
         self._threads = threads
         self._optimise = optimise
+        self._fallback = fallback
         self._orders: Orders = {}
         self._prepared: Prepared | None = None
         self._stages: Compiled | None = None
@@ -109,14 +114,17 @@ class Session:
             found = None if origin is None else find(origin, threads, self._limits)
         self._source = model if origin is None else origin
         self._compiled = None if found is None else found.executable
+        self._with_given: dict[frozenset[str], Executable] = {}
         if found is None:
             ready = self._ready
             self._inputs: Sequence[Value] = list(ready.graph.inputs)
             self._outputs: Sequence[Value] = list(ready.graph.outputs)
+            self._defaults = frozenset(value.name for value in ready.graph.inputs if value.constant is not None)
             if self._providers[0] == "cpu":
                 self._compile(fallback, origin)
         else:
-            self._inputs, self._outputs = found.inputs, found.outputs
+            self._inputs, self._outputs, self._defaults = found.inputs, found.outputs, frozenset(found.defaults)
+        self._origin = origin if self._defaults else None
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
 
     def _prepare(self) -> Prepared:
@@ -146,6 +154,36 @@ class Session:
         if origin is not None:
             keep(origin, made, self._outputs, self._ready)
 
+    def _compiled_for(self, given: frozenset[str]) -> Executable | None:
+        """What runs the model when inputs that have defaults are given, which are no constants then.
+
+        None if it cannot be compiled for that, so that the reference runs it.
+        """
+        found = self._with_given.get(given)
+        if found is None:
+            origin = None if self._origin is None else with_given(self._origin, given)
+            kept = None if origin is None else find(origin, self._threads, self._limits)
+            if kept is not None:
+                found = kept.executable
+            else:
+                from ingot.compile import executable  # LLVM is not free to load
+                from ingot.prepare import prepared_without  # all operators
+
+                try:
+                    ready = prepared_without(self._prepare().given, given, self.catalog, self._limits)
+                    made = executable(ready, self.catalog, self._threads, self._limits, self._optimise)
+                except (CheckError, CompileError, UnsupportedError):
+                    if not self._fallback:
+                        raise
+                    return None
+                found = made.executable
+                if origin is not None:
+                    keep(origin, made, self._outputs, self._ready)
+            while len(self._with_given) >= _MOST_GIVEN:
+                self._with_given.pop(next(iter(self._with_given)), None)
+            self._with_given[given] = found
+        return found
+
     @property
     def providers(self) -> tuple[str, ...]:
         """Who runs the model: `reference` alone, if it could not be compiled."""
@@ -168,7 +206,7 @@ class Session:
     @property
     def inputs(self) -> dict[str, Type | None]:
         """What a caller must give, by name."""
-        return {value.name: value.type for value in self._inputs if value.constant is None}
+        return {value.name: value.type for value in self._inputs if value.name not in self._defaults}
 
     @property
     def outputs(self) -> dict[str, Type | None]:
@@ -206,6 +244,8 @@ class Session:
         a node that is not when it is done.
         """
         compiled = self._compiled if observe is None and self._has(outputs) else None
+        if compiled is not None and self._defaults and not self._defaults.isdisjoint(feeds or ()):
+            compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
         if compiled is not None and feeds is not None:
             plain = deadline is None and cancel is None and observe_steps is None
             results = compiled.again.run(feeds) if plain else None
@@ -222,7 +262,7 @@ class Session:
                 raise Interrupted(f"the run took longer than {deadline} s")
 
         asked = None if cancel is None and end is None else proceed
-        ready = checked_feeds(self._inputs, feeds or {})
+        ready = checked_feeds(self._inputs, feeds or {}, self._defaults)
 
         def evaluation(model: Model) -> Evaluation:
             from ingot.runtime.evaluate import Evaluation  # all operators

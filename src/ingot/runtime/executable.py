@@ -32,20 +32,18 @@ class Failed(Exception):
 
 
 class Executable:
-    """A plan with all that a run needs beside inputs: defaults of these, and the nodes that the reference runs."""
+    """A plan with all that a run needs beside inputs: the nodes that the reference runs."""
 
     def __init__(
         self,
         plan: Plan,
         outputs: Sequence[Tensor],
-        defaults: Mapping[str, Array],
         calls: Callable[[], Model],
         most_bytes: int,
     ) -> None:
         """`calls` gives the model that the nodes of calls belong to; a run may take `most_bytes`."""
         self.plan = plan
         self.outputs = tuple(outputs)
-        self.defaults = dict(defaults)
         self.calls = calls
         self.again = Again(plan, self.outputs)
         self._most = most_bytes
@@ -66,7 +64,7 @@ class Executable:
         try:
             with _watched(state, proceed):
                 call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
-                values = self.plan.run({**self.defaults, **feeds}, call, state, observe, self._most)
+                values = self.plan.run(feeds, call, state, observe, self._most)
         except (Mistaken, Unsettled):
             raise Failed from None
         if proceed is not None:

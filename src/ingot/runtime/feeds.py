@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from ingot.ir.types import OptionalType, SequenceType, TensorType
 from ingot.ir.value import Value
 
 
-def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """The feeds of inputs by name; an optional that is not given is empty, an input with a default keeps it.
+def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any], spared: Collection[str] = ()) -> dict[str, Any]:
+    """The feeds of inputs by name; an optional that is not given is empty, those `spared` may be left out.
 
     InputError if one is missing, unknown or does not fit, or if one named size would have two values.
     """
@@ -25,7 +25,7 @@ def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any]) -> dict[str
             hint = nearest(name, known) or f"the inputs are {', '.join(known) or 'none'}"
             raise InputError(f"the model has no input '{name}'", hint=hint)
     feeds = {value.name: None for value in known.values() if isinstance(value.type, OptionalType)} | dict(feeds)
-    missing = [value for value in known.values() if value.constant is None and value.name not in feeds]
+    missing = [value for value in known.values() if value.name not in feeds and value.name not in spared]
     if missing:
         shown = ", ".join(f"'{value.name}': {value.type or '?'}" for value in missing)
         raise InputError(f"missing input {shown}")

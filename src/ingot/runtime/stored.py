@@ -29,7 +29,7 @@ from ingot.ir.types import TensorType
 from ingot.prim.tensor import Call, Parameter, Result, Tensor
 from ingot.runtime.plan import MOST_RUNS, Body, Native, Plan, Room, Segment, Side, Turn
 
-_MAGIC = b"ingot plan 3\0\0\0\0"
+_MAGIC = b"ingot plan 4\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q")
 """What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
 _PAGE = 1 << 14
@@ -44,7 +44,7 @@ class Unstorable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a file holds: a plan and its results, the types of inputs and outputs by name, and defaults of inputs.
+    """What a file holds: a plan and its results, the types of inputs and outputs by name, and which have defaults.
 
     `calls` are models with the nodes that the reference runs, encoded, of the plan and then of those inside of it in
     order; each is empty if there are none.
@@ -54,7 +54,7 @@ class Kept:
     outputs: tuple[Tensor, ...]
     inputs: tuple[tuple[str, TensorType], ...]
     results: tuple[tuple[str, TensorType], ...]
-    defaults: Mapping[str, Array]
+    defaults: tuple[str, ...]
     calls: tuple[bytes, ...]
     team: Plain
     beside: tuple[tuple[str, str], ...] = ()
@@ -135,7 +135,7 @@ class _Writing:
             "outputs": self._plain(kept.outputs),
             "given": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.inputs],
             "returned": [[name, int(type_.dtype), self._plain(type_.shape)] for name, type_ in kept.results],
-            "defaults": [[name, self._array(array)] for name, array in kept.defaults.items()],
+            "defaults": list(kept.defaults),
             "nodes": [self._array(np.frombuffer(each, np.uint8)) for each in kept.calls],
             "beside": list(kept.beside),
         }
@@ -279,7 +279,7 @@ class _Reading:
             self._plain(said["outputs"]),
             tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["given"]),
             tuple((name, TensorType(DType(dtype), self._plain(shape))) for name, dtype, shape in said["returned"]),
-            {name: self._arrays[number] for name, number in said["defaults"]},
+            tuple(said["defaults"]),
             nodes,
             Plain(b"", {name: self._base + offset for name, offset in said["team"].items()}),
             tuple((name, content) for name, content in said["beside"]),
