@@ -9,6 +9,7 @@ from ingot.dims import Dim, Expr, symbols
 from ingot.errors import CompileError
 from ingot.lower.attend import Attention, attend_of, attention_in
 from ingot.lower.divide import divided, is_few_and_long
+from ingot.lower.indexed import unseen
 from ingot.lower.inside import ROOT, Home, homes_of
 from ingot.lower.keep import COSTLY
 from ingot.lower.loops import (
@@ -506,9 +507,13 @@ class _Fusion:
         """Sizes that are taken to be equal in a body, and in the loops inside of it; branches have their own."""
         found: dict[tuple[Dim, Dim], None] = {}
         for tensor in self._order:
-            if isinstance(tensor, Claim) and _always(self._homes[tensor], home):
+            if not isinstance(tensor, Claim | Gather | Scatter) or not _always(self._homes[tensor], home):
+                continue
+            if isinstance(tensor, Claim):
                 pairs = zip(tensor.x.shape, tensor.shape, strict=True)
                 found.update(dict.fromkeys((one, other) for one, other in pairs if one != other))
+            else:
+                found.update(dict.fromkeys(unseen(tensor)))
         return tuple(found)
 
     # --- kernels
