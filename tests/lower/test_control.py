@@ -318,3 +318,21 @@ def test_what_is_given_and_made_in_loops_is_a_callers_own() -> None:
     for one, other in zip(first, kept, strict=True):
         assert one.tobytes() == other.tobytes()
     assert feeds["x"].tolist() == [1, 2, 3]
+
+
+def test_a_matrix_that_every_run_multiplies_by_is_packed_before_the_loop() -> None:
+    graph = """g (int64 m, float[B, N, K] x, float[B, K, K] w) => (y) {
+      y = Loop <body = b (int64 i, bool go, float[B, N, K] s) => (bool on, float[B, N, K] t) {
+          on = Identity (go)
+          p = MatMul (s, w)
+          t = Neg (p)
+      }> (m, , x)
+    }"""
+    rng = np.random.default_rng(3)
+    for batch, rows, depth in ((1, 3, 5), (2, 17, 33), (3, 1, 65), (2, 0, 3), (0, 2, 3), (2, 2, 0)):
+        shapes = ((batch, rows, depth), (batch, depth, depth))
+        x, w = (rng.integers(-1, 2, shape).astype(np.float32) for shape in shapes)  # sums of these are exact
+        agree(graph, *({"m": i64(trips), "x": x, "w": w} for trips in (0, 1, 4)))
+    made = session(graph).compiled
+    assert made is not None
+    assert any(step.name.endswith("_pack") for step in made.fused.steps if isinstance(step, Kernel))

@@ -51,7 +51,10 @@ def cost_of(kernel: Kernel) -> Cost:
     for nest in kernel.nests:
         statements: Sequence[Statement] = nest.body if isinstance(nest, Product | Winograd | Attend) else nest
         each: Dim = 1
-        if isinstance(nest, Product):
+        if isinstance(nest, Product) and nest.panels is not None:
+            _add(read, nest.rhs.buffer, _touched(nest.rhs.index))
+            _add(written, nest.panels, extent_of((*nest.batch, *nest.n, *nest.k)))
+        elif isinstance(nest, Product):
             each = extent_of((*nest.batch, *nest.m, *nest.n))
             operations = operations + each * extent_of(nest.k) * 2
             _add(read, nest.lhs.buffer, _touched(nest.lhs.index))

@@ -25,7 +25,7 @@ from ingot.lower.loops import (
     Step,
     Winograd,
 )
-from ingot.lower.matrix import Filters, Packed, is_constant, product_of
+from ingot.lower.matrix import Filters, Packed, is_constant, packed_before, product_of
 from ingot.lower.nest import nest_of
 from ingot.lower.order import order_like
 from ingot.lower.read import Placed, StoreFirst, c_strides, split, strides_of
@@ -623,11 +623,31 @@ class _Fusion:
             self._settle(tensor, tensor, found.target, found.order)
             return self._made(name, (found.nest,), (found.target.buffer,), found.nest.scratch)
         made = quickest(product_of(chain, _Placed(self, tensor), name, fixed), name)
+        product = made.product
         self._fused.constants.update(made.constants)
-        if made.product.zeros is not None:
-            self._fused.zeros.append(made.product.zeros)
+        if product.zeros is not None:
+            self._fused.zeros.append(product.zeros)
         self._settle(tensor, tensor, made.target, made.order)
-        return self._made(name, (made.product,), (made.target.buffer,), made.product.scratch)
+        if isinstance(product, Product) and not product.packed and self._is_the_same_in_each_run(chain[0]):
+            product = self._packed_before(chain[0], product, name)
+        return self._made(name, (product,), (made.target.buffer,), product.scratch)
+
+    def _is_the_same_in_each_run(self, contract: Tensor) -> bool:
+        """Whether the right side of a contraction is there before a loop that it is in."""
+        assert isinstance(contract, Contract)
+        inside = self._homes[contract][len(self._homes[contract.rhs]) :]
+        return any(isinstance(region, Repeat) for region, _ in inside)
+
+    def _packed_before(self, contract: Tensor, product: Product, name: str) -> Product:
+        """A product whose right side is packed where it is made, and not by every run of a loop."""
+        assert isinstance(contract, Contract)
+        first, product = packed_before(product, name)
+        assert first.panels is not None
+        kernel = self._made(f"{name}_pack", (first,), (first.panels,))
+        self._steps[self._homes[contract.rhs]].append(kernel)
+        self._fused.made[kernel] = contract.rhs
+        self._fused.why.setdefault(contract.rhs, f"{name} multiplies it in every run of a loop")
+        return product
 
     def _made(
         self,

@@ -158,8 +158,20 @@ class _Generaliser:
         assert isinstance(right, Load)
         body = tuple(map(self._statement, nest.body))
         scratch = tuple(self._buffers[buffer] for buffer in nest.scratch)
-        zeros = None if nest.zeros is None else self._buffers[nest.zeros]
-        return replace(nest, batch=batch, m=m, n=n, k=k, lhs=left, rhs=right, body=body, scratch=scratch, zeros=zeros)
+        zeros, panels = (None if each is None else self._buffers[each] for each in (nest.zeros, nest.panels))
+        return replace(
+            nest,
+            batch=batch,
+            m=m,
+            n=n,
+            k=k,
+            lhs=left,
+            rhs=right,
+            body=body,
+            scratch=scratch,
+            zeros=zeros,
+            panels=panels,
+        )
 
     def _winograd(self, nest: Winograd) -> Winograd:
         m, n = (tuple(map(self._var, some)) for some in (nest.m, nest.n))

@@ -203,8 +203,9 @@ class Tile:
 class Product:
     """A contraction: sums over `k` of lhs times rhs, for every place of `batch`, `m` and `n`.
 
-    `rhs` is packed into panels when the kernel runs, unless that was done at compile time. What becomes of a sum is
-    said by `body`, in which it is the local `sum`.
+    `rhs` is packed into panels when the kernel runs, unless that was done at compile time, or by another kernel: one
+    that has `panels` stores these there, and sums nothing. What becomes of a sum is said by `body`, in which it is the
+    local `sum`.
     """
 
     dtype: DType
@@ -221,6 +222,7 @@ class Product:
     """As many zeros as the innermost axis of `k` has elements, where the left side is padded."""
     tile: Tile | None = None
     """The sums that are taken at once."""
+    panels: Buffer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,16 @@ def product_of(chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: s
     return Made(product, target, order, {} if packed is None else {right_load.buffer: packed}, apart)
 
 
+def packed_before(product: Product, name: str) -> tuple[Product, Product]:
+    """A product that packs its right side, in two: one that stores all panels, and one that reads them."""
+    assert not product.packed
+    width = _WIDEST // product.rhs.dtype.numpy.itemsize
+    room = extent(product.batch) * extent(product.k) * (extent(product.n) + width - 1)
+    buffer = Buffer(f"{name}_panels", product.rhs.dtype, room)
+    first = _with(product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=buffer)
+    return first, _with(product, rhs=Load(product.rhs.dtype, buffer, Index()), packed=True, scratch=())
+
+
 def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]) -> Scalar | None:
     if tensor is not contract:
         return None

@@ -76,6 +76,13 @@ def _lines(kernel: Kernel) -> Iterator[str]:
 
 
 def _product(nest: Product, said: Said) -> Iterator[str]:
+    if nest.panels is not None:
+        axes = [("batch", nest.batch), ("n", nest.n), ("k", nest.k)]
+        shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
+        lines, (rhs,) = said.of(nest.rhs)
+        yield f"{nest.panels.name} = panels of {shown}{_tile(nest.tile)}: {rhs}"
+        yield from _with(lines)
+        return
     axes = [("batch", nest.batch), ("m", nest.m), ("n", nest.n)]
     shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
     yield f"product {shown}{_tile(nest.tile)}:"

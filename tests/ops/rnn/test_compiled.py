@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ingot
 from ingot.dtypes import Array
 from ingot.errors import InputError
+from ingot.lower.loops import Kernel, Product, Repeated, kernels_in
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 OUTPUTS = {"RNN": 2, "GRU": 2, "LSTM": 3}
@@ -158,3 +159,28 @@ def test_a_length_longer_than_the_sequence_is_refused(direction: str) -> None:
     model = model_of("GRU", inputs, {0: ["t", "b", SIZE], 4: ["b"]}, direction=direction)
     with pytest.raises(InputError, match="sequence_lens"):
         compiled(model).run(None, {"x0": inputs[0], "x4": np.array([1, 4], np.int32)})
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("op", GATES)
+def test_weights_that_are_given_are_packed_once_a_run(op: str, direction: str) -> None:
+    inputs = given_to(op, direction, 1, 1, lengths=False, states=False, bias=True)
+    many = inputs[1].shape[0]
+    gates = GATES[op] * HIDDEN
+    sizes: dict[int, list[Any]] = {0: ["time", "batch", SIZE], 1: [many, gates, SIZE], 2: [many, gates, HIDDEN]}
+    model = model_of(op, inputs[:4], sizes, direction=direction)
+    one, two = compiled(model), compiled(model, 2)
+    reference = ingot.Session(model, providers=("reference",))
+    assert one.compiled is not None
+    steps = one.compiled.fused.steps
+    packing = [step.name for step in steps if isinstance(step, Kernel) and step.name.endswith("_pack")]
+    inside = [kernel for step in steps if isinstance(step, Repeated) for kernel in kernels_in(step.steps)]
+    products = [nest for kernel in inside for nest in kernel.nests if isinstance(nest, Product)]
+    assert len(packing) == len(products) >= many
+    assert all(product.packed for product in products)
+    for time, batch in ((0, 2), (1, 1), (7, 3), (2, 0), (5, 17)):
+        feeds = {"x0": floats(time, batch, SIZE), "x1": floats(many, gates, SIZE), "x2": floats(many, gates, HIDDEN)}
+        found = one.run(None, feeds)
+        for mine, other, again in zip(found, reference.run(None, feeds), two.run(None, feeds), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=2e-5, atol=2e-6)
+            assert mine.tobytes() == again.tobytes()

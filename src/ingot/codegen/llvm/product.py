@@ -13,7 +13,7 @@ from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
 from ingot.codegen.llvm.tile import heights
 from ingot.codegen.llvm.types import I64, element, room, vector, width
 from ingot.dims import Dim
-from ingot.lower.loops import For, Index, Inside, Kind, Load, Product, Store, Var, extent
+from ingot.lower.loops import Buffer, For, Index, Inside, Kind, Load, Product, Store, Var, extent
 from ingot.lower.rewrite import Reindexed
 
 SUM = "sum"
@@ -42,6 +42,8 @@ def product_share(b: Builder, size: Callable[[Dim], ir.Value], product: Product,
     panels = up(b, size(extent(product.n)), I64(product.tile.columns))
     tiles = up(b, size(extent(product.m)), I64(product.tile.rows))
     stacks = b.mul(size(extent(product.batch)), panels)
+    if product.panels is not None:
+        return Share(b.sdiv(size(depth * _READ), I64(_GRAIN)), stacks)
     if not product.packed:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(_LEAST_TILES)), wanted), I64(1))
@@ -70,6 +72,9 @@ class _Emitter:
         panels = up(b, columns, I64(tile.columns))
         tiles = up(b, rows, I64(tile.rows))
         stacks = b.mul(size(extent(self.product.batch)), panels)
+        if self.product.panels is not None:
+            self._store_panels(stacks, panels, self.product.panels)
+            return
         low, high = self._part(stacks, tiles)
         with b.if_then(b.icmp_signed("<", low, high)):
             first = b.sdiv(low, tiles)
@@ -90,6 +95,14 @@ class _Emitter:
         )
         return low, high
 
+    def _store_panels(self, stacks: ir.Value, panels: ir.Value, buffer: Buffer) -> None:
+        """The panels of a piece, each where a product that reads them finds it."""
+        b = self.b
+        low, high = part_of(b, stacks, self.frame.piece, self.frame.pieces)
+        with self.loops.loop(low, high, 1, watched=True) as stack:
+            self._bind(self.product.batch, b.sdiv(stack, panels))
+            self._pack(b.mul(b.srem(stack, panels), I64(self.tile.columns)), buffer, stack)
+
     def _stack(self, stack: ir.Value, panels: ir.Value, tiles: ir.Value, low: ir.Value, high: ir.Value) -> None:
         """The tiles of one panel of columns that are this thread's."""
         b, tile = self.b, self.tile
@@ -102,7 +115,8 @@ class _Emitter:
             start = b.mul(stack, self.frame.size(self.k * tile.columns))
             base = self.frame.buffers[self.product.rhs.buffer]
         else:
-            base = self._pack(column)
+            (buffer,) = self.product.scratch
+            base = self._pack(column, buffer, self.frame.thread)
             start = b.mul(self.frame.thread, self.frame.size(self.k * tile.columns))
         packed = b.gep(base, [start], source_etype=self.kind)
         begin = b.sub(low, b.mul(stack, tiles))
@@ -118,18 +132,17 @@ class _Emitter:
 
     # --- the panel of columns
 
-    def _pack(self, column: ir.Value) -> ir.Value:
-        """Copy a panel of columns to where this thread keeps one: rows of `k`, zeros past the last column."""
+    def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> ir.Value:
+        """Copy a panel of columns, as the panel of a number in a buffer: rows of `k`, zeros past the last column."""
         product, tile = self.product, self.tile
-        (buffer,) = product.scratch
         first, place = Var("column", 1), Var("lane", tile.columns)
         self.loops.variables[first] = column
-        thread = Var("thread", 1)
-        self.loops.variables[thread] = self.frame.thread
+        which = Var("number", 1)
+        self.loops.variables[which] = number
         source = _at(product.rhs, product.n, Index(((first, 1), (place, 1))))
         inside = Inside(Index(((first, 1), (place, 1))), self.n)
         value = Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
-        target = Index(((thread, self.k * tile.columns), (place, 1)))
+        target = Index(((which, self.k * tile.columns), (place, 1)))
         step: Dim = tile.columns
         for var in reversed(product.k):
             target = target + Index(((var, step),))
