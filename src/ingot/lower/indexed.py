@@ -32,6 +32,8 @@ def unseen(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
 
     Those known when the model is compiled are compared with the size of their axis.
     """
+    if isinstance(tensor, Gather) and tensor.in_range:
+        return
     whole = tensor.shape if isinstance(tensor, Gather) else tensor.updates.shape
     for axis, place in enumerate(tensor.places):
         if isinstance(place, int):
