@@ -13,7 +13,7 @@ from ingot.dtypes import Array
 from ingot.ir.sort import captures
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
-from ingot.runtime.limits import exceeded
+from ingot.runtime.limits import LimitError, exceeded
 from ingot.runtime.piece import Piece
 from ingot.runtime.plan import Body, Mistaken, Plan, StepObserver, fresh_array
 from ingot.runtime.team import team
@@ -102,29 +102,36 @@ class Running:
         self._reference = reference
         self._evaluation = reference.evaluation
         self._call = reference.caller(plan, depth)
+        self._count = 1 + body.nodes
         self._captured = captured
         self._frame: _Frame | None = None
         self._known: dict[str, int] = {"threads": plan.threads, "runs": plan.runs}
         self._values: dict[Tensor, Any] = dict(plan.constants)
+        self._fixed: dict[Tensor, Any] = {}
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """What the body gives; None if the reference has to say, or to run it."""
-        evaluation, body, words = self._evaluation, self._body, self._reference.words
-        evaluation.proceed(1 + body.nodes)
+        evaluation, words = self._evaluation, self._reference.words
+        evaluation.proceed(self._count)
         drawn = evaluation.drawn
+        results: list[Any] | None = None
         try:
-            values = self._observed(inputs) if self._reference.observe is not None else self._run(inputs)
+            if self._reference.observe is not None:
+                results = self._observed(inputs)
+            else:
+                frame = self._frame or self._begin()
+                results = self._run(frame, inputs) if frame.results is None else self._once(frame, inputs)
         except Mistaken:
-            values = None
+            pass
         if words[1]:
             evaluation.proceed()
-        if values is None or words[0]:
+        if words[0] or results is None:
             words[0] = 0
-            if body.strict:
+            if self._body.strict:
                 raise Unsettled
             evaluation.drawn = drawn
             return None
-        return [values[tensor] for tensor in body.outputs]
+        return results
 
     def close(self) -> None:
         """Leave to others what was needed to run it."""
@@ -132,10 +139,34 @@ class Running:
             frame, self._frame = self._frame, None
             self._plan.frames.append(frame)
 
-    def _run(self, inputs: Sequence[Any]) -> dict[Tensor, Any] | None:
-        frame = self._frame
-        if frame is None:
-            frame = self._begin()
+    def _once(self, frame: _Frame, inputs: Sequence[Any]) -> list[Any]:
+        """The results of a plan that is one segment."""
+        known, slots = self._known.copy(), frame.words
+        given: list[Any] | None = None
+        for place, entry in frame.placed:
+            array = inputs[place]
+            if type(array) is not np.ndarray or not array.flags.c_contiguous:
+                given = given or list(inputs)
+                array = given[place] = _contiguous(array)
+            entry.note(array, known, slots)
+        (piece,) = frame.pieces
+        piece.ready(known)
+        ledger = self._evaluation.ledger
+        if piece.needed > ledger.left:
+            raise self._excess(piece.needed, ledger.left)
+        made = []
+        for slot, _, shape, dtype in piece.fresh:
+            array = fresh_array(shape, dtype)
+            slots[slot] = address_of(array)
+            ledger.charge_new(array)
+            made.append(array)
+        if piece.job is not None:
+            team().start(piece.job)
+        assert frame.results is not None
+        sources = (given or inputs, made, self._fixed)
+        return [sources[which][place] for which, place in frame.results]
+
+    def _run(self, frame: _Frame, inputs: Sequence[Any]) -> list[Any] | None:
         known, values, slots, words = self._known.copy(), self._values.copy(), frame.words, self._reference.words
         for given, entry in zip(inputs, frame.entries, strict=True):
             entry.take(given, values, known, slots)
@@ -147,8 +178,7 @@ class Running:
             piece.ready(known)
             left -= piece.needed
             if left < 0:
-                said = f"the values of a run of a body take {piece.needed:,} bytes, {left + piece.needed:,} are left"
-                raise exceeded(said, "memory", f"{self._evaluation.ledger.live + piece.needed:_}")
+                raise self._excess(piece.needed, left + piece.needed)
             for slot, tensor, shape, dtype in piece.fresh:
                 array = values[tensor] = fresh_array(shape, dtype)
                 slots[slot] = address_of(array)
@@ -159,25 +189,36 @@ class Running:
                     return None
             if piece.call is not None:
                 self._plan.make(piece.call, self._call, frame.slots, values, known)
-        return values
+        return [values[tensor] for tensor in self._body.outputs]
+
+    def _excess(self, needed: int, left: int) -> LimitError:
+        said = f"the values of a run of a body take {needed:,} bytes, {left:,} are left"
+        return exceeded(said, "memory", f"{self._evaluation.ledger.live + needed:_}")
 
     def _begin(self) -> _Frame:
         """A table of slots, with what is captured in it."""
-        frames = self._plan.frames
-        frame = self._frame = frames.pop() if frames else _Frame(self._plan, self._body)
+        try:
+            frame: _Frame = self._plan.frames.pop()
+        except IndexError:  # in use, all of them
+            frame = _Frame(self._plan, self._body)
         for piece in frame.pieces:
             piece.use(self._reference.state)
         for given, entry in zip(self._captured, frame.captured, strict=True):
             entry.take(given, self._values, self._known, frame.words)
+        self._fixed = {tensor: self._values.get(tensor) for tensor in self._body.outputs}
+        self._frame = frame
         return frame
 
-    def _observed(self, inputs: Sequence[Any]) -> dict[Tensor, Any]:
+    def _observed(self, inputs: Sequence[Any]) -> list[Any] | None:
         feeds = dict(zip(self._body.taken, (*inputs, *self._captured), strict=True))
         reference = self._reference
         ledger = self._evaluation.ledger
         values = self._plan.run(feeds, self._call, reference.state, reference.observe, ledger.left)
-        ledger.charge(values.get(tensor) for tensor in self._body.outputs)
-        return values
+        if reference.words[0] or reference.words[1]:
+            return None
+        results = [values[tensor] for tensor in self._body.outputs]
+        ledger.charge(results)
+        return results
 
 
 @dataclass(slots=True)
@@ -195,13 +236,20 @@ class _Entry:
         if self.slot is None:
             return
         if type(given) is not np.ndarray or not given.flags.c_contiguous:
-            given = values[self.tensor] = np.ascontiguousarray(given).reshape(np.shape(given))
-        shape = given.shape
-        if len(shape) != len(self.sizes) or given.dtype != self.dtype:
+            given = values[self.tensor] = _contiguous(given)
+        self.note(given, known, slots)
+
+    def note(self, array: Array, known: dict[str, int], slots: Any) -> None:
+        """Note where an array is, and the sizes it tells; Mistaken if it is of another type, or of other sizes."""
+        shape = array.shape
+        if len(shape) != len(self.sizes) or (array.dtype is not self.dtype and array.dtype != self.dtype):
             raise Mistaken
-        slots[self.slot] = address_of(given)
+        slots[self.slot] = address_of(array)
         for size, real in zip(self.sizes, shape, strict=True):
-            if (known.setdefault(size, real) if type(size) is str else real if size is None else size) != real:
+            if type(size) is str:
+                if known.setdefault(size, real) != real:
+                    raise Mistaken
+            elif size is not None and size != real:
                 raise Mistaken
 
 
@@ -217,6 +265,9 @@ class _Frame:
     captured: list[_Entry] = field(init=False)
     checks: list[tuple[Dim, Tensor, int]] = field(init=False)
     pieces: list[Piece] = field(init=False)
+    placed: list[tuple[int, _Entry]] = field(init=False)
+    """The inputs that have slots, with their places among all."""
+    results: list[tuple[int, Any]] | None = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -233,12 +284,27 @@ class _Frame:
             if not isinstance(size, int) and symbols(size) != {str(size)}
         ]
         self.pieces = [Piece(plan, segment, self.slots, self.words) for segment in plan.segments]
+        self.placed = [(place, entry) for place, entry in enumerate(self.entries) if entry.slot is not None]
+        self.results = self._results()
+
+    def _results(self) -> list[tuple[int, Any]] | None:
+        """Where each result comes from, if the plan is one segment: an input, what is made, or something fixed."""
+        if len(self.plan.segments) != 1 or self.plan.segments[0].call is not None or self.checks:
+            return None
+        given = {entry.tensor: (0, place) for place, entry in enumerate(self.entries)}
+        made = [room.fresh for room in self.plan.segments[0].rooms if room.fresh is not None]
+        known = {tensor: (1, place) for place, tensor in enumerate(made)} | given
+        return [known.get(tensor, (2, tensor)) for tensor in self.body.outputs]
 
 
 def _entry(tensor: Tensor, plan: Plan) -> _Entry:
     sizes = tuple(size if isinstance(size, int) else str(size) if _is_name(size) else None for size in tensor.shape)
     slot = plan.placed.get(tensor)
     return _Entry(tensor, slot, None if slot is None else tensor.dtype.numpy, sizes)
+
+
+def _contiguous(given: Any) -> Array:
+    return np.ascontiguousarray(given).reshape(np.shape(given))
 
 
 def _is_name(size: Dim) -> bool:

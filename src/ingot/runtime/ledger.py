@@ -59,8 +59,13 @@ class Ledger:
 
     def charge_new(self, array: Array) -> None:
         """Count an array that was made a moment ago, and is no part of another."""
-        self._settle()
-        self._add(array, array.nbytes)
+        if self._dead:
+            self._settle()
+        size = array.nbytes
+        self._follow(array, size)
+        self._live += size
+        if self._live > self._limit:
+            raise self._excess(self._live, size)
 
     def exempt(self, array: Any) -> None:
         """Do not count this array or what shares its memory: it is part of the model, or the caller's."""
