@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ingot.codegen.llvm.target import Target, host
 from ingot.dims import symbols
@@ -14,6 +14,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.types import Shape, map_shapes
 from ingot.ir.value import Value
+from ingot.lower.alike import taken_out
 from ingot.lower.apart import apart
 from ingot.lower.fuse import Fused, fuse, sizes_of
 from ingot.lower.graph import Program, lower_graph
@@ -47,6 +48,8 @@ class Compiled:
     bodies: Mapping[Call, tuple[Compiled | None, ...]] = field(default_factory=dict)
     name: str = ""
     """What the names of kernels begin with: nothing, or the name of a body."""
+    first: Compiled | None = None
+    """What every run of a body would compute alike, taken out of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +113,27 @@ class _Compiling:
             return None, never
         twins = zip(nested_graphs(graph), nested_graphs(found.model.graph), strict=True)
         claims = {twin: settling.claims[each] for each, twin in twins if each in settling.changed}
-        taken = tuple(found.model.graph.inputs.names)
+        around = tuple(found.model.graph.inputs.names)[len(graph.inputs) :]
+        captured = tuple(value.name for value in found.captured)
         before = len(self.bodies)
-        self.bodies.append(None)
         try:
-            made = self.model(found.model, found.given, claims, f"b{len(self.bodies)}")
+            out = taken_out(found, self.catalog) if call.node.op_type != "If" else None
+            taken = tuple(found.model.graph.inputs.names)
+            made = self.model(found.model, found.given, claims, self._number())
+            first = None if out is None else self.model(out.model, out.given, None, self._number())
         except CheckError:  # types that do not fit where they are more exact: what runs will say so
             made = None
         if made is not None and (_is_told(claims, made) if strict else _is_of_use(made)):
-            captured = tuple(value.name for value in found.captured)
-            return made, Body(made.plan, taken, captured, made.outputs, len(graph), strict)
+            once = None if first is None else Body(first.plan, around, (), first.outputs, len(first.model.graph))
+            body = Body(made.plan, taken, captured, made.outputs, len(graph), strict, once)
+            return replace(made, first=first), body
         del self.bodies[before:]
         return None, never
+
+    def _number(self) -> str:
+        """The name of one more body."""
+        self.bodies.append(None)
+        return f"b{len(self.bodies)}"
 
 
 def _is_of_use(body: Compiled) -> bool:

@@ -144,6 +144,8 @@ def _nodes(compiled: Compiled) -> Iterator[bytes]:
         for body in bodies:
             if body is not None:
                 yield from _nodes(body)
+                if body.first is not None:
+                    yield from _nodes(body.first)
 
 
 def _reads(node: Any) -> Iterator[Value]:

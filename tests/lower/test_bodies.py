@@ -436,6 +436,37 @@ def test_a_size_alone_is_asked_of_what_the_reference_makes() -> None:
     assert made.run(None, {"x": f32(1, 0, 2)})[0].tolist() == [2]
 
 
+ALIKE = """g (int64 m, float[n] x, float[k] w, int64[1] at) => (float[j] y) {
+  y = Loop <body = b (int64 i, bool go, float[p] s) => (bool on, float[q] t) {
+      on = Identity (go)
+      e = Exp (w)
+      r = RandomUniformLike (w)
+      one = Gather (e, at)
+      top = ReduceMax <keepdims = 1> (s)
+      more = Mul (top, one)
+      t = Concat <axis = 0> (s, more, r)
+  }> (m, , x)
+}"""
+
+
+def test_what_every_run_would_compute_alike_is_computed_once() -> None:
+    given = {"x": f32(1, 2), "w": f32(0.5, 0.25, -1)}
+    agree(ALIKE, *({**given, "m": i64(m), "at": i64([at])} for m in (0, 1, 4) for at in (0, 2, -1, 3)))
+    seen: list[str] = []
+    made = session(ALIKE)
+    for trips in (0, 3):
+        feeds = {**given, "m": i64(trips), "at": i64([1])}
+        made.run(None, feeds, observe_steps=lambda step, *_: seen.append(getattr(step, "name", "")))
+    assert made.compiled is not None
+    ((body,),) = made.compiled.bodies.values()
+    assert body is not None
+    assert body.first is not None
+    often = {kernel.name: seen.count(kernel.name) for kernel in (*body.fused.made, *body.first.fused.made)}
+    assert often == {
+        kernel.name: 3 if kernel in body.fused.made else 1 for kernel in (*body.fused.made, *body.first.fused.made)
+    }
+
+
 def test_strings_that_a_model_is_given_are_left_to_the_reference() -> None:
     model = ingot.parse_model(f"{HEAD} g (string[n] x) => (string[k] y) {{ y = Concat <axis = 0> (x, x) }}")
     made = Session(model, providers=("cpu", "reference"), fallback=False)

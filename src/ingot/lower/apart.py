@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingot.dims import Dim, Expr, symbol, symbols
@@ -119,9 +119,7 @@ class _Making:
                 twin.inputs.append(known[value])
             else:
                 twin.initializers.add(known[value])
-        rename = self._told([value.type for value in twin.inputs])
-        for value in twin.inputs:
-            value.type = None if value.type is None else map_shapes(value.type, rename)
+        rename = name_sizes(twin.inputs)
         given = {
             known[value]: Fact(known[value].type, elements=rename(fact.elements))
             for value in captured
@@ -160,11 +158,6 @@ class _Making:
         stem = re.sub(r"\W+", "_", f"{self.graph.inputs[place].name}_{axis}", flags=re.ASCII)
         return symbol(f"each_{stem}")
 
-    def _told(self, types: Sequence[Type | None]) -> _Told:
-        """What sizes are called in the model: as before where its inputs tell them, else by a name for the whole."""
-        sizes = [size for type_ in types if isinstance(type_, TensorType) for size in type_.shape or ()]
-        return _Told({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
-
     def _type(self, value: Value | None) -> Type | None:
         tensor = None if value is None else self.program.values[value]
         if value is None or tensor is None:
@@ -178,6 +171,16 @@ class _Making:
             return value.constant
         tensor: Tensor = self.program.values[value]
         return Held(tensor.array) if isinstance(tensor, Constant) else None
+
+
+def name_sizes(inputs: Iterable[Value]) -> _Told:
+    """Have sizes of inputs called as they are where one of these tells them, else by a name for the whole of each."""
+    listed = list(inputs)
+    sizes = [size for value in listed if isinstance(value.type, TensorType) for size in value.type.shape or ()]
+    rename = _Told({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
+    for value in listed:
+        value.type = None if value.type is None else map_shapes(value.type, rename)
+    return rename
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,10 @@ class _Told:
         if not isinstance(size, Expr) or symbols(size) <= self.names:
             return size
         if size not in self.others:
-            self.others[size] = symbol(f"whole_{len(self.others)}")
+            name = f"whole_{len(self.others)}"
+            while name in self.names:
+                name += "_"
+            self.others[size] = symbol(name)
         return self.others[size]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array
+from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
@@ -108,6 +109,8 @@ class Running:
         self._known: dict[str, int] = {"threads": plan.threads, "runs": plan.runs}
         self._values: dict[Tensor, Any] = dict(plan.constants)
         self._fixed: dict[Tensor, Any] = {}
+        self._depth = depth
+        self._waiting = body.first is not None
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """What the body gives; None if the reference has to say, or to run it."""
@@ -116,6 +119,8 @@ class Running:
         drawn = evaluation.drawn
         results: list[Any] | None = None
         try:
+            if self._waiting:
+                self._compute_first()
             if self._reference.observe is not None:
                 results = self._observed(inputs)
             else:
@@ -138,6 +143,23 @@ class Running:
         if self._frame is not None:
             frame, self._frame = self._frame, None
             self._plan.frames.append(frame)
+
+    def _compute_first(self) -> None:
+        """Have what every run would compute alike, when there is a first run; Mistaken if that goes wrong."""
+        first = self._body.first
+        assert first is not None
+        assert first.plan is not None
+        once = Running(first, first.plan, (), self._reference, self._depth)
+        try:
+            found = once.run(self._captured)
+        except (CheckError, InputError):  # perhaps something else goes wrong before it
+            found = None
+        finally:
+            once.close()
+        if found is None:
+            raise Mistaken
+        self._captured = [*self._captured, *found]
+        self._waiting = False
 
     def _once(self, frame: _Frame, inputs: Sequence[Any]) -> list[Any]:
         """The results of a plan that is one segment."""
@@ -274,7 +296,8 @@ class _Frame:
         self.slots = plan.template.copy()
         self.words = memoryview(self.slots).cast("B").cast("q")
         entries = [_entry(plan.inputs[name], plan) for name in self.body.taken]
-        count = len(entries) - len(self.body.captured)
+        inside = 0 if self.body.first is None else len(self.body.first.outputs)
+        count = len(entries) - len(self.body.captured) - inside
         self.entries, self.captured = entries[:count], entries[count:]
         self.checks = [
             (size, entry.tensor, axis)

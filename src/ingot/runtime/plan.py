@@ -102,7 +102,8 @@ class Body:
 
     `captured` are the names of the latter around the node, `nodes` is what a run of it counts for. Where sizes are not
     as they were taken to be, the reference runs the graph; if it is `strict`, all of the model, as the graph has been
-    changed for these sizes. One without a plan is never as it was taken to be.
+    changed for these sizes. One without a plan is never as it was taken to be. `first` is what every run would compute
+    alike: it takes what is captured, and what it gives is taken after that.
     """
 
     plan: Plan | None
@@ -111,6 +112,7 @@ class Body:
     outputs: tuple[Tensor, ...]
     nodes: int
     strict: bool = False
+    first: Body | None = None
 
 
 class Mistaken(Exception):

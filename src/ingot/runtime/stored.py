@@ -169,6 +169,7 @@ class _Writing:
             "outputs": self._plain(body.outputs),
             "nodes": body.nodes,
             "strict": body.strict,
+            "first": None if body.first is None else self._body(body.first),
         }
 
     def laid_out(self) -> Iterator[bytes | memoryview]:
@@ -319,6 +320,7 @@ class _Reading:
             self._plain(said["outputs"]),
             said["nodes"],
             said["strict"],
+            None if said["first"] is None else self._body(said["first"], threads, runs, owner),
         )
 
     def _moved(self, segment: Segment) -> Segment:

@@ -15,8 +15,11 @@ def bodies_in(compiled: Compiled) -> Iterator[tuple[str, Compiled]]:
     for call, bodies in compiled.bodies.items():
         for role, body in zip(_roles(call), bodies, strict=True):
             if body is not None:
-                yield f"{role} of {call.node.op_type} '{call.node.label}'", body
+                title = f"{role} of {call.node.op_type} '{call.node.label}'"
+                yield title, body
                 yield from bodies_in(body)
+                if body.first is not None:
+                    yield f"what every run of the {title} would compute alike, computed once", body.first
 
 
 def traced(compiled: Compiled, stores: str = "an output of the model") -> Trace:
@@ -27,9 +30,13 @@ def traced(compiled: Compiled, stores: str = "an output of the model") -> Trace:
     for node, fate in own.nodes.items():
         call = compiled.program.calls.get(node)
         for body in () if call is None else compiled.bodies.get(call, ()):
-            inside = None if body is None else traced(body, "what the body gives")
-            nodes.update({} if inside is None else inside.nodes)
-            kernels.update({} if inside is None else inside.kernels)
+            parts = [] if body is None else [traced(body, "what the body gives")]
+            parts += (
+                [] if body is None or body.first is None else [traced(body.first, "the body reads it in every run")]
+            )
+            for inside in parts:
+                nodes.update(inside.nodes)
+                kernels.update(inside.kernels)
         said = "" if call is None else said_of(call, compiled)
         nodes[node] = Fate(fate.how, fate.kernels, f"{fate.reason}; {said}") if said else fate
     return Trace(nodes, kernels)
