@@ -12,8 +12,21 @@ import pytest
 import ingot
 
 LAYERS = [
-    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "passes", "lower"),
-    *("codegen", "runtime", "providers", "compile", "kept", "prepare", "session", "convert", "compat", "tools", "cli"),
+    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "passes", "targets"),
+    *(
+        "lower",
+        "codegen",
+        "runtime",
+        "providers",
+        "compile",
+        "kept",
+        "prepare",
+        "session",
+        "convert",
+        "compat",
+        "tools",
+        "cli",
+    ),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")

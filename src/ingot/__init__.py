@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from ingot.passes.optimise import optimise
     from ingot.passes.upgrade import upgrade
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
+    from ingot.targets.check import check_for
 
 _LATER = {
     "ingot.builder": (
@@ -137,6 +138,7 @@ _LATER = {
     "ingot.passes.optimise": "optimise",
     "ingot.passes.upgrade": "upgrade",
     "ingot.ops.define": "operator",
+    "ingot.targets.check": "check_for",
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names.split()}
 
@@ -218,6 +220,7 @@ __all__ = [
     "add_outputs",
     "build",
     "check",
+    "check_for",
     "convert",
     "decode",
     "encode",

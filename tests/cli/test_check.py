@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ingot
 from cli.samples import Run, classifier
 from ingot.format import save
 
@@ -56,3 +57,26 @@ def test_names_in_a_problem_do_not_reach_the_terminal_as_control_characters(run:
     model.graph.nodes[1].op_type = "A\x1b[2J"
     save(model, "bad.onnx", durable=False)
     assert "\x1b" not in run("check", "bad.onnx").stdout
+
+
+def test_a_target_that_takes_a_model_is_said_so(run: Run, model_file: Path) -> None:
+    result = run("check", model_file.name, "--for", "onnxruntime,openvino")
+    assert result.exit_code == 0
+    assert "\nonnxruntime 1.31.1 (CPU): takes the model\n" in result.stdout
+
+
+def test_what_a_target_cannot_take_is_listed_with_what_fixes_it(run: Run, tmp_path: Path) -> None:
+    text = '<ir_version: 14, opset_import: ["" : 28]> new (float[n] x) => (float[n] y) { y = Gelu(x) }'
+    made = ingot.parse_model(text)
+    path = str(tmp_path / "new.onnx")
+    ingot.save(made, path)
+    result = run("check", path, "--for", "onnxruntime:1.20", "--for", "opset:13")
+    assert result.exit_code == 1
+    assert "onnxruntime 1.20.1 (CPU): 2 errors\n" in result.stdout
+    assert "error: onnxruntime 1.20.1 takes ai.onnx up to 21, the model has 28\n" in result.stdout
+    assert f"fix: ingot downgrade {path} --opset 21 fixes all of these\n" in result.stdout
+    assert f"opset 13: can say the model: ingot downgrade {path} --opset 13\n" in result.stdout
+    said = json.loads(run("check", path, "--for", "onnxruntime:1.20", "--json").stdout)
+    assert said["problems"] == []
+    assert said["targets"][0]["remedy"] == {"commands": [["ingot", "downgrade", path, "--opset", "21"]], "left": []}
+    assert run("check", path, "--for", "nobody").exit_code == 1

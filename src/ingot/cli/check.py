@@ -1,4 +1,4 @@
-"""`ingot check`: everything that is wrong with a model."""
+"""`ingot check`: everything that is wrong with a model, or that a target would not take."""
 
 from __future__ import annotations
 
@@ -19,35 +19,95 @@ from ingot.cli.units import counted
 
 if TYPE_CHECKING:
     from ingot.infer.problem import Problem
+    from ingot.ir import Model
+    from ingot.targets import Finding, Verdict
 
 
-@click.command(epilog=examples("ingot check model.onnx", "ingot check model.onnx --json | jq -r '.[].message'"))
+@click.command(
+    epilog=examples(
+        "ingot check model.onnx",
+        "ingot check model.onnx --for onnxruntime,tensorrt:8.6 --for opset:17",
+        "ingot check model.onnx --json | jq -r '.[].message'",
+    )
+)
 @model_argument()
+@click.option(
+    "--for",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="onnxruntime[:1.22], openvino, tensorrt or opset:N: what it cannot take.",
+)
 @click.option("--json", "as_json", is_flag=True, help="A list for programs.")
 @loading_options
-def check(model: str, as_json: bool, folder: Path | None, trusted: tuple[Path, ...]) -> None:
+def check(model: str, targets: tuple[str, ...], as_json: bool, folder: Path | None, trusted: tuple[Path, ...]) -> None:
     """List everything in a model that breaks the standard.
 
-    Operators are held to the versions that the model imports. Exits with 1 if
-    there are errors; warnings, as of operators that nobody knows, do not count.
+    Operators are held to the versions that the model imports. With --for, also
+    what a target cannot take, and what would fix it. Exits with 1 if there are
+    errors; warnings, as of operators that nobody knows, do not count.
     """
-    opened = open_model(model, Places(folder, trusted), external="defer")
+    asked = [target for given in targets for target in given.split(",")]
+    opened = open_model(model, Places(folder, trusted), external="require" if asked else "defer")
     from ingot.infer.check import check as problems_of  # imports every operator
 
     found = problems_of(opened.model)
     errors = sum(problem.severity == "error" for problem in found)
-    if as_json:
+    verdicts = _verdicts(opened.model, asked)
+    if as_json and asked:
+        write_json({"problems": [asdict(problem) for problem in found], "targets": [_said(v, model) for v in verdicts]})
+    elif as_json:
         write_json([asdict(problem) for problem in found])
     else:
         nodes = counted(sum(1 for _ in opened.model.nodes()), "node")
         warnings = counted(len(found) - errors, "warning")
         summary = f"{counted(errors, 'error') if errors else 'no errors'}, {warnings} in {nodes}"
         write_text("".join(f"{_shown(problem)}\n\n" for problem in found) + f"{summary}\n")
-    if errors:
+        for each in verdicts:
+            write_text(f"\n{_page(each, model)}")
+    if errors or any(each.errors for each in verdicts):
         raise click.exceptions.Exit(FAULT)
 
 
-def _shown(problem: Problem) -> str:
+def _verdicts(model: Model, targets: list[str]) -> list[Verdict]:
+    if not targets:
+        return []
+    from ingot.targets import verdict  # not free to import
+
+    return [verdict(model, target) for target in targets]
+
+
+def _page(verdict: Verdict, model: str) -> str:
+    """What a target makes of a model, the worst first, and what was tried out and helps."""
+    count = len(verdict.errors)
+    summary = f"{verdict.target}: {counted(count, 'error') if count else 'takes the model'}"
+    if not count and verdict.remedy is not None:
+        return f"{verdict.target}: can say the model: {printable(verdict.remedy.command(model))}\n"
+    lines = [summary, *(_shown(finding) for finding in verdict.findings)]
+    if verdict.remedy is not None:
+        lines.append(f"fix: {printable(verdict.remedy.shown(model))}")
+        lines += [f"  left: {printable(finding.message)}" for finding in verdict.remedy.left]
+    elif count and not verdict.target.startswith("opset"):
+        lines.append("no other opset, and no rewriting of the model, changes this")
+    return "\n".join(lines) + "\n"
+
+
+def _said(verdict: Verdict, model: str) -> dict[str, object]:
+    remedy = verdict.remedy
+    return {
+        "target": verdict.target,
+        "source": verdict.source,
+        "findings": [asdict(finding) for finding in verdict.findings],
+        "remedy": None
+        if remedy is None
+        else {
+            "commands": [["ingot", verb, model, *rest] for verb, *rest in remedy.commands],
+            "left": [asdict(finding) for finding in remedy.left],
+        },
+    }
+
+
+def _shown(problem: Problem | Finding) -> str:
     text = printable(str(problem), lines=True)
     label, _, rest = text.partition(" ")
     if not coloured(sys.stdout):
