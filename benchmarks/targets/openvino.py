@@ -80,7 +80,8 @@ def main() -> None:
             tried += count
             if not compiled:
                 fixed = [made for case, _ in probes if case in cases() and (made := with_constants(case)) is not None]
-                compiled, count = _compiled([probe for probe in fixed if probe.since == since], workers)
+                ours = [probe for probe in fixed if probe.since == since] or list(_older(fixed, name, since))[:1]
+                compiled, count = _compiled(ours, workers)
                 tried += count
                 if compiled:
                     constants[domain, name, since] = list(range(1, len(ours[0].model.graph.node[0].input)))

@@ -12,7 +12,7 @@ from ingot.builder import Var, op
 from ingot.convert.forests import Tree, summed, summed_rows
 from ingot.convert.request import Request, checked_names
 from ingot.convert.source import Source, Tolerance
-from ingot.convert.tables import build_table, table_of, variants
+from ingot.convert.tables import build_table, table_of
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 
@@ -111,7 +111,7 @@ def booster_source(
     if prepare is None and table.columns is not None and len(table.columns) != boosted.features:
         raise InputError(f"the example has {len(table.columns)} columns, the model was fitted to {boosted.features}")
     names = checked_names("output", request.output_names, answers.names)
-    given = DType.FLOAT64 if DType.FLOAT64 in {type_.dtype for type_ in table.types.values()} else DType.FLOAT32
+    given = DType.FLOAT64 if DType.FLOAT64 in table.dtypes else DType.FLOAT32
 
     def fn(inputs: tuple[Var, ...]) -> dict[str, Var]:
         made = answers.outputs((prepare or _side_by_side)(inputs)).values()
@@ -123,6 +123,6 @@ def booster_source(
     return Source(
         build_table(fn, table, name),
         lambda feeds: answers.original(table.restore(feeds)),
-        variants(table.example, request.seed),
+        table.examples(request.seed),
         tolerance=Tolerance(1e-5, 1e-5),
     )

@@ -16,7 +16,7 @@ from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 from ingot.infer.building import builder_checker
 from ingot.ir.model import Model
-from ingot.ir.types import TensorType
+from ingot.ir.types import MapType, TensorType, Type
 
 _VARIANTS = (1, 7, 40)
 """How many rows each variant of an example has."""
@@ -26,16 +26,29 @@ _BATCH = "batch"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The inputs of a tabular model: one matrix, one list of documents, or one column of a frame each.
+    """The inputs of a tabular model: one matrix, one list of documents, one column of a frame each, or a dictionary.
 
     `columns` are the names of a frame's columns, None for a matrix or a list. `restore` makes of feeds what the
     original takes.
     """
 
-    types: dict[str, TensorType]
+    types: dict[str, Type]
     example: dict[str, Array]
     columns: tuple[str, ...] | None
     restore: Callable[[Mapping[str, Array]], Any]
+    rows: tuple[Mapping[Any, Any], ...] = ()
+    """Dictionaries, where the model takes one of them at a time."""
+
+    @property
+    def dtypes(self) -> set[DType]:
+        """The element types of the inputs, of dictionaries those of their values."""
+        values = (type_.value if isinstance(type_, MapType) else type_ for type_ in self.types.values())
+        return {type_.dtype for type_ in values if isinstance(type_, TensorType)}
+
+    def examples(self, seed: int) -> list[dict[str, Any]]:
+        """What to compare on: the example and variants of it, or the dictionaries one by one."""
+        [name, *_] = self.types
+        return [{name: row} for row in self.rows] if self.rows else list(variants(self.example, seed))
 
 
 def table_of(example: Any, request: Request, features: int | None, *, default: str = "X") -> Table:
@@ -50,13 +63,18 @@ def table_of(example: Any, request: Request, features: int | None, *, default: s
         example = rows.astype(np.float32)
     if isinstance(example, Mapping):
         raise InputError("an example by name is for models of several inputs", hint="a matrix, a frame or a list")
+    if isinstance(example, list) and example and all(isinstance(row, Mapping) for row in example):
+        return _dictionaries(example, request, default)
     if hasattr(example, "columns") and hasattr(example, "iloc"):
         return _frame(example, request)
     if hasattr(example, "toarray"):
         example = example.toarray()
     if hasattr(example, "to_numpy"):
         example = example.to_numpy()
-    array = stored(np.asarray(example))
+    try:
+        array = stored(np.asarray(example))
+    except ValueError:
+        raise InputError("the rows of the example have different lengths, which no tensor holds") from None
     if array.ndim == 0:
         raise InputError("an example is rows, not one value")
     if features is not None and array.ndim == 2 and array.shape[1] != features:
@@ -152,7 +170,7 @@ def _frame(frame: Any, request: Request) -> Table:
         column = frame.iloc[:, place]
         kinds[name] = column.dtype
         example[name] = stored(np.asarray(_plain(column))).reshape(-1, 1)
-    types = {
+    types: dict[str, Type] = {
         name: TensorType(DType.of(array.dtype), (parse(_batch(name, request)), 1)) for name, array in example.items()
     }
 
@@ -161,6 +179,21 @@ def _frame(frame: Any, request: Request) -> Table:
         return made.astype({own: kinds[name] for own, name in zip(frame.columns, inputs, strict=True)})
 
     return Table(types, example, tuple(names), restore)
+
+
+def _dictionaries(rows: list[Mapping[Any, Any]], request: Request, default: str) -> Table:
+    """A model that takes one dictionary of numbers, float32 as onnxruntime feeds them; InputError for other kinds."""
+    keys = {type(key) for row in rows for key in row}
+    if keys not in ({str}, {int}):
+        raise InputError("dictionaries have strings for keys, or integers, in a model")
+    for row in rows:
+        for key, value in row.items():
+            if isinstance(value, str) or not np.isscalar(value):
+                raise InputError(f"the value of {key!r} is {value!r}", hint="dictionaries have numbers in a model")
+    [name] = checked_names("input", request.input_names, [default])
+    type_ = MapType(DType.STRING if keys == {str} else DType.INT64, TensorType(DType.FLOAT32, ()))
+    given = tuple({key: float(np.float32(value)) for key, value in row.items()} for row in rows[:_MOST_ROWS])
+    return Table({name: type_}, {}, None, lambda feeds: [feeds[name]], given)
 
 
 def _plain(column: Any) -> Any:

@@ -45,6 +45,8 @@ def _x() -> Array:
     return flowers()[0]
 
 
+NAMES = [["a", "b", "wörld"], ["cat", "dog", "dog"]]
+DICTIONARIES = [{"a": 1.0, "b": 2.0}, {"b": 3.5, "c": 1.0}, {"c": 2.5}, {}]
 TEXTS = [
     "the quick brown fox jumps over the lazy dog",
     "a quick movement of the enemy will jeopardize five gunboats",
@@ -175,8 +177,8 @@ SPECIAL: dict[str, Case] = {
     "CountVectorizer": Case(_plain(), lambda m: m.fit(TEXTS), lambda: TEXTS),
     "TfidfVectorizer": Case(_plain(), lambda m: m.fit(TEXTS), lambda: TEXTS),
     "HashingVectorizer": Case(_plain(n_features=16), lambda m: m.fit(TEXTS), lambda: TEXTS),
-    "FeatureHasher": Case(_plain(n_features=8, input_type="string"), lambda m: m.fit([["a"]]), lambda: [["a", "b"]]),
-    "DictVectorizer": Case(_plain(), lambda m: m.fit([{"a": 1.0}]), lambda: [{"a": 1.0}]),
+    "FeatureHasher": Case(_plain(n_features=8, input_type="string"), lambda m: m.fit(NAMES), lambda: NAMES),
+    "DictVectorizer": Case(_plain(), lambda m: m.fit(DICTIONARIES), lambda: DICTIONARIES),
     "TfidfTransformer": Case(_plain(), lambda m: m.fit(np.floor(flowers()[0])), lambda: np.floor(flowers()[0])),
     "KernelCenterer": Case(
         _plain(), lambda m: m.fit(flowers()[0][:20] @ flowers()[0][:20].T), lambda: flowers()[0] @ flowers()[0][:20].T

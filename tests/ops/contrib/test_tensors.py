@@ -103,3 +103,23 @@ def test_sizes_keep_their_names() -> None:
     given: Any = {"a": (1, ["m", 3]), "b": (1, ["k", 3])}
     assert inferred("CDist", given, domain="com.microsoft", version=1) == "float32[m, k]"
     assert inferred("Trilu", {"x": (1, ["m", "n"])}, domain="com.microsoft", version=1) == "float32[m, n]"
+
+
+@pytest.mark.parametrize("seed", [0, 42])
+def test_hashes_of_strings_and_numbers_are_those_of_murmur_hash(seed: int) -> None:
+    words = strings("", "a", "ab", "abc", "abcd", "grüße", "hello, world")
+    wanted = {
+        0: [0, 1009084850, 2613040991, 3017643002, 1139631978, 1418952266, 345750399],
+        42: [142593372, 3001393763, 3610054215, 1313807976, 3898664396, 1969262239, 2127021762],
+    }
+    found = run("MurmurHash3", words, seed=seed)
+    assert found.dtype == np.uint32
+    assert found.tolist() == wanted[seed]
+    signed = run("MurmurHash3", words, seed=seed, positive=0)
+    assert signed.dtype == np.int32
+    np.testing.assert_array_equal(signed.view(np.uint32), found)
+    np.testing.assert_array_equal(
+        run("MurmurHash3", np.array([0x64636261], np.int32), seed=seed), run("MurmurHash3", strings("abcd"), seed=seed)
+    )
+    with pytest.raises(CheckError, match="seed is -1"):
+        run("MurmurHash3", words, seed=-1)

@@ -17,7 +17,7 @@ from ingot.convert.sklearn.conversion import REGISTER, Columns, Conversion, insi
 from ingot.convert.sklearn.outputs import Output, outputs_of
 from ingot.convert.sklearn.registry import children_of, has_rules, reason_against
 from ingot.convert.source import Source, Tolerance
-from ingot.convert.tables import PLACEHOLDER, Table, build_table, table_of, variants, widened
+from ingot.convert.tables import PLACEHOLDER, Table, build_table, table_of, widened
 from ingot.convert.unsupported import Unsupported
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ConvertError, InputError
@@ -77,7 +77,7 @@ def convert_sklearn(model: Any, example: Any, request: Request) -> Source:
     return Source(
         built,
         original,
-        variants(table.example, request.seed),
+        table.examples(request.seed),
         None if table.columns else intermediate,
         tolerance=Tolerance(1e-5, 1e-6) if precision == "double" else Tolerance(1e-3, 1e-4),
     )
@@ -94,8 +94,7 @@ def _result(output: Output, conversion: Conversion, model: Any, x: Any, given: D
 
 
 def _number_type(table: Table) -> DType:
-    kinds = {type_.dtype for type_ in table.types.values()}
-    return DType.FLOAT64 if DType.FLOAT64 in kinds else DType.FLOAT32
+    return DType.FLOAT64 if DType.FLOAT64 in table.dtypes else DType.FLOAT32
 
 
 def _refuse_unfitted(model: Any) -> None:

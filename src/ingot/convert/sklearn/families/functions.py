@@ -167,16 +167,13 @@ def patches(c: Conversion, estimator: Any, x: Rows) -> Var:
     return op.Reshape(op.Gather(flat, places, axis=1), np.array([-1, tall, wide, *channels], np.int64))
 
 
-@refusal("FeatureHasher", "HashingVectorizer")
-def no_hash(estimator: Any) -> str | None:
-    del estimator
-    return "ONNX has no operator that hashes strings as it does (MurmurHash3)"
-
-
-@refusal("DictVectorizer")
-def no_dictionaries(estimator: Any) -> str | None:
-    del estimator
-    return "it takes lists of dictionaries"
+@rule("transform", "DictVectorizer")
+def vectors(c: Conversion, estimator: Any, x: Rows) -> Var:
+    """One dictionary of numbers as one row."""
+    names = list(estimator.feature_names_)
+    strings = all(isinstance(name, str) for name in names)
+    vocabulary = {"string_vocabulary": names} if strings else {"int64_vocabulary": [int(name) for name in names]}
+    return c.cast(op.domain("ai.onnx.ml").DictVectorizer(x, **vocabulary), c.real)
 
 
 @refusal("LocallyLinearEmbedding")

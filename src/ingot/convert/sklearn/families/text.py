@@ -13,6 +13,8 @@ from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.registry import refusal, rule
 
 _WORDS = (r"(?u)\b\w\w+\b", r"\b\w\w+\b", r"(?u)\b\w+\b", r"\b\w+\b", r"\w+")
+DROPS_LETTERS = _WORDS[:2]
+"""Patterns that words of one letter do not match."""
 _SPACED = (r"\S+", r"[^\s]+", r"[^ ]+")
 _MARKS = string.punctuation.replace("_", "") + "–—‘’“”…«»·¿¡€£"
 """What ends a word besides white space: ONNX splits by one mark at a time, and has no class of them."""
@@ -27,7 +29,7 @@ def unknown_analysis(estimator: Any) -> str | None:
         return f"analyzer {estimator.analyzer!r} has no rule: ONNX splits text at marks, not between characters"
     if estimator.token_pattern not in (*_WORDS, *_SPACED):
         return f"token_pattern {estimator.token_pattern!r} has no rule: ONNX has no operator that finds a pattern"
-    drops = estimator.stop_words is not None or estimator.token_pattern in _WORDS[:2]
+    drops = estimator.stop_words is not None or estimator.token_pattern in DROPS_LETTERS
     if tuple(estimator.ngram_range) != (1, 1) and drops:
         return "n-grams of words some of which are left out: give token_pattern r'\\b\\w+\\b' and no stop words"
     return None
@@ -60,14 +62,7 @@ def weighed(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 def _counted(c: Conversion, estimator: Any, x: Rows) -> Var:
     """How often each entry of the vocabulary stands in each document."""
-    documents = op.Reshape(x if isinstance(x, Var) else x.values[0], [-1])
-    if estimator.lowercase:
-        documents = op.StringNormalizer(documents, case_change_action="LOWER", is_case_sensitive=1)
-    if estimator.token_pattern in _WORDS:
-        for mark in _MARKS:
-            documents = _with_spaces(documents, mark)
-    words, _ = op.StringSplit(documents, outputs=2)
-    words = op.Concat(words, _blank_column(c, words), axis=1)  # a row of no words has no place to look in
+    words = split_words(c, estimator, x)
     low, high = estimator.ngram_range
     entries = sorted(estimator.vocabulary_.items(), key=lambda item: (item[0].count(" "), item[1]))
     grams = [(entry.split(" "), int(place)) for entry, place in entries]
@@ -84,6 +79,18 @@ def _counted(c: Conversion, estimator: Any, x: Rows) -> Var:
         ngram_indexes=[place for _, place in grams],
         pool_strings=pool,
     )
+
+
+def split_words(c: Conversion, estimator: Any, x: Rows) -> Var:
+    """The words of each document in a row, with empty ones at its end: at least one."""
+    documents = op.Reshape(x if isinstance(x, Var) else x.values[0], [-1])
+    if estimator.lowercase:
+        documents = op.StringNormalizer(documents, case_change_action="LOWER", is_case_sensitive=1)
+    if estimator.token_pattern in _WORDS:
+        for mark in _MARKS:
+            documents = _with_spaces(documents, mark)
+    words, _ = op.StringSplit(documents, outputs=2)
+    return op.Concat(words, _blank_column(c, words), axis=1)  # a row of no words has no place to look in
 
 
 def _with_spaces(documents: Var, mark: str) -> Var:
