@@ -9,12 +9,25 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.forests import Tree, summed, summed_rows
+from ingot.convert.forests import Tree, leaves, summed, summed_rows
 from ingot.convert.request import Request, checked_names
 from ingot.convert.source import Source, Tolerance
 from ingot.convert.tables import build_table, table_of
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class LinearLeaves:
+    """Leaves whose value is a line: `constants`, plus `factors` times the features at `places`.
+
+    A row each for the leaves of all trees, one after the other; a place past the last feature is no feature. A leaf one
+    of whose features is missing has its value alone.
+    """
+
+    constants: Array
+    places: Array
+    factors: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,7 @@ class Boosted:
     single: bool = False
     """Whether features are rounded to float32 before they are compared."""
     rows: bool = False
+    lines: LinearLeaves | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -48,12 +62,31 @@ def scores(boosted: Boosted, x: Var) -> Var:
     if boosted.weights is not None:
         return op.MatMul(rows, boosted.weights.astype(np.float64)) + boosted.start[None].astype(np.float64)
     start = boosted.start.reshape(1, -1).astype(np.float64)
+    if boosted.lines is not None:
+        return _lined(boosted, boosted.lines, x, rows) + start
     if not boosted.trees:
         sizes = op.Concat(op.Shape(x, start=0, end=1), np.array([boosted.groups], np.int64), axis=0)
         return op.Expand(start, sizes)
     if boosted.rows:
         return summed_rows(rows, boosted.trees, np.float64) + start
     return summed(rows, boosted.trees, boosted.targets, boosted.groups, np.float64) + start
+
+
+def _lined(boosted: Boosted, lines: LinearLeaves, x: Var, rows: Var) -> Var:
+    """What trees with linear leaves add up to; the lines are of the features as they are given."""
+    given = x if x.dtype is DType.FLOAT64 else op.Cast(x, to=int(DType.FLOAT64))
+    nothing = op.Expand(np.zeros((1, 1)), op.Concat(op.Shape(x, start=0, end=1), np.array([1], np.int64), axis=0))
+    wide = op.Concat(given, nothing, axis=1)
+    found = leaves(rows, boosted.trees, np.float64)
+    trees, terms = len(boosted.trees), lines.places.shape[1]
+    asked = op.Reshape(op.Gather(lines.places.astype(np.int64), found), np.array([-1, trees * terms], np.int64))
+    named = op.Reshape(op.GatherElements(wide, asked, axis=1), np.array([-1, trees, terms], np.int64))
+    missing = op.Greater(op.ReduceSum(op.Cast(op.IsNaN(named), to=int(DType.INT64)), [2], keepdims=0), np.int64(0))
+    added = op.ReduceSum(named * op.Gather(lines.factors, found), [2], keepdims=0)
+    values = np.concatenate([each.values.reshape(-1) for each in boosted.trees]).astype(np.float64)
+    leaf = op.Where(missing, op.Gather(values, found), op.Gather(lines.constants, found) + added)
+    groups = np.eye(boosted.groups)[boosted.targets]
+    return op.MatMul(leaf, groups)
 
 
 def _prepared(boosted: Boosted, x: Var) -> Var:

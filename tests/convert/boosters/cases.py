@@ -156,6 +156,40 @@ def _xgb_missing() -> Made:
     return xgboost.XGBRegressor(n_estimators=8, missing=-999.0).fit(table, number()), table
 
 
+def _cat_together(**named: Any) -> Callable[[], Made]:
+    """Statistics of categories together with borders of numbers, or with values of other categories."""
+
+    def make() -> Made:
+        import catboost
+        import pandas as pd
+
+        draw = np.random.default_rng(3)
+        table = pd.DataFrame({name: draw.choice(list(values), 600) for name, values in _VALUES.items()})
+        table["x"] = draw.normal(size=600)
+        y = table.a.isin(["p", "q"]) * ((table.x > 0) * 3.0 + (table.b == "u") * 2.0) + (table.c == "k")
+        table.loc[::17, "x"] = np.nan
+        model = catboost.CatBoostRegressor(
+            iterations=20, depth=5, verbose=0, allow_writing_files=False, max_ctr_complexity=4, **named
+        )
+        return model.fit(table, y, cat_features=list(_VALUES)), table
+
+    return make
+
+
+_VALUES = {"a": "pqrstxyz", "b": "uv", "c": "klm"}
+
+
+def _lgb_linear(kind: str, y: Callable[[], Array]) -> Callable[[], Made]:
+    def make() -> Made:
+        import lightgbm
+
+        table = rows().copy()
+        table[::9, 1] = np.nan
+        return getattr(lightgbm, kind)(n_estimators=8, verbose=-1, linear_tree=True).fit(table, y()), table
+
+    return make
+
+
 def _xgb_linear() -> Made:
     import xgboost
 
@@ -203,6 +237,8 @@ CASES: dict[str, Callable[[], Made]] = {
     ),
     "lightgbm zero_as_missing": _sparse_lgb(zero_as_missing=True),
     "lightgbm use_missing=False": _sparse_lgb(use_missing=False),
+    "lightgbm linear trees": _lgb_linear("LGBMRegressor", number),
+    "lightgbm linear trees of three classes": _lgb_linear("LGBMClassifier", three),
     "lightgbm categories": _lgb_categories,
     "lightgbm categories of a frame": _lgb_frame,
     **{f"catboost {name}": _cat("CatBoostRegressor", name, positive) for name in _CAT},
@@ -221,6 +257,8 @@ CASES: dict[str, Callable[[], Made]] = {
     "catboost categories of a frame": _cat_frame(),
     "catboost categories by value": _cat_frame(one_hot_max_size=10),
     "catboost categories, one statistic a feature": _cat_frame(max_ctr_complexity=1),
+    "catboost categories together with numbers": _cat_together(nan_mode="Max"),
+    "catboost categories together with values": _cat_together(one_hot_max_size=3),
     "catboost nan_mode=Max": _cat("CatBoostRegressor", None, number, nan_mode="Max"),
 }
 """By library and objective, or what else is particular."""

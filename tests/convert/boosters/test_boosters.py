@@ -30,7 +30,10 @@ SAMPLE = (
         "catboost Lossguide",
         "catboost YetiRank",
         "catboost categories of a frame",
+        "catboost categories together with numbers",
+        "catboost categories together with values",
     ),
+    *("lightgbm linear trees", "lightgbm linear trees of three classes"),
 )
 
 

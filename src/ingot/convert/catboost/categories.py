@@ -26,14 +26,37 @@ _NOBODY = 0x7FFFFFFF
 _EMPTY = _WHOLE
 """A place of a table that no category has."""
 _MOST_COMBINATIONS = 1 << 20
+_ELEMENTS = ("cat_feature_value", "float_feature", "cat_feature_exact_value")
+"""What a statistic may be of, in the order that it is hashed in."""
 _ALL = "give an example with every category the model was trained on"
 
 
 @dataclass(frozen=True, slots=True)
+class Above:
+    """Whether a number, by its place among the numbers, is above a border; what is missing is, or is not."""
+
+    number: int
+    border: float
+    missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """Whether a feature is one category, by its place."""
+
+    feature: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number for each combination of categories of some features; the last place of an axis is for unknown ones."""
+    """A number for each combination of categories of some features and answers to some questions.
+
+    The last place of an axis of categories is for unknown ones; the axes of questions, which come after them, have two.
+    """
 
     features: tuple[int, ...]
+    questions: tuple[Above | Equals, ...]
     table: Array
 
 
@@ -56,11 +79,24 @@ class Categories:
             places.append(op.Where(unknown, np.array(len(values), np.int64), found))
         parts = [op.Cast(part, to=int(DType.FLOAT32)) for part in (*floats, *places)]
         for statistic in self.statistics:
-            flat = places[statistic.features[0]]
-            for axis, feature in enumerate(statistic.features[1:], 1):
-                flat = flat * np.array(statistic.table.shape[axis], np.int64) + places[feature]
+            axes = [places[feature] for feature in statistic.features]
+            axes += [_answer(question, floats, places) for question in statistic.questions]
+            flat = axes[0]
+            for axis, place in enumerate(axes[1:], 1):
+                flat = flat * np.array(statistic.table.shape[axis], np.int64) + place
             parts.append(op.Gather(statistic.table.reshape(-1).astype(np.float32), flat))
         return op.Concat(*parts, axis=1)
+
+
+def _answer(question: Above | Equals, floats: Sequence[Var], places: Sequence[Var]) -> Var:
+    """One or zero for each row: int64 [batch, 1]."""
+    if isinstance(question, Equals):
+        return op.Cast(op.Equal(places[question.feature], np.array(question.place, np.int64)), to=int(DType.INT64))
+    number = op.Cast(floats[question.number], to=int(DType.FLOAT32))
+    above = op.Greater(number, np.array(question.border, np.float32))
+    if question.missing:
+        above = op.Or(above, op.IsNaN(number))
+    return op.Cast(above, to=int(DType.INT64))
 
 
 def categories_of(model: Any, document: dict[str, Any], frame: Any) -> Categories:
@@ -78,7 +114,8 @@ def categories_of(model: Any, document: dict[str, Any], frame: Any) -> Categorie
             raise ConvertError("the model splits by a category that the example does not have", hint=_ALL)
     tables = document.get("ctr_data") or {}
     noted = document["features_info"].get("ctrs") or []
-    statistics = tuple(_statistic(one, tables[one["identifier"]], hashes) for one in noted)
+    floats = document["features_info"].get("float_features", [])
+    statistics = tuple(_statistic(one, tables[one["identifier"]], hashes, floats) for one in noted)
     as_stored = tuple(found.astype(object) if found.dtype.kind in "US" else found for found in values)
     return Categories(columns, as_stored, hashes, statistics)
 
@@ -112,13 +149,29 @@ def pool_of(model: Any, frame: Any) -> Any:
     return Pool(frame, cat_features=model.get_cat_feature_indices())
 
 
-def _statistic(noted: dict[str, Any], data: dict[str, Any], hashes: tuple[tuple[int, ...], ...]) -> Statistic:
-    if any(element["combination_element"] != "cat_feature_value" for element in noted["elements"]):
-        raise ConvertError(
-            "statistics of categories together with numbers have no rule", hint="train with max_ctr_complexity=1"
-        )
-    features = tuple(int(element["cat_feature_index"]) for element in noted["elements"])
-    shape = tuple(len(hashes[feature]) + 1 for feature in features)
+def _statistic(
+    noted: dict[str, Any],
+    data: dict[str, Any],
+    hashes: tuple[tuple[int, ...], ...],
+    floats: Sequence[dict[str, Any]],
+) -> Statistic:
+    elements = {
+        kind: [element for element in noted["elements"] if element["combination_element"] == kind] for kind in _ELEMENTS
+    }
+    if sum(map(len, elements.values())) != len(noted["elements"]):
+        raise ConvertError("a statistic is of something that has no rule", hint="train with max_ctr_complexity=1")
+    features = tuple(int(element["cat_feature_index"]) for element in elements["cat_feature_value"])
+    questions: list[Above | Equals] = []
+    for element in elements["float_feature"]:
+        own = next(at for at, one in enumerate(floats) if one["feature_index"] == element["float_feature_index"])
+        missing = floats[own]["nan_value_treatment"] == "AsTrue"
+        questions.append(Above(own, float(element["border"]), missing))
+    for element in elements["cat_feature_exact_value"]:
+        feature = int(element["cat_feature_index"])
+        if element["value"] not in hashes[feature]:
+            raise ConvertError("the model asks for a category that the example does not have", hint=_ALL)
+        questions.append(Equals(feature, hashes[feature].index(element["value"])))
+    shape = tuple(len(hashes[feature]) + 1 for feature in features) + (2,) * len(questions)
     if np.prod(shape) > _MOST_COMBINATIONS:
         raise ConvertError(f"a statistic has {np.prod(shape):,} combinations", hint="train with max_ctr_complexity=1")
     stride = int(data["hash_stride"])
@@ -128,14 +181,21 @@ def _statistic(noted: dict[str, Any], data: dict[str, Any], hashes: tuple[tuple[
     seen = set()
     for place in product(*(range(size) for size in shape)):
         found = 0
-        for feature, index in zip(features, place, strict=True):
+        for feature, index in zip(features, place, strict=False):
             own = hashes[feature][index] if index < len(hashes[feature]) else _NOBODY
-            found = (_FACTOR * ((found + _FACTOR * own) & _WHOLE)) & _WHOLE
+            found = _joined(found, own)
+        for answer in place[len(features) :]:
+            found = _joined(found, answer)
         seen.add(found)
         table[place] = _value(noted, counts.get(found), float(data["counter_denominator"]))
     if set(counts) - seen:
         raise ConvertError("the model knows categories that the example does not have", hint=_ALL)
-    return Statistic(features, table)
+    return Statistic(features, tuple(questions), table)
+
+
+def _joined(found: int, own: int) -> int:
+    """CatBoost's hash of what was hashed before and one thing more."""
+    return (_FACTOR * ((found + _FACTOR * own) & _WHOLE)) & _WHOLE
 
 
 def _value(noted: dict[str, Any], counts: list[float] | None, denominator: float) -> float:

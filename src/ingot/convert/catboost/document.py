@@ -42,10 +42,12 @@ def boosted_of(model: Any, document: dict[str, Any] | None = None, categories: C
     if wrong:
         kind = wrong[0].removesuffix("_features")
         raise ConvertError(
-            f"{kind} features of CatBoost are hashed, and here nothing says what the hashes stand for",
+            "categorical features of CatBoost are hashed, and here nothing says what the hashes stand for"
+            if kind == "categorical"
+            else f"{kind} features of CatBoost become numbers by tables that it does not write out",
             hint="give a frame with them as the example, to a model that is in no pipeline"
             if kind == "categorical"
-            else None,
+            else f"train without {kind} features, or with the numbers that are made of them",
         )
     ask = partial(_split, document, categories)
     scale, bias = document["scale_and_bias"]

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ingot.convert.boosted import Boosted
+from ingot.convert.boosted import Boosted, LinearLeaves
 from ingot.convert.forests import LEQ, Tree, tree
 from ingot.dtypes import Array
-from ingot.errors import ConvertError
 from ingot.ops.ml.forest import MEMBER
 
 
@@ -22,18 +21,31 @@ def boosted_of(booster: Any, *, rounds: int | None = None) -> Boosted:
     if document.get("average_output") and trees:
         share = groups / len(trees)
     seen: dict[str, set[int]] = {"Zero": set(), "categories": set()}
-    made = [_tree(item, share, seen) for item in trees]
+    lines: list[tuple[float, list[int], list[float]]] = []
+    made = [_tree(item, share, seen, lines) for item in trees]
+    features = int(document["max_feature_idx"]) + 1
     name, parameters = _objective(document.get("objective", ""))
     return Boosted(
         name,
-        int(document["max_feature_idx"]) + 1,
+        features,
         groups,
         np.zeros(groups),
         made,
         [place % groups for place in range(len(made))],
         tuple(sorted(seen["Zero"])),
         tuple(sorted(seen["categories"])),
+        lines=_lines(lines, features) if any(places for _, places, _ in lines) else None,
         parameters=parameters,
+    )
+
+
+def _lines(lines: list[tuple[float, list[int], list[float]]], features: int) -> LinearLeaves:
+    """Leaves of as many terms each: those that have fewer end in no feature."""
+    terms = max(len(places) for _, places, _ in lines)
+    return LinearLeaves(
+        np.array([constant for constant, _, _ in lines]),
+        np.array([places + [features] * (terms - len(places)) for _, places, _ in lines]),
+        np.array([factors + [0.0] * (terms - len(factors)) for _, _, factors in lines]),
     )
 
 
@@ -47,7 +59,13 @@ def _objective(text: str) -> tuple[str, dict[str, Any]]:
     return name, parameters
 
 
-def _tree(document: dict[str, Any], share: float, seen: dict[str, set[int]]) -> Tree:
+def _tree(
+    document: dict[str, Any],
+    share: float,
+    seen: dict[str, set[int]],
+    lines: list[tuple[float, list[int], list[float]]],
+) -> Tree:
+    """A tree; the line of each of its leaves, which is level but for those of linear trees, is added to `lines`."""
     features: list[int] = []
     thresholds: list[float] = []
     modes: list[int] = []
@@ -61,10 +79,11 @@ def _tree(document: dict[str, Any], share: float, seen: dict[str, set[int]]) -> 
     while waiting:
         node, side, parent = waiting.pop()
         if "split_feature" not in node:
-            if node.get("leaf_coeff"):
-                raise ConvertError("trees with linear leaves have no rule", hint="train with linear_tree=False")
             place = -1 - len(values)
             values.append(float(node["leaf_value"]) * share)
+            constant = float(node.get("leaf_const", node["leaf_value"])) * share
+            factors = [float(one) * share for one in node.get("leaf_coeff", ())]
+            lines.append((constant, [int(one) for one in node.get("leaf_features", ())], factors))
         else:
             place = len(features)
             feature = int(node["split_feature"])
