@@ -176,8 +176,15 @@ def lower_node(
     for fact in found:
         if not isinstance(fact.type, TensorType) or fact.type.shape is None or None in fact.type.shape:
             raise Refused("a result of unknown sizes")
-    if any(each is not None and each.dtype is DType.UNDEFINED for each in inputs):
-        raise Refused("an input that is no tensor of numbers")
+    for each, fact in zip(inputs, known, strict=True):
+        if fact.dtype is DType.STRING:
+            raise Refused("elements of string")
+        if (
+            each is not None
+            and each.dtype is DType.UNDEFINED
+            and (isinstance(each, Result) or not isinstance(fact.type, TensorType))
+        ):
+            raise Refused("an input that is no tensor of numbers")
     wide = [cast(each, DType.FLOAT32) if each is not None and each.dtype in _HALVES else each for each in inputs]
     arguments = {**operator.defaults, **keywords(operator, node)}
     parts = operator.apply("lower", _without_end(wide), arguments, facts=tuple(known), found=tuple(found))
