@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ingot.runtime.evaluate import Evaluation
 
 
+_FEW_BYTES = 1 << 16
+"""Less than that is counted when it is there."""
+
+
 class Unsettled(Exception):
     """A graph was changed for sizes that were taken to be equal and are not: the reference has to run all of it."""
 
@@ -104,6 +108,9 @@ class Running:
         self._evaluation = reference.evaluation
         self._call = reference.caller(plan, depth)
         self._count = 1 + body.nodes
+        self._ledger = self._evaluation.ledger
+        self._team = team()
+        self._observes = reference.observe is not None
         self._captured = captured
         self._frame: _Frame | None = None
         self._known: dict[str, int] = {"threads": plan.threads, "runs": plan.runs}
@@ -121,7 +128,7 @@ class Running:
         try:
             if self._waiting:
                 self._compute_first()
-            if self._reference.observe is not None:
+            if self._observes:
                 results = self._observed(inputs)
             else:
                 frame = self._frame or self._begin()
@@ -171,19 +178,19 @@ class Running:
                 given = given or list(inputs)
                 array = given[place] = _contiguous(array)
             entry.note(array, known, slots)
-        (piece,) = frame.pieces
+        piece = frame.pieces[0]
         piece.ready(known)
-        ledger = self._evaluation.ledger
-        if piece.needed > ledger.left:
+        ledger = self._ledger
+        if piece.needed > _FEW_BYTES and piece.needed > ledger.left:
             raise self._excess(piece.needed, ledger.left)
         made = []
-        for slot, _, shape, dtype in piece.fresh:
+        for slot, _, dtype, shape in piece.fresh:
             array = fresh_array(shape, dtype)
             slots[slot] = address_of(array)
             ledger.charge_new(array)
             made.append(array)
         if piece.job is not None:
-            team().start(piece.job)
+            self._team.start(piece.job)
         assert frame.results is not None
         sources = (given or inputs, made, self._fixed)
         return [sources[which][place] for which, place in frame.results]
@@ -195,18 +202,18 @@ class Running:
         for size, tensor, axis in frame.checks:
             if evaluate(size, known) != values[tensor].shape[axis]:
                 raise Mistaken
-        left, charge = self._evaluation.ledger.left, self._evaluation.ledger.charge_new
+        left, charge = self._ledger.left, self._ledger.charge_new
         for piece in frame.pieces:
             piece.ready(known)
             left -= piece.needed
             if left < 0:
                 raise self._excess(piece.needed, left + piece.needed)
-            for slot, tensor, shape, dtype in piece.fresh:
+            for slot, tensor, dtype, shape in piece.fresh:
                 array = values[tensor] = fresh_array(shape, dtype)
                 slots[slot] = address_of(array)
                 charge(array)
             if piece.job is not None:
-                team().start(piece.job)
+                self._team.start(piece.job)
                 if words[0] or words[1]:
                     return None
             if piece.call is not None:
@@ -215,7 +222,7 @@ class Running:
 
     def _excess(self, needed: int, left: int) -> LimitError:
         said = f"the values of a run of a body take {needed:,} bytes, {left:,} are left"
-        return exceeded(said, "memory", f"{self._evaluation.ledger.live + needed:_}")
+        return exceeded(said, "memory", f"{self._ledger.live + needed:_}")
 
     def _begin(self) -> _Frame:
         """A table of slots, with what is captured in it."""
@@ -234,7 +241,7 @@ class Running:
     def _observed(self, inputs: Sequence[Any]) -> list[Any] | None:
         feeds = dict(zip(self._body.taken, (*inputs, *self._captured), strict=True))
         reference = self._reference
-        ledger = self._evaluation.ledger
+        ledger = self._ledger
         values = self._plan.run(feeds, self._call, reference.state, reference.observe, ledger.left)
         if reference.words[0] or reference.words[1]:
             return None

@@ -24,7 +24,7 @@ come out negative, the bytes of rooms in the arena and of fresh ones, and the sh
 class Piece:
     """A segment with a table of slots; `fresh` is what has to have memory of its own before `job` is started."""
 
-    fresh: Sequence[tuple[int, Tensor, tuple[int, ...], Any]]
+    fresh: Sequence[tuple[int, Tensor, Any, tuple[int, ...]]]
 
     def __init__(self, plan: Plan, segment: Segment, slots: Any, words: Any) -> None:
         """`words` are `slots` as a memory view."""
@@ -38,7 +38,7 @@ class Piece:
         self._key: _Sizes | None = None
         self._arena: Any = None
         self._inside = [room for room in segment.rooms if room.fresh is None]
-        self._outside = [(room, room.fresh) for room in segment.rooms if room.fresh is not None]
+        self._outside = [(r.slot, r.fresh, r.dtype.numpy) for r in segment.rooms if r.fresh is not None]
         self._rooms: _Sizes = (0,) * len(self._inside)
         self._whole = 0
         self._follows = None if segment.sides else _follows(segment, plan.runs)
@@ -98,24 +98,25 @@ class Piece:
             return False
         self._pack(self._told, 0, *told, *turns)
         self.job = self._job
-        if any(size > room for size, room in zip(inside, self._rooms, strict=True)):
-            self._place(inside)
-        self.fresh = [
-            (room.slot, tensor, shape, room.dtype.numpy)
-            for (room, tensor), shape in zip(self._outside, shapes, strict=True)
-        ]
+        for size, room in zip(inside, self._rooms, strict=True):
+            if size > room:
+                self._place(inside)
+                break
+        self.fresh = [(*room, shape) for room, shape in zip(self._outside, shapes, strict=True)]
         self.needed = self._whole + sum(outside)
         return True
 
     def _place(self, sizes: _Sizes) -> None:
         """Find places in the arena for buffers that may grow by an eighth before this has to be done again."""
-        self._rooms = tuple(_rounded(size) for size in sizes)
-        lives = [Life(size, room.first, room.last) for size, room in zip(self._rooms, self._inside, strict=True)]
+        rooms = tuple(_rounded(size) for size in sizes)
+        self._rooms = (0,) * len(rooms)
+        lives = [Life(size, room.first, room.last) for size, room in zip(rooms, self._inside, strict=True)]
         places, self._whole = offsets(lives)
         self._take(self._whole)
         start = self._arena.ctypes.data
         for room, place in zip(self._inside, places, strict=True):
             self._words[room.slot] = start + place
+        self._rooms = rooms  # only now: there may have been no memory
 
     def _slowly(self, known: Mapping[str, int]) -> None:
         bound = bind(self._segment, known)
@@ -125,14 +126,14 @@ class Piece:
         if bound.arena:
             self._take(bound.arena)
             self._slots[bound.slots] = bound.offsets + self._arena.ctypes.data
-        self.fresh = bound.fresh
+        self.fresh = [(slot, tensor, dtype, shape) for slot, tensor, shape, dtype in bound.fresh]
         self.needed = bound.needed
 
     def _take(self, size: int) -> None:
         if self._arena is None or self._arena.nbytes < size:
-            if self._arena is not None:
-                self._plan.give_back(self._arena)
-            self._arena = self._plan.take(size)
+            self._arena, before = self._plan.take(size), self._arena
+            if before is not None:
+                self._plan.give_back(before)
 
 
 def _rounded(size: int) -> int:
