@@ -96,3 +96,22 @@ def test_memory_is_kept_for_the_sizes_of_now() -> None:
             chain.run(None, {"x": np.zeros(size, np.float32)})
     assert chain._compiled is not None
     assert sum(len(known.idle) for known in chain._compiled.again._known.values()) == 1
+
+
+def test_a_frame_that_another_thread_takes_first_is_missed_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
+    for _ in range(2):
+        doubled.run(None, {"x": floats(3)})
+    assert doubled._compiled is not None
+    (known,) = doubled._compiled.again._known.values()
+
+    class Taken(list[Any]):
+        """Frames of which there seems to be one, until it is taken."""
+
+        def __bool__(self) -> bool:
+            return True
+
+    monkeypatch.setattr(type(known), "idle", Taken())
+    found = quick(doubled, x=floats(3))
+    assert found is not None
+    np.testing.assert_array_equal(found[0], [0, 2, 4])

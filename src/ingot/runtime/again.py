@@ -68,7 +68,7 @@ class Again:
         known = self._known.get(tuple(key))
         if known is None:
             return None
-        frame = known.idle.pop() if known.idle else self._frame(known)
+        frame = _one_of(known.idle) or self._frame(known)
         slots = frame.slots
         for place, array in zip(known.places, arrays, strict=True):
             slots[place] = address_of(array)
@@ -108,8 +108,8 @@ class Again:
     def _frame(self, known: _Known) -> _Frame:
         """A new frame; those of other sizes give their memory back, so that it is not kept once for each."""
         for other in self._known.values():
-            while other is not known and other.idle:
-                self._plan.give_back(other.idle.pop().arena)
+            while other is not known and (frame := _one_of(other.idle)) is not None:
+                self._plan.give_back(frame.arena)
         slots = self._plan.template.copy()
         arena = self._plan.take(known.arena)
         slots[known.slots] = known.offsets + arena.ctypes.data
@@ -117,3 +117,11 @@ class Again:
         job = Job(known.steps, slots, state, self._plan.threads)
         words: Any = slots
         return _Frame(memoryview(words).cast("B").cast("q"), state, job, arena)
+
+
+def _one_of(idle: list[_Frame]) -> _Frame | None:
+    """A frame that is not in use; None if there is none. To look first is no use: other threads take them too."""
+    try:
+        return idle.pop()
+    except IndexError:
+        return None
