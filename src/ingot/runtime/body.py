@@ -137,7 +137,7 @@ class Running:
             pass
         if words[1]:
             evaluation.proceed()
-        if words[0] or results is None:
+        if words[0] or words[1] or results is None:
             words[0] = 0
             if self._body.strict:
                 raise Unsettled
