@@ -72,7 +72,7 @@ def _classifier(
         chosen = (scores[:, 0] > 0).astype(np.int64)
         return label_array([other, labels[0]])[chosen], transformed(scores, post_transform).astype(np.float32)
     if scores.shape[1] == 1:
-        complement = post_transform == "PROBIT" or (post_transform == "NONE" and _all_positive(attributes))
+        complement = post_transform == "PROBIT" or (post_transform == "NONE" and all_positive(attributes))
         raw = two_classes(scores[:, 0], "NONE", complement=complement)
         results = two_classes(scores[:, 0], post_transform, complement=complement)
     else:
@@ -112,7 +112,7 @@ def lower(
     labels = classlabels_int64s or ()
     if len(labels) < 2:
         raise prim.Refused("labels that are strings, or only one")
-    forest, targets, base = _forest(attributes, len(labels))
+    forest, targets, base = forest_of_classes(attributes, len(labels))
     if targets == 1:
         raise prim.Refused("votes for one of two classes")
     scores = descent.scores(descent.rows_of(x), forest, targets, "SUM") + prim.constant(base[None])
@@ -161,14 +161,14 @@ def _said(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[
     if transform not in ("NONE", "LOGISTIC", "SOFTMAX") or classes < 2:
         return None
     wide = attributes["nodes_values_as_tensor"] is not None or attributes["class_weights_as_tensor"] is not None
-    forest, targets, base = _forest(attributes, classes)
+    forest, targets, base = forest_of_classes(attributes, classes)
     raw = raw_scores(op, x, forest, targets, "SUM", wide=wide)
     if raw is None:
         return None
     if base.any():
         raw = op.Add(raw, base.astype(np.float32))
     if targets == 1:
-        complement = transform == "NONE" and _all_positive(attributes)
+        complement = transform == "NONE" and all_positive(attributes)
         raw = op.Concat(op.Sub(np.float32(1), raw) if complement else op.Neg(raw), raw, axis=1)
     if transform == "NONE":
         return raw, raw
@@ -176,11 +176,11 @@ def _said(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[
 
 
 def _scores(attributes: dict[str, Any], rows: Array, classes: int) -> Array:
-    forest, targets, base = _forest(attributes, classes)
+    forest, targets, base = forest_of_classes(attributes, classes)
     return aggregated(forest, rows, targets, "SUM") + base
 
 
-def _forest(attributes: dict[str, Any], classes: int) -> tuple[Forest, int, Array]:
+def forest_of_classes(attributes: dict[str, Any], classes: int) -> tuple[Forest, int, Array]:
     """The forest, how many targets it has, and their base values: one target if only one of two classes has votes."""
     trees, nodes = (attributes[f"class_{name}"] or () for name in ("treeids", "nodeids"))
     targets: Sequence[int] = attributes["class_ids"] or ()
@@ -199,5 +199,6 @@ def _forest(attributes: dict[str, Any], classes: int) -> tuple[Forest, int, Arra
     return forest, count, base if len(base) else np.zeros(1)
 
 
-def _all_positive(attributes: dict[str, Any]) -> bool:
+def all_positive(attributes: dict[str, Any]) -> bool:
+    """Whether no vote has a negative weight."""
     return bool((numbers(attributes["class_weights"], attributes["class_weights_as_tensor"]) >= 0).all())

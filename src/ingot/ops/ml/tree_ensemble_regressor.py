@@ -59,10 +59,12 @@ def _regressor(
     is still evaluated: TreeEnsemble has one.
     """
     attributes = dict(locals())
-    targets = _targets(n_targets, target_ids)
-    scores = aggregated(_forest(attributes, targets), as_rows(x).astype(np.float64), targets, aggregate_function)
+    targets = target_count(n_targets, target_ids)
+    scores = aggregated(
+        forest_of_targets(attributes, targets), as_rows(x).astype(np.float64), targets, aggregate_function
+    )
     base = numbers(base_values, base_values_as_tensor)
-    return transformed(scores + _checked_base(base, targets), post_transform).astype(np.float32)
+    return transformed(scores + base_of_targets(base, targets), post_transform).astype(np.float32)
 
 
 tree_ensemble_regressor = operator("TreeEnsembleRegressor", since=5, domain="ai.onnx.ml", deprecated=True)(_regressor)
@@ -75,7 +77,7 @@ def infer(
     x: Fact, /, *, n_targets: int | None, target_ids: Sequence[int] | None, post_transform: str, **_: object
 ) -> Inferred:
     checked(post_transform)
-    return TensorType(DType.FLOAT32, (row_count(x), _targets(n_targets, target_ids)))
+    return TensorType(DType.FLOAT32, (row_count(x), target_count(n_targets, target_ids)))
 
 
 @tree_ensemble_regressor.lower
@@ -89,9 +91,9 @@ def lower(
     post_transform: str,
     **attributes: Any,
 ) -> prim.Tensor:
-    targets = _targets(n_targets, target_ids)
-    forest = _forest({**attributes, "target_ids": target_ids}, targets)
-    base = _checked_base(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
+    targets = target_count(n_targets, target_ids)
+    forest = forest_of_targets({**attributes, "target_ids": target_ids}, targets)
+    base = base_of_targets(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
     scores = descent.scores(descent.rows_of(x), forest, targets, aggregate_function) + prim.constant(base[None])
     return prim.cast(descent.transformed(scores, post_transform), DType.FLOAT32)
 
@@ -108,14 +110,14 @@ def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
 
 @tree_ensemble_regressor_3.upgrade
 def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
-    targets = _targets(attributes["n_targets"], attributes["target_ids"])
+    targets = target_count(attributes["n_targets"], attributes["target_ids"])
     transform = checked(attributes["post_transform"])
     if transform in ("NONE", "LOGISTIC", "SOFTMAX"):
         wide = attributes["nodes_values_as_tensor"] is not None or attributes["target_weights_as_tensor"] is not None
-        forest = _forest(attributes, targets)
+        forest = forest_of_targets(attributes, targets)
         scores = raw_scores(op, x, forest, targets, attributes["aggregate_function"], wide=wide)
         if scores is not None:
-            base = _checked_base(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
+            base = base_of_targets(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
             if base.any():
                 scores = op.Add(scores, base.astype(np.float32))
             if transform == "NONE":
@@ -124,21 +126,24 @@ def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **given(attributes))
 
 
-def _forest(attributes: dict[str, Any], n_targets: int) -> Forest:
+def forest_of_targets(attributes: dict[str, Any], n_targets: int) -> Forest:
+    """The forest that the attributes of a node say; CheckError if it is none."""
     weights = numbers(attributes["target_weights"], attributes["target_weights_as_tensor"])
     trees, nodes, targets = (attributes[f"target_{name}"] or () for name in ("treeids", "nodeids", "ids"))
     splits = numbers(attributes["nodes_values"], attributes["nodes_values_as_tensor"])
     return forest_of(attributes, splits, Votes(trees, nodes, targets, weights), n_targets)
 
 
-def _targets(n_targets: int | None, target_ids: Sequence[int] | None) -> int:
+def target_count(n_targets: int | None, target_ids: Sequence[int] | None) -> int:
+    """How many targets there are: as many as is said, or as the leaves vote for."""
     count = n_targets if n_targets is not None else max(target_ids or (0,)) + 1
     if count < 1:
         raise CheckError(f"n_targets is {count}, expected at least 1")
     return count
 
 
-def _checked_base(base: Array, targets: int) -> Array:
+def base_of_targets(base: Array, targets: int) -> Array:
+    """What is added to the votes; CheckError if it fits not the targets."""
     if len(base) not in (0, 1, targets):
         raise CheckError(f"there are {len(base)} base values for {targets} targets")
     return base if len(base) else np.zeros(1)
