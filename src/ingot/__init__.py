@@ -80,6 +80,12 @@ if TYPE_CHECKING:
     from ingot.convert.export import (
         export,
     )
+    from ingot.convert.to_torch.module import (
+        to_torch,
+    )
+    from ingot.convert.to_torch.source import (
+        to_torch_source,
+    )
     from ingot.infer.check import check
     from ingot.ir.extract import (
         extract,
@@ -125,6 +131,8 @@ _LATER = {
     "ingot.convert.door": "convert",
     "ingot.convert.export": "export",
     "ingot.infer.check": "check",
+    "ingot.convert.to_torch.module": "to_torch",
+    "ingot.convert.to_torch.source": "to_torch_source",
     "ingot.ir.extract": "extract",
     "ingot.ir.inline": "inline",
     "ingot.ir.interface": (
@@ -247,6 +255,8 @@ __all__ = [
     "tensor_sizes",
     "to_onnx",
     "to_text",
+    "to_torch",
+    "to_torch_source",
     "uniquify",
     "upgrade",
     "verify",

@@ -13,3 +13,4 @@ def _read(path: Path) -> dict[str, str]:
 
 KNOWN = _read(Path(__file__).parent / "known_failures" / "reference.txt")
 KNOWN_CPU = {**KNOWN, **_read(Path(__file__).parent / "known_failures" / "cpu.txt")}
+KNOWN_TORCH = _read(Path(__file__).parent / "known_failures" / "to_torch.txt")
