@@ -33,6 +33,30 @@ def test_a_pickle_needs_trust(tmp_path: Path) -> None:
     assert "--trust-pickle" in text
 
 
+def relu(path: Path) -> Path:
+    text = '<ir_version: 10, opset_import: ["": 22]>\ng (float[n, 3] x) => (float[n, 3] y) <float[3] "a.b" = {1, 2, 3}>'
+    ingot.save(ingot.parse_model(f'{text} {{ z = Add(x, "a.b")\n y = Relu(z) }}'), path)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_becomes_a_module_with_its_weights_beside_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    code, text = run(relu(tmp_path / "m.onnx"), "-o", tmp_path / "m.py")
+    assert code == 0, text
+    assert "ran both on random inputs" in text
+    assert "1 weight in m.npz" in text
+    assert 'parameter(self, "a.b", 3)' in (tmp_path / "m.py").read_text("utf-8")
+    assert np.load(tmp_path / "m.npz", allow_pickle=False)["a.b"].tolist() == [1, 2, 3]
+
+
+def test_options_of_other_frameworks_do_not_go_with_a_module(tmp_path: Path) -> None:
+    code, text = run(relu(tmp_path / "m.onnx"), "-o", tmp_path / "m.py", "--opset", 18)
+    assert code == 1
+    assert "--opset does not go with a PyTorch module" in text
+    assert not (tmp_path / "m.py").exists()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_trusted_pickle_of_an_estimator_becomes_a_model(tmp_path: Path) -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")

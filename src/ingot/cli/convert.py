@@ -1,4 +1,4 @@
-"""`ingot convert`: a model of another framework as ONNX, compared with the original before it is written."""
+"""`ingot convert`: a model of another framework as ONNX, or of ONNX as a PyTorch module, compared with the original."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ingot.cli.examples import examples
 from ingot.cli.models import MODEL_PATH, not_a_terminal, write_model
 from ingot.cli.printable import printable
 from ingot.cli.progress import steps
+from ingot.cli.torch_module import write_torch_module
 from ingot.cli.units import counted
 from ingot.cli.written import say_written, warn
 from ingot.errors import InputError
@@ -23,6 +24,7 @@ from ingot.errors import InputError
         "ingot convert booster.ubj -o model.onnx",
         "ingot convert pipeline.pkl --example rows.csv -o model.onnx --trust-pickle",
         "ingot convert program.pt2 -o model.onnx --opset 18 --trust-pickle",
+        "ingot convert model.onnx -o model.py",
     )
 )
 @click.argument("source", type=click.Path(path_type=Path))
@@ -33,7 +35,7 @@ from ingot.errors import InputError
     type=MODEL_PATH,
     callback=not_a_terminal,
     metavar="MODEL",
-    help="Where to write the model.",
+    help="Where to write the model, or the module: .py.",
 )
 @click.option(
     "--example", type=click.Path(path_type=Path), metavar="FILE", help="Inputs to compare on: .npy .npz .csv."
@@ -57,12 +59,22 @@ def convert(
     no_verify: bool,
     trust_pickle: bool,
 ) -> None:
-    """Turn a model of another framework into ONNX.
+    """Turn a model of another framework into ONNX, or one of ONNX into PyTorch.
 
     SOURCE is a file of XGBoost (.json, .ubj), LightGBM (.txt), CatBoost
     (.cbm) or PyTorch (.pt2), or a pickle (.pkl, .joblib). Both models run on
     the same inputs; one that differs is not written.
+    An ONNX model becomes a PyTorch module: its source in a file that ends
+    in .py, its weights beside it in one that ends in .npz.
     """
+    if Path(output).suffix == ".py":
+        given: dict[str, object] = {"--example": example, "--input-name": input_names, "--output-name": output_names}
+        given |= {"--opset": opset, "--option": options, "--trust-pickle": trust_pickle}
+        for name, value in given.items():
+            if value:
+                raise InputError(f"{name} does not go with a PyTorch module", hint="give the model alone")
+        write_torch_module(str(source), output, verify=not no_verify, seed=seed)
+        return
     from ingot.convert.door import converted  # not free to import
     from ingot.convert.request import Request
 
