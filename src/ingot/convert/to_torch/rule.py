@@ -70,6 +70,8 @@ _INSTEAD = {
 
 def no_rule(domain: str, name: str) -> str:
     """Why an operator has no rule."""
+    if domain == "com.microsoft":
+        return "it is onnxruntime's own, and has no rule"
     return _INSTEAD.get((domain, name), "torch has nothing like it")
 
 
