@@ -61,6 +61,33 @@ MODELS: dict[str, str] = {
 }
 
 
+FUSED: dict[str, str] = {
+    "gelu": "y = com.microsoft.Gelu(x)",
+    "gelu of a sum": "y = com.microsoft.BiasGelu(x, b)",
+    "fast gelu of a sum": "y = com.microsoft.FastGelu(x, b)",
+    "quick gelu": "y = com.microsoft.QuickGelu(x)",
+    "a product": "y = com.microsoft.FusedMatMul<alpha: float = 0.5, transB: int = 1>(x, x)",
+    "an activated product": (
+        'y = com.microsoft.FusedGemm<transB: int = 1, activation: string = "LeakyRelu", '
+        "activation_alpha: float = 0.25>(x, x, b)"
+    ),
+    "an activated convolution": (
+        'i = Unsqueeze(x, n)\n c = com.microsoft.FusedConv<activation: string = "Clip", '
+        "activation_params: floats = [-0.5, 2.0]>(i, w, b)\n y = Squeeze(c, n)"
+    ),
+    "a normalised sum": "y = com.microsoft.SkipLayerNormalization(x, x, b, b, b)",
+    "a sum by its root": "y, _, _, s = com.microsoft.SkipSimplifiedLayerNormalization(x, x, b)",
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_what_onnxruntime_fuses_gives_what_the_reference_gives(name: str) -> None:
+    weights = "float[3] b = {0.5, -1, 2}, float[3, 3, 1] w = {1, 0, 2, 0, 1, 0, -1, 0, 1}, int64[1] n = {2}"
+    head = '<ir_version: 10, opset_import: ["": 22, "com.microsoft": 1]>\ng (float[3, 3] x) => (float[3, 3] y) '
+    text = FUSED[name].replace("y, _, _, s", 'y, "", "", s')
+    check(f"{head} <{weights}> {{ {text} }}", ROWS)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_rule_gives_what_the_reference_gives(name: str) -> None:
     head = '<ir_version: 10, opset_import: ["": 22, "ai.onnx.ml": 3]>\ng (float[3, 3] x) => ('
