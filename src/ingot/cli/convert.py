@@ -22,6 +22,7 @@ from ingot.errors import InputError
 @click.command(
     epilog=examples(
         "ingot convert booster.ubj -o model.onnx",
+        "ingot convert model.keras -o model.onnx",
         "ingot convert pipeline.pkl --example rows.csv -o model.onnx --trust-pickle",
         "ingot convert program.pt2 -o model.onnx --opset 18 --trust-pickle",
         "ingot convert model.onnx -o model.py",
@@ -61,9 +62,10 @@ def convert(
 ) -> None:
     """Turn a model of another framework into ONNX, or one of ONNX into PyTorch.
 
-    SOURCE is a file of XGBoost (.json, .ubj), LightGBM (.txt), CatBoost
-    (.cbm) or PyTorch (.pt2), or a pickle (.pkl, .joblib). Both models run on
-    the same inputs; one that differs is not written.
+    SOURCE is a SavedModel of TensorFlow (a folder), a file of Keras (.keras,
+    .h5), XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm) or PyTorch
+    (.pt2), or a pickle (.pkl, .joblib). Both models run on the same inputs;
+    one that differs is not written.
     An ONNX model becomes a PyTorch module: its source in a file that ends
     in .py, its weights beside it in one that ends in .npz.
     """

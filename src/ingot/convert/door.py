@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,12 @@ FRAMEWORKS = (
     Framework("XGBoost", ("xgboost",), "ingot.convert.xgboost:convert_xgboost", "boosters", (".ubj", ".json")),
     Framework("LightGBM", ("lightgbm",), "ingot.convert.lightgbm:convert_lightgbm", "boosters", (".txt",)),
     Framework("CatBoost", ("catboost",), "ingot.convert.catboost:convert_catboost", "boosters", (".cbm",)),
+    Framework("Keras", ("keras",), "ingot.convert.keras:convert_keras", "keras", (".keras", ".h5")),
     Framework("PyTorch", ("torch",), "ingot.convert.torch:convert_torch", "torch", (".pt2",)),
     Framework("scikit-learn", ("sklearn",), "ingot.convert.sklearn:convert_sklearn", "sklearn"),
 )
-"""Those before others are asked first: an XGBoost classifier is a scikit-learn estimator too."""
+"""Those before others are asked first: an XGBoost classifier is a scikit-learn estimator too, and a Keras model a
+module of the backend that it runs on."""
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt2")
 """Files that run code as they are loaded: torch.export.load unpickles, and evaluates the sizes it reads."""
@@ -108,7 +110,7 @@ def converted(
     else:
         framework = framework_of(model)
     step(f"converting from {framework.name}")
-    source = _source(framework, model, example, request)
+    source = _source(framework, model, example, replace(request, trusted=trust_pickle))
     made = in_versions(source.model, request.opset_version)
     step("comparing with the original")
     return made, verify_source(source, made) if verify else None

@@ -25,6 +25,8 @@ class Request:
     opset_version: int | Mapping[str, int] | None = None
     seed: int = 0
     options: Mapping[str, object] = field(default_factory=dict)
+    trusted: bool = False
+    """Whether a file may run the code that is in it as it is loaded."""
 
     def __post_init__(self) -> None:
         for what, names in ("input", self.input_names), ("output", self.output_names):

@@ -1,0 +1,1 @@
+"""The rules for layers, a family a file."""

@@ -1,0 +1,1 @@
+"""The rules for the operations of keras.ops, a family a file."""

@@ -1,0 +1,299 @@
+"""Operations of single elements, and of elements at the same place of two tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+import numpy as np
+
+from ingot.builder import Var, op
+from ingot.convert.keras.conversion import Conversion, as_array, cast, dtype_named, name_of
+from ingot.convert.keras.registry import rule
+from ingot.dtypes import DType
+
+_UNARY = {
+    "Absolute": "Abs", "Abs": "Abs", "Fabs": "Abs", "Arccos": "Acos", "Arccosh": "Acosh", "Arcsin": "Asin",
+    "Arcsinh": "Asinh", "Arctan": "Atan", "Arctanh": "Atanh", "Ceil": "Ceil", "Cos": "Cos", "Cosh": "Cosh",
+    "Erf": "Erf", "Exp": "Exp", "Floor": "Floor", "Log": "Log", "Negative": "Neg", "Reciprocal": "Reciprocal",
+    "Sign": "Sign", "Sin": "Sin", "Sinh": "Sinh", "Sqrt": "Sqrt", "Tan": "Tan", "Tanh": "Tanh",
+}  # fmt: skip
+"""Operations that one operator says, of numbers in the type of the result."""
+
+
+@rule(*(f"ops.{name}" for name in _UNARY))
+def unary(c: Conversion, operation: Any, x: Any) -> Var:
+    return op[_UNARY[type(operation).__name__]](given(c, x))
+
+
+def given(c: Conversion, x: Any) -> Var:
+    """An operand in the type of the result."""
+    return c.operand(x, result_type(c))
+
+
+def result_type(c: Conversion, place: int = 0) -> str:
+    """The element type that Keras gives a result."""
+    name = c.results[place].dtype
+    return str(name)
+
+
+_BINARY = {
+    "Add": "Add", "Subtract": "Sub", "Multiply": "Mul", "Divide": "Div", "TrueDivide": "Div", "Maximum": "Max",
+    "Minimum": "Min", "Power": "Pow", "BitwiseAnd": "BitwiseAnd", "BitwiseOr": "BitwiseOr", "BitwiseXor": "BitwiseXor",
+}  # fmt: skip
+
+
+@rule(*(f"ops.{name}" for name in _BINARY))
+def binary(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    one, other = given(c, x1), given(c, x2)
+    kind = _BINARY[type(operation).__name__]
+    if one.dtype is DType.BOOL and kind in ("Add", "Max", "Mul", "Min"):
+        return (op.Or if kind in ("Add", "Max") else op.And)(one, other)
+    return op[kind](one, other)
+
+
+_COMPARED = {
+    "Equal": "Equal", "Greater": "Greater", "GreaterEqual": "GreaterOrEqual", "Less": "Less",
+    "LessEqual": "LessOrEqual",
+}  # fmt: skip
+
+
+def together(c: Conversion, x1: Any, x2: Any) -> tuple[Var, Var]:
+    """Two operands in the type in which Keras compares them."""
+    kinds = [_kind(x) for x in (x1, x2)]
+    if "string" in kinds:
+        return c.operand(x1), c.operand(x2)
+    dtype = keras.backend.result_type(*kinds)
+    return c.operand(x1, dtype), c.operand(x2, dtype)
+
+
+def _kind(x: Any) -> Any:
+    if isinstance(x, Var):
+        return name_of(x.dtype) if x.dtype is not DType.STRING else "string"
+    if isinstance(x, bool | int | float):
+        return type(x) if not isinstance(x, bool) else "bool"
+    if isinstance(x, str):
+        return "string"
+    return (
+        str(getattr(x, "dtype", None) or as_array(x).dtype)
+        .replace("<dtype: '", "")
+        .replace("'>", "")
+        .replace("torch.", "")
+    )
+
+
+@rule(*(f"ops.{name}" for name in _COMPARED))
+def compared(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    one, other = together(c, x1, x2)
+    kind = _COMPARED[type(operation).__name__]
+    if one.dtype is DType.BOOL and kind != "Equal":
+        one, other = cast(one, "int32"), cast(other, "int32")
+    return op[kind](one, other)
+
+
+@rule("ops.NotEqual")
+def unequal(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    return op.Not(op.Equal(*together(c, x1, x2)))
+
+
+@rule("ops.LogicalAnd", "ops.LogicalOr", "ops.LogicalXor")
+def logical(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    kind = type(operation).__name__.removeprefix("Logical")
+    return op[kind](_truth(c, x1), _truth(c, x2))
+
+
+@rule("ops.LogicalNot")
+def negated(c: Conversion, operation: Any, x: Any) -> Var:
+    return op.Not(_truth(c, x))
+
+
+def _truth(c: Conversion, x: Any) -> Var:
+    return cast(c.operand(x), DType.BOOL)
+
+
+@rule("ops.Where")
+def where(c: Conversion, operation: Any, condition: Any, x1: Any, x2: Any) -> Var:
+    return op.Where(_truth(c, condition), given(c, x1), given(c, x2))
+
+
+@rule("ops.Square")
+def square(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    return value * value
+
+
+@rule("ops.Rsqrt")
+def inverse_root(c: Conversion, operation: Any, x: Any) -> Var:
+    return op.Reciprocal(op.Sqrt(given(c, x)))
+
+
+@rule("ops.Expm1")
+def exp_less_one(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    return op.Exp(value) - c.number(1, value)
+
+
+@rule("ops.Log1p", "ops.Log2", "ops.Log10")
+def logarithm(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    match type(operation).__name__:
+        case "Log1p":
+            return op.Log(value + c.number(1, value))
+        case "Log2":
+            return op.Log(value) * c.number(1 / math.log(2), value)
+    return op.Log(value) * c.number(1 / math.log(10), value)
+
+
+@rule("ops.Exp2")
+def power_of_two(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    return op.Pow(c.number(2, value), value)
+
+
+@rule("ops.Logaddexp")
+def log_of_sum(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    one, other = given(c, x1), given(c, x2)
+    return op.Max(one, other) + op.Log(c.number(1, one) + op.Exp(op.Neg(op.Abs(one - other))))
+
+
+@rule("ops.Hypot")
+def hypotenuse(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    one, other = given(c, x1), given(c, x2)
+    return op.Sqrt(one * one + other * other)
+
+
+@rule("ops.Arctan2")
+def angle(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    """The angle of a point, in all four quadrants."""
+    y, x = given(c, x1), given(c, x2)
+    zero = c.number(0, x)
+    turned = op.Where(y < zero, c.number(-math.pi, x), c.number(math.pi, x))
+    beside = op.Atan(y / op.Where(op.Equal(x, zero), c.number(1, x), x)) + op.Where(x < zero, turned, zero)
+    above = op.Where(op.Equal(y, zero), zero, turned * c.number(0.5, x))
+    return op.Where(op.Equal(x, zero), above, beside)
+
+
+@rule("ops.Mod", "ops.FloorDivide")
+def divided(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    """Division towards minus infinity, and its remainder."""
+    one, other = given(c, x1), given(c, x2)
+    if type(operation).__name__ == "Mod":
+        assert one.dtype is not None
+        if one.dtype.is_integer:
+            return op.Mod(one, other)
+        return one - op.Floor(one / other) * other
+    if one.dtype is not None and one.dtype.is_integer:
+        wide = dtype_named(result_type(c))
+        return op.Cast(op.Floor(cast(one, "float64") / cast(other, "float64")), to=int(wide))
+    return op.Floor(one / other)
+
+
+@rule("ops.DivideNoNan")
+def safe_division(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
+    one, other = given(c, x1), given(c, x2)
+    zero = op.Equal(other, c.number(0, other))
+    return op.Where(zero, c.number(0, one), one / op.Where(zero, c.number(1, other), other))
+
+
+@rule("ops.Clip")
+def clipped(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    low, high = (_bound(c, bound, value) for bound in (operation.x_min, operation.x_max))
+    if all(bound.rank == 0 for bound in (low, high)):
+        return op.Clip(value, low, high)
+    return op.Min(op.Max(value, low), high)
+
+
+def _bound(c: Conversion, bound: Any, like: Var) -> Var:
+    return c.operand(bound, name_of(like.dtype))
+
+
+@rule("ops.Round")
+def rounded(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    if not operation.decimals:
+        return op.Round(value)
+    scale = c.number(10.0**operation.decimals, value)
+    return op.Round(value * scale) / scale
+
+
+@rule("ops.Trunc")
+def truncated(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    return op.Sign(value) * op.Floor(op.Abs(value))
+
+
+@rule("ops.Cast", "ops.SaturateCast")
+def converted(c: Conversion, operation: Any, x: Any) -> Var:
+    return cast(c.operand(x), operation.dtype)
+
+
+@rule("ops.ConvertToTensor", "ops.Array", "ops.Copy", "ops.StopGradient", "ops.View")
+def kept(c: Conversion, operation: Any, x: Any) -> Var:
+    return given(c, x)
+
+
+@rule("ops.Isnan", "ops.Isinf", "ops.Isfinite", "ops.Isposinf", "ops.Isneginf")
+def tested(c: Conversion, operation: Any, x: Any) -> Var:
+    value = c.operand(x)
+    if value.dtype is None or not value.dtype.is_float:
+        value = cast(value, "float32")
+    match type(operation).__name__:
+        case "Isnan":
+            return op.IsNaN(value)
+        case "Isinf":
+            return op.IsInf(value)
+        case "Isposinf":
+            return op.IsInf(value, detect_negative=0)
+        case "Isneginf":
+            return op.IsInf(value, detect_positive=0)
+    return op.Not(op.Or(op.IsNaN(value), op.IsInf(value)))
+
+
+@rule("ops.Isclose")
+def near(c: Conversion, operation: Any, x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Var:
+    one, other = together(c, x1, x2)
+    apart = op.Abs(one - other) <= c.number(atol, one) + c.number(rtol, one) * op.Abs(other)
+    found = op.Or(apart, op.Equal(one, other))
+    return op.Or(found, op.And(op.IsNaN(one), op.IsNaN(other))) if operation.equal_nan else found
+
+
+@rule("ops.NanToNum")
+def numbers_only(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    assert value.dtype is not None
+    limits = np.finfo(value.dtype.numpy)
+    high = limits.max if operation.posinf is None else operation.posinf
+    low = limits.min if operation.neginf is None else operation.neginf
+    value = op.Where(op.IsNaN(value), c.number(operation.nan, value), value)
+    value = op.Where(op.IsInf(value, detect_negative=0), c.number(high, value), value)
+    return op.Where(op.IsInf(value, detect_positive=0), c.number(low, value), value)
+
+
+@rule("ops.Deg2rad", "ops.Rad2deg")
+def degrees(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    factor = math.pi / 180 if type(operation).__name__ == "Deg2rad" else 180 / math.pi
+    return value * c.number(factor, value)
+
+
+@rule("ops.Erfc")
+def complement(c: Conversion, operation: Any, x: Any) -> Var:
+    value = given(c, x)
+    return c.number(1, value) - op.Erf(value)
+
+
+@rule("ops.BitwiseNot", "ops.BitwiseInvert")
+def bits_turned(c: Conversion, operation: Any, x: Any) -> Var:
+    return op.BitwiseNot(given(c, x))
+
+
+@rule("ops.BitwiseLeftShift", "ops.LeftShift", "ops.BitwiseRightShift", "ops.RightShift")
+def shifted(c: Conversion, operation: Any, x: Any, y: Any) -> Var:
+    """Shifts as products with powers of two: ONNX shifts only unsigned numbers."""
+    value, count = given(c, x), given(c, y)
+    power = op.Cast(op.Pow(c.operand(2.0, "float64"), cast(count, "float64")), to=int(value.dtype or DType.INT32))
+    if "Left" in type(operation).__name__:
+        return value * power
+    return op.Cast(op.Floor(cast(value, "float64") / cast(power, "float64")), to=int(value.dtype or DType.INT32))
