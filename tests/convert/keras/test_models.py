@@ -207,12 +207,6 @@ def test_a_network_is_computed_in_the_precision_that_it_has(policy: str) -> None
     assert str(made.graph.outputs[0].type).startswith(policy.removeprefix("mixed_"))
 
 
-def test_a_layer_that_is_always_in_training_is_refused() -> None:
-    x = keras.Input((4,))
-    with pytest.raises(ConvertError, match="it is called with training=True"):
-        ingot.convert(keras.Model(x, L.Dropout(0.5)(x, training=True)))
-
-
 def test_operations_between_layers_are_followed() -> None:
     x = keras.Input((6, 4))
     y = keras.ops.concatenate([x[:, :3] * 2, keras.ops.flip(x[:, 3:], axis=1)], axis=1)

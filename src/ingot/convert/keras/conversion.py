@@ -95,8 +95,7 @@ class Conversion:
         reason = reason_against(layer)
         if reason is not None:
             return self._refused(layer, reason)
-        if kwargs.pop("training", None):
-            return self._refused(layer, "it is called with training=True")
+        kwargs.pop("training", None)  # a model that is called with training=False says so to every layer
         function = find_rule(layer)
         args, kwargs = tree.map_structure(lambda item: self._as_input(layer, item), (args, kwargs))
         wanted = _parameters(layer.call if function is None else function)
