@@ -13,20 +13,22 @@ from ingot.ops.catalog import Catalog, standard
 from ingot.ops.rewrite import normalised
 
 
-def builder_checker(catalog: Catalog | None = None) -> Callable[[Node, Mapping[str, int]], None]:
+def builder_checker(
+    catalog: Catalog | None = None, facts: Facts | None = None
+) -> Callable[[Node, Mapping[str, int]], None]:
     """What `build(..., check=...)` takes: it refuses a node that breaks the standard, and types what it computes.
 
     Operators of domains that `catalog` does not know are taken as they come. One checker is for one build: it follows
-    the small integers that shapes are computed from.
+    the small integers that shapes are computed from, and notes in `facts` what is known of each value.
     """
     known = catalog or standard()
     nothing = Model(Graph(), {})
-    facts: Facts = {}
+    found: Facts = {} if facts is None else facts
 
     def check(node: Node, opsets: Mapping[str, int]) -> None:
         imports = normalised(opsets)
         inference = Inference(nothing, known, imports)
-        inference.facts = facts
+        inference.facts = found
         for error in node_errors(node, inference.read(node), imports, known):
             raise type(error)(error.message, where=inference.place(node), hint=error.hint)
         domain = "" if node.domain == "ai.onnx" else node.domain
