@@ -19,6 +19,7 @@ NEEDS = {
     "converting.md": ("sklearn",),
     "keras.md": ("keras", "tensorflow"),
     "pytorch.md": ("torch",),
+    "tensorflow.md": ("tensorflow",),
 }
 """What a page imports besides the package and what its tests need."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

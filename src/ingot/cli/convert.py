@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -77,6 +78,8 @@ def convert(
                 raise InputError(f"{name} does not go with a PyTorch module", hint="give the model alone")
         write_torch_module(str(source), output, verify=not no_verify, seed=seed)
         return
+    for name, value in ("TF_CPP_MIN_LOG_LEVEL", "3"), ("TF_ENABLE_ONEDNN_OPTS", "0"):
+        os.environ.setdefault(name, value)  # TensorFlow speaks of itself as it is imported
     from ingot.convert.door import converted  # not free to import
     from ingot.convert.request import Request
 

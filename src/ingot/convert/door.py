@@ -43,6 +43,7 @@ FRAMEWORKS = (
     Framework("CatBoost", ("catboost",), "ingot.convert.catboost:convert_catboost", "boosters", (".cbm",)),
     Framework("Keras", ("keras",), "ingot.convert.keras:convert_keras", "keras", (".keras", ".h5")),
     Framework("PyTorch", ("torch",), "ingot.convert.torch:convert_torch", "torch", (".pt2",)),
+    Framework("TensorFlow", ("tensorflow",), "ingot.convert.tensorflow:convert_tensorflow", "tensorflow"),
     Framework("scikit-learn", ("sklearn",), "ingot.convert.sklearn:convert_sklearn", "sklearn"),
 )
 """Those before others are asked first: an XGBoost classifier is a scikit-learn estimator too, and a Keras model a
@@ -129,11 +130,14 @@ def framework_of(model: object) -> Framework:
 
 
 def framework_of_file(path: Path) -> Framework:
-    """Whose file it is, told by its ending; InputError if it is not there, ConvertError if it is nobody's we know."""
+    """Whose file it is, told by its ending, or of a directory by what is in it.
+
+    InputError if it is not there, ConvertError if it is nobody's we know.
+    """
     if not path.exists():
         raise InputError(f"there is no file '{path}'")
     for framework in FRAMEWORKS:
-        if path.suffix in framework.suffixes:
+        if path.suffix in framework.suffixes or (framework.name == "TensorFlow" and _is_saved_model(path)):
             return framework
     if path.suffix in (".pt", ".pth"):
         raise ConvertError(
@@ -141,7 +145,13 @@ def framework_of_file(path: Path) -> Framework:
             hint="save the program instead: torch.export.save(torch.export.export(model, args), 'model.pt2')",
         )
     endings = ", ".join(sorted({suffix for framework in FRAMEWORKS for suffix in framework.suffixes} | {*PICKLES}))
-    raise ConvertError(f"'{path}' is no kind of file we convert from", hint=f"files that end in {endings}")
+    raise ConvertError(
+        f"'{path}' is no kind of file we convert from", hint=f"SavedModel directories, files that end in {endings}"
+    )
+
+
+def _is_saved_model(path: Path) -> bool:
+    return (path / "saved_model.pb").is_file()
 
 
 def in_versions(model: Model, wanted: int | Mapping[str, int] | None) -> Model:
