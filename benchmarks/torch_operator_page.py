@@ -75,20 +75,21 @@ def page(outcomes: Sequence[Outcome]) -> str:
     lines = [
         "# PyTorch's core operators, converted",
         "",
-        f"torch {torch.__version__}: all its own test inputs (OpInfo) for float32, int64 and bool, exported, decomposed,",
-        "converted, run by the reference and compared with torch, and calls of our own for operators that those do not",
-        "reach. Written by `python -m benchmarks.torch_operators`. A sample counts for every operator left in its",
-        "program. An operator is equal if all its samples that convert are, and some do; refused if none converts;",
-        "samples that one operator's rule refuses are listed beside it. Up to four samples of each core operator ran",
-        "again with a first axis that stays open, in two other sizes: those are counted in the column `open`.",
+        f"torch {torch.__version__}: all its own test inputs (OpInfo) for float32, int64 and bool, exported,",
+        "decomposed, converted, run by the reference and compared with torch, and calls of our own for operators that",
+        "those do not reach. Written by `python -m benchmarks.torch_operators`. A sample counts for every operator",
+        "left in its program. An operator is equal if all its samples that convert are, and some do; refused if none",
+        "converts; samples that one operator's rule refuses are listed beside it. Up to four samples of each core",
+        "operator ran again with a first axis that stays open, in two other sizes: the column `open`.",
         "",
-        f"Of {len(core)} core ATen overloads {overloads['equal']} are equal ({share(overloads['equal'], len(core))}),"
-        f" {overloads['refused']} refused, {overloads['wrong']} wrong, {overloads['no sample']} without a sample. Of their"
-        f" {len(by_name)} operators {names['equal']} are equal in all overloads ({share(names['equal'], len(by_name))}).",
+        f"Of {len(core)} core ATen overloads {overloads['equal']} are equal ({share(overloads['equal'], len(core))}),",
+        f"{overloads['refused']} refused, {overloads['wrong']} wrong, {overloads['no sample']} without a sample.",
+        f"Of their {len(by_name)} operators {names['equal']} are equal in all overloads",
+        f"({share(names['equal'], len(by_name))}).",
         "",
-        f"Of {len(outcomes):,} samples {verdicts['equal']:,} are equal, {verdicts['refused']:,} refused,"
-        f" {verdicts['wrong']:,} wrong; torch did not export {verdicts['not exported']:,};"
-        f" {verdicts['not reached']:,} were not reached in the time of their test case.",
+        f"Of {len(outcomes):,} samples {verdicts['equal']:,} are equal, {verdicts['refused']:,} refused,",
+        f"{verdicts['wrong']:,} wrong; torch did not export {verdicts['not exported']:,};",
+        f"{verdicts['not reached']:,} were not reached in the time of their test case.",
         "",
         *measurement(outcomes),
         "",
@@ -129,8 +130,8 @@ def measurement(outcomes: Sequence[Outcome]) -> list[str]:
     at = (50, 90, 99, 99.9, 100)
     named = zip(("ingot from torch", "ingot from the truth", "torch from the truth"), rows.T, strict=True)
     return [
-        f"How far {len(rows):,} samples of float32 are apart: the least tolerance, absolute and relative alike, that lets",
-        "all elements pass. The truth is torch in float64 on the same inputs.",
+        f"How far {len(rows):,} samples of float32 are apart: the least tolerance, absolute and relative alike, that",
+        "lets all elements pass. The truth is torch in float64 on the same inputs.",
         "",
         f"| | {' | '.join(f'{each:g} %' for each in at)} |",
         f"|---|{'---|' * len(at)}",

@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from benchmarks.torch_reused import reused_tables
 from ingot.convert.request import Request
 from ingot.convert.source import Source
 from ingot.convert.torch import convert_torch
-from ingot.convert.torch.rule import rules
+from ingot.convert.torch.rule import COMPLEX, Rule, rules
 from ingot.convert.verify import compare
 from ingot.errors import ConvertError, IngotError
 from ingot.session import Session
@@ -129,7 +129,7 @@ def logged(path: Path) -> list[Outcome]:
 def walked(walk: Walk, options: argparse.Namespace) -> None:
     """Try every sample; a test case past its time is left, which the walk notes."""
     done = {outcome.sample for outcome in walk.outcomes}
-    spent: Counter[str] = Counter()
+    spent: dict[str, float] = defaultdict(float)
     for at, sample in enumerate(samples(options)):
         if sample.name in done:
             continue
@@ -193,12 +193,12 @@ def tried(sample: Sample) -> Outcome:
     """What became of a sample."""
     used: set[str] = set()
 
-    def recorded(target: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def recorded(target: str, rule: Rule) -> Rule:
         def write(*args: Any, **kwargs: Any) -> Any:
-            used.add(target)
+            used.add(target.removeprefix(COMPLEX))
             return rule(*args, **kwargs)
 
-        return write
+        return Rule((target,), write)
 
     table = {target: recorded(target, rule) for target, rule in rules().items()}
     request = Request(dynamic_axes=open_axes(sample), options={"custom_translation_table": table})

@@ -1,4 +1,4 @@
-"""torch's tables of decompositions made once and not for every program: most of the time that exporting a call takes."""
+"""torch's tables of decompositions made once, not for every program: most of the time that exporting a call takes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from torch._subclasses.fake_impls import op_implementations_dict as _FAKES
+from torch._subclasses import fake_impls
 from torch.export import decomp_utils, exported_program
+
+_FAKES = fake_impls.op_implementations_dict
 
 
 @contextmanager

@@ -14,7 +14,10 @@ Feeds: TypeAlias = Mapping[str, Array]
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a number may be from the original's: `absolute`, plus `relative` times the original."""
+    """How far a number may be from the original's: `absolute`, plus `relative` times the original.
+
+    An `absolute` of infinity is for what is drawn at random: shapes and element types are compared.
+    """
 
     relative: float = 1e-5
     absolute: float = 1e-6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +32,12 @@ class OutputReport:
     equal: int = 0
     exact: bool = False
     """Whether it must be equal: labels."""
+    drawn: bool = False
+    """Whether it depends on random numbers: only its shape was compared."""
 
     def __str__(self) -> str:
+        if self.drawn:
+            return f"{self.name}: drawn at random, of the same shape"
         if self.exact:
             return f"{self.name}: {self.equal:,} of {self.count:,} equal"
         return f"{self.name}: at most {self.absolute:.1e} apart, relative {self.relative:.1e}"
@@ -92,6 +97,8 @@ def compare(name: str, wanted: Any, found: Any, tolerance: Tolerance) -> tuple[O
     wanted, found = np.asarray(wanted), np.asarray(found)
     if wanted.shape != found.shape:
         return OutputReport(name), f"shape {list(found.shape)}, expected {list(wanted.shape)}"
+    if tolerance.absolute == math.inf and wanted.dtype == found.dtype:
+        return OutputReport(name, count=wanted.size, equal=wanted.size, drawn=True), None
     if wanted.dtype.kind in "biuOSUT" and found.dtype.kind in "biuOSUT":
         return _compare_labels(name, wanted, found)
     try:
@@ -119,7 +126,8 @@ def _compare_numbers(name: str, wanted: Array, found: Array, tolerance: Toleranc
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         apart = np.where(same, 0.0, np.abs(a - b))
         apart = np.where(np.isnan(apart), np.inf, apart)
-        relative = np.where(same, 0.0, apart / np.maximum(np.abs(a), np.finfo(np.float32).tiny))
+        small = same | (np.abs(a) <= tolerance.absolute)  # of what is next to nothing only the difference counts
+        relative = np.where(small, 0.0, apart / np.maximum(np.abs(a), np.finfo(np.float32).tiny))
         near = same | (apart <= tolerance.absolute + tolerance.relative * np.abs(a)) & np.isfinite(a)
     report = OutputReport(
         name,
@@ -165,6 +173,7 @@ def _joined(one: OutputReport, other: OutputReport) -> OutputReport:
         one.count + other.count,
         one.equal + other.equal,
         one.exact or other.exact,
+        one.drawn or other.drawn,
     )
 
 

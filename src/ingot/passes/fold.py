@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ingot.infer.driver import Facts
@@ -34,10 +36,12 @@ def fold(
     catalog: Catalog | None = None,
     most_bytes: int = MOST_BYTES,
     constant_nodes: bool = True,
+    shared: Collection[Value] = (),
 ) -> int:
     """Replace nodes that read only constants by what they compute, and `constant_nodes` by initialisers; how many.
 
-    Random operators and those with subgraphs stay, and so does a node whose evaluation fails.
+    Random operators and those with subgraphs stay, and so does a node whose evaluation fails, or that reads one of
+    `shared`: constants that stay for others, and are not to be stored in two forms.
     """
     catalog = catalog or standard()
     imports = normalised(model.opset_imports)
@@ -48,6 +52,8 @@ def fold(
             if not constant_nodes and is_op(node, "Constant"):
                 continue
             operator = catalog.find(domain, node.op_type, imports.get(domain, 0))
+            if any(value in shared for value in node.inputs if value is not None):
+                continue
             if operator is None or _refuses(node, operator, facts, most_bytes):
                 continue
             results = _evaluated(node, operator, facts)

@@ -52,39 +52,61 @@ def dynamic_shapes(module: Any, axes: Axes, names: Sequence[str], example: Examp
     return dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
 
 
+def axes_of_shapes(module: Any, shapes: Any, names: Sequence[str], example: Example) -> Axes:
+    """The axes that torch.export's own form names: those whose `Dim` has a name."""
+    arguments = inspect.signature(module.forward).bind(*example.args, **example.kwargs).arguments
+    given = dict(zip(arguments, shapes, strict=False)) if isinstance(shapes, tuple | list) else dict(shapes)
+    found: Axes = {}
+    tensors = iter(names)
+    for parameter, argument in arguments.items():
+        for path, leaf in pytree.tree_flatten_with_path(argument)[0]:
+            if not isinstance(leaf, torch.Tensor):
+                continue
+            own = _at(given.get(parameter), path)
+            pairs = own.items() if isinstance(own, Mapping) else enumerate(own or ())
+            found[next(tensors)] = {axis: dim.__name__ for axis, dim in pairs if type(dim) is Dim}
+    return found
+
+
+def _at(shapes: Any, path: Sequence[Any]) -> Any:
+    for key in path:
+        if shapes is None:
+            return None
+        shapes = shapes[key.key if hasattr(key, "key") else key.idx]
+    return shapes
+
+
 def traced_example(axes: Axes, names: Sequence[str], example: Example) -> Example:
     """The example with open axes of sizes torch does not take for fixed: at least two, axes of one name alike.
 
     torch.export reads a size of one as one for ever.
     """
     sizes: dict[str, int] = {}
-    wanted: list[tuple[str, int]] = []
     leaves, spec = pytree.tree_flatten((example.args, dict(example.kwargs)))
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     for name, leaf in zip(names, tensors, strict=True):
         for axis, called in axes.get(name, {}).items():
             if not -leaf.dim() <= axis < leaf.dim():
                 raise InputError(f"dynamic_axes has axis {axis} of '{name}', which has {leaf.dim()} axes")
-            wanted.append((called, leaf.shape[axis]))
-    for called, size in wanted:
-        sizes[called] = size if size > 1 else sizes.get(called, 2)
-    grown = iter(resized(tensors, names, axes, sizes))
-    made = [next(grown) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            size = leaf.shape[axis]
+            sizes[called] = size if size > 1 else sizes.get(called, 2)
+    grown = []
+    for name, leaf in zip(names, tensors, strict=True):
+        own = {axis % leaf.dim(): sizes[called] for axis, called in axes.get(name, {}).items()}
+        grown.append(resized(leaf, [own.get(axis, size) for axis, size in enumerate(leaf.shape)]))
+    fed = iter(grown)
+    made = [next(fed) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
     args, kwargs = pytree.tree_unflatten(made, spec)
     return Example(args, kwargs)
 
 
-def resized(tensors: Sequence[Any], names: Sequence[str], axes: Axes, sizes: Mapping[str, int]) -> list[Any]:
-    """Tensors repeated or cut to the sizes of their open axes."""
-    made = []
-    for name, tensor in zip(names, tensors, strict=True):
-        for axis, called in axes.get(name, {}).items():
-            have, want = tensor.shape[axis], sizes.get(called, tensor.shape[axis])
-            if have != want and have > 0:
-                places = torch.arange(want) % have
-                tensor = tensor.index_select(axis % tensor.dim(), places)
-        made.append(tensor)
-    return made
+def resized(tensor: Any, shape: Sequence[int]) -> Any:
+    """A tensor repeated or cut to other sizes."""
+    for axis, want in enumerate(shape):
+        have = tensor.shape[axis]
+        if have != want and have > 0:
+            tensor = tensor.index_select(axis, torch.arange(want) % have)
+    return tensor
 
 
 def symbol_names(axes: Axes, inputs: Mapping[str, Any]) -> dict[str, IngotDim]:
@@ -93,30 +115,10 @@ def symbol_names(axes: Axes, inputs: Mapping[str, Any]) -> dict[str, IngotDim]:
     A symbol that stands alone for an open axis takes its name, the first of several that torch found to be equal.
     """
     names: dict[str, IngotDim] = {}
-    taken: set[str] = set()
     for name, fake in inputs.items():
-        if not isinstance(fake, torch.Tensor):
-            continue
         for axis, size in enumerate(fake.shape):
             if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
                 continue
             called = {at % fake.dim(): own for at, own in axes.get(name, {}).items()}.get(axis)
-            symbol = str(size.node.expr)
-            if symbol not in names:
-                called = called or f"{name}_dim_{axis}"
-                names[symbol] = dims.symbol(called)
-                taken.add(called)
+            names.setdefault(str(size.node.expr), dims.symbol(called or f"{name}_dim_{axis}"))
     return names
-
-
-def open_axes(symbols: Mapping[str, IngotDim], inputs: Mapping[str, Any]) -> Axes:
-    """The axes of a program's inputs that are symbols of its own, by the names these have."""
-    return {
-        name: {
-            axis: str(symbols[str(size)])
-            for axis, size in enumerate(fake.shape)
-            if isinstance(size, torch.SymInt) and str(size) in symbols
-        }
-        for name, fake in inputs.items()
-        if isinstance(fake, torch.Tensor)
-    }

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ingot.convert.torch.program import quiet, untraced
+
 _APART = {
     "aten.reshape.default", "aten.dropout.default", "aten.to.dtype", "aten.chunk.default", "aten.split.Tensor",
     "aten.unflatten.int", "aten.flatten.using_ints", "aten.narrow.default", "aten.movedim.intlist",
@@ -20,10 +22,17 @@ _APART = {
 
 
 def decomposed(program: Any, kept: Collection[str]) -> Any:
-    """The program in operators of the core set and those in `kept`, without changes in place."""
+    """The program in operators of the core set and those in `kept`, without changes in place.
+
+    ConvertError, with what torch says, if it cannot take it apart.
+    """
     table = torch.export.default_decompositions()
     for overload in list(table):
         name = str(overload)
         if name in kept and name not in _APART:
             table.pop(overload)
-    return program.run_decompositions(table)
+    try:
+        with quiet():
+            return program.run_decompositions(table)
+    except Exception as error:
+        raise untraced("torch cannot take the program apart", error) from error

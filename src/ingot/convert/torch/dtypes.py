@@ -45,8 +45,8 @@ def dtype_of(dtype: Any) -> DType:
 
 
 def real_of(dtype: DType) -> DType:
-    """The type of the parts of a complex number."""
-    return {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}[dtype]
+    """The type of the parts of a complex number; any other as it is."""
+    return {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}.get(dtype, dtype)
 
 
 def to_array(tensor: Any) -> Array:

@@ -30,6 +30,9 @@ class Example:
         """The tensors and numbers in it, in the order of the program's inputs."""
         return list(pytree.tree_leaves((self.args, dict(self.kwargs))))
 
+    def tensors(self) -> list[Any]:
+        return [leaf for leaf in self.leaves() if isinstance(leaf, torch.Tensor)]
+
 
 def example_of(example: Any, kwargs: Mapping[str, Any] | None = None) -> Example:
     """An example as the caller gives it: a tensor, a tuple of arguments that may end in a dict of keywords, a dict.
@@ -113,18 +116,38 @@ def export_module(module: Any, example: Example, dynamic_shapes: Any) -> Any:
                 )
         except Exception as error:
             failures.append(error)
-    first = failures[0]
-    lines = [line for line in str(first).strip().splitlines() if line.strip()]
-    raise ConvertError(
-        f"torch.export cannot trace the module: {lines[0] if lines else type(first).__name__}",
-        where=tuple(lines[1:12]),
-        hint="torch.export.export(model, args) shows the same; models that branch on values need torch.cond",
-    ) from first
+    raise untraced("torch.export cannot trace the module", failures[0]) from failures[0]
+
+
+def untraced(message: str, error: Exception) -> ConvertError:
+    """The error of a program that torch did not make, with what torch says, and what may help."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    said = lines[0] if lines else type(error).__name__
+    hint = next((hint for sign, hint in _HINTS.items() if sign in str(error)), _HINTS[""])
+    return ConvertError(f"{message}: {said}", where=tuple(lines[1:12]), hint=hint)
+
+
+_HINTS = {
+    "not a known type": "a class of your own that holds tensors: torch.export.register_dataclass(TheClass)",
+    "ScriptModule": "convert the module that was scripted",
+    "marked": "the module fixes this size: leave the axis out of dynamic_axes, or what fixes it out of the module",
+    "data-dependent": "models that branch on values need torch.cond",
+    "": "torch.export.export(model, args) shows the same; models that branch on values need torch.cond",
+}
+"""By what torch says, what to do."""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Torch warns of its own insides while it exports."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Torch warns of its own insides while it exports, and logs what it raises too."""
+    handlers = logging.getLogger("torch").handlers
+    levels = [handler.level for handler in handlers]
+    for handler in handlers:
+        handler.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for handler, level in zip(handlers, levels, strict=True):
+            handler.setLevel(level)

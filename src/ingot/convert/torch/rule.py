@@ -11,11 +11,14 @@ from typing import Any
 
 import torch
 
-from ingot.convert.torch.dtypes import dtype_of
+from ingot.convert.torch.dtypes import dtype_of, real_of
 from ingot.convert.torch.sizes import dim_of
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
+
+COMPLEX = "complex "
+"""Before the name of an overload, in the table of rules: its rule where an argument or the result is complex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,8 @@ class Rule:
 class Site:
     """Where a rule is applied: the call in the exported program, and what its symbols are called.
 
-    A rule is called with the site and the arguments of the call: tensors as `Var`s, sizes that are not known as
-    `Size`s, everything else as torch has it.
+    A rule is called with the site and the arguments of the call: tensors as `Var`s, complex ones as `Pair`s, sizes that
+    are not known as `Size`s, everything else as torch has it.
     """
 
     node: Any
@@ -49,9 +52,9 @@ class Site:
 
     @property
     def dtype(self) -> DType:
-        """The element type of the result, or of the first of several."""
+        """The element type of the result, or of the first of several; that of its parts if it is complex."""
         result = self.result
-        return dtype_of((result[0] if isinstance(result, tuple | list) else result).dtype)
+        return real_of(dtype_of((result[0] if isinstance(result, tuple | list) else result).dtype))
 
     def given(self, position: int) -> Any:
         """What torch knows of an argument: a fake tensor, a number, or None."""
@@ -64,8 +67,8 @@ class Site:
         return tuple(dim_of(size, self.names) for size in self.given(position).shape)
 
     def promoted(self, *positions: int) -> DType:
-        """The element type that torch computes with when these arguments meet."""
-        return dtype_of(_common_type([self.given(position) for position in positions]))
+        """The element type that torch computes with when these arguments meet; that of its parts if it is complex."""
+        return real_of(dtype_of(_common_type([self.given(position) for position in positions])))
 
 
 def _common_type(values: list[Any]) -> Any:

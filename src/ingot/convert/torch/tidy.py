@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ingot.infer import infer
 from ingot.ir.interface import remove_dead
 from ingot.ir.model import Model
@@ -13,8 +15,11 @@ from ingot.passes.identity import skip
 _ROUNDS = 4
 
 
-def tidied(model: Model, *, fold: bool) -> None:
-    """Take out dead nodes, share equal ones and, with `fold`, compute what is constant; no value changes."""
+def tidied(model: Model, *, fold: bool, weights: Collection[str] = ()) -> None:
+    """Take out dead nodes, share equal ones and, with `fold`, compute what is constant; no value changes.
+
+    Of initialisers named in `weights` that several nodes read, no other form is stored beside them.
+    """
     remove_dead(model.graph)
     if any(domain and domain not in standard().domains() for domain in model.opset_imports):
         return  # of a custom operator nothing is known
@@ -22,7 +27,9 @@ def tidied(model: Model, *, fold: bool) -> None:
         facts = infer(model)
         changed = skip(model, facts) + share(model, facts, constants=False)
         if fold:
-            changed += fold_constants(model, infer(model))
+            own = [value for name, value in model.graph.initializers.items() if name in weights]
+            shared = {value for value in own if len(set(value.users)) > 1}
+            changed += fold_constants(model, infer(model), shared=shared)
         remove_dead(model.graph)
         if not changed:
             break

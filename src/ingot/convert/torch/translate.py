@@ -11,9 +11,9 @@ import torch
 from ingot.builder import OPSET, Var, inserting, ir_version_of, op
 from ingot.builder.emission import emit
 from ingot.convert.torch.dtypes import dtype_of, real_of, to_array
-from ingot.convert.torch.pair import Pair
+from ingot.convert.torch.pair import Pair, holds_pair, joined, split
 from ingot.convert.torch.place import place_of
-from ingot.convert.torch.rule import Rule, Site
+from ingot.convert.torch.rule import COMPLEX, Rule, Site
 from ingot.convert.torch.sizes import Size, dim_of, shape_of
 from ingot.convert.unsupported import Unsupported
 from ingot.dims import Dim
@@ -61,12 +61,14 @@ class Translation:
                     return [self._argument(item, values) for item in given]
         raise CheckError("the program has no output")
 
-    def constant(self, name: str, tensor: Any) -> Var:
-        """A tensor of the program as an initialiser."""
-        array = to_array(tensor)
+    def constant(self, name: str, tensor: Any) -> Var | Pair:
+        """A tensor of the program as an initialiser, a complex one with its parts along a last axis."""
+        paired = tensor.dtype.is_complex
+        array = to_array(torch.view_as_real(tensor.resolve_conj()) if paired else tensor)
         root = self.graph.root
         called = root.fresh_name(name)
-        return Var(root.add_initializer(called, Tensor(array, name=called)))
+        made = Var(root.add_initializer(called, Tensor(array, name=called)))
+        return split(made) if paired else made
 
     def _attribute(self, module: Any, node: Any) -> Any:
         found = module
@@ -81,8 +83,13 @@ class Translation:
             return args[0][args[1]]
         kwargs = {key: self._argument(item, values) for key, item in node.kwargs.items()}
         rule = self.rules.get(target)
+        if isinstance(rule, Rule | None) and (_makes_complex(node) or holds_pair([*args, *kwargs.values()])):
+            rule = self.rules.get(f"{COMPLEX}{target}")
+            why = "no rule for it with complex numbers"
+        else:
+            why = "no rule for it"
         if rule is None:
-            self.unsupported.add(target, place=place_of(node), reason="no rule for it", hint=_CUSTOM.format(target))
+            self.unsupported.add(target, place=place_of(node), reason=why, hint=_CUSTOM.format(target))
             return self._stand_in(node)
         site = Site(node, self.names, self._body)
         try:
@@ -125,6 +132,10 @@ class Translation:
         if isinstance(made, np.ndarray | np.generic):
             array = np.asarray(made)
             made = op.Identity(array) if prefix else Var(_constant(self.graph.root, name, array))
+        if isinstance(made, Pair) and isinstance(fake, torch.Tensor):
+            for part in (made.real, made.imaginary):
+                self._type(part.value, fake)
+            return made
         if not isinstance(made, Var) or not isinstance(fake, torch.Tensor):
             return made
         value = made.value
@@ -136,7 +147,7 @@ class Translation:
 
     def _type(self, value: Value, fake: Any) -> None:
         """Fill in what inference did not find."""
-        dtype = dtype_of(fake.dtype)
+        dtype = real_of(dtype_of(fake.dtype))
         shape = shape_of(fake, self.names)
         own = value.type
         if not isinstance(own, TensorType):
@@ -158,17 +169,19 @@ class Translation:
         types = []
         for one in fakes:
             if isinstance(one, torch.Tensor):
-                types.append(TensorType(_dtype_or(one.dtype), shape_of(one, self.names)))
+                types.append(TensorType(real_of(_dtype_or(one.dtype)), shape_of(one, self.names)))
             else:
                 types.append(TensorType(DType.INT64, ()))
         if not types:
             return ()
         made = emit("StandIn", [], {}, outputs=len(types), types=types, domain="unsupported", checked=False)
-        results = [
-            Var(value) if isinstance(one, torch.Tensor) else Size(Var(value), dim_of(one, self.names))
-            for value, one in zip(made, fakes, strict=True)
-        ]
+        results = [self._stands_for(Var(value), one) for value, one in zip(made, fakes, strict=True)]
         return tuple(results) if several else results[0]
+
+    def _stands_for(self, var: Var, fake: Any) -> Any:
+        if not isinstance(fake, torch.Tensor):
+            return Size(var, dim_of(fake, self.names))
+        return Pair(var, var) if fake.dtype.is_complex else var
 
 
 def translated(
@@ -177,16 +190,20 @@ def translated(
     names: Mapping[str, Dim],
     input_names: Sequence[str],
     output_names: Sequence[str],
+    changed: Sequence[str] = (),
 ) -> Model:
-    """The model of a decomposed program; ConvertError listing every call that has no rule."""
+    """The model of a decomposed program; ConvertError listing every call that has no rule.
+
+    The buffers `changed`, which the program writes to, become inputs that have a default, and what they become outputs.
+    """
     graph = Graph(name=type(program.graph_module).__name__ if not program.module_call_graph else "main")
     translation = Translation(program, rules, names, graph)
     model = Model(graph, {"": OPSET}, producer_name="ingot", producer_version=__version__)
-    known = _placeholders(program, translation, input_names)
     with inserting(at_end_of=graph, check=builder_checker()):
+        known = _placeholders(program, translation, input_names, changed)
         results = translation.run(program.graph_module, known)
         translation.unsupported.refuse("PyTorch")
-        _return(program, translation, results, output_names)
+        _return(program, translation, results, output_names, changed)
     model.ir_version = ir_version_of(OPSET)
     return model
 
@@ -199,7 +216,9 @@ def target_name(target: Any) -> str:
     return f"{module}.{getattr(target, '__name__', target)}"
 
 
-def _placeholders(program: Any, translation: Translation, input_names: Sequence[str]) -> dict[Any, Any]:
+def _placeholders(
+    program: Any, translation: Translation, input_names: Sequence[str], changed: Sequence[str]
+) -> dict[Any, Any]:
     """What each placeholder is: an input of the model, a parameter by its own name, a constant."""
     from torch.export.graph_signature import ConstantArgument, InputKind
 
@@ -208,7 +227,7 @@ def _placeholders(program: Any, translation: Translation, input_names: Sequence[
     nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
     known: dict[Any, Any] = {}
     names = iter(input_names)
-    stored: dict[Any, Var] = {}
+    stored: dict[Any, Var | Pair] = {}
     for name in input_names:
         graph.claim(name)
     weights: list[tuple[Any, str]] = []
@@ -226,7 +245,7 @@ def _placeholders(program: Any, translation: Translation, input_names: Sequence[
                 dtype, shape = real_of(dtype), (*shape, 2)
             value = Value(next(names), TensorType(dtype, shape))
             graph.inputs.append(value)
-            known[node] = Pair(Var(value)) if fake.dtype.is_complex else Var(value)
+            known[node] = split(Var(value)) if fake.dtype.is_complex else Var(value)
         elif spec.kind is InputKind.CUSTOM_OBJ or spec.kind is InputKind.TOKEN:
             known[node] = None
         else:
@@ -238,35 +257,50 @@ def _placeholders(program: Any, translation: Translation, input_names: Sequence[
             else program.state_dict[target]
         )
         key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype) if tensor.numel() else target
+        if target in changed:
+            known[node] = translation.constant(target, tensor)
+            state = known[node].whole if isinstance(known[node], Pair) else known[node]
+            graph.inputs.append(state.value)
+            continue
         if key not in stored:
             stored[key] = translation.constant(target, tensor)
         known[node] = stored[key]
     return known
 
 
-def _return(program: Any, translation: Translation, results: Sequence[Any], output_names: Sequence[str]) -> None:
+def _return(
+    program: Any, translation: Translation, results: Sequence[Any], output_names: Sequence[str], changed: Sequence[str]
+) -> None:
     from torch.export.graph_signature import ConstantArgument, OutputKind
 
-    graph = translation.graph
-    names = iter(output_names)
-    given: set[Value] = set()
     nodes = list(program.graph.nodes)[-1].args[0]
+    given: list[tuple[Any, Any]] = []
+    state: dict[str, tuple[Any, Any]] = {}
     for spec, result, node in zip(program.graph_signature.output_specs, results, nodes, strict=True):
-        constant = isinstance(spec.arg, ConstantArgument)
-        if spec.kind is not OutputKind.USER_OUTPUT or (constant and result is None):
-            continue
-        name = next(names)
-        var = result.var if isinstance(result, Size | Pair) else result
-        if var is None:
-            var = _nothing(node, name)
-        if not isinstance(var, Var):
-            var = op.Identity(np.asarray(var))
-        value = var.value
-        if value.producer is None or value in given or value.is_output:
-            value = op.Identity(var).value
-        given.add(value)
-        value.name = _freed(graph, name)
-        graph.outputs.append(value)
+        if spec.kind is OutputKind.BUFFER_MUTATION:
+            state[spec.target] = result, node
+        elif spec.kind is OutputKind.USER_OUTPUT and not (isinstance(spec.arg, ConstantArgument) and result is None):
+            given.append((result, node))
+    outputs: set[Value] = set()
+    for name, (result, node) in zip(output_names, [*given, *(state[name] for name in changed)], strict=True):
+        _give(translation.graph, name, result, node, outputs)
+
+
+def _give(graph: Graph, name: str, result: Any, node: Any, outputs: set[Value]) -> None:
+    """Make a result an output called `name`; `outputs` are those already given."""
+    var = result.var if isinstance(result, Size) else joined(result) if isinstance(result, Pair) else result
+    if isinstance(var, str):
+        raise ConvertError(f"output '{name}' is a str", hint="return tensors and numbers")
+    if var is None:
+        var = _nothing(node, name)
+    if not isinstance(var, Var):
+        var = op.Identity(np.asarray(var))
+    value = var.value
+    if value.producer is None or value in outputs or value.is_output:
+        value = op.Identity(var).value
+    outputs.add(value)
+    value.name = _freed(graph, name)
+    graph.outputs.append(value)
 
 
 def _nothing(node: Any, name: str) -> Any:
@@ -291,6 +325,12 @@ def _freed(graph: Graph, name: str) -> str:
 def _constant(graph: Graph, name: str, array: Any) -> Value:
     called = graph.fresh_name(name)
     return graph.add_initializer(called, Tensor(array, name=called))
+
+
+def _makes_complex(node: Any) -> bool:
+    fakes = node.meta.get("val")
+    every = fakes if isinstance(fakes, tuple | list) else [fakes]
+    return any(isinstance(fake, torch.Tensor) and fake.dtype.is_complex for fake in every)
 
 
 def _dtype_or(dtype: Any) -> DType:

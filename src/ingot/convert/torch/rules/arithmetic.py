@@ -100,9 +100,11 @@ def minimum(site: Site, x: Any, y: Any) -> Var:
 
 @rule("aten.atan2.default")
 def atan2(site: Site, y: Any, x: Any) -> Var:
-    """The angle of (x, y) in all four quadrants, signed zeros and infinities included."""
-    dtype = site.dtype
-    b, a = operand(y, dtype), operand(x, dtype)
+    return angle_of(operand(y, site.dtype), operand(x, site.dtype), site.dtype)
+
+
+def angle_of(b: Any, a: Any, dtype: DType) -> Var:
+    """The angle of (a, b) in all four quadrants, signed zeros and infinities included."""
     zero, pi = number(0, dtype), number(np.pi, dtype)
     left = _negative(a, dtype)
     both = op.And(op.IsInf(a), op.IsInf(b)) if dtype.is_float else np.array(False)

@@ -91,9 +91,22 @@ def arange(site: Site, *limits: Any, **_: Any) -> Any:
     return cast(made, dtype)
 
 
-@rule("aten.linspace.default")
+@rule(
+    "aten.linspace.default", "aten.linspace.Tensor_Tensor", "aten.linspace.Tensor_Scalar",
+    "aten.linspace.Scalar_Tensor",
+)  # fmt: skip
 def linspace(site: Site, start: Any, end: Any, steps: int, **_: Any) -> Any:
-    return np.linspace(start, end, steps).astype(site.dtype.numpy)
+    """Counted from the start in the first half, from the end in the second, as torch does."""
+    dtype = site.dtype
+    wide = dtype if dtype.is_float else DType.FLOAT64
+    first, last = (cast(op.Identity(operand(limit, dtype)), wide) for limit in (start, end))
+    if steps < 2:
+        return op.Expand(cast(first, dtype), [steps])
+    step = op.Div(op.Sub(last, first), number(steps - 1, wide))
+    places = np.arange(steps)
+    up = op.Add(first, op.Mul(step, places.astype(wide.numpy)))
+    down = op.Sub(last, op.Mul(step, places[::-1].astype(wide.numpy)))
+    return cast(op.Where(places < steps // 2, up, down), dtype)
 
 
 @rule("aten.eye.default", "aten.eye.m")

@@ -166,6 +166,14 @@ def isneginf(site: Site, x: Var) -> Var:
     return _isinf(x, detect_positive=0) if _floats(x) else op.Not(op.Equal(x, x))
 
 
+@rule("aten.angle.default")
+def angle(site: Site, x: Var) -> Var:
+    """Of real numbers: half a turn below zero."""
+    x = cast(x, site.dtype)
+    turned = op.Where(op.Less(x, number(0, site.dtype)), number(np.pi, site.dtype), number(0, site.dtype))
+    return op.Where(op.IsNaN(x), x, turned)
+
+
 @rule("aten.signbit.default")
 def signbit(site: Site, x: Var) -> Var:
     assert x.dtype is not None
@@ -194,8 +202,8 @@ def to_copy(site: Site, x: Var, *_: Any, **__: Any) -> Var:
 
 @rule(
     "aten.clone.default", "aten.alias.default", "aten.detach.default", "aten.lift_fresh_copy.default",
-    "aten.contiguous.default", "aten.positive.default", "aten._conj.default", "aten.resolve_conj.default",
-    "aten.detach_.default", "aten.lift_fresh.default",
+    "aten.contiguous.default", "aten.positive.default", "aten._conj.default", "aten.conj_physical.default",
+    "aten.resolve_conj.default", "aten.detach_.default", "aten.lift_fresh.default", "aten.real.default",
 )  # fmt: skip
 def same(site: Site, x: Var, **_: Any) -> Var:
     return x

@@ -29,10 +29,10 @@ def convolution_backward(
     groups: int,
     wanted: Sequence[bool],
 ) -> Any:
-    """To the input, by the other of convolution and its transpose; to the weight, over the batch; to the bias."""
+    """To the input, by the transpose of what it was; to the weight, by a convolution over the batch; to the bias."""
     axes = rank(x) - 2
     strides, pads, dilations = (each_axis(given, axes) for given in (stride, padding, dilation))
-    attributes = {"strides": strides, "pads": pads * 2, "dilations": dilations, "group": groups}
+    attributes: dict[str, Any] = {"strides": strides, "pads": pads * 2, "dilations": dilations, "group": groups}
     to_x = to_weight = to_bias = None
     if wanted[0] and transposed:
         to_x = op.Conv(grad, weight, **attributes)

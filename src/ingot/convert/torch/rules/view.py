@@ -332,16 +332,17 @@ def as_strided(
     first = 0 if offset is None else offset
     if isinstance(first, int) and offset is not None and isinstance(begins, int):
         first -= begins
-    extents = [first, *sizes, *strides, *given.shape]
-    if all(isinstance(extent, int) for extent in extents) and 0 not in sizes:
-        last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
-        if first < 0 or last >= given.numel():
+    if isinstance(first, int) and 0 not in sizes:
+        pairs = zip(sizes, strides, strict=True)
+        steps = [(n - 1) * stride for n, stride in pairs if isinstance(n, int) and isinstance(stride, int)]
+        count = given.numel()
+        if first < 0 or (len(steps) == len(sizes) and isinstance(count, int) and first + sum(steps) >= count):
             raise refuse("as_strided beyond the elements of the tensor it is of")
     places: Any = as_scalar(first)
     for at, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        steps = op.Mul(op.Range(np.array(0), as_scalar(size), np.array(1)), as_scalar(stride))
+        along = op.Mul(op.Range(np.array(0), as_scalar(size), np.array(1)), as_scalar(stride))
         behind = len(sizes) - at - 1
-        places = op.Add(places, op.Unsqueeze(steps, list(range(1, behind + 1))) if behind else steps)
+        places = op.Add(places, op.Unsqueeze(along, list(range(1, behind + 1))) if behind else along)
     return op.Gather(op.Reshape(x, [-1]), places)
 
 
