@@ -98,6 +98,22 @@ def minimum(site: Site, x: Any, y: Any) -> Var:
     return _extreme("Min", "And", site, x, y)
 
 
+@rule("aten.fmax.default")
+def fmax(site: Site, x: Any, y: Any) -> Var:
+    """The larger; a number where the other is none."""
+    return _known_extreme("Max", "Or", site, x, y)
+
+
+@rule("aten.fmin.default")
+def fmin(site: Site, x: Any, y: Any) -> Var:
+    return _known_extreme("Min", "And", site, x, y)
+
+
+@rule("aten.ldexp.Tensor")
+def ldexp(site: Site, x: Any, y: Any) -> Var:
+    return op.Mul(operand(x, site.dtype), op.Pow(number(2, site.dtype), operand(y, site.dtype)))
+
+
 @rule("aten.atan2.default")
 def atan2(site: Site, y: Any, x: Any) -> Var:
     return angle_of(operand(y, site.dtype), operand(x, site.dtype), site.dtype)
@@ -176,6 +192,14 @@ def _extreme(op_type: str, logical: str, site: Site, x: Any, y: Any) -> Var:
     if site.dtype is DType.BOOL:
         return op[logical](operand(x, DType.BOOL), operand(y, DType.BOOL))
     return op[op_type](operand(x, site.dtype), operand(y, site.dtype))
+
+
+def _known_extreme(op_type: str, logical: str, site: Site, x: Any, y: Any) -> Var:
+    made = _extreme(op_type, logical, site, x, y)
+    if not site.dtype.is_float:
+        return made
+    a, b = operand(x, site.dtype), operand(y, site.dtype)
+    return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, made))
 
 
 def _negative(x: Any, dtype: DType) -> Var:

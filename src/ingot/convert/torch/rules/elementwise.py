@@ -222,6 +222,10 @@ def dropout(site: Site, x: Var, p: float, train: bool | None) -> Any:
 @rule("aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default")
 def clamp(site: Site, x: Var, low: Any = None, high: Any = None) -> Var:
     """Between two bounds; the upper wins where they cross, and what is not a number stays so."""
+    if site.dtype is DType.BOOL:
+        made = cast(x, DType.BOOL)
+        made = made if low is None else op.Or(made, operand(low, DType.BOOL))
+        return made if high is None else op.And(made, operand(high, DType.BOOL))
     made = cast(x, site.dtype)
     if low is not None:
         made = op.Max(made, operand(low, site.dtype))
@@ -230,12 +234,14 @@ def clamp(site: Site, x: Var, low: Any = None, high: Any = None) -> Var:
 
 @rule("aten.clamp_min.default", "aten.clamp_min.Tensor")
 def clamp_min(site: Site, x: Var, low: Any) -> Var:
-    return op.Max(cast(x, site.dtype), operand(low, site.dtype))
+    made: Var = clamp(site, x, low)
+    return made
 
 
 @rule("aten.clamp_max.default", "aten.clamp_max.Tensor")
 def clamp_max(site: Site, x: Var, high: Any) -> Var:
-    return op.Min(cast(x, site.dtype), operand(high, site.dtype))
+    made: Var = clamp(site, x, None, high)
+    return made
 
 
 def _floats(x: Var) -> bool:

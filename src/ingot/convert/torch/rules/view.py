@@ -1,4 +1,4 @@
-"""Views and rearrangements: sizes, axes, slices, joins."""
+"""Views and rearrangements: sizes, axes, slices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import axes_of, cast, known_shape, number, positive, rank, reshape
+from ingot.convert.torch.operands import axes_of, known_shape, positive, rank, reshape
 from ingot.convert.torch.rule import Site, refuse, rule
 from ingot.convert.torch.sizes import Extent, Size, as_row, as_scalar, as_vector
 
@@ -177,52 +177,6 @@ def narrow(site: Site, x: Var, dim: int, start: Extent, length: Extent) -> Var:
     return op.Slice(x, as_row(start), last, [dim])
 
 
-@rule("aten.cat.default", "aten.concat.default", "aten.concatenate.default")
-def cat(site: Site, tensors: Sequence[Var], dim: int = 0) -> Var:
-    """Joined along an axis; torch leaves out what is an empty vector among others of more axes."""
-    fakes = [node.meta["val"] for node in site.node.args[0]]
-    axes = len(site.result.shape)
-    parts = [
-        cast(tensor, site.dtype)
-        for tensor, fake in zip(tensors, fakes, strict=True)
-        if not (len(fake.shape) == 1 and axes > 1)
-    ]
-    if not parts:
-        return cast(tensors[0], site.dtype)
-    return op.Concat(*parts, axis=dim) if len(parts) > 1 else op.Identity(parts[0])
-
-
-@rule("aten.stack.default")
-def stack(site: Site, tensors: Sequence[Var], dim: int = 0) -> Var:
-    parts = [op.Unsqueeze(cast(tensor, site.dtype), [dim]) for tensor in tensors]
-    return op.Concat(*parts, axis=dim)
-
-
-@rule("aten.split_with_sizes.default", "aten.split_with_sizes_copy.default", "aten.split.sizes")
-def split_with_sizes(site: Site, x: Var, sizes: Sequence[Extent], dim: int = 0) -> Any:
-    return _split(x, as_vector(sizes), dim, len(sizes))
-
-
-@rule("aten.split.Tensor", "aten.split_copy.Tensor")
-def split(site: Site, x: Var, size: Extent, dim: int = 0) -> Any:
-    return _into(site, x, dim)
-
-
-@rule("aten.chunk.default")
-def chunk(site: Site, x: Var, count: int, dim: int = 0) -> Any:
-    return _into(site, x, dim)
-
-
-@rule("aten.tensor_split.sections")
-def tensor_split(site: Site, x: Var, sections: int, dim: int = 0) -> Any:
-    return _into(site, x, dim)
-
-
-@rule("aten.unbind.int", "aten.unbind_copy.int")
-def unbind(site: Site, x: Var, dim: int = 0) -> Any:
-    return tuple(op.Gather(x, np.array(index, np.int64), axis=dim) for index in range(len(site.result)))
-
-
 @rule("aten.flip.default")
 def flip(site: Site, x: Var, axes: Sequence[int]) -> Var:
     axes = [positive(axis, rank(x)) for axis in axes]
@@ -268,117 +222,6 @@ def movedim(site: Site, x: Var, source: Any, target: Any) -> Var:
         order[place] = origin
     rest = iter(axis for axis in range(count) if axis not in sources)
     return op.Transpose(x, perm=[next(rest) if axis < 0 else axis for axis in order])
-
-
-@rule("aten.diagonal.default", "aten.diagonal_copy.default")
-def diagonal(site: Site, x: Var, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Var:
-    """The elements whose places along two axes differ by `offset`, along a last axis."""
-    count = rank(x)
-    first, second = positive(dim1, count), positive(dim2, count)
-    order = [axis for axis in range(count) if axis not in (first, second)] + [first, second]
-    x = op.Transpose(x, perm=order)
-    rows, columns = (op.Shape(x, start=axis, end=axis + 1 or None) for axis in (-2, -1))
-    down, across = max(-offset, 0), max(offset, 0)
-    length = op.Max(op.Min(op.Sub(rows, np.array([down])), op.Sub(columns, np.array([across]))), np.array([0]))
-    places = op.Range(np.array(0), op.Squeeze(length, [0]), np.array(1))
-    flat = op.Reshape(x, op.Concat(op.Slice(op.Shape(x), [0], [-2]), op.Mul(rows, columns), axis=0), allowzero=1)
-    where = op.Add(op.Mul(op.Add(places, np.array(down)), columns), op.Add(places, np.array(across)))
-    return op.Gather(flat, where, axis=-1)
-
-
-@rule("aten.diag_embed.default")
-def diag_embed(site: Site, x: Var, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Var:
-    count = rank(x) + 1
-    size = abs(offset)
-    length = op.Add(op.Shape(x, start=-1), np.array([size]))
-    places = op.Range(np.array(0), op.Squeeze(length, [0]), np.array(1))
-    on = op.Equal(op.Add(op.Unsqueeze(places, [1]), np.array(offset)), op.Unsqueeze(places, [0]))
-    before, after = (size, 0) if offset >= 0 else (0, size)
-    pads = np.array([0] * (rank(x) - 1) + [before] + [0] * (rank(x) - 1) + [after])
-    row = op.Unsqueeze(op.Pad(x, pads), [-2])
-    made = op.Where(on, row, number(0, site.dtype))
-    first, second = positive(dim1, count), positive(dim2, count)
-    rest = iter(range(count - 2))
-    order = [count - 2 if axis == first else count - 1 if axis == second else next(rest) for axis in range(count)]
-    return op.Transpose(made, perm=order)
-
-
-@rule("aten.unfold.default", "aten.unfold_copy.default")
-def unfold(site: Site, x: Var, dim: int, size: int, step: int) -> Var:
-    """Every window of `size` along an axis, `step` apart, as a last axis."""
-    count = rank(x)
-    if count == 0:
-        return op.Unsqueeze(x, [0])
-    axis = positive(dim, count)
-    length = op.Squeeze(op.Shape(x, start=axis, end=axis + 1), [0])
-    starts = op.Range(np.array(0), op.Sub(length, np.array(size - 1)), np.array(step))
-    where = op.Add(op.Unsqueeze(starts, [1]), np.arange(size)[None])
-    taken = op.Gather(x, where, axis=axis)
-    order = [a for a in range(count + 1) if a != axis + 1] + [axis + 1]
-    return op.Transpose(taken, perm=order)
-
-
-@rule("aten.as_strided.default", "aten.as_strided_copy.default")
-def as_strided(
-    site: Site, x: Var, sizes: Sequence[Extent], strides: Sequence[Extent], offset: Extent | None = None
-) -> Var:
-    """Elements by their place in memory, which is that of a contiguous tensor."""
-    given = site.given(0)
-    if not given.is_contiguous():
-        raise refuse("as_strided of a tensor that is not contiguous")
-    begins = given.storage_offset()
-    if offset is not None and site.node.args[0].op == "placeholder" and not (isinstance(begins, int) and begins == 0):
-        raise refuse("as_strided of an input that is a part of another tensor")
-    first = 0 if offset is None else offset
-    if isinstance(first, int) and offset is not None and isinstance(begins, int):
-        first -= begins
-    if isinstance(first, int) and 0 not in sizes:
-        pairs = zip(sizes, strides, strict=True)
-        steps = [(n - 1) * stride for n, stride in pairs if isinstance(n, int) and isinstance(stride, int)]
-        count = given.numel()
-        if first < 0 or (len(steps) == len(sizes) and isinstance(count, int) and first + sum(steps) >= count):
-            raise refuse("as_strided beyond the elements of the tensor it is of")
-    places: Any = as_scalar(first)
-    for at, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        along = op.Mul(op.Range(np.array(0), as_scalar(size), np.array(1)), as_scalar(stride))
-        behind = len(sizes) - at - 1
-        places = op.Add(places, op.Unsqueeze(along, list(range(1, behind + 1))) if behind else along)
-    return op.Gather(op.Reshape(x, [-1]), places)
-
-
-@rule("aten.resize.default")
-def resize(site: Site, x: Var, sizes: Sequence[Extent], **_: Any) -> Var:
-    """The first elements in other sizes; there are none to add to a tensor that grows."""
-    given = site.given(0)
-    if not given.is_contiguous():
-        raise refuse("resize of a tensor that is not contiguous")
-    wanted = site.result.numel()
-    if not isinstance(wanted, int) or not isinstance(given.numel(), int) or wanted > given.numel():
-        raise refuse("resize to more elements than there are")
-    return reshape(op.Slice(op.Reshape(x, [-1]), [0], [wanted]), sizes)
-
-
-def _into(site: Site, x: Var, dim: int) -> Any:
-    """As many parts as torch found, of the sizes it found."""
-    sizes = [part.shape[dim] for part in site.result]
-    if not all(isinstance(size, int) for size in sizes):
-        if isinstance(sizes[0], int):
-            whole = op.Shape(x, start=dim, end=dim + 1 or None)
-            known = np.array(sizes[:-1], np.int64)
-            rest = op.Sub(whole, np.array([known.sum()]))
-            return _split(x, op.Concat(known, rest, axis=0), dim, len(sizes)) if len(sizes) > 1 else (x,)
-        if len({str(size) for size in sizes}) == 1:
-            many = len(sizes)
-            made: Any = op.Split(x, axis=dim, num_outputs=many, outputs=many)
-            return made
-        raise refuse("parts whose sizes are not known")
-    return _split(x, np.array(sizes, np.int64), dim, len(sizes))
-
-
-def _split(x: Var, sizes: Any, dim: int, count: int) -> Any:
-    if count == 1:
-        return (op.Identity(x),)
-    return op.Split(x, sizes, axis=dim, outputs=count)
 
 
 def _listed(items: Any) -> list[Any]:
