@@ -49,12 +49,12 @@ class Tally:
 @cache
 def core_operators() -> list[str]:
     """The overloads that torch tags as core ATen."""
-    packets = {name: getattr(torch.ops.aten, name) for name in dir(torch.ops.aten)}
+    names = [name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
+    pairs = {(name, overload or "default") for name, _, overload in (name.partition(".") for name in names)}
     return sorted(
         f"aten.{name}.{overload}"
-        for name, packet in packets.items()
-        for overload in (packet.overloads() if hasattr(packet, "overloads") else ())
-        if torch.Tag.core in getattr(packet, overload).tags and overload != "out"
+        for name, overload in pairs
+        if torch.Tag.core in getattr(getattr(torch.ops.aten, name), overload).tags and overload != "out"
     )
 
 
@@ -71,6 +71,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
         by_name[target.split(".")[1]].add(tally.verdict)
     names = Counter("equal" if found == {"equal"} else "other" for found in by_name.values())
     verdicts = Counter(outcome.verdict for outcome in outcomes)
+    cases = {outcome.sample.partition(", sample")[0] for outcome in outcomes}
     others = sorted(target for target in tallies if target not in own)
     lines = [
         "# PyTorch's core operators, converted",
@@ -87,7 +88,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         f"Of their {len(by_name)} operators {names['equal']} are equal in all overloads",
         f"({share(names['equal'], len(by_name))}).",
         "",
-        f"Of {len(outcomes):,} samples {verdicts['equal']:,} are equal, {verdicts['refused']:,} refused,",
+        f"Of {len(outcomes):,} samples of {len(cases):,} test cases and element types, which are all of those named",
+        f"like core operators and others, {verdicts['equal']:,} are equal, {verdicts['refused']:,} refused,",
         f"{verdicts['wrong']:,} wrong; torch did not export {verdicts['not exported']:,};",
         f"{verdicts['not reached']:,} were not reached in the time of their test case.",
         "",

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 from benchmarks.torch_operator_cases import CASES
@@ -122,7 +121,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.page:
-        RESULTS.write_text(page([outcome for path in options.page for outcome in logged(path)]))
+        RESULTS.write_text(page(latest(options.page)))
         return
     walk = Walk(options.log, logged(options.log) if options.resume else [])
     if options.log is not None and not options.resume:
@@ -140,6 +139,15 @@ def main() -> None:
 
 def logged(path: Path) -> list[Outcome]:
     return [Outcome(**json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def latest(paths: list[Path]) -> list[Outcome]:
+    """The last outcome of each sample over several logs, of those that say more than that it was not reached."""
+    found: dict[str, Outcome] = {}
+    for outcome in (outcome for path in paths for outcome in logged(path)):
+        if outcome.verdict != "not reached" or outcome.sample not in found:
+            found[outcome.sample] = outcome
+    return list(found.values())
 
 
 def walked(walk: Walk, options: argparse.Namespace) -> None:
@@ -165,12 +173,11 @@ def walked(walk: Walk, options: argparse.Namespace) -> None:
 
 def samples(options: argparse.Namespace) -> Iterator[Sample]:
     """Our own calls, then torch's: those of core operators first, each first without and then with an open axis."""
+    from torch.testing._internal.common_methods_invocations import op_db  # needs the package expecttest
+
     part, parts = map(int, options.shard.split("/"))
     if part == 0:
-        for name, fn, args in CASES:
-            if options.only and not any(part in name for part in options.only):
-                continue
-            yield Sample(name, f"our {name}", Call(fn, args, {}), tensors_of(args))
+        yield from (own for own in our_samples() if not options.only or any(part in own.case for part in options.only))
     core = {target.split(".")[1] for target in core_operators()}
     infos = sorted(op_db, key=lambda info: (info.aten_name not in core, info.formatted_name not in CALLERS))
     for info in infos[part::parts]:
@@ -181,6 +188,11 @@ def samples(options: argparse.Namespace) -> Iterator[Sample]:
         for dtype in DTYPES:
             if dtype in info.supported_dtypes("cpu"):
                 yield from samples_of(info, dtype, opened=info.aten_name in core)
+
+
+def our_samples() -> Iterator[Sample]:
+    for name, fn, args in CASES:
+        yield Sample(name, f"our {name}", Call(fn, args, {}), tensors_of(args))
 
 
 def samples_of(info: Any, dtype: Any, *, opened: bool) -> Iterator[Sample]:

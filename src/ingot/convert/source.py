@@ -16,11 +16,13 @@ Feeds: TypeAlias = Mapping[str, Array]
 class Tolerance:
     """How far a number may be from the original's: `absolute`, plus `relative` times the original.
 
+    `scaled` times the largest of the original's values is added: sums over large values leave that much in small ones.
     An `absolute` of infinity is for what is drawn at random: shapes and element types are compared.
     """
 
     relative: float = 1e-5
     absolute: float = 1e-6
+    scaled: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

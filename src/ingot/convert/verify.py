@@ -128,7 +128,9 @@ def _compare_numbers(name: str, wanted: Array, found: Array, tolerance: Toleranc
         apart = np.where(np.isnan(apart), np.inf, apart)
         small = same | (np.abs(a) <= tolerance.absolute)  # of what is next to nothing only the difference counts
         relative = np.where(small, 0.0, apart / np.maximum(np.abs(a), np.finfo(np.float32).tiny))
-        near = same | (apart <= tolerance.absolute + tolerance.relative * np.abs(a)) & np.isfinite(a)
+        largest = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+        allowed = tolerance.absolute + tolerance.scaled * largest + tolerance.relative * np.abs(a)
+        near = same | (apart <= allowed) & np.isfinite(a)
     report = OutputReport(
         name,
         absolute=float(apart.max(initial=0.0)),

@@ -35,7 +35,7 @@ def test_dims_inside_arguments_are_found() -> None:
             return parts["a"] + parts["b"][0]
 
     shapes = {"parts": {"a": {0: (n := Dim("n"))}, "b": [(n, None)]}}
-    example = ({"a": torch.randn(3, 2), "b": [torch.randn(3, 2)]}, {})
+    example: Any = ({"a": torch.randn(3, 2), "b": [torch.randn(3, 2)]}, {})
     made = ingot.export(Nested(), example, dynamic_shapes=shapes)
     assert str(made.outputs[0].type) == "float32[n, 2]"
 

@@ -38,14 +38,14 @@ def whole(x: Any) -> Any:
     "fn",
     [
         lambda a, b: torch.view_as_real((whole(a) + 1) * whole(b).conj() / whole(a) - whole(b)),
-        lambda a, b: torch.view_as_real(whole(a) * 2.5 + 3j),
+        lambda a, _: torch.view_as_real(whole(a) * 2.5 + 3j),
         lambda a, b: (whole(a).abs(), whole(b).angle(), whole(a) == whole(b)),
         lambda a, b: torch.view_as_real(whole(a) @ whole(b).transpose(0, 1)),
         lambda a, b: torch.view_as_real(torch.cat([whole(a).sum(0, keepdim=True), whole(b)])[1:].reshape(-1)),
         lambda a, b: torch.view_as_real(torch.exp(whole(a)) + torch.log(whole(b))),
-        lambda a, b: torch.view_as_real(whole(a) ** 3),
+        lambda a, _: torch.view_as_real(whole(a) ** 3),
         lambda a, b: torch.view_as_real(torch.where(whole(a).abs() > 1, whole(a), whole(b) * 0 + 1)),
-        lambda a, b: torch.view_as_real(torch.nn.functional.pad(whole(a), (1, 2), value=2.0)),
+        lambda a, _: torch.view_as_real(torch.nn.functional.pad(whole(a), (1, 2), value=2.0)),
         lambda a, b: torch.view_as_real(a[..., 0] + whole(b)),
     ],
 )

@@ -1,32 +1,27 @@
-"""How much of torch's core operator set has a rule."""
+"""How much of torch's core operator set has a rule, and that these are right where torch's own samples do not reach."""
 
 from __future__ import annotations
 
 import pytest
 
 torch = pytest.importorskip("torch")
-
-MISSING = {
-    "aten._adaptive_avg_pool2d_backward.default",
-    "aten.avg_pool2d_backward.default",
-    "aten.convolution_backward.default",
-}
-"""Gradients, which only programs of training steps compute."""
-
-
-def core() -> set[str]:
-    packets = {name: getattr(torch.ops.aten, name) for name in dir(torch.ops.aten)}
-    return {
-        f"aten.{name}.{overload}"
-        for name, packet in packets.items()
-        for overload in (packet.overloads() if hasattr(packet, "overloads") else ())
-        if torch.Tag.core in getattr(packet, overload).tags and overload != "out"
-    }
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_every_core_operator_that_does_not_write_in_place_has_a_rule() -> None:
-    from ingot.convert.torch.rule import rules
+    from benchmarks.torch_operator_page import core_operators
+    from ingot.convert.torch.rule import COMPLEX, rules
 
-    in_place = {"aten.resize_.default"}
-    questions = {"aten.sym_is_contiguous.default"}
-    assert core() - set(rules()) - in_place - questions == MISSING
+    assert set(core_operators()) - {name.removeprefix(COMPLEX) for name in rules()} == {"aten.resize_.default"}
+
+
+def test_every_call_of_our_own_is_equal_to_torchs() -> None:
+    from benchmarks.torch_operators import our_samples, tried
+    from benchmarks.torch_reused import reused_tables
+
+    with reused_tables():
+        found = {sample.name: tried(sample) for sample in our_samples()}
+    assert {
+        name: outcome.problem or outcome.refused for name, outcome in found.items() if outcome.verdict != "equal"
+    } == {}
+    assert any("aten.convolution_backward.default" in outcome.used for outcome in found.values())

@@ -1,4 +1,4 @@
-"""Operators of torch in ONNX: control flow, recurrence, attention, quantisation, sizes, element types."""
+"""Operators of torch in ONNX: recurrence, attention, quantisation, sizes, element types."""
 
 from __future__ import annotations
 
@@ -34,31 +34,6 @@ def of(fn: Callable[..., Any], *tensors: Any, open_axes: dict[int, str] | None =
     return [node.op_type for node in model.nodes()]
 
 
-def test_cond_is_an_if() -> None:
-    def fn(x: Any) -> Any:
-        return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,))
-
-    assert "If" in of(fn, torch.ones(3))
-    assert "If" in of(fn, -torch.ones(3))
-
-
-def test_while_loop_is_a_loop() -> None:
-    from torch._higher_order_ops.while_loop import while_loop
-
-    def fn(n: Any, x: Any) -> Any:
-        return while_loop(lambda n, x: n < 5, lambda n, x: (n + 1, x * 2), (n, x))  # noqa: ARG005
-
-    assert "Loop" in of(fn, torch.tensor(0), torch.ones(3))
-
-
-def test_scan_and_map_are_scans() -> None:
-    from torch._higher_order_ops.map import map as torch_map
-    from torch._higher_order_ops.scan import scan
-
-    assert "Scan" in of(lambda s, x: scan(lambda c, e: (c + e, c * e), s, x), torch.zeros(3), torch.randn(4, 3))
-    assert "Scan" in of(lambda x, y: torch_map(lambda e, y: e * y + 1, x, y), torch.randn(4, 3), torch.randn(3))
-
-
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
 @pytest.mark.parametrize("ways", [False, True])
 def test_a_recurrent_layer_is_one_operator(kind: Any, ways: bool) -> None:
@@ -87,6 +62,67 @@ def test_a_quantised_graph_keeps_its_integers() -> None:
         return quantised.dequantize_per_tensor.default(q, 0.05, 3, -127, 127, torch.int8)
 
     assert {"QuantizeLinear", "DequantizeLinear"} <= set(of(fn, torch.linspace(-9, 9, 50)))
+
+
+def test_weights_quantised_by_channel_stay_integers() -> None:
+    import torch.ao.quantization.fx._decomposed  # registers the operators
+
+    quantised = torch.ops.quantized_decomposed
+
+    class Layer(nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weight", torch.randint(-127, 128, (4, 3), dtype=torch.int8))
+            self.register_buffer("scale", torch.rand(4))
+
+        def forward(self, x: Any) -> Any:
+            zeros = torch.zeros(4, dtype=torch.int64)
+            weight = quantised.dequantize_per_channel(self.weight, self.scale, zeros, 0, -127, 127, torch.int8)
+            return F.linear(x, weight)
+
+    model = ingot.convert(Layer(), (torch.randn(2, 3),))
+    assert str(model.graph.initializers["weight"].type) == "int8[4, 3]"
+    assert "DequantizeLinear" in {node.op_type for node in model.nodes()}
+
+
+def test_a_program_quantised_by_pt2e_is_quantise_and_dequantise_around_its_layers() -> None:
+    pytest.importorskip("torchao")
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
+    layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16, 5)).eval()
+    x = torch.randn(2, 3, 4, 4)
+    quantizer = x86.X86InductorQuantizer().set_global(x86.get_default_x86_inductor_quantization_config())
+    prepared = prepare_pt2e(torch.export.export(layers, (x,)).module(), quantizer)
+    prepared(x)
+    model = ingot.convert(torch.export.export(convert_pt2e(prepared), (x,)))
+    types = {str(value.type) for value in model.graph.initializers.values()}
+    assert {"int8[4, 3, 3, 3]", "int8[5, 16]"} <= types
+
+
+def test_rows_are_multiplied_by_the_matrix_of_their_expert() -> None:
+    library = torch.library.Library("transformers", "FRAGMENT")
+    if not hasattr(torch.ops.transformers, "grouped_mm_fallback"):
+        library.define("grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor")
+        library.impl("grouped_mm_fallback", _grouped, "CompositeExplicitAutograd")
+        shape = lambda x, w, _: x.new_empty(x.shape[0], w.shape[2])  # noqa: E731
+        torch.library.register_fake("transformers::grouped_mm_fallback", shape, lib=library)
+
+    def fn(x: Any, weights: Any, experts: Any) -> Any:
+        order = torch.argsort(experts)
+        counts = torch.histc(experts.float(), bins=4, min=0, max=3)
+        ends = torch.cumsum(counts, 0, dtype=torch.int32)
+        return torch.ops.transformers.grouped_mm_fallback(x[order], weights, ends)
+
+    of(fn, torch.randn(6, 3), torch.randn(4, 3, 5), torch.tensor([3, 1, 1, 0, 3, 1]))
+
+
+def _grouped(x: Any, weights: Any, ends: Any) -> Any:
+    made, first = x.new_zeros(x.shape[0], weights.shape[2]), 0
+    for at, last in enumerate(ends.tolist()):
+        made[first:last] = x[first:last] @ weights[at]
+        first = last
+    return made
 
 
 def test_sizes_that_stay_open_are_computed_in_the_model() -> None:
@@ -126,6 +162,15 @@ def test_element_types_are_kept_and_promoted_as_torch_does(dtype: str) -> None:
         (lambda x: (torch.expm1(x), torch.log1p(x)), (torch.tensor([1e-7, -1e-6, 0.5, 30.0, -0.99]),)),
         (lambda x: (x // 3, x % 3, torch.fmod(x, 3)), (torch.arange(-7, 8),)),
         (lambda x: torch.topk(x, 2), (torch.randn(3, 5),)),
+        (lambda x: (x.median(1), x.median(), x.kthvalue(2, 0)), (torch.randn(3, 6),)),
+        (lambda x, y: torch.diagonal_scatter(x, y, 1), (torch.randn(3, 4), torch.randn(3))),
+        (lambda x, y: (torch.fmax(x, y), torch.fmin(x, y)), (torch.tensor([1, float("nan"), 3]), torch.ones(3))),
+        (lambda x: x + torch.linspace(-3, 8, 5, dtype=torch.int64), (torch.ones(5),)),
+        (lambda x: torch.bincount(x, minlength=6), (torch.tensor([1, 3, 0, 1, 1, 8]),)),
+        (
+            lambda x, g: F.grid_sample(x, g, mode="bicubic", padding_mode="border"),
+            (torch.randn(1, 2, 5, 4), torch.rand(1, 3, 3, 2) * 3 - 1.5),
+        ),
         (lambda x: x.roll((1, -2), (0, 1)), (torch.randn(3, 5),)),
     ],
 )

@@ -33,7 +33,7 @@ def test_a_cache_that_is_written_in_place_is_carried_from_run_to_run() -> None:
     assert [value.name for value in made.graph.inputs] == ["x", "at", "keys"]
     assert [value.name for value in made.outputs] == ["output", "keys.updated"]
     session = ingot.Session(made)
-    keys = {}
+    keys: dict[str, Any] = {}
     for place in range(4):
         x = torch.full((1, 1, 3), float(place))
         feeds = {"x": x.numpy(), "at": np.array([place]), **keys}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -40,9 +40,9 @@ def real_array(tensor: Any) -> Array:
 
 @contextmanager
 def evaluating(module: Any) -> Iterator[None]:
-    """The module in evaluation mode, and after it each part as it was."""
+    """The module in evaluation mode, and after it each part as it was; one of a program stays as it was exported."""
     training = {part: part.training for part in module.modules()}
-    if any(training.values()):
+    with suppress(NotImplementedError):
         module.eval()
     try:
         yield
