@@ -1,6 +1,6 @@
 """Which of PyTorch's core operators convert: torch's own test inputs, converted, run by the reference, and compared.
 
-`python -m benchmarks.torch_operators [--core] [--only NAME ...] [--shard I/N] [--log FILE [--resume]]` walks all sample
+`python -m benchmarks.torch_operators [--core] [--only NAME ...] [--shard I/N] [--cap S] [--log FILE [--resume]]` walks all sample
 inputs (OpInfo) and writes benchmarks/results/torch_operators.md; with `--only` or `--shard` it writes only the log.
 `--page LOG ...` writes the page of logs. A sample counts for every operator that torch.export and the decompositions
 leave in its program. Samples of the core operators run a second time with a first axis that stays open.
@@ -115,6 +115,7 @@ def main() -> None:
     parser.add_argument("--core", action="store_true", help="only test cases of core operators, and our own")
     parser.add_argument("--only", nargs="*", help="only test cases whose name contains one of these")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth test case, from the Ith")
+    parser.add_argument("--cap", type=float, default=CAP_SECONDS, help="seconds of the processor for one test case")
     parser.add_argument("--log", type=Path, help="a file that each outcome is appended to")
     parser.add_argument("--resume", action="store_true", help="leave out the samples that the log has")
     parser.add_argument("--page", nargs="+", type=Path, help="only write the page of these logs")
@@ -157,7 +158,7 @@ def walked(walk: Walk, options: argparse.Namespace) -> None:
     for at, sample in enumerate(samples(options)):
         if sample.name in done:
             continue
-        if spent[sample.case] > CAP_SECONDS:
+        if spent[sample.case] > options.cap:
             walk.add(Outcome(sample.name, "not reached"))
             continue
         started = time.process_time()

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def test_every_core_operator_that_does_not_write_in_place_has_a_rule() -> None:
     from benchmarks.torch_operator_page import core_operators
+
     from ingot.convert.torch.rule import COMPLEX, rules
 
     assert set(core_operators()) - {name.removeprefix(COMPLEX) for name in rules()} == {"aten.resize_.default"}
