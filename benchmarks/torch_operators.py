@@ -1,9 +1,9 @@
 """Which of PyTorch's core operators convert: torch's own test inputs, converted, run by the reference, and compared.
 
-`python -m benchmarks.torch_operators [--core] [--only NAME ...] [--shard I/N] [--cap S] [--log FILE [--resume]]` walks all sample
-inputs (OpInfo) and writes benchmarks/results/torch_operators.md; with `--only` or `--shard` it writes only the log.
-`--page LOG ...` writes the page of logs. A sample counts for every operator that torch.export and the decompositions
-leave in its program. Samples of the core operators run a second time with a first axis that stays open.
+`python -m benchmarks.torch_operators [--core] [--only NAME ...] [--shard I/N] [--cap S] [--log FILE [--resume]]`
+walks all sample inputs (OpInfo) and writes benchmarks/results/torch_operators.md; with `--only` or `--shard` it writes
+only the log. `--page LOG ...` writes the page of logs. A sample counts for every operator that torch.export and the
+decompositions leave in its program. Samples of the core operators run a second time with a first axis that stays open.
 """
 
 from __future__ import annotations
