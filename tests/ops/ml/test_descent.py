@@ -41,7 +41,8 @@ def forest(
             return leaf(tree)
         place = len(nodes)
         split = float(random.choice([-1, -0.0, 0.3, 0.5, 1, 2, np.inf, -np.inf]))
-        nodes.append([random.integers(FEATURES), random.choice(modes), split, random.integers(2), 0, 0, 0, 0])
+        asked = int(random.integers(FEATURES)), int(random.choice(modes)), split, int(random.integers(2))
+        nodes.append([*asked, 0, 0, 0, 0])
         nodes[place][4:6] = grow(tree, level + 1)
         nodes[place][6:8] = grow(tree, level + 1)
         return place, 0
