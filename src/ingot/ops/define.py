@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import types as python_types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -93,21 +93,63 @@ class Runtime(Protocol):
         """The source of random numbers of this node: the same for the same seed, model and run."""
 
 
-@dataclass(eq=False, slots=True)
-class Operator:
-    """Everything ingot knows about one meaning of one operator, in the versions that share it."""
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function says by its parameters and annotations: of `runtime` it is told who evaluates it."""
 
-    name: str
-    domain: str
-    since: tuple[int, ...]
     inputs: tuple[Formal, ...]
     outputs: tuple[Formal, ...]
     attributes: dict[str, Parameter]
-    evaluate: Rule
-    runtime: str | None = None
-    deprecated: bool = False
-    keywords: dict[str, str] = field(default_factory=dict)
-    rules: dict[str, Rule] = field(default_factory=dict)
+    keywords: dict[str, str]
+    runtime: str | None
+
+
+class Operator:
+    """Everything ingot knows about one meaning of one operator, in the versions that share it."""
+
+    __slots__ = ("_signature", "deprecated", "domain", "evaluate", "name", "rules", "since")
+
+    def __init__(self, name: str, domain: str, since: tuple[int, ...], evaluate: Rule, deprecated: bool) -> None:
+        """An operator; its function is read when that is first asked for: most are of no use to a model."""
+        self.name = name
+        self.domain = domain
+        self.since = since
+        self.evaluate = evaluate
+        self.deprecated = deprecated
+        self.rules: dict[str, Rule] = {}
+        self._signature: Signature | None = None
+
+    @property
+    def signature(self) -> Signature:
+        """What the function says; TypeError if no schema can."""
+        if self._signature is None:
+            self._signature = _signature(self.name, self.evaluate)
+        return self._signature
+
+    @property
+    def inputs(self) -> tuple[Formal, ...]:
+        return self.signature.inputs
+
+    @inputs.setter
+    def inputs(self, inputs: tuple[Formal, ...]) -> None:
+        self._signature = replace(self.signature, inputs=inputs)
+
+    @property
+    def outputs(self) -> tuple[Formal, ...]:
+        return self.signature.outputs
+
+    @property
+    def attributes(self) -> dict[str, Parameter]:
+        return self.signature.attributes
+
+    @property
+    def keywords(self) -> dict[str, str]:
+        """The parameter of the function for each attribute."""
+        return self.signature.keywords
+
+    @property
+    def runtime(self) -> str | None:
+        return self.signature.runtime
 
     @property
     def version(self) -> int:
@@ -180,32 +222,40 @@ def operator(
 
     def define(evaluate: Rule) -> Operator:
         _round_defaults(evaluate)
-        hints = get_type_hints(evaluate, include_extras=True)
-        inputs: list[Formal] = []
-        attributes: dict[str, Parameter] = {}
-        keywords: dict[str, str] = {}
-        runtime: str | None = None
-        for parameter in inspect.signature(evaluate).parameters.values():
-            hint = hints.get(parameter.name)
-            if hint is None:
-                raise TypeError(f"{name}: parameter '{parameter.name}' has no annotation")
-            if hint is Runtime:
-                runtime = parameter.name
-            elif parameter.kind is parameter.KEYWORD_ONLY:
-                attribute = _attribute(name, parameter, hint)
-                attributes[attribute.name] = attribute
-                keywords[attribute.name] = parameter.name
-            elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
-                variadic = parameter.kind is parameter.VAR_POSITIONAL
-                inputs.append(_formal(name, parameter.name, hint, parameter.default is None, variadic))
-            else:
-                raise TypeError(f"{name}: '{parameter.name}' is neither positional-only nor keyword-only")
-        outputs = _outputs(name, hints.get("return"))
-        return Operator(
-            name, domain, versions, tuple(inputs), outputs, attributes, evaluate, runtime, deprecated, keywords
-        )
+        found = Operator(name, domain, versions, evaluate, deprecated)
+        if not evaluate.__module__.startswith(_OWN):
+            found.signature  # noqa: B018  # what is wrong with it is said where it is written
+        return found
 
     return define
+
+
+_OWN = "ingot.ops."
+"""Where operators are whose functions tests have read."""
+
+
+def _signature(name: str, evaluate: Rule) -> Signature:
+    hints = get_type_hints(evaluate, include_extras=True)
+    inputs: list[Formal] = []
+    attributes: dict[str, Parameter] = {}
+    keywords: dict[str, str] = {}
+    runtime: str | None = None
+    for parameter in inspect.signature(evaluate).parameters.values():
+        hint = hints.get(parameter.name)
+        if hint is None:
+            raise TypeError(f"{name}: parameter '{parameter.name}' has no annotation")
+        if hint is Runtime:
+            runtime = parameter.name
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            attribute = _attribute(name, parameter, hint)
+            attributes[attribute.name] = attribute
+            keywords[attribute.name] = parameter.name
+        elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+            variadic = parameter.kind is parameter.VAR_POSITIONAL
+            inputs.append(_formal(name, parameter.name, hint, parameter.default is None, variadic))
+        else:
+            raise TypeError(f"{name}: '{parameter.name}' is neither positional-only nor keyword-only")
+    return Signature(tuple(inputs), _outputs(name, hints.get("return")), attributes, keywords, runtime)
 
 
 def _round_defaults(evaluate: Rule) -> None:
