@@ -10,6 +10,7 @@ from io import BytesIO
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ingot.codegen.llvm.workers import workers
 from ingot.errors import CheckError, CompileError, IngotError, InputError, UnsupportedError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
@@ -20,6 +21,7 @@ from ingot.runtime.executable import Executable, Failed
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
+from ingot.runtime.team import processors
 
 if TYPE_CHECKING:
     from ingot.compile import Compiled
@@ -116,6 +118,8 @@ class Session:
         self._compiled = None if found is None else found.executable
         self._with_given: dict[frozenset[str], Executable] = {}
         if found is None:
+            if self._providers[0] == "cpu":
+                workers(processors()).begin()  # LLVM is loaded there while the model is here
             ready = self._ready
             self._inputs: Sequence[Value] = list(ready.graph.inputs)
             self._outputs: Sequence[Value] = list(ready.graph.outputs)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +14,10 @@ import pytest
 import ingot
 from ingot.codegen import cache, folder
 from ingot.codegen.link import Plain
-from ingot.codegen.llvm.compile import code_of
+from ingot.codegen.llvm import forms
+from ingot.codegen.llvm.compile import code_later
 from ingot.codegen.llvm.target import Target
 from ingot.dims import symbol
-from ingot.providers import cpu
 
 MODEL = '<ir_version: 10, opset_import: ["" : 21]> g (float[n, 5] x) => (float[n, 5] y) { t = Mul (x, x) y = Exp (t) }'
 
@@ -22,7 +25,7 @@ MODEL = '<ir_version: 10, opset_import: ["" : 21]> g (float[n, 5] x) => (float[n
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
-    monkeypatch.setattr(cpu, "_CODES", {})
+    monkeypatch.setattr(forms, "FORMS", {})
     return tmp_path
 
 
@@ -35,11 +38,11 @@ def run() -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
-    def counting(text: str, target: Target) -> Plain:
+    def counting(text: str, target: Target, then: Callable[[Plain], Any]) -> Future[Any]:
         made.append(text)
-        return code_of(text, target)
+        return code_later(text, target, then)
 
-    monkeypatch.setattr(cpu, "code_of", counting)
+    monkeypatch.setattr(forms, "code_later", counting)
     return made
 
 
@@ -47,7 +50,7 @@ def test_a_second_start_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     made = counted(monkeypatch)
     run()
     assert len(made) == 1
-    monkeypatch.setattr(cpu, "_CODES", {})
+    monkeypatch.setattr(forms, "FORMS", {})
     run()
     assert len(made) == 1
 
@@ -59,7 +62,7 @@ def test_a_damaged_entry_is_made_again(damage: bytes, monkeypatch: pytest.Monkey
     (path,) = folder.entries()
     whole = path.read_bytes()
     path.write_bytes(damage or whole[:-1] + bytes([whole[-1] ^ 1]))
-    monkeypatch.setattr(cpu, "_CODES", {})
+    monkeypatch.setattr(forms, "FORMS", {})
     run()
     assert len(made) == 2
     assert path.read_bytes() == whole

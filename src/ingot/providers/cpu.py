@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingot.codegen import cache
-from ingot.codegen.llvm.compile import code_of, load
+from ingot.codegen.llvm.forms import Form, form
 from ingot.codegen.llvm.kernel import buffers_of, emit
 from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.target import Target
@@ -29,7 +27,7 @@ from ingot.prim.tensor import Call, Constant, Parameter, Result, Scatter, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.rows import Turning, flattened, lives_of, turn_of
 from ingot.runtime.plan import MOST_RUNS, Body, Native, Plan, Room, Segment, Side, Turn, aligned
-from ingot.runtime.team import processors
+from ingot.runtime.team import begin_team, processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +53,13 @@ def plan_of(
     The bodies of loops are run at most `runs` times, all together. `bodies` are those of calls that have plans.
     """
     slots: dict[Buffer, int] = {}
-    keep: list[object] = []
     rows, sides = flattened(fused.steps)
     tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in rows]
-    codes = _compiled_at_once(tiles, target)
-    for code in codes:
-        if code is not None:
-            keep.append(code.code)
-            for buffer in code.buffers:
-                slots.setdefault(buffer, len(slots))
+    begun = [None if kernel is None else (kernel, *_begun(kernel, target)) for kernel in tiles]
+    begin_team(target)
+    for kernel in tiles:
+        for buffer in () if kernel is None else buffers_of(kernel):
+            slots.setdefault(buffer, len(slots))
     for row in rows:
         if isinstance(row, Turning):
             for buffer in row.buffers:
@@ -102,11 +98,13 @@ def plan_of(
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
     claims = list(dict.fromkeys((*program.claims, *fused.claims)))
+    codes = [None if each is None else _finished(*each) for each in begun]
+    keep = tuple(code.code for code in codes if code is not None)
     idle = {kernel for kernel, tensor in fused.made.items() if not isinstance(tensor, Scatter)}
     segments = _segments(rows, sides, codes, slots, owners, visible, claims, bound, made, idle)
     plain = {code.code.address: code.code.plain for code in codes if code is not None and code.code.plain is not None}
     seen = (program.inputs, given, tuple(stored), template, constants, made)
-    return Plan(segments, *seen, tuple(keep), threads, tuple(memory), plain, runs, bodies or {})
+    return Plan(segments, *seen, keep, threads, tuple(memory), plain, runs, bodies or {})
 
 
 def _segments(
@@ -210,41 +208,20 @@ def _memory(constant: Tensor | Packed | Filters, tile: Tile | None, target: Targ
     return room
 
 
-_CODES: dict[str, tuple[tuple[Dim, ...], Code]] = {}
-_TURNS: dict[str, threading.Lock] = {}
-"""Who is to make the code of a form, which no two do."""
-_LOCK = threading.Lock()
-
-_MOST_COMPILING = 4
-"""Threads that compile: one is in LLVM, and the others have something ready for it."""
-
-
 def compiled(kernel: Kernel, target: Target) -> Compiled:
-    """The code of a kernel, with its own buffers and sizes; code for one of the same form has been made before.
+    """The code of a kernel, with its own buffers and sizes; kernels of one form share it."""
+    return _finished(kernel, *_begun(kernel, target))
 
-    It is looked for in memory, then on disk, and made if it is in neither.
-    """
+
+def _begun(kernel: Kernel, target: Target) -> tuple[Future[Form], Mapping[str, Dim]]:
+    """The form of a kernel, which others may be about to make, and what it calls its sizes."""
     general = generalised(kernel)
-    key = cache.key_of(repr(target), exactly(general.kernel))
-    with _LOCK:
-        turn = _TURNS.setdefault(key, threading.Lock())
-    with turn:
-        known = _CODES.get(key)
-        if known is None:
-            entry = cache.read(key)
-            if entry is None:
-                emitted = emit(general.kernel, target)
-                entry = cache.Entry(code_of(emitted.text, target), emitted.sizes)
-                cache.write(key, entry)
-            known = _CODES[key] = (entry.sizes, load(entry.code, target))
-    sizes, code = known
-    return Compiled(code, buffers_of(kernel), tuple(substitute(size, general.sizes) for size in sizes))
+    return form(exactly(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
 
 
-def _compiled_at_once(kernels: Sequence[Kernel | None], target: Target) -> list[Compiled | None]:
-    """The code of many kernels: while LLVM works on one, which holds nothing else up, others are written."""
-    with ThreadPoolExecutor(min(processors(), _MOST_COMPILING)) as crew:
-        return list(crew.map(lambda kernel: None if kernel is None else compiled(kernel, target), kernels))
+def _finished(kernel: Kernel, form: Future[Form], names: Mapping[str, Dim]) -> Compiled:
+    found = form.result()
+    return Compiled(found.code, buffers_of(kernel), tuple(substitute(size, names) for size in found.sizes))
 
 
 def tiled(kernel: Kernel, target: Target) -> Kernel:

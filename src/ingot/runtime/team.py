@@ -6,14 +6,18 @@ import atexit
 import ctypes
 import os
 import threading
+from concurrent.futures import Future
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingot.codegen.link import Plain, linkable
 from ingot.codegen.llvm.team import ALONE_WORDS, DISMISS, JOB_WORDS, LEAD, MOST_THREADS, SERVE, SHARED, team_text
 from ingot.codegen.memory import Code
+
+if TYPE_CHECKING:
+    from ingot.codegen.llvm.target import Target
 
 
 class Job:
@@ -114,33 +118,49 @@ class _Native:
         self.dismiss = one(code.entries[DISMISS])
 
 
-_CODE: list[Code] = []
+_CODE: list[Future[Code]] = []
 
 
 def provide(code: Code) -> None:
     """Have teams use code that was made before, unless there is some."""
     if not _CODE:
-        _CODE.append(code)
+        _CODE.append(Future())
+        _CODE[0].set_result(code)
+
+
+def begin_team(target: Target) -> None:
+    """Have the code of teams made beside other work, unless there is some."""
+    from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
+
+    if not _CODE:
+        _CODE.append(code_later(team_text(target), target, lambda code: load(code, target)))
 
 
 def code() -> Plain | None:
     """The code that teams run, to be kept; None if it is no plain code."""
+    if _made().plain is not None:
+        return _made().plain
     from ingot.codegen.llvm.compile import code_of
     from ingot.codegen.llvm.target import host
 
-    if _CODE and _CODE[0].plain is not None:
-        return _CODE[0].plain
     return code_of(team_text(host()), host()) if linkable(host().triple) else None
+
+
+def _made() -> Code:
+    if not _CODE:
+        from ingot.codegen.llvm.target import host  # who has the code needs no compiler
+
+        begin_team(host())
+    try:
+        return _CODE[0].result()
+    except BaseException:
+        _CODE.clear()  # the next may have it
+        raise
 
 
 @cache
 def _native() -> _Native:
-    if not _CODE:
-        from ingot.codegen.llvm.compile import code_of, load  # LLVM is not free to load
-        from ingot.codegen.llvm.target import host
-
-        _CODE.append(load(code_of(team_text(host()), host()), host()))
-    return _Native(_CODE[0])
+    return _Native(_made())
 
 
 _TEAM: list[Team] = []
@@ -172,8 +192,10 @@ def _quota() -> int | None:
 
 
 def _forget() -> None:
-    """In a forked process none of the threads is there."""
+    """In a forked process none of the threads is there, nor what another process was about to make."""
     _TEAM.clear()
+    if _CODE and not _CODE[0].done():
+        _CODE.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

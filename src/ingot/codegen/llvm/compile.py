@@ -1,15 +1,20 @@
-"""LLVM's language to machine code: optimised, made, and loaded."""
+"""LLVM's language to machine code: made, linked, and loaded."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import llvmlite.binding as llvm
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar
 
 from ingot.codegen.link import Plain, linkable, plain
 from ingot.codegen.llvm.target import Target
+from ingot.codegen.llvm.workers import workers
 from ingot.codegen.memory import Code, placed
-from ingot.errors import CompileError
+
+if TYPE_CHECKING:
+    from ingot.codegen.llvm.make import Answer, Request
+
+T = TypeVar("T")
 
 
 def code_of(text: str, target: Target) -> Plain:
@@ -17,52 +22,43 @@ def code_of(text: str, target: Target) -> Plain:
 
     It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM to load.
     """
-    try:
-        with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
-            machine = _machine(target)
-            optimise(module, machine)
-            made = bytes(machine.emit_object(module))
-            if linkable(target.triple):
-                return plain(made)
-            names = [function.name for function in module.functions if not function.is_declaration]
-            return Plain(made, dict.fromkeys(names, 0))
-    except RuntimeError as error:
-        raise CompileError(f"LLVM refused a kernel: {error}") from None
+    return code_later(text, target, lambda code: code).result()
+
+
+def code_later(text: str, target: Target, then: Callable[[Plain], T]) -> Future[T]:
+    """What `then` makes of that code, both beside other work."""
+    request = _request(text, target)
+    return workers().submit(lambda ask: then(_linked(ask(request), target)))
 
 
 def assembly_of(text: str, target: Target) -> str:
     """A module of LLVM as the assembly that is made of it."""
-    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
-        machine = _machine(target)
-        optimise(module, machine)
-        return str(machine.emit_assembly(module))
+    from ingot.codegen.llvm.make import assembly  # LLVM is not free to load
+
+    return assembly(_request(text, target))
 
 
 def load(code: Plain, target: Target) -> Code:
     """Machine code made ready to be called."""
     if linkable(target.triple):
         return placed(code)
+    import llvmlite.binding as llvm  # not free to load
+
+    from ingot.codegen.llvm.make import facts, machine_for
+
+    facts()
     empty = llvm.parse_assembly(f'target triple = "{target.triple}"')
-    engine = llvm.create_mcjit_compiler(empty, _machine(target))  # the engine owns its machine: one for each
+    machine = machine_for(target.triple, target.cpu, target.features, anywhere=False)
+    engine = llvm.create_mcjit_compiler(empty, machine)  # the engine owns its machine: one for each
     engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
     engine.finalize_object()
     return Code({name: engine.get_function_address(name) for name in code.entries}, engine)
 
 
-_PASSES = ("sroa", "loop_rotate", "new_gvn", "instruction_combine", "simplify_cfg")
-"""What pays for code that is in vectors already: half the time of LLVM's own list, and the same speed."""
+def _request(text: str, target: Target) -> Request:
+    return text, target.triple, target.cpu, target.features, linkable(target.triple)
 
 
-def optimise(module: Any, machine: Any) -> None:
-    """Make registers of locals, and leave out what is computed twice."""
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    manager = llvm.create_new_module_pass_manager()
-    for name in _PASSES:
-        getattr(manager, f"add_{name}_pass")()
-    manager.run(module, builder)
-
-
-def _machine(target: Target) -> Any:
-    found = llvm.Target.from_triple(target.triple)
-    model = {"reloc": "pic", "codemodel": "small"} if linkable(target.triple) else {}
-    return found.create_target_machine(cpu=target.cpu, features=target.features, opt=2, **model)
+def _linked(answer: Answer, target: Target) -> Plain:
+    made, names = answer
+    return plain(made) if linkable(target.triple) else Plain(made, dict.fromkeys(names, 0))

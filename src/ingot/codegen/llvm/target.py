@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
-import llvmlite.binding as llvm
+from ingot.codegen.llvm.workers import are_there, workers
+
+if TYPE_CHECKING:
+    from ingot.codegen.llvm.make import Facts
 
 _HALVES = ("znver4",)
 """Processors that run instructions on 512 bits in two steps of 256."""
@@ -36,19 +41,23 @@ class Target:
 @cache
 def host() -> Target:
     """The processor this runs on."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.initialize_native_asmparser()  # for calls of the system
-    triple = llvm.get_process_triple()
-    features = llvm.get_host_cpu_features()
-    flat = features.flatten()
+    triple, cpu, features, has = _facts()
     vector, registers = 16, 16
     if triple.startswith(("x86_64", "i686", "i386")):
-        if features.get("avx512f") and features.get("avx512vl") and features.get("avx512bw"):
+        if {"avx512f", "avx512vl", "avx512bw"} <= set(has):
             vector, registers = 64, 32
-            flat += ",-prefer-256-bit"  # or LLVM halves 512-bit vectors on some processors
-        elif features.get("avx2") and features.get("fma"):
+            features += ",-prefer-256-bit"  # or LLVM halves 512-bit vectors on some processors
+        elif {"avx2", "fma"} <= set(has):
             vector = 32
     else:
         registers = 32
-    return Target(triple, llvm.get_host_cpu_name(), flat, vector, registers)
+    return Target(triple, cpu, features, vector, registers)
+
+
+def _facts() -> Facts:
+    """What LLVM says of this processor: that of another process, if there is one and LLVM is not in this one."""
+    if are_there() and "llvmlite.binding" not in sys.modules:
+        return workers().facts.result()
+    from ingot.codegen.llvm.make import facts  # LLVM is not free to load
+
+    return facts()

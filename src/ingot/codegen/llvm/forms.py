@@ -1,0 +1,83 @@
+"""Code by what it is made from: found in memory, found on disk, or made beside other work, by one for all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from ingot.codegen import cache
+from ingot.codegen.link import Plain
+from ingot.codegen.llvm.compile import code_later, load
+from ingot.codegen.llvm.kernel import Emitted
+from ingot.codegen.llvm.target import Target
+from ingot.codegen.memory import Code
+from ingot.dims import Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The code of all kernels of a form, and the sizes it is told, in the form's own names."""
+
+    code: Code
+    sizes: tuple[Dim, ...]
+
+
+FORMS: dict[str, Future[Form]] = {}
+"""Those that this process has, or is about to have."""
+
+_LOCK = threading.Lock()
+
+
+def form(said: str, target: Target, emit: Callable[[], Emitted]) -> Future[Form]:
+    """The form of kernels that `said` tells apart from all others, whose text is emitted only if it is needed."""
+    key = cache.key_of(repr(target), said)
+    with _LOCK:
+        found = FORMS.get(key)
+        if found is not None:
+            return found
+        promised = FORMS[key] = Future()
+    try:
+        entry = cache.read(key)
+        if entry is not None:
+            promised.set_result(Form(load(entry.code, target), entry.sizes))
+            return promised
+        emitted = emit()
+        later = code_later(emitted.text, target, lambda code: _kept(key, code, emitted.sizes, target))
+    except BaseException as error:
+        _fail(key, promised, error)
+        raise
+    later.add_done_callback(lambda done: _settle(key, promised, done))
+    return promised
+
+
+def _kept(key: str, code: Plain, sizes: tuple[Dim, ...], target: Target) -> Form:
+    cache.write(key, cache.Entry(code, sizes))
+    return Form(load(code, target), sizes)
+
+
+def _settle(key: str, promised: Future[Form], done: Future[Form]) -> None:
+    error = done.exception()
+    if error is None:
+        promised.set_result(done.result())
+    else:
+        _fail(key, promised, error)
+
+
+def _fail(key: str, promised: Future[Form], error: BaseException) -> None:
+    """Nobody gets it now; who asks again may."""
+    if FORMS.get(key) is promised:
+        del FORMS[key]
+    promised.set_exception(error)
+
+
+def _after_fork() -> None:
+    """What another process is about to have will not come here."""
+    for key in [key for key, each in FORMS.items() if not each.done()]:
+        del FORMS[key]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

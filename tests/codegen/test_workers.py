@@ -1,0 +1,168 @@
+"""LLVM in other processes: asked side by side, ended when idle, replaced when they die, done without where need be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingot.codegen.llvm import workers as module
+from ingot.codegen.llvm.make import Answer, Request, facts, made
+from ingot.codegen.llvm.workers import Ask, Workers, most_workers
+from ingot.errors import CompileError
+
+TEXT = "define i64 @kernel(i64 %x) {\n  %y = add i64 %x, 7\n  ret i64 %y\n}\n"
+
+
+def request(text: str = TEXT) -> Request:
+    triple, cpu, features, _ = facts()
+    return text, triple, cpu, features, True
+
+
+def asking(text: str = TEXT) -> Callable[[Ask], Answer]:
+    return lambda ask: ask(request(text))
+
+
+@pytest.fixture
+def crew() -> Workers:
+    return Workers(2)
+
+
+def processes(crew: Workers) -> list[int]:
+    return [each._popen.pid for each in crew._processes]
+
+
+def is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_another_process_makes_the_same_code(crew: Workers) -> None:
+    assert crew.submit(asking()).result() == made(request())
+    assert crew.facts.result() == facts()
+    assert processes(crew)
+    crew.end()
+
+
+def test_llvm_is_not_loaded_by_a_session_that_compiles(tmp_path: Path) -> None:
+    script = (
+        "import sys, numpy as np, ingot; "
+        "m = ingot.parse_model('<opset_import: [\"\" : 21]> g (float[n] x) => (float[n] y) { y = Exp (x) }'); "
+        "s = ingot.Session(m, providers=('cpu', 'reference'), threads=1, fallback=False); "
+        "print(s.run(None, {'x': np.zeros(3, np.float32)})[0][0], 'llvmlite.binding' in sys.modules)"
+    )
+    environment = {**os.environ, "INGOT_CACHE": str(tmp_path)}
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert found.stdout.split() == ["1.0", "False"]
+
+
+def test_what_llvm_refuses_is_a_compile_error_and_the_process_goes_on(crew: Workers) -> None:
+    refused = crew.submit(asking("define nothing"))
+    with pytest.raises(CompileError, match="LLVM refused a kernel"):
+        refused.result()
+    [before] = processes(crew)
+    assert crew.submit(asking()).result()
+    assert processes(crew) == [before]
+    crew.end()
+
+
+def test_more_processes_are_started_only_for_work_that_waits(crew: Workers) -> None:
+    crew.submit(asking()).result()
+    crew.submit(asking()).result()
+    assert len(processes(crew)) == 1
+    go = threading.Event()
+    waiting = [crew.submit(lambda ask: (go.wait(), ask(request()))[1]) for _ in range(12)]
+    assert crew._runners == 2
+    go.set()
+    assert all(each.result() for each in waiting)
+    crew.end()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_process_that_was_ended_from_outside_is_replaced(crew: Workers) -> None:
+    crew.submit(asking()).result()
+    [before] = processes(crew)
+    os.kill(before, signal.SIGKILL)
+    assert crew.submit(asking()).result() == made(request())
+    assert processes(crew) != [before]
+    crew.end()
+
+
+def test_a_text_that_ends_every_process_is_a_compile_error(crew: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    crew.submit(asking()).result()
+
+    def dying(self: module._Process, _: Request) -> Answer:
+        self._popen.kill()
+        raise EOFError
+
+    monkeypatch.setattr(module._Process, "ask", dying)
+    with pytest.raises(CompileError, match="LLVM ended with code -9 on a kernel"):
+        crew.submit(asking()).result()
+    monkeypatch.undo()
+    assert crew.submit(asking()).result() == made(request())
+    crew.end()
+
+
+def test_processes_end_when_they_have_nothing_to_do(crew: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_IDLE", 0.05)
+    crew.submit(asking()).result()
+    [process] = processes(crew)
+    end = time.monotonic() + 10
+    while is_there(process) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not is_there(process)
+    assert not processes(crew)
+    assert crew.submit(asking()).result() == made(request())
+
+
+@pytest.mark.parametrize("executable", ["", "/usr/sbin/uwsgi", "/nowhere/python3"])
+def test_where_no_process_can_be_started_llvm_runs_here(
+    executable: str, crew: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    assert crew.submit(asking()).result() == made(request())
+    assert crew.facts.result() == facts()
+    assert not processes(crew)
+    with pytest.raises(CompileError, match="LLVM refused a kernel"):
+        crew.submit(asking("define nothing")).result()
+
+
+def test_a_variable_says_how_many_processes_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert most_workers(2) == 2
+    assert most_workers(64) == 8
+    monkeypatch.setenv("INGOT_WORKERS", "0")
+    assert most_workers(64) == 0
+    nobody = Workers(most_workers(64))
+    assert nobody.submit(asking()).result() == made(request())
+    assert not processes(nobody)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_has_workers_of_its_own(tmp_path: Path) -> None:
+    script = """
+import os, sys, numpy as np, ingot
+def run(op):
+    m = ingot.parse_model('<opset_import: ["" : 21]> g (float[n] x) => (float[n] y) { y = %s (x) }' % op)
+    s = ingot.Session(m, providers=('cpu', 'reference'), threads=1, fallback=False)
+    return s.run(None, {'x': np.zeros(3, np.float32)})[0][0]
+assert run('Exp') == 1
+child = os.fork()
+if child == 0:
+    os._exit(0 if run('Cos') == 1 and run('Exp') == 1 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert run('Cosh') == 1
+"""
+    environment = {**os.environ, "INGOT_CACHE": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert (found.returncode, found.stderr) == (0, "")
