@@ -1,6 +1,7 @@
 """Symbolic sizes: every simplification is checked against Python's integers at random sizes."""
 
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -14,7 +15,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from ingot import dims
-from ingot.dims import Dim, Expr, evaluate, maximum, minimum, parse, symbol
+from ingot.dims import Dim, Expr, Packing, evaluate, maximum, minimum, parse, symbol
 
 a, b, c, h, s = (symbol(name) for name in "abchs")
 
@@ -585,3 +586,26 @@ def test_a_maximum_absorbs_a_minimum_of_the_same_size() -> None:
     assert maximum(n, minimum(n, 512)) == n
     assert minimum(n, maximum(n, m)) == n
     assert maximum(n, minimum(m, 512)) != n
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["n", "3*n*m**2 - 7", "(n + 1)//2*((n - 3)//4 + m)", "max(n, m, 4)*5 + n % 3", "min(`a b`//2, (m//3 + n)//5)"],
+)
+def test_a_size_is_packed_as_plain_data_and_unpacked_as_it_was(text: str) -> None:
+    packing = Packing()
+    size = parse(text)
+    assert isinstance(size, Expr)
+    said = json.loads(json.dumps([packing.packed(size), packing.packed(size), packing.calls]))
+    unpacking = Packing(said[2])
+    assert unpacking.unpacked(said[0]) == unpacking.unpacked(said[1]) == size
+    assert str(unpacking.unpacked(said[0])) == str(size)
+
+
+def test_calls_that_sizes_share_are_packed_once() -> None:
+    packing = Packing()
+    for text in ("n//2", "n//2 + 1", "(n//2 + m)//(m + 3)"):
+        size = parse(text)
+        assert isinstance(size, Expr)
+        packing.packed(size)
+    assert len(packing.calls) == 2

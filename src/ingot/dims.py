@@ -13,7 +13,7 @@ from operator import index
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # at run time typing and collections.abc would be most of this module's import time
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import NoReturn, TypeAlias
+    from typing import Any, NoReturn, TypeAlias
 
 LIMIT = 4096
 """Arithmetic whose result would take more characters than this to write raises a ValueError.
@@ -130,6 +130,37 @@ def from_param(text: str) -> Dim:
     except ValueError:
         return symbol(text)
     return symbol(text) if isinstance(found, int) else found
+
+
+class Packing:
+    """Sizes as plain data, and back without being worked out again: numbers, names and lists, for files of our own.
+
+    A size is a list of terms, each its coefficient and its factors: names, or places in `calls`, which go with it.
+    """
+
+    def __init__(self, calls: Iterable[list[Any]] = ()) -> None:
+        """Ready to unpack what was packed with these calls; with none, to pack."""
+        self.calls: list[list[Any]] = []
+        self._places: dict[_Call, int] = {}
+        self._made: list[_Call] = []
+        for op, *args in calls:
+            self._made.append(_Call(op, *(arg if isinstance(arg, int) else self.unpacked(arg) for arg in args)))
+
+    def packed(self, dim: Expr) -> list[list[Any]]:
+        """A size as plain data."""
+        return [[c, *(a if isinstance(a, str) else self._place(a) for a in m)] for m, c in dim._terms.items()]
+
+    def unpacked(self, said: Iterable[list[Any]]) -> Expr:
+        """The size that was packed."""
+        made = self._made
+        return Expr({tuple([a if isinstance(a, str) else made[a] for a in m]): c for c, *m in said})
+
+    def _place(self, call: _Call) -> int:
+        if call not in self._places:
+            said = [call.op, *(self.packed(arg) if isinstance(arg, Expr) else arg for arg in call.args)]
+            self._places[call] = len(self.calls)
+            self.calls.append(said)
+        return self._places[call]
 
 
 def maximum(*dims: Dim) -> Dim:

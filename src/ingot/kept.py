@@ -183,13 +183,26 @@ def _maker() -> str:
     """What tells this ingot from others: its version, and while it is developed the state of its source."""
     said = [__version__]
     spec = find_spec("llvmlite")
-    files = [] if spec is None or spec.origin is None else [Path(spec.origin)]
+    files = [] if spec is None or spec.origin is None else [spec.origin]
     if "dev" in __version__:
-        files += Path(__file__).parent.rglob("*.py")
+        files += _sources(os.path.dirname(__file__))
     for path in files:
-        status = path.stat()
+        status = os.stat(path)
         said.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
     return hashlib.sha256("\n".join(sorted(said)).encode()).hexdigest()
+
+
+_AFTERWARDS = ("convert", "compat", "tools", "cli", "__pycache__")
+"""Packages that sessions know nothing of."""
+
+
+def _sources(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif entry.name not in _AFTERWARDS and entry.is_dir():
+                yield from _sources(entry.path)
 
 
 @cache

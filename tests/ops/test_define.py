@@ -12,7 +12,7 @@ from ingot.ops.define import operator
 
 
 def test_what_no_schema_can_say_is_refused_where_it_is_written() -> None:
-    def evaluate(x, /) -> Any:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def evaluate(x, /) -> Any:  # type: ignore[no-untyped-def]
         return x
 
     with pytest.raises(TypeError, match="mine: parameter 'x' has no annotation"):

@@ -13,7 +13,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,20 @@ import numpy as np
 from ingot.codegen import folder
 from ingot.codegen.link import Plain
 from ingot.codegen.memory import mapped, placed
-from ingot.dims import Expr, parse
+from ingot.dims import Dim, Expr, Packing
 from ingot.dtypes import Array, DType
 from ingot.errors import IngotError
 from ingot.ir.types import TensorType
 from ingot.prim.tensor import Call, Parameter, Result, Tensor
 from ingot.runtime.plan import MOST_RUNS, Body, Native, Plan, Room, Segment, Side, Turn
 
-_MAGIC = b"ingot plan 4\0\0\0\0"
+_MAGIC = b"ingot plan 5\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q")
 """What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
 _PAGE = 1 << 14
 _ALIGN = 64
-_PLAIN = {each.__name__: each for each in (Native, Room, Segment, Side, Turn)}
-"""What plans are made of, beside tensors and calls."""
+_PLAIN = {each.__name__: each for each in (Side, Turn)}
+"""What plans are made of, beside tensors, calls, and what there are many of: segments, kernels and rooms."""
 
 
 class Unstorable(Exception):
@@ -127,6 +127,9 @@ class _Writing:
         self._calls: dict[Call, int] = {}
         self._said_calls: list[Any] = []
         self._plans = self._number = 0
+        self._packing = Packing()
+        self._dims: dict[Expr, int] = {}
+        self._said_dims: list[Any] = []
 
     def said(self, kept: Kept) -> dict[str, Any]:
         said = {
@@ -139,13 +142,14 @@ class _Writing:
             "nodes": [self._array(np.frombuffer(each, np.uint8)) for each in kept.calls],
             "beside": list(kept.beside),
         }
-        return {**said, "tensors": self._said_tensors, "calls": self._said_calls, "arrays": self._kinds}
+        sizes = {"dims": self._said_dims, "parts": self._packing.calls}
+        return {**said, **sizes, "tensors": self._said_tensors, "calls": self._said_calls, "arrays": self._kinds}
 
     def _plan(self, plan: Plan) -> dict[str, Any]:
         self._plans += 1
         own = self._number = self._plans - 1
         said: dict[str, Any] = {
-            "segments": [self._plain(self._moved(segment, plan.codes)) for segment in plan.segments],
+            "segments": [self._segment(segment, plan.codes) for segment in plan.segments],
             "inputs": [[name, self._plain(tensor)] for name, tensor in plan.inputs.items()],
             "placed": [[self._plain(tensor), slot] for tensor, slot in plan.placed.items()],
             "results": self._plain(plan.results),
@@ -182,18 +186,34 @@ class _Writing:
             end = start + array.nbytes
         yield bytes(self.size - end)
 
-    def _moved(self, segment: Segment, codes: Mapping[int, Plain]) -> Segment:
+    def _segment(self, segment: Segment, codes: Mapping[int, Plain]) -> list[Any]:
         """A segment whose kernels are where their code is in the file."""
-        kernels: list[Native | Turn] = []
-        for kernel in segment.kernels:
-            if isinstance(kernel, Turn):
-                kernels.append(kernel)
-                continue
-            if kernel.address not in codes:
-                raise Unstorable("code that only this process has")
-            code = codes[kernel.address]
-            kernels.append(replace(kernel, address=self._code(code) + code.entries["kernel"]))
-        return replace(segment, kernels=tuple(kernels))
+        kernels = [
+            self._plain(each) if isinstance(each, Turn) else self._native(each, codes) for each in segment.kernels
+        ]
+        rooms = [
+            [each.slot, int(each.dtype), self._sizes(each.shape), each.first, each.last, self._plain(each.fresh)]
+            for each in segment.rooms
+        ]
+        rest = (segment.names, segment.claims, segment.call, segment.sides, segment.base)
+        return [kernels, rooms, self._plain(rest)]
+
+    def _native(self, kernel: Native, codes: Mapping[int, Plain]) -> list[Any]:
+        if kernel.address not in codes:
+            raise Unstorable("code that only this process has")
+        code = codes[kernel.address]
+        place = self._code(code) + code.entries["kernel"]
+        return [kernel.name, place, kernel.which, self._sizes(kernel.sizes), kernel.writes]
+
+    def _sizes(self, sizes: Sequence[Dim]) -> list[Any]:
+        """Sizes as they are, or in a list of its own the number of one that depends on others."""
+        return [each if isinstance(each, int) else [self._dim(each)] for each in sizes]
+
+    def _dim(self, dim: Expr) -> int:
+        if dim not in self._dims:
+            self._dims[dim] = len(self._said_dims)
+            self._said_dims.append(self._packing.packed(dim))
+        return self._dims[dim]
 
     def _code(self, code: Plain) -> int:
         if id(code) not in self._codes:
@@ -219,7 +239,7 @@ class _Writing:
             case None | bool() | int() | float() | str():
                 return item
             case Expr():
-                return {"d": str(item)}
+                return {"d": self._dim(item)}
             case tuple():
                 return [self._plain(each) for each in item]
             case Tensor():
@@ -263,7 +283,8 @@ class _Reading:
         self._tensors: dict[int, Tensor] = {}
         self._calls: dict[int, Call] = {}
         self._nodes: list[dict[str, Any]] = []
-        self._dims: dict[str, Any] = {}
+        packing = Packing(said["parts"])
+        self._dims = [packing.unpacked(each) for each in said["dims"]]
 
     def kept(self, threads: int, runs: int, owner: Any) -> Kept:
         said = self._said
@@ -287,7 +308,7 @@ class _Reading:
         )
 
     def _plan(self, said: dict[str, Any], threads: int, runs: int, owner: Any) -> Plan:
-        segments = tuple(self._moved(self._plain(each)) for each in said["segments"])
+        segments = tuple(map(self._segment, said["segments"]))
         memory = tuple((slot, self._arrays[number]) for slot, number in said["memory"])
         template = np.zeros(said["slots"], np.int64)
         for slot, array in memory:
@@ -323,13 +344,23 @@ class _Reading:
             None if said["first"] is None else self._body(said["first"], threads, runs, owner),
         )
 
-    def _moved(self, segment: Segment) -> Segment:
+    def _segment(self, said: list[Any]) -> Segment:
         """A segment whose kernels are where they are in memory."""
-        kernels = (
-            kernel if isinstance(kernel, Turn) else replace(kernel, address=self._base + kernel.address)
-            for kernel in segment.kernels
+        kernels = tuple([self._native(*each) if isinstance(each, list) else self._plain(each) for each in said[0]])
+        rooms = tuple(
+            [
+                Room(slot, DType(dtype), self._sizes(shape), first, last, self._plain(fresh))
+                for slot, dtype, shape, first, last, fresh in said[1]
+            ]
         )
-        return replace(segment, kernels=tuple(kernels))
+        return Segment(kernels, rooms, *self._plain(said[2]))
+
+    def _native(self, name: str, place: int, which: list[int], sizes: list[Any], writes: list[int]) -> Native:
+        return Native(name, self._base + place, tuple(which), self._sizes(sizes), tuple(writes))
+
+    def _sizes(self, said: list[Any]) -> tuple[Dim, ...]:
+        dims = self._dims
+        return tuple([each if isinstance(each, int) else dims[each[0]] for each in said])
 
     def _plain(self, item: Any) -> Any:
         if isinstance(item, list):
@@ -339,10 +370,8 @@ class _Reading:
         match item:
             case {"t": number}:
                 return DType(number)
-            case {"d": text}:
-                if text not in self._dims:
-                    self._dims[text] = parse(text)
-                return self._dims[text]
+            case {"d": number}:
+                return self._dims[number]
             case {"r": number}:
                 return self._tensor(number)
             case {"c": number}:
