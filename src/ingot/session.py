@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -318,6 +317,8 @@ class Session:
         deadline: float | None = None,
     ) -> list[Any]:
         """The same, without blocking the event loop; cancelling the task ends the run."""
+        import asyncio  # not free to load, and there already if this is called
+
         cancel = Cancel()
         try:
             return await asyncio.to_thread(self.run, outputs, feeds, deadline=deadline, cancel=cancel)

@@ -95,7 +95,7 @@ def _applies(product: Product) -> bool:
 def _is_moderate(made: Made) -> bool:
     """Whether all weights are finite, and stay so when they are transformed."""
     (weights,) = made.constants.values()
-    return bool(np.abs(weights.array).max() < _LARGEST)
+    return bool(weights.array.max() < _LARGEST and weights.array.min() > -_LARGEST)
 
 
 def _slides(product: Product, along: Var, tap: Var) -> bool:
