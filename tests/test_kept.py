@@ -172,6 +172,53 @@ def test_large_files_and_bytes_have_the_same_names(tmp_path: Path, monkeypatch: 
     assert sources.content_of_file(path) == sources.content_of(path.read_bytes())
 
 
+def test_a_large_file_that_is_new_is_read_whole_only_to_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared: list[object]
+) -> None:
+    monkeypatch.setattr(sources, "_PIECE", 10)
+    path = saved(tmp_path / "m.onnx")
+    read: list[Path] = []
+    whole = sources.content_of_file
+
+    def reading(path: Path) -> str | None:
+        read.append(path)
+        assert len(prepared) > 0
+        return whole(path)
+
+    monkeypatch.setattr(sources, "content_of_file", reading)
+    assert sources.unseen(path) is not None
+    opened(path)
+    assert read == [path]
+    assert sources.unseen(path) is None
+    opened(path)
+    twin = tmp_path / "twin.onnx"
+    twin.write_bytes(path.read_bytes())
+    assert sources.unseen(twin) is None
+    opened(twin)
+    assert len(prepared) == 1
+
+
+def test_nothing_is_kept_of_a_file_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_PIECE", 10)
+    path = tmp_path / "file"
+    path.write_bytes(bytes(100))
+    found = sources.unseen(path)
+    assert found is not None
+    assert found.content() == sources.content_of(bytes(100))
+    path.write_bytes(bytes(101))
+    assert found.content() is None
+    path.unlink()
+    assert found.content() is None
+
+
+def test_a_file_changed_a_moment_ago_does_not_count_as_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_PIECE", 10)
+    monkeypatch.setattr(sources, "_SETTLED", 10**18)
+    path = tmp_path / "file"
+    path.write_bytes(bytes(100))
+    assert sources.unseen(path) is None
+
+
 @pytest.mark.parametrize("damage", ["short", "empty", "text", "code", "magic"])
 def test_a_damaged_file_is_as_good_as_none(damage: str, tmp_path: Path, prepared: list[object]) -> None:
     path = saved(tmp_path / "m.onnx")

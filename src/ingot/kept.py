@@ -30,11 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a model comes from, and the name of what follows from its content, this processor and this ingot."""
+    """Where a model comes from, the name of its content, and what else decides what follows from it.
+
+    Of a file that is `unseen`, that name is found only when something is to be kept.
+    """
 
     data: bytes | bytearray | memoryview
     folder: Path | None
-    key: str
+    content: str | None
+    also: tuple[str, ...]
+    unseen: sources.Unseen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +57,24 @@ def origin_of(source: object, limits: RunLimits, level: int) -> Origin | None:
 
     What follows depends on the level to which it is optimised, too.
     """
-    path: Path | None = None
+    also = (_maker(), _processor(), str(limits.nesting), str(limits.calls), str(level))
     if isinstance(source, bytes | bytearray | memoryview):
-        data, content = source, sources.content_of(source)
-    elif isinstance(source, str | os.PathLike):
-        path = Path(source)
-        found = None if path.suffix in TEXT_SUFFIXES else sources.content_of_file(path)
-        if found is None:
-            return None
-        data, content = read_file(path), found
-    else:
+        return Origin(source, None, sources.content_of(source), also)
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix in TEXT_SUFFIXES:
         return None
-    said = (_maker(), _processor(), content, str(limits.nesting), str(limits.calls), str(level))
-    return Origin(data, None if path is None else path.parent, hashlib.sha256("\n".join(said).encode()).hexdigest())
+    path = Path(source)
+    unseen = sources.unseen(path)
+    if unseen is not None:
+        return Origin(read_file(path), path.parent, None, also, unseen)
+    content = sources.content_of_file(path)
+    return None if content is None else Origin(read_file(path), path.parent, content, also)
 
 
 def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None:
     """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
-    kept = stored.read(folder.path_of(origin.key, "plan"), threads or team.processors(), limits.nodes)
+    if origin.content is None:
+        return None
+    kept = stored.read(_path(origin.content, origin.also), threads or team.processors(), limits.nodes)
     if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
         return None
     team.provide(Code(kept.team.entries, kept.plan))
@@ -81,8 +86,7 @@ def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None
 
 def with_given(origin: Origin, names: Iterable[str]) -> Origin:
     """Where a model comes from, for what follows from it when inputs that have defaults are given."""
-    said = "\n".join((origin.key, *sorted(names)))
-    return replace(origin, key=hashlib.sha256(said.encode()).hexdigest())
+    return replace(origin, also=(*origin.also, *sorted(names)))
 
 
 def keep(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> None:
@@ -92,12 +96,19 @@ def keep(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> 
 
 
 def _write(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> None:
-    path = folder.path_of(origin.key, "plan")
+    content = origin.content if origin.unseen is None else origin.unseen.content()
+    if content is None:
+        return
     try:
-        if stored.write(path, _kept(origin, made, outputs, model)):
+        if stored.write(_path(content, origin.also), _kept(origin, made, outputs, model)):
             folder.prune(folder.most_bytes())
     except stored.Unstorable:
         return
+
+
+def _path(content: str, also: tuple[str, ...]) -> Path:
+    """The file that keeps what follows from a content."""
+    return folder.path_of(hashlib.sha256("\n".join((content, *also)).encode()).hexdigest(), "plan")
 
 
 def _kept(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) -> stored.Kept:

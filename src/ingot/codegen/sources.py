@@ -3,6 +3,9 @@
 Reading and hashing a model takes longer than everything else about opening it. So it is written down what a file held
 when it was last read, with its size and the times of its last changes; while these are the same, so is the content. A
 file that was changed a moment ago is read again: the next change might fall into the same tick of the clock.
+
+Of a large file that is new here, nothing can have been kept. A few of its bytes tell that, and it is read whole only
+when something is to be kept.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from ingot.codegen import folder
 
 _PIECE = 8 << 20
+_SKETCHED = 1 << 16
+"""Bytes from both ends of a file that tell most files apart."""
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a change would show in the time of the last one."""
 
@@ -35,18 +41,63 @@ def content_of_file(path: Path) -> str | None:
             status = os.fstat(file.fileno())
             if not os.path.isfile(path):
                 return None
-            said = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-            note = folder.notes() / f"{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}.json"
+            said = _said(status)
+            note = _note(path)
             known = _noted(note, said)
             if known is not None:
                 return known
             begun = time.time_ns()
-            found = content_of(file.read()) if status.st_size <= _PIECE else _of_large(file.fileno(), status.st_size)
+            if status.st_size <= _PIECE:
+                found = content_of(file.read())
+            else:
+                found = _of_large(file.fileno(), status.st_size)
+                folder.written(_sketch(file.fileno(), status.st_size))
     except OSError:
         return None
     if begun - max(said[3:]) > _SETTLED:
         folder.written(note, json.dumps({"file": said, "content": found}).encode())
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A large file whose content has never had a name here."""
+
+    path: Path
+    said: list[int]
+
+    def content(self) -> str | None:
+        """The name of what it held when it was found to be new; None if that has changed since."""
+        found = content_of_file(self.path)
+        with suppress(OSError):
+            return found if _said(os.stat(self.path)) == self.said else None
+        return None
+
+
+def unseen(path: Path) -> Unseen | None:
+    """A file as new here; None if it is not, or not known to be, or read quickly."""
+    with suppress(OSError), open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        said = _said(status)
+        if status.st_size <= _PIECE or time.time_ns() - max(said[3:]) <= _SETTLED or _noted(_note(path), said):
+            return None
+        return None if _sketch(file.fileno(), status.st_size).exists() else Unseen(path, said)
+    return None
+
+
+def _said(status: os.stat_result) -> list[int]:
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _note(path: Path) -> Path:
+    """The note on a file."""
+    return folder.notes() / f"{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}.json"
+
+
+def _sketch(file: int, size: int) -> Path:
+    """The note that there was a file of this size and with these ends."""
+    ends = (os.pread(file, _SKETCHED, start) for start in (0, max(size - _SKETCHED, 0)))
+    return folder.notes() / f"{hashlib.sha256(b''.join((str(size).encode(), *ends))).hexdigest()}.seen"
 
 
 def _of_large(file: int, size: int) -> str:
