@@ -88,6 +88,17 @@ def test_more_processes_are_started_only_for_work_that_waits(crew: Workers) -> N
     crew.end()
 
 
+def test_of_what_waits_the_heaviest_is_begun_first() -> None:
+    crew, begun, go = Workers(1), list[int](), threading.Event()
+    crew.submit(lambda _: go.wait())
+    waiting = [crew.submit(lambda _, weight=weight: begun.append(weight), weight) for weight in (3, 9, 1, 9)]  # type: ignore[misc]
+    go.set()
+    for each in waiting:
+        each.result()
+    assert begun == [9, 9, 3, 1]
+    crew.end()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_process_that_was_ended_from_outside_is_replaced(crew: Workers) -> None:
     crew.submit(asking()).result()

@@ -28,7 +28,7 @@ def code_of(text: str, target: Target) -> Plain:
 def code_later(text: str, target: Target, then: Callable[[Plain], T]) -> Future[T]:
     """What `then` makes of that code, both beside other work."""
     request = _request(text, target)
-    return workers().submit(lambda ask: then(_linked(ask(request), target)))
+    return workers().submit(lambda ask: then(_linked(ask(request), target)), len(text))
 
 
 def assembly_of(text: str, target: Target) -> str:

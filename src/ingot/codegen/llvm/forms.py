@@ -74,7 +74,9 @@ def _fail(key: str, promised: Future[Form], error: BaseException) -> None:
 
 
 def _after_fork() -> None:
-    """What another process is about to have will not come here."""
+    """What another process is about to have will not come here, nor will its threads give a lock back."""
+    global _LOCK
+    _LOCK = threading.Lock()
     for key in [key for key, each in FORMS.items() if not each.done()]:
         del FORMS[key]
 

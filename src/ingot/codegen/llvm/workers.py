@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import Empty, PriorityQueue
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ingot.errors import CompileError
@@ -61,7 +61,8 @@ class Workers:
         self.facts: Future[Facts] = Future()
         """What LLVM says of this processor, once there is somebody to say it."""
         self._most = most
-        self._work: SimpleQueue[Callable[[Ask], None]] = SimpleQueue()
+        self._work: PriorityQueue[tuple[int, int, Callable[[Ask], None]]] = PriorityQueue()
+        self._submitted = 0
         self._lock = threading.Lock()
         self._waiting = self._runners = 0
         self._processes: set[_Process] = set()
@@ -72,19 +73,21 @@ class Workers:
             if not self._runners:
                 self._add()
 
-    def submit(self, work: Callable[[Ask], T]) -> Future[T]:
-        """Have work done that asks for code, beside other work."""
+    def submit(self, work: Callable[[Ask], T], weight: int = 0) -> Future[T]:
+        """Have work done that asks for code, beside other work; of what waits, the heaviest is begun first."""
         done: Future[T] = Future()
 
         with self._lock:
             self._waiting += 1
-            self._work.put(lambda ask: _settle(done, lambda: work(ask)))
+            self._submitted += 1
+            self._work.put((-weight, self._submitted, lambda ask: _settle(done, lambda: work(ask))))
             if not self._runners or (self._runners < self._most and self._waiting > _WAITING * self._runners):
                 self._add()
         return done
 
     def end(self) -> None:
-        """End all processes."""
+        """End all processes, and start no more."""
+        self._most = 0
         for process in tuple(self._processes):
             process.end()
 
@@ -123,7 +126,7 @@ class Workers:
     def _next(self) -> Callable[[Ask], None] | None:
         while True:
             try:
-                work = self._work.get(timeout=_IDLE)
+                *_, work = self._work.get(timeout=_IDLE)
             except Empty:
                 with self._lock:
                     if self._waiting:
