@@ -198,6 +198,20 @@ def test_a_large_file_that_is_new_is_read_whole_only_to_be_kept(
     assert len(prepared) == 1
 
 
+def test_a_program_that_ends_at_once_keeps_a_large_file_too(tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.onnx")
+    script = (
+        "import sys; from ingot.codegen import sources; sources._PIECE, sources._SETTLED = 10, -(10**18); "
+        "from ingot.session import Session; "
+        f"Session({str(path)!r}, providers=('cpu', 'reference'), threads=1, fallback=False); "
+        "print('ingot.ops.catalog' in sys.modules)"
+    )
+    found = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(2)
+    ]
+    assert [(each.stdout.strip(), each.stderr) for each in found] == [("True", ""), ("False", "")]
+
+
 def test_nothing_is_kept_of_a_file_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "_PIECE", 10)
     path = tmp_path / "file"

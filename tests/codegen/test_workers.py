@@ -148,6 +148,14 @@ def test_where_no_process_can_be_started_llvm_runs_here(
         crew.submit(asking("define nothing")).result()
 
 
+def test_where_no_thread_can_be_started_llvm_runs_at_once(crew: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert crew.submit(asking()).result(timeout=10) == made(request())
+
+
 def test_a_variable_says_how_many_processes_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert most_workers(2) == 2
     assert most_workers(64) == 8

@@ -101,9 +101,16 @@ def _sketch(file: int, size: int) -> Path:
 
 
 def _of_large(file: int, size: int) -> str:
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1) as crew:
-        pieces = crew.map(lambda start: _hashed(os.pread(file, _PIECE, start)), range(0, size, _PIECE))
-        return hashlib.sha256(b"".join(pieces)).hexdigest()
+    def piece(start: int) -> bytes:
+        return _hashed(os.pread(file, _PIECE, start))
+
+    starts = range(0, size, _PIECE)
+    try:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1) as crew:
+            pieces = list(crew.map(piece, starts))
+    except RuntimeError:  # the program is about to end, and starts no threads
+        pieces = list(map(piece, starts))
+    return hashlib.sha256(b"".join(pieces)).hexdigest()
 
 
 def _together(pieces: list[memoryview]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ingot.codegen.llvm.workers import are_there, workers
+from ingot.codegen.llvm.workers import are_at_work, workers
 
 if TYPE_CHECKING:
     from ingot.codegen.llvm.make import Facts
@@ -56,7 +56,7 @@ def host() -> Target:
 
 def _facts() -> Facts:
     """What LLVM says of this processor: that of another process, if there is one and LLVM is not in this one."""
-    if are_there() and "llvmlite.binding" not in sys.modules:
+    if are_at_work() and "llvmlite.binding" not in sys.modules:
         return workers().facts.result()
     from ingot.codegen.llvm.make import facts  # LLVM is not free to load
 

@@ -69,9 +69,14 @@ class Workers:
 
     def begin(self) -> None:
         """Have a process ready soon."""
-        with self._lock:
+        with self._lock, suppress(RuntimeError):  # about threads, of which a program that ends starts none
             if not self._runners:
                 self._add()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a process is there, or will be soon."""
+        return self._runners > 0
 
     def submit(self, work: Callable[[Ask], T], weight: int = 0) -> Future[T]:
         """Have work done that asks for code, beside other work; of what waits, the heaviest is begun first."""
@@ -82,7 +87,13 @@ class Workers:
             self._submitted += 1
             self._work.put((-weight, self._submitted, lambda ask: _settle(done, lambda: work(ask))))
             if not self._runners or (self._runners < self._most and self._waiting > _WAITING * self._runners):
-                self._add()
+                with suppress(RuntimeError):  # the program is about to end, and starts no threads
+                    self._add()
+            alone = not self._runners
+        if alone:
+            *_, run = self._work.get()
+            self._waiting -= 1
+            run(_asked_here)
         return done
 
     def end(self) -> None:
@@ -92,8 +103,8 @@ class Workers:
             process.end()
 
     def _add(self) -> None:
-        self._runners += 1
         threading.Thread(target=self._run, daemon=True, name="ingot-compile").start()
+        self._runners += 1
 
     def _run(self) -> None:
         """Do work until there has been none for a while."""
@@ -240,9 +251,9 @@ def workers(processors: int | None = None) -> Workers:
     return _WORKERS[0]
 
 
-def are_there() -> bool:
-    """Whether workers have been asked for."""
-    return bool(_WORKERS)
+def are_at_work() -> bool:
+    """Whether there is somebody to ask, or was."""
+    return any(each.facts.done() or each.has_begun for each in _WORKERS)
 
 
 _OF_OTHERS: list[Workers] = []
