@@ -137,6 +137,8 @@ _PACKED = {"half": "e", "float": "f", "double": "d"}
 
 
 def _text(type_: Type, value: Any) -> str:
+    if type(value) is int and isinstance(type_, IntType) and type_.width > 1:  # most are
+        return str(value)
     if value is None:
         return "zeroinitializer"
     if value is Undefined:

@@ -132,6 +132,7 @@ class Loops:
         self._lane: Lane | None = None
         self._watched = False
         self._known: dict[int, tuple[Scalar, ir.Value]] = {}
+        self._totals: dict[tuple[Dim | tuple[int, Dim], ...], Dim] = {}
 
     # --- statements
 
@@ -554,11 +555,17 @@ class Loops:
 
     def _fixed(self, index: Index) -> Dim:
         """The part of an index that loops which are written out tell: one size, so that equal places are seen to be."""
-        total = index.offset
+        told: list[tuple[int, Dim]] = []
         for term, factor in index.terms:
             value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
-            if isinstance(value, ir.Constant) and _count(value) == 1:
-                total = total + value.constant * factor
+            if isinstance(value, ir.Constant) and _count(value) == 1 and value.constant:
+                told.append((value.constant, factor))
+        if not told:
+            return index.offset
+        key = (index.offset, *told)
+        total = self._totals.get(key)
+        if total is None:
+            total = self._totals[key] = sum((times * factor for times, factor in told), index.offset)
         return total
 
     def _varying(self, index: Index) -> ir.Value | None:
