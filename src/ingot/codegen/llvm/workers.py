@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from importlib.util import find_spec
@@ -167,7 +167,7 @@ class _Process:
     def __init__(self) -> None:
         """Start it, and wait until it answers."""
         self._popen = subprocess.Popen(
-            [sys.executable, "-S", "-P", str(_PROGRAM), str(_packages())],
+            [sys.executable, *_flags(), str(_PROGRAM), str(_packages())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -209,6 +209,15 @@ def _can_be_started() -> bool:
     """Whether this is a Python that can be started once more: no program that has one inside."""
     name = os.path.basename(sys.executable or "").lower()
     return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False) and _PROGRAM.is_file()
+
+
+def _flags() -> Iterator[str]:
+    """How Python is started: by itself, and with compiled modules where those of this one are."""
+    yield from ("-I", "-S")
+    if sys.dont_write_bytecode:
+        yield "-B"
+    if sys.pycache_prefix is not None:
+        yield f"-Xpycache_prefix={sys.pycache_prefix}"
 
 
 def _packages() -> Path:
