@@ -322,11 +322,21 @@ def _from_terms(terms: _Terms) -> Dim:
 
 def _length(terms: _Terms) -> int:
     """About how many characters the terms take to write, never less than a quarter of it."""
-    return sum(c.bit_length() // 3 + 4 * len(m) + 4 + sum(map(len, m)) for m, c in terms.items())
+    total = 0
+    for monomial, coefficient in terms.items():
+        total += coefficient.bit_length() // 3 + 4 * len(monomial) + 4
+        for atom in monomial:
+            total += len(atom)
+    return total
 
 
 def _add(x: Dim, y: Dim, times: int = 1) -> Dim:
     """The sum of x and times*y, where times is 1 or -1."""
+    if not isinstance(y, Expr):
+        if not isinstance(x, Expr):
+            return x + times * y
+        if not y:
+            return x
     terms = _terms(x).copy()
     for monomial, coefficient in _terms(y).items():
         total = terms.get(monomial, 0) + times * coefficient
@@ -338,6 +348,12 @@ def _add(x: Dim, y: Dim, times: int = 1) -> Dim:
 
 
 def _multiply(x: Dim, y: Dim) -> Dim:
+    if not isinstance(x, Expr):
+        x, y = y, x
+    if not isinstance(y, Expr):
+        if not isinstance(x, Expr):
+            return x * y
+        return x if y == 1 else _from_terms({monomial: c * y for monomial, c in x._terms.items()} if y else {})
     left, right = _terms(x), _terms(y)
     if len(left) * _length(right) + len(right) * _length(left) > 4 * LIMIT:
         raise ValueError(f"the product of {len(left)} and {len(right)} terms would take more than {LIMIT} characters")
