@@ -107,7 +107,7 @@ class Signature:
 class Operator:
     """Everything ingot knows about one meaning of one operator, in the versions that share it."""
 
-    __slots__ = ("_signature", "deprecated", "domain", "evaluate", "name", "rules", "since")
+    __slots__ = ("_asked", "_signature", "deprecated", "domain", "evaluate", "name", "rules", "since")
 
     def __init__(self, name: str, domain: str, since: tuple[int, ...], evaluate: Rule, deprecated: bool) -> None:
         """An operator; its function is read when that is first asked for: most are of no use to a model."""
@@ -118,6 +118,8 @@ class Operator:
         self.deprecated = deprecated
         self.rules: dict[str, Rule] = {}
         self._signature: Signature | None = None
+        self._asked: dict[str, set[str]] = {}
+        """The parameters of rules, by kind, that are no attributes."""
 
     @property
     def signature(self) -> Signature:
@@ -197,7 +199,9 @@ class Operator:
     def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], **told: Any) -> tuple[Any, ...]:
         """What a rule says, one answer an output; of `told`, it is told what it has parameters for."""
         rule = self.rules[kind]
-        asked = inspect.signature(rule).parameters.keys() - self.keywords.values()
+        asked = self._asked.get(kind)
+        if asked is None:
+            asked = self._asked[kind] = inspect.signature(rule).parameters.keys() - self.keywords.values()
         answer = rule(*arguments, **named, **{name: value for name, value in told.items() if name in asked})
         return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
 
