@@ -102,8 +102,8 @@ def main(names: list[str]) -> None:
         if names and name not in names:
             continue
         if not any(hasattr(kind, method) for method in METHODS) and name != "FrozenEstimator":
-            rows.append((name, "not expressible", "neither predicts nor transforms new rows", "–"))
-            counts["no method for new rows"] += 1
+            rows.append((name, "nothing to run", "it has no method for other rows than those of the fit", "–"))
+            counts["nothing to run"] += 1
             continue
         started = time.perf_counter()
         try:

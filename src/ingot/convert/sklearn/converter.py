@@ -68,7 +68,7 @@ def convert_sklearn(model: Any, example: Any, request: Request) -> Source:
             warnings.filterwarnings("ignore", "X does not have valid feature names, but", UserWarning)
             try:
                 return [output.expected(model, widened(rows)) for output in outputs]
-            except ValueError:  # a few that were fitted to float32 take nothing else
+            except (TypeError, ValueError):  # a few that were fitted to float32 take nothing else
                 return [output.expected(model, rows) for output in outputs]
 
     def intermediate(feeds: Mapping[str, Array]) -> dict[str, Array]:

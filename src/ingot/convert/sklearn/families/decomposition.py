@@ -78,12 +78,6 @@ def thresholded_code(c: Conversion, estimator: Any, x: Rows) -> Var:
     return op.Concat(op.Max(kept, c.number(0)), op.Neg(op.Min(kept, c.number(0))), axis=1)
 
 
-@refusal("NMF", "MiniBatchNMF", "LatentDirichletAllocation")
-def iterative(estimator: Any) -> str | None:
-    del estimator
-    return "transform solves a problem for every batch, step by step to convergence"
-
-
 @refusal("KernelPCA", "Nystroem")
 def unknown_kernel(estimator: Any) -> str | None:
     return None if isinstance(estimator.kernel, str) else "its kernel is a Python function"

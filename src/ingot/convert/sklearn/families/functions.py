@@ -174,9 +174,3 @@ def vectors(c: Conversion, estimator: Any, x: Rows) -> Var:
     strings = all(isinstance(name, str) for name in names)
     vocabulary = {"string_vocabulary": names} if strings else {"int64_vocabulary": [int(name) for name in names]}
     return c.cast(op.domain("ai.onnx.ml").DictVectorizer(x, **vocabulary), c.real)
-
-
-@refusal("LocallyLinearEmbedding")
-def systems(estimator: Any) -> str | None:
-    del estimator
-    return "transform solves a system of equations for every row"
