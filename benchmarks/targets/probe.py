@@ -121,11 +121,14 @@ def retyped(probe: Probe, version: int | None = None) -> Iterator[Probe]:
 
 
 def _retype(model: Any, schema: Any, variable: str, number: int) -> bool:
-    """Give inputs and outputs of a type variable another element type; whether there are any, all tensors."""
+    """Give inputs and outputs of a type variable another element type; whether there are inputs, all tensors.
+
+    A variable of outputs alone is what an attribute says.
+    """
     node = model.graph.node[0]
     values = {value.name: value for value in (*model.graph.input, *model.graph.output)}
     changed = False
-    for names, formals in (node.input, schema.inputs), (node.output, schema.outputs):
+    for is_input, names, formals in (True, node.input, schema.inputs), (False, node.output, schema.outputs):
         for place, name in enumerate(names):
             formal = formals[min(place, len(formals) - 1)] if formals else None
             if formal is None or formal.type_str != variable or name not in values:
@@ -133,7 +136,7 @@ def _retype(model: Any, schema: Any, variable: str, number: int) -> bool:
             if values[name].type.WhichOneof("value") != "tensor_type":
                 return False
             values[name].type.tensor_type.elem_type = number
-            changed = True
+            changed |= is_input
     return changed
 
 

@@ -18,7 +18,7 @@ Restriction: TypeAlias = Callable[[Node, Mapping[Value, Type]], str | None]
 
 
 def restrictions_of(target: str, node: Node, types: Mapping[Value, Type]) -> Iterator[str]:
-    """Everything about a node that a target refuses: what TensorRT's parser states, what onnxruntime was seen to."""
+    """Everything about a node that a target refuses: what TensorRT's parser states, what others were seen to."""
     for restriction in _RESTRICTIONS.get(target, {}).get(node.op_type, ()):
         said = restriction(node, types)
         if said is not None:
@@ -89,6 +89,12 @@ def _training(node: Node, _: Mapping[Value, Type]) -> str | None:
     return "whose training mode is computed" if constant is None else "in training mode" if constant.any() else None
 
 
+def _remainder_of_floats(node: Node, types: Mapping[Value, Type]) -> str | None:
+    type_ = types.get(node.inputs[0]) if node.inputs[0] is not None else None
+    floats = isinstance(type_, TensorType) and type_.dtype.is_float
+    return "of floats with fmod 0" if floats and not node.get("fmod", 0) else None
+
+
 def _many(node: Node, _: Mapping[Value, Type]) -> str | None:
     value = node.inputs[1] if len(node.inputs) > 1 else None
     constant = None if value is None else _constant(value)
@@ -113,6 +119,7 @@ def _rank_of(value: Value | None, types: Mapping[Value, Type]) -> int | None:
 
 
 _MOST_OF_TOPK = 3839
+_RESIZED = ("half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn", "asymmetric", "align_corners")
 _RECURRENT = (_same_activations, _only("layout", 0, 0))
 _REDUCED = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 _TENSORRT: Mapping[str, tuple[Restriction, ...]] = {
@@ -134,12 +141,9 @@ _TENSORRT: Mapping[str, tuple[Restriction, ...]] = {
     "QuantizeLinear": (_zero_point,),
     "RNN": _RECURRENT,
     "Resize": (
-        _only(
-            *("coordinate_transformation_mode", "half_pixel"),
-            *("half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn", "asymmetric", "align_corners"),
-        ),
+        _only("coordinate_transformation_mode", "half_pixel", *_RESIZED),
         _only("mode", "nearest", "nearest", "linear"),
-        _only(*("nearest_mode", "round_prefer_floor"), *("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")),
+        _only("nearest_mode", "round_prefer_floor", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
         _only("keep_aspect_ratio_policy", "stretch", "stretch"),
     ),
     "ScatterND": (_only("reduction", "none", "none"),),
@@ -151,5 +155,12 @@ _TENSORRT: Mapping[str, tuple[Restriction, ...]] = {
 }
 _RESTRICTIONS = {
     "tensorrt": _TENSORRT,
+    "openvino": {
+        "Dropout": (_training,),
+        "GridSample": (_rank(4),),
+        "Mod": (_remainder_of_floats,),
+        "Pad": (_only("mode", "constant", "constant", "reflect", "edge"),),
+        "Resize": (_only("coordinate_transformation_mode", "half_pixel", *_RESIZED),),
+    },
     "onnxruntime": dict.fromkeys(("GRU", "LSTM", "RNN"), (_only("layout", 0, 0),)),
 }
