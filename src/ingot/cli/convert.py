@@ -22,11 +22,8 @@ from ingot.errors import InputError
 
 @click.command(
     epilog=examples(
-        "ingot convert booster.ubj -o model.onnx",
         "ingot convert model.keras -o model.onnx",
         "ingot convert pipeline.pkl --example rows.csv -o model.onnx --trust-pickle",
-        "ingot convert program.pt2 -o model.onnx --opset 18 --trust-pickle",
-        "ingot convert model.onnx -o model.py",
     )
 )
 @click.argument("source", type=click.Path(path_type=Path))
@@ -61,14 +58,11 @@ def convert(
     no_verify: bool,
     trust_pickle: bool,
 ) -> None:
-    """Turn a model of another framework into ONNX, or one of ONNX into PyTorch.
+    """Turn a model of another framework into ONNX, or ONNX into PyTorch.
 
-    SOURCE is a SavedModel of TensorFlow (a folder), a file of Keras (.keras,
-    .h5), XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm) or PyTorch
-    (.pt2), or a pickle (.pkl, .joblib). Both models run on the same inputs;
-    one that differs is not written.
-    An ONNX model becomes a PyTorch module: its source in a file that ends
-    in .py, its weights beside it in one that ends in .npz.
+    From .keras .h5 .json .ubj .txt .cbm .pt2 .pkl .joblib and folders of
+    TensorFlow; to .onnx, or from .onnx to .py with weights beside it. Both run
+    on the same inputs, and one that differs is not written.
     """
     if Path(output).suffix == ".py":
         given: dict[str, object] = {"--example": example, "--input-name": input_names, "--output-name": output_names}

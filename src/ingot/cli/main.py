@@ -17,7 +17,7 @@ COMMANDS = {
     "cache": "Show or clear the compiled code kept on disk.",
     "check": "List everything in a model that breaks the standard.",
     "compare": "Compare what two models, or two engines, compute.",
-    "convert": "Turn a model of another framework into ONNX.",
+    "convert": "Turn a model of another framework into ONNX, or ONNX into PyTorch.",
     "downgrade": "Rewrite a model in older operators.",
     "dump": "Show the stages of a model on its way to machine code.",
     "explain": "Say what became of every node of a model.",
