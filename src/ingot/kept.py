@@ -40,6 +40,8 @@ class Origin:
     content: str | None
     also: tuple[str, ...]
     unseen: sources.Unseen | None = None
+    source: str = ""
+    """The file, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,11 @@ def origin_of(source: object, limits: RunLimits, level: int) -> Origin | None:
         return None
     path = Path(source)
     unseen = sources.unseen(path)
+    named = str(path.absolute())
     if unseen is not None:
-        return Origin(read_file(path), path.parent, None, also, unseen)
+        return Origin(read_file(path), path.parent, None, also, unseen, named)
     content = sources.content_of_file(path)
-    return None if content is None else Origin(read_file(path), path.parent, content, also)
+    return None if content is None else Origin(read_file(path), path.parent, content, also, source=named)
 
 
 def find(origin: Origin, threads: int | None, limits: RunLimits) -> Found | None:
@@ -125,6 +128,7 @@ def _kept(origin: Origin, made: Made, outputs: Sequence[Value], model: Model) ->
         tuple(_nodes(compiled)),
         code,
         tuple(_beside(model, origin.folder)),
+        origin.source,
     )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import click
 
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted, size, size_text
+
+_MOST = 20
+"""Models that are listed for people."""
 
 
 @click.command(epilog=examples("ingot cache", "ingot cache --prune 100MB", "ingot cache --clear"))
@@ -23,17 +29,46 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
     are missed.
     """
     from ingot.codegen import folder  # the root command loads nothing it does not need
+    from ingot.runtime.stored import source_of
 
     most = 0 if clear else prune
     gone = 0 if most is None else folder.prune(most)
-    sizes = {kind: [path.stat().st_size for path in folder.entries(kind)] for kind in folder.KINDS}
-    kernels, models = sizes["kernel"], sizes["plan"]
-    total = sum(kernels) + sum(models)
+    kernels = [path.stat().st_size for path in folder.entries("kernel")]
+    plans = sorted(((path.stat(), path) for path in folder.entries("plan")), key=lambda each: -each[0].st_mtime)
+    total = sum(kernels) + sum(status.st_size for status, _ in plans)
     if as_json:
-        counts = {"kernels": len(kernels), "models": len(models), "bytes": total, "deleted": gone}
-        write_json({"folder": str(folder.root()), **counts})
+        kept = [
+            {"model": source_of(path), "bytes": status.st_size, "used": status.st_mtime, "file": str(path)}
+            for status, path in plans
+        ]
+        counts = {"kernels": len(kernels), "models": len(plans), "bytes": total, "deleted": gone}
+        write_json({"folder": str(folder.root()), **counts, "kept": kept})
         return
     if gone:
         click.echo(f"deleted {counted(gone, 'file')}", err=True)
-    held = f"{counted(len(models), 'model')}, {counted(len(kernels), 'kernel')}"
+    held = f"{counted(len(plans), 'model')}, {counted(len(kernels), 'kernel')}"
     write_text(f"{folder.root()}: {held}, {size_text(total)}\n")
+    if not plans:
+        return
+    from ingot.cli.show import heading, rows, show  # imports rich
+
+    now = time.time()
+    shown = [(size_text(status.st_size), _ago(now - status.st_mtime), _name(path)) for status, path in plans[:_MOST]]
+    hidden = [("", "", f"and {len(plans) - _MOST:,} more; --json lists them")] if len(plans) > _MOST else []
+    show([heading("models, the last used first"), rows([*shown, *hidden], right=(0, 1))])
+
+
+def _name(path: Path) -> str:
+    """The file that a model was in, as far as that is known."""
+    from ingot.runtime.stored import source_of
+
+    source = source_of(path)
+    return "by another version of ingot" if source is None else source or "given as bytes"
+
+
+def _ago(seconds: float) -> str:
+    """How long ago, in the largest unit of which there is one."""
+    for unit, length in ("day", 86_400), ("hour", 3_600), ("minute", 60):
+        if seconds >= length:
+            return f"{counted(int(seconds // length), unit)} ago"
+    return "just now"

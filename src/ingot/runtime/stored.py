@@ -29,7 +29,7 @@ from ingot.ir.types import TensorType
 from ingot.prim.tensor import Call, Parameter, Result, Tensor
 from ingot.runtime.plan import MOST_RUNS, Body, Native, Plan, Room, Segment, Side, Turn
 
-_MAGIC = b"ingot plan 5\0\0\0\0"
+_MAGIC = b"ingot plan 6\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q")
 """What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
 _PAGE = 1 << 14
@@ -59,6 +59,8 @@ class Kept:
     team: Plain
     beside: tuple[tuple[str, str], ...] = ()
     """The files that the model has weights in, beside its own, and the name of their content."""
+    source: str = ""
+    """The file that the model was in when it was kept; empty if it was in none."""
 
 
 def write(path: Path, kept: Kept) -> bool:
@@ -109,6 +111,16 @@ def read(path: Path, threads: int, runs: int = MOST_RUNS) -> Kept | None:
     return reading.kept(threads, runs, owner)
 
 
+def source_of(path: Path) -> str | None:
+    """The file that the model was in of which a file keeps the plan, or nothing; None if it is no such file."""
+    try:
+        with open(path, "rb") as file:
+            magic, _, length, *_ = _HEAD.unpack(file.read(_HEAD.size))
+            return str(json.loads(file.read(length))["source"]) if magic == _MAGIC else None
+    except (OSError, struct.error, ValueError, KeyError):
+        return None
+
+
 def _rounded(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
@@ -133,6 +145,7 @@ class _Writing:
 
     def said(self, kept: Kept) -> dict[str, Any]:
         said = {
+            "source": kept.source,
             "team": {name: self._code(kept.team) + offset for name, offset in kept.team.entries.items()},
             "plan": self._plan(kept.plan),
             "outputs": self._plain(kept.outputs),
