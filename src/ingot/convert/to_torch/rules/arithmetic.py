@@ -49,6 +49,8 @@ def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Cal
         if a.dtype in (DType.INT64, DType.INT32) and (found := on_sizes(a, b, each)) is not None:
             return found
         left, right = pair(a, b)
+        if sign == "+" and right.startswith("(-"):
+            return f"{left} - {right[2:-1]}"
         return f"{left} {sign} {right}"
 
     return write
