@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import copysign
 from typing import Any, TypeAlias
 
@@ -23,10 +23,11 @@ _MOST = 65_536
 """Elements of a constant operand that are looked at."""
 
 
-def skip(model: Model, facts: Facts) -> int:
+def skip(model: Model, facts: Facts, weights: Collection[str] = ()) -> int:
     """Read what nodes that change nothing are given in the place of what they compute; how many nodes.
 
-    A node stays where it bears the name of an output of the graph that no other node can bear.
+    A node stays where it bears the name of an output of the graph that no other node can bear, and where it multiplies
+    by, or adds, one of the initialisers named in `weights`: these may be others when the model is trained on.
     """
     skipped = 0
     for graph in list(nested_graphs(model.graph)):
@@ -37,6 +38,8 @@ def skip(model: Model, facts: Facts) -> int:
             if any(value.uses or value.is_output for value in node.outputs[1:]):
                 continue
             source = rule(node, facts)
+            if any(value is not None and value is not source and value.name in weights for value in node.inputs):
+                continue
             if source is not None and stands_in(node.output, source):
                 replace(node.output, source, facts)
                 skipped += 1

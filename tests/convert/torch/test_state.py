@@ -74,3 +74,20 @@ def test_an_output_drawn_at_random_is_compared_by_its_shape() -> None:
     assert report is not None
     assert [output.drawn for output in report.outputs] == [True, False]
     assert "drawn at random" in str(report)
+
+
+class Scaled(nn.Module):  # type: ignore[misc,name-defined]
+    """A scale and an offset as they are before training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+        self.offset = nn.Parameter(torch.zeros(3))
+
+    def forward(self, x: Any) -> Any:
+        return x * self.scale + self.offset
+
+
+def test_weights_that_change_nothing_yet_stay() -> None:
+    made = ingot.convert(Scaled(), torch.ones(2, 3))
+    assert sorted(made.graph.initializers) == ["offset", "scale"]

@@ -18,14 +18,15 @@ _ROUNDS = 4
 def tidied(model: Model, *, fold: bool, weights: Collection[str] = ()) -> None:
     """Take out dead nodes, share equal ones and, with `fold`, compute what is constant; no value changes.
 
-    Of initialisers named in `weights` that several nodes read, no other form is stored beside them.
+    Initialisers named in `weights` stay, also where they are ones or zeros; of those that several nodes read, no other
+    form is stored beside them.
     """
     remove_dead(model.graph)
     if any(domain and domain not in standard().domains() for domain in model.opset_imports):
         return  # of a custom operator nothing is known
     for _ in range(_ROUNDS):
         facts = infer(model)
-        changed = skip(model, facts) + share(model, facts, constants=False)
+        changed = skip(model, facts, weights) + share(model, facts, constants=False)
         if fold:
             own = [value for name, value in model.graph.initializers.items() if name in weights]
             shared = {value for value in own if len(set(value.users)) > 1}
