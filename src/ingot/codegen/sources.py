@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from ingot.codegen import folder
 
@@ -50,8 +51,8 @@ def content_of_file(path: Path) -> str | None:
             if status.st_size <= _PIECE:
                 found = content_of(file.read())
             else:
-                found = _of_large(file.fileno(), status.st_size)
-                folder.written(_sketch(file.fileno(), status.st_size))
+                found = _of_large(file, status.st_size)
+                folder.written(_sketch(file, status.st_size))
     except OSError:
         return None
     if begun - max(said[3:]) > _SETTLED:
@@ -81,7 +82,7 @@ def unseen(path: Path) -> Unseen | None:
         said = _said(status)
         if status.st_size <= _PIECE or time.time_ns() - max(said[3:]) <= _SETTLED or _noted(_note(path), said):
             return None
-        return None if _sketch(file.fileno(), status.st_size).exists() else Unseen(path, said)
+        return None if _sketch(file, status.st_size).exists() else Unseen(path, said)
     return None
 
 
@@ -94,17 +95,22 @@ def _note(path: Path) -> Path:
     return folder.notes() / f"{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}.json"
 
 
-def _sketch(file: int, size: int) -> Path:
+def _sketch(file: IO[bytes], size: int) -> Path:
     """The note that there was a file of this size and with these ends."""
-    ends = (os.pread(file, _SKETCHED, start) for start in (0, max(size - _SKETCHED, 0)))
-    return folder.notes() / f"{hashlib.sha256(b''.join((str(size).encode(), *ends))).hexdigest()}.seen"
+    said = hashlib.sha256(str(size).encode())
+    for start in (0, max(size - _SKETCHED, 0)):
+        file.seek(start)
+        said.update(file.read(_SKETCHED))
+    return folder.notes() / f"{said.hexdigest()}.seen"
 
 
-def _of_large(file: int, size: int) -> str:
+def _of_large(file: IO[bytes], size: int) -> str:
     def piece(start: int) -> bytes:
-        return _hashed(os.pread(file, _PIECE, start))
+        return _hashed(os.pread(file.fileno(), _PIECE, start))
 
     starts = range(0, size, _PIECE)
+    if not hasattr(os, "pread"):
+        return hashlib.sha256(b"".join(_hashed(file.read(_PIECE)) for _ in starts)).hexdigest()
     try:
         with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1) as crew:
             pieces = list(crew.map(piece, starts))
