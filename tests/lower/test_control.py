@@ -336,3 +336,19 @@ def test_a_matrix_that_every_run_multiplies_by_is_packed_before_the_loop() -> No
     made = session(graph).compiled
     assert made is not None
     assert any(step.name.endswith("_pack") for step in made.fused.steps if isinstance(step, Kernel))
+
+
+def test_a_loop_in_a_loop_starts_every_time_from_what_it_starts_from() -> None:
+    graph = """g (int64 m, float[3] x) => (y) <float[3] zero = {0, 0, 0}, float one = {1}> {
+      y = Loop <body = b (int64 i, bool go, float[3] s) => (bool on, float[3] t) {
+          on = Identity (go)
+          last, r = Loop <body = c (int64 j, bool go2, float[3] p, float[3] q) => (bool on2, float[3] n, float[3] u) {
+              on2 = Identity (go2)
+              n = Add (p, one)
+              a = Mul (x, p)
+              u = Add (q, a)
+          }> (m, , zero, s)
+          t = Add (r, last)
+      }> (m, , zero)
+    }"""
+    agree(graph, *({"m": i64(trips), "x": f32(1, 2, 3)} for trips in (0, 1, 2, 5)))

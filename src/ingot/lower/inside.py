@@ -18,18 +18,20 @@ def homes_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Tensor,
     """Where each of the tensors, given in the order of computation, is computed; `results` are outside of all bodies.
 
     What a branch alone needs is computed in it. What a repeated body needs, and does not depend on which run it is, is
-    computed before it.
+    computed before it. What a loop starts from is computed right before the loop: its runs write over it.
     """
     bound = _bound(order)
     left = Counter(tensor.region for tensor in order if isinstance(tensor, Outcome))
     uses: dict[Tensor, list[Home]] = {tensor: [ROOT] for tensor in results}
     homes: dict[Tensor, Home] = {}
     around: dict[Region, Home] = {}
+    starts: dict[Tensor, Home] = {}
     for tensor in reversed(order):
         if isinstance(tensor, Parameter | Constant | Result | Iota | Size):
             homes[tensor] = ROOT
             continue
-        home = homes[tensor] = _outside_of_loops(_shared(uses.get(tensor, [ROOT])), bound[tensor])
+        home = _outside_of_loops(_shared(uses.get(tensor, [ROOT])), bound[tensor])
+        home = homes[tensor] = starts.get(tensor, home)
         if not isinstance(tensor, Outcome):
             for each in tensor.reads:
                 uses.setdefault(each, []).append(home)
@@ -40,6 +42,8 @@ def homes_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Tensor,
         if not left[region]:
             for each in region.before:
                 uses.setdefault(each, []).append(home)
+            if isinstance(region, Repeat):
+                starts.update(dict.fromkeys(region.initial, home))
             for side, body in enumerate(region.bodies):
                 for each in body:
                     uses.setdefault(each, []).append((*home, (region, side)))
