@@ -234,3 +234,14 @@ def test_a_computed_size_of_zero_is_one_to_copy() -> None:
     agree(graph, x=floats(0, 4, 0))
     agree(graph, x=floats(2, 4, 3))
     agree(graph, x=floats(0, 4, 3))
+
+
+def test_a_size_is_told_by_the_call_that_finds_it_before_one_that_is_made_with_it() -> None:
+    graph = """g (float[n] x, int64 k) => (int64[a, b] y, int64[c] s)
+        <int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] second = {1}> {
+        r = Range(zero, k, one) i = Cast<to = 7>(x) u = Unsqueeze(i, second) e = Equal(u, r) d = Cast<to = 7>(e)
+        s = ReduceSum<keepdims = 0>(d, first) h = Shape(s) m = ReduceMax<keepdims = 1>(i)
+        t = Concat<axis = 0>(h, m) z = Expand(zero, t) y = Add(z, one)
+    }"""
+    agree(graph, x=np.array([1, 2], FLOAT), k=np.asarray(4))
+    agree(graph, x=np.array([0, 3, 3], FLOAT), k=np.asarray(0))

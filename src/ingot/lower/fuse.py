@@ -126,8 +126,9 @@ class _Fusion:
         for tensor in sorted(self._order, key=lambda each: isinstance(each, Result)):
             if isinstance(tensor, Parameter | Result):
                 call = tensor.call if isinstance(tensor, Result) else None
-                for size in tensor.shape:
-                    self._tellers.setdefault(str(size), call)
+                for name in (str(size) for size in tensor.shape if not isinstance(size, int)):
+                    if name not in self._tellers and (call is None or not _needs(call, name)):
+                        self._tellers[name] = call
         self._begun: set[Region] = set()
         self._states: set[Tensor] = set()
         self._homes = homes_of(self._order, results)
@@ -706,6 +707,12 @@ class _Placed(Mapping[Tensor, Placed]):
 
     def __len__(self) -> int:
         return len(self._fusion._fused.placed)
+
+
+def _needs(call: Call, name: str) -> bool:
+    """Whether a call is made with what is computed with a size: then another tells it."""
+    arguments = [each for each in call.arguments if each is not None]
+    return any(name in symbols(size) for each in in_order(arguments) for size in sizes_of(each))
 
 
 def sizes_of(tensor: Tensor) -> tuple[Dim, ...]:
