@@ -174,6 +174,8 @@ def nested(x: Any) -> Any:
     for i in tf.range(3):
         for j in tf.range(i + 1):
             out += x * tf.cast(i * j, tf.float32)
+            if tf.reduce_sum(out) > 5.0:
+                break
     return out
 
 
