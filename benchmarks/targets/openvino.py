@@ -1,11 +1,14 @@
 """The table of OpenVINO: the standard's cases, in every element type and older versions, compiled for its CPU.
 
-python -m benchmarks.targets.openvino
+    python -m benchmarks.targets.openvino [OPERATOR...]
+
+Of the operators named, or of all.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -17,9 +20,12 @@ from benchmarks.targets.probe import Probe, cases, own_probes, probe_of, retyped
 from benchmarks.targets.table_file import write
 from ingot.errors import IngotError
 from ingot.targets.opsets import at_opset
+from ingot.targets.table import table_for
 
 _PATIENCE = 60.0  # seconds for one model
 _CASES_PER_VERSION = 6
+Operators = dict[str, dict[str, dict[int, list[dict[str, frozenset[str]]]]]]
+Constants = dict[tuple[str, str, int], list[int]]
 
 
 class Workers:
@@ -66,14 +72,16 @@ def _serve(pipe: Any) -> None:
             pipe.send("")
 
 
-def main() -> None:
+def main(only: list[str]) -> None:
     import openvino
 
+    release = openvino.__version__.split("-")[0]
     workers = Workers()
-    operators: dict[str, dict[str, dict[int, list[dict[str, frozenset[str]]]]]] = {}
-    constants: dict[tuple[str, str, int], list[int]] = {}
+    operators, constants = _known(release) if only else ({}, {})
     tried = 0
     for (domain, name), probes in sorted(_by_operator().items()):
+        if only and name not in only:
+            continue
         versions: dict[int, list[dict[str, frozenset[str]]]] = {}
         for since, ours in sorted(_by_version(domain, name, [probe for _, probe in probes]).items()):
             compiled, count = _compiled(ours, workers)
@@ -98,7 +106,7 @@ def main() -> None:
     path = write(
         {
             "target": "openvino",
-            "release": ".".join(openvino.__version__.split("-")[0].split(".")),
+            "release": release,
             "where": "CPU",
             "source": "the standard's cases, compiled by the package in every element type and in older versions",
             "ir_version": _newest(lambda version: _identity(20, version), workers),
@@ -109,6 +117,20 @@ def main() -> None:
     )
     names = sum(len(known) for known in operators.values())
     print(f"wrote {path.name}: {names} operators, {tried} models tried, {path.stat().st_size:,} bytes")
+
+
+def _known(release: str) -> tuple[Operators, Constants]:
+    """What the table of a release has."""
+    operators: Operators = {}
+    constants: Constants = {}
+    for domain, names in table_for(f"openvino:{release}").operators.items():
+        for name, versions in names.items():
+            for version in versions:
+                taken = [dict(slots) for slots in version.signatures]
+                operators.setdefault(domain, {}).setdefault(name, {})[version.since] = taken
+                if version.constants:
+                    constants[domain, name, version.since] = list(version.constants)
+    return operators, constants
 
 
 def _compiled(probes: list[Probe], workers: Workers) -> tuple[dict[str, set[str]], int]:
@@ -183,4 +205,4 @@ def _identity(opset: int, ir_version: int) -> bytes:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -121,9 +121,9 @@ def retyped(probe: Probe, version: int | None = None) -> Iterator[Probe]:
 
 
 def _retype(model: Any, schema: Any, variable: str, number: int) -> bool:
-    """Give inputs and outputs of a type variable another element type; whether there are inputs, all tensors.
+    """Give inputs and outputs of a type variable another element type; whether that could be done.
 
-    A variable of outputs alone is what an attribute says.
+    A variable of outputs alone is what an attribute says: it must be there.
     """
     node = model.graph.node[0]
     values = {value.name: value for value in (*model.graph.input, *model.graph.output)}
@@ -137,6 +137,11 @@ def _retype(model: Any, schema: Any, variable: str, number: int) -> bool:
                 return False
             values[name].type.tensor_type.elem_type = number
             changed |= is_input
+    if not changed:
+        for attribute in node.attribute:
+            if attribute.name in ("to", "dtype", "output_dtype"):
+                attribute.i = number
+                return True
     return changed
 
 
