@@ -142,6 +142,11 @@ def _retype(model: Any, schema: Any, variable: str, number: int) -> bool:
             if attribute.name in ("to", "dtype", "output_dtype"):
                 attribute.i = number
                 return True
+            if attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR:
+                attribute.t.CopyFrom(onnx.helper.make_tensor("value", number, [1], [0]))
+                changed = True
+                for value in model.graph.output:
+                    value.type.tensor_type.elem_type = number
     return changed
 
 
