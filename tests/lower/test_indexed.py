@@ -15,6 +15,7 @@ HEAD = '<ir_version: 13, opset_import: ["" : 28]> '
 GATHER = HEAD + "g (float[n, m] x, int64[k] i) => (y) { y = Gather <axis = 1> (x, i) }"
 SUMMED = HEAD + "g (float[n, m] x, int64[k] i) => (y) { z = Gather <axis = 1> (x, i) y = ReduceSum (z) }"
 FIXED = HEAD + "g (float[n, m] x) => (y) <int64[2] i = {0, 2}> { y = Gather <axis = 1> (x, i) }"
+FROM_BEHIND = HEAD + "g (float[n, m] x) => (y) <int64[2] i = {0, -2}> { y = Gather <axis = 1> (x, i) }"
 GATHER_ND = HEAD + "g (float[n, m] x, int64[k, 1] i) => (y) { y = GatherND (x, i) }"
 SCATTER_ND = HEAD + "g (float[n, m] x, int64[k, 1] i, float[k, m] u) => (y) { y = ScatterND (x, i, u) }"
 
@@ -52,8 +53,9 @@ def test_a_column_that_is_not_there_is_missed_without_rows(text: str) -> None:
     agree(text, *({"x": a, "i": b} for a, b in given))
 
 
-def test_columns_known_when_the_model_is_compiled_are_missed_too() -> None:
-    agree(FIXED, *({"x": x(*shape)} for shape in ((2, 3), (0, 3), (0, 2), (0, 0))))
+@pytest.mark.parametrize("text", [FIXED, FROM_BEHIND])
+def test_columns_known_when_the_model_is_compiled_are_missed_too(text: str) -> None:
+    agree(text, *({"x": x(*shape)} for shape in ((2, 3), (0, 3), (0, 2), (0, 1), (0, 0))))
 
 
 def test_rows_that_are_not_there_are_missed_without_columns() -> None:

@@ -15,6 +15,7 @@ from ingot.prim.tensor import (
     Expand,
     Gather,
     Inner,
+    Iota,
     Outcome,
     Parameter,
     Permute,
@@ -50,8 +51,11 @@ def unseen(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
             if least >= 0 and isinstance(size, int) and most < size:
                 continue
             there = there if least < 0 else most + 1 - minimum(size, most + 1)
-        elif not any(isinstance(each, Parameter | Result | Inner | Outcome) for each in in_order([indices])):
-            continue  # they follow from sizes alone, by a rule that knows what it does
+        else:
+            made_of = list(in_order([indices]))
+            moving = any(isinstance(each, Parameter | Result | Inner | Outcome) for each in made_of)
+            if not moving and any(isinstance(each, Iota) for each in made_of):
+                continue  # they are counted, by a rule that knows what it does
         yield there * none, 0
 
 
