@@ -143,13 +143,11 @@ def _recurrent() -> Iterator[tuple[str, Callable[[], Any]]]:
             yield name, partial(lambda k, m: masked(k(5, **m)), kind, more)
         yield name, partial(lambda k: one(k(5, stateful=True, return_sequences=True), 6, 4, batch=2), kind)
         yield name, partial(lambda k: (_begun(k), None), kind)
-        for mode in ("concat", "sum", "ave", "mul", None) if kind is L.LSTM else ("concat",):
-            yield (
-                "Bidirectional",
-                partial(lambda k, m: one(L.Bidirectional(k(5, return_sequences=True), merge_mode=m), 6, 4), kind, mode),
-            )
-        yield "Bidirectional", partial(lambda k: one(L.Bidirectional(k(5, return_state=True)), 6, 4), kind)
-        yield "Bidirectional", partial(lambda k: masked(L.Bidirectional(k(5, return_sequences=True))), kind)
+    for mode in ("concat", "sum", "ave", "mul", None):
+        yield "Bidirectional", partial(_both, L.LSTM(5, return_sequences=True), mode)
+    yield "Bidirectional", lambda: one(L.Bidirectional(L.GRU(5, return_state=True)), 6, 4)
+    yield "Bidirectional", lambda: one(L.Bidirectional(L.SimpleRNN(5)), None, 4)
+    yield "Bidirectional", lambda: masked(L.Bidirectional(L.GRU(5, return_sequences=True)))
     yield "Bidirectional", lambda: masked(L.Bidirectional(L.LSTM(5)))
     yield "GRU", lambda: one(L.GRU(5, reset_after=False), 6, 4)
     yield "GRU", lambda: one(L.GRU(5, reset_after=False, activation="gelu"), 6, 4)
@@ -182,6 +180,10 @@ def _recurrent() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "TimeDistributed", lambda: one(L.TimeDistributed(L.Conv2D(3, 3)), 4, 8, 8, 2)
     yield "TimeDistributed", lambda: masked(L.TimeDistributed(L.Dense(3)), L.LSTM(4))
     yield "Masking", lambda: masked(L.Dense(3), L.LSTM(4))
+
+
+def _both(layer: Any, mode: str | None) -> Any:
+    return one(L.Bidirectional(layer, merge_mode=mode), 6, 4)
 
 
 def _begun(kind: Any) -> Any:

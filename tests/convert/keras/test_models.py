@@ -268,6 +268,32 @@ def test_a_model_that_is_code_is_followed_through_its_call() -> None:
         ingot.convert(Network())
 
 
+class Rounded(L.Layer):  # type: ignore[misc]
+    """A layer of TensorFlow's operators."""
+
+    def call(self, x: Any) -> Any:
+        import tensorflow as tf
+
+        return tf.math.rint(x * 3)
+
+
+def test_code_of_tensorflow_goes_by_way_of_its_graph() -> None:
+    class Rounding(Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.last = L.Conv2D(4, 3, padding="same"), Rounded()
+
+        def call(self, x: Any) -> Any:
+            return self.last(self.conv(x))
+
+    made = equal(Rounding(), np.random.default_rng(0).normal(size=(2, 8, 8, 3)).astype(np.float32))
+    assert kinds(made).count("Conv") == 1
+    assert "Round" in kinds(made)
+    words = keras.Input((None, 4), name="x")
+    made = equal(filled(keras.Model(words, L.Dense(3)(Rounded()(words)))))
+    assert made.graph.inputs[0].name == "x"
+
+
 def test_layers_of_ones_own_are_registered() -> None:
     class Doubled(Odd):
         def call(self, x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, cast, rank, shape
+from ingot.convert.keras.conversion import Conversion, as_array, cast, rank, shape
 from ingot.convert.keras.encoding import hot
 from ingot.convert.keras.layers.lookup import places_in
 from ingot.convert.keras.registry import refusal, rule
@@ -44,7 +44,7 @@ def vectorised(c: Conversion, layer: Any, x: Var) -> Var:
     lookup = layer._lookup_layer
     places = places_in(lookup, words)
     if layer._output_mode == "int":
-        return _of_length(c, places, layer._output_sequence_length) if layer._split is not None else places
+        return _of_length(places, layer._output_sequence_length) if layer._split is not None else places
     return _weighed(c, lookup, layer, places, words)
 
 
@@ -61,11 +61,11 @@ def _weighed(c: Conversion, lookup: Any, layer: Any, places: Var, words: Var) ->
     counted = op.ReduceSum(rows, [1], keepdims=0)
     if layer._output_mode == "count":
         return counted
-    weights = np.asarray(lookup.idf_weights_const)
+    weights = as_array(lookup.idf_weights_const)
     return cast(counted, str(weights.dtype)) * c.constant(weights, "idf_weights")
 
 
-def _of_length(c: Conversion, places: Var, length: int | None) -> Var:
+def _of_length(places: Var, length: int | None) -> Var:
     """Rows of one length: cut, or filled with zeros."""
     if length is None:
         return places
