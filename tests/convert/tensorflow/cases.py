@@ -824,6 +824,7 @@ def resources() -> Iterator[Case]:
         "ReadVariableOp": lambda i: tf.gather(weights.read_value(), i),
         "ResourceGather": lambda i: raw.ResourceGather(resource=weights.handle, indices=i, dtype=tf.float32),
         "ResourceGatherNd": lambda i: raw.ResourceGatherNd(resource=weights.handle, indices=i, dtype=tf.float32),
+        "VarIsInitializedOp": lambda i: (i, raw.VarIsInitializedOp(resource=weights.handle)),
         "VariableShape": lambda i: i[0] + raw.VariableShape(input=weights.handle),
         "If": lambda i: raw.If(
             cond=i[0, 0] > 1,
@@ -854,6 +855,7 @@ def resources() -> Iterator[Case]:
     )
     numbers = (np.array([2, 9, 1], np.int64),)
     yield Case("LookupTableFindV2", "int64", lambda t: back.lookup(t), numbers, (tf.TensorSpec([3], tf.int64),))
+    yield Case("LookupTableSizeV2", "string", lambda t: (t, table.size()), texts, (tf.TensorSpec([3], tf.string),))
     yield Case("LookupTableExportV2", "string", lambda t: (t, *table.export()), texts, (tf.TensorSpec([3], tf.string),))
 
 

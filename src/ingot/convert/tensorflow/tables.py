@@ -25,6 +25,11 @@ def entries(table: Resource, keys: Any, values: Any) -> tuple[Array, Array]:
     return to_array(held[0]), to_array(held[1])
 
 
+def entry_count(table: Resource) -> Array:
+    """How many entries a table has, as a scalar."""
+    return to_array(tf.raw_ops.LookupTableSizeV2(table_handle=table.handle))
+
+
 def words_of(program: Program) -> list[str]:
     """Texts to try a function on: keys of its tables, and others that they are not likely to have."""
     found = list(_WORDS)

@@ -11,7 +11,7 @@ from ingot.convert.tensorflow.dtypes import dtype_of
 from ingot.convert.tensorflow.operands import cast, constant, sizes_of
 from ingot.convert.tensorflow.resource import Resource
 from ingot.convert.tensorflow.rule import Site, refuse, rule
-from ingot.convert.tensorflow.tables import entries
+from ingot.convert.tensorflow.tables import entries, entry_count
 from ingot.dtypes import Array, DType
 
 _ML = op.domain("ai.onnx.ml")
@@ -36,6 +36,13 @@ def find(site: Site, table: Any, x: Var, default: Var, *, Tin: Any, Tout: Any) -
 @rule("LookupTableExportV2")
 def export(site: Site, table: Any, *, Tkeys: Any, Tvalues: Any) -> Any:  # noqa: N803
     return _entries(table, Tkeys, Tvalues)
+
+
+@rule("LookupTableSizeV2")
+def size(site: Site, table: Any) -> Any:
+    if not isinstance(table, Resource):
+        raise refuse("a table that the function makes itself")
+    return entry_count(table)
 
 
 def _entries(table: Any, keys: Any, values: Any) -> tuple[Array, Array]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ingot.builder import Var, op
 from ingot.convert.tensorflow.operands import cast
 from ingot.convert.tensorflow.resource import Resource
@@ -38,6 +40,11 @@ def read_variable(site: Site, variable: Any) -> Var:
         raise refuse("a variable that the function makes itself")
     found: Var = site.read(variable, site.op.outputs[0].dtype)
     return found
+
+
+@rule("VarIsInitializedOp")
+def is_initialized(site: Site, variable: Any) -> Any:
+    return np.array(isinstance(variable, Resource))
 
 
 @rule("VariableShape")
