@@ -298,6 +298,22 @@ def test_names_can_be_given() -> None:
     assert [value.name for value in (*made.inputs, *made.outputs)] == ["in", "a", "b"]
 
 
+def test_a_dict_is_keywords_where_the_function_has_them_and_else_an_argument() -> None:
+    @traced()
+    def summed(parts: Any) -> Any:
+        return {"sum": parts["a"] + parts["b"]}
+
+    @traced()
+    def both(a: Any, b: Any) -> Any:
+        return {"sum": a + b}
+
+    example = {"a": np.ones(3, FLOAT), "b": np.full(3, 2, FLOAT)}
+    for function in (summed, both):
+        made = ingot.convert(function, example)
+        feeds = dict(zip((value.name for value in made.inputs), example.values(), strict=True))
+        assert ingot.Session(made).run(["sum"], feeds)[0].tolist() == [3.0, 3.0, 3.0]
+
+
 def test_an_example_that_does_not_fit_is_refused() -> None:
     module = Scaled()
     with pytest.raises(InputError, match="'rows' has shape"):

@@ -89,6 +89,15 @@ def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (example,), {}
 
 
+def _called_with(function: Any, example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """An example as arguments of a function: a dict whose keys are no parameters is an argument itself."""
+    args, kwargs = arguments(example)
+    names = _parameters(function)
+    if kwargs and names and not any(key in names for key in kwargs) and len(args) < len(names):
+        return (*args, kwargs), {}
+    return args, kwargs
+
+
 def _chosen(signatures: Mapping[str, Any], wanted: object) -> Any:
     names = [str(name) for name in signatures]
     if wanted is None:
@@ -109,7 +118,7 @@ def _traced(function: Any, example: Any, axes: DynamicAxes | None) -> Any:
         if example is None:
             known = _already_traced(function)
             return known if known is not None else function.get_concrete_function()
-        args, kwargs = arguments(example)
+        args, kwargs = _called_with(function, example)
         if getattr(function, "input_signature", None) is not None:
             return function.get_concrete_function()
         args, kwargs = _specs(function, args, kwargs, axes)
