@@ -160,14 +160,19 @@ def _without_negatives(shape: Shape) -> Shape:
 
 
 def _tellers(outputs: Sequence[Tensor], program: Program) -> list[Tensor]:
-    """Results of calls of which only the sizes are needed: nothing on the way to the outputs reads them."""
+    """Results of calls of which only the sizes are needed: nothing on the way to the outputs reads them.
+
+    A size that is needed may be taken to be equal to one of theirs, of which a run is to make sure.
+    """
     found: list[Tensor] = []
     results = {tensor: None for tensor in program.values.values() if isinstance(tensor, Result)}
     while True:
         reached = in_order([*found, *outputs])
         given = [tensor for tensor in reached if isinstance(tensor, Result)] + list(program.inputs.values())
         told = {str(size) for tensor in given for size in tensor.shape}
-        names = {name for tensor in reached for size in sizes_of(tensor) for name in symbols(size)} - told
+        names = {name for tensor in reached for size in sizes_of(tensor) for name in symbols(size)}
+        pairs = [symbols(one) | symbols(other) for one, other in program.claims]
+        names = names.union(*(pair for pair in pairs if pair & names)) - told
         more = next((tensor for tensor in results if names & {str(size) for size in tensor.shape}), None)
         if more is None:
             return found

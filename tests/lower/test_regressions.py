@@ -245,3 +245,12 @@ def test_a_size_is_told_by_the_call_that_finds_it_before_one_that_is_made_with_i
     }"""
     agree(graph, x=np.array([1, 2], FLOAT), k=np.asarray(4))
     agree(graph, x=np.array([0, 3, 3], FLOAT), k=np.asarray(0))
+
+
+def test_sizes_taken_to_be_equal_are_made_sure_of_where_only_sizes_are_needed() -> None:
+    graph = """g (int64[3] s, int64[2] t) => (int64[3] y) <int32 z = {0}>
+        { a = Expand (z, s) b = Expand (z, t) c = Add (a, b) y = Shape (c) }"""
+    reference, compiled = sessions(graph)
+    for s, t in ([2, 4, 3], [4, 3]), ([2, 1, 3], [4, 1]), ([2, 4, 3], [1, 3]):
+        feeds = {"s": np.array(s), "t": np.array(t)}
+        np.testing.assert_array_equal(compiled.run(None, feeds)[0], reference.run(None, feeds)[0])

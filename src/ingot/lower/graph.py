@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ingot.dims import Dim, substitute, symbols
@@ -20,7 +20,7 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
 from ingot.prim.make import cast, constant
-from ingot.prim.tensor import Call, Parameter, Refused, Result, Sizes, Tensor, claim
+from ingot.prim.tensor import Call, Claim, Outcome, Parameter, Refused, Result, Sizes, Tensor, claim
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -37,7 +37,7 @@ class Program:
     sizes: dict[str, Dim] = field(default_factory=dict)
     """What other names that inference made up have turned out to be."""
     claims: list[tuple[Dim, Dim]] = field(default_factory=list)
-    """Sizes that branches were put in place for, taken to be equal."""
+    """Sizes that are taken to be equal, which each run makes sure of."""
 
     def known(self, fact: Fact) -> Fact:
         """A fact with names made up replaced by what they have turned out to be."""
@@ -79,7 +79,25 @@ def lower_graph(
             program.values[value] = _held(value)
     for node in graph:
         lowering.node(node, facts)
+    program.claims.extend(_claimed(program.values[value] for node in graph for value in node.outputs))
     return program
+
+
+def _claimed(tensors: Iterable[Tensor]) -> Iterator[tuple[Dim, Dim]]:
+    """The sizes that are taken to be equal where tensors are computed, of which perhaps only the sizes are needed.
+
+    What is inside of loops and branches is left out: it may never run.
+    """
+    pending = list(tensors)
+    seen: set[Tensor] = set()
+    while pending:
+        tensor = pending.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        if isinstance(tensor, Claim):
+            yield from (pair for pair in zip(tensor.x.shape, tensor.shape, strict=True) if pair[0] != pair[1])
+        pending += tensor.region.before if isinstance(tensor, Outcome) else tensor.reads
 
 
 @dataclass(frozen=True, slots=True)
