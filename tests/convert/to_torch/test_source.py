@@ -183,3 +183,13 @@ def test_weights_that_numpy_has_not_are_kept_to_the_bit(tmp_path: Path) -> None:
     namespace: dict[str, Any] = {"__file__": str(tmp_path / "net.py"), "__name__": "net"}
     exec(compile((tmp_path / "net.py").read_text("utf-8"), "net.py", "exec"), namespace)
     assert namespace["load"]().state_dict()["a.w"].tolist() == [1.5, -2.25, 3.0]
+
+
+def test_what_a_layer_holds_has_its_name_however_small_it_is() -> None:
+    model = ingot.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[n, 2, 3] x) => (float[n, 2, 3] y)
+        <float[2] "bn/gamma" = {1, 1}, float[2] "bn/beta" = {0, 0},
+         float[2] "bn/mean" = {0, 0}, float[2] "bn/var" = {1, 1}>
+        { y = BatchNormalization (x, "bn/gamma", "bn/beta", "bn/mean", "bn/var") }""")
+    source = ingot.to_torch(model).source
+    assert "F.batch_norm(x, self.bn_mean, self.bn_var, self.bn_gamma, self.bn_beta" in source

@@ -182,3 +182,23 @@ def test_an_input_given_back_is_an_output_of_its_own() -> None:
     model = ingot.convert(Call(lambda x: (x, x, x + 1)), (torch.ones(2),))
     assert len({value.name for value in [*model.inputs, *model.outputs]}) == 4
     np.testing.assert_array_equal(ingot.Session(model).run(None, {"tensors_0": np.ones(2, np.float32)})[2], [2, 2])
+
+
+@pytest.mark.parametrize("factor", [0.6, 1.7])
+def test_corners_are_aligned_in_whole_sizes(factor: float) -> None:
+    class Scaled(nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: Any) -> Any:
+            return F.interpolate(x, scale_factor=factor, mode="bilinear", align_corners=True)
+
+    ingot.convert(Scaled(), torch.randn(2, 3, 4, 4), dynamic_axes={"x": {0: "batch", 2: "height"}})
+
+
+def test_all_may_be_dropped() -> None:
+    class Dropped(nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: Any) -> Any:
+            return torch.ops.aten.native_dropout(x, 1.0, True)
+
+    model = ingot.convert(Dropped(), torch.ones(2, 3))
+    kept, mask = ingot.Session(model)(np.ones((2, 3), np.float32))
+    assert not kept.any()
+    assert not mask.any()

@@ -80,4 +80,5 @@ def is_shown(value: Value, tensor: Tensor, trained: bool) -> bool:
     """Whether a constant is written where it is read, and kept nowhere else."""
     if trained or tensor.size > MOST_SHOWN:
         return False
-    return "." not in value.name or not value.is_initializer
+    named = tensor.size > 1 and tensor.dtype in _TRAINED and _MADE_UP.search(value.name) is None
+    return not value.is_initializer or ("." not in value.name and not named)

@@ -212,9 +212,13 @@ def same(site: Site, x: Var, **_: Any) -> Var:
 @rule("aten.dropout.default", "aten.native_dropout.default")
 def dropout(site: Site, x: Var, p: float, train: bool | None) -> Any:
     outputs = isinstance(site.result, tuple | list)
-    if not train:
+    if train is not None and not train:
         kept = op.Expand(np.array(True), op.Shape(x)) if outputs else None
         return (x, kept) if outputs else x
+    if p == 1:  # ONNX keeps at least a little
+        assert x.dtype is not None
+        gone, none = (op.Expand(each, op.Shape(x)) for each in (number(0, x.dtype), np.array(False)))
+        return (gone, none) if outputs else gone
     made, mask = op.Dropout(x, number(p, DType.FLOAT32), np.array(True), outputs=2)
     return (made, mask) if outputs else made
 

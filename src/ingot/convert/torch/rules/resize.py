@@ -9,8 +9,9 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.torch.operands import cast, number, rank
-from ingot.convert.torch.rule import Rule, Site, rule
+from ingot.convert.torch.rule import Rule, Site, refuse, rule
 from ingot.convert.torch.sizes import Extent, as_vector
+from ingot.dtypes import DType
 
 
 def _vec(mode: str) -> Any:
@@ -58,14 +59,22 @@ exact = {name: Rule((f"aten.{name}.vec", f"aten.{name}.default"), _exact) for na
 
 @rule("aten._upsample_bilinear2d_aa.default", "aten._upsample_bilinear2d_aa.vec")
 def bilinear_antialiased(site: Site, x: Var, size: Any, align: bool, *factors: Any) -> Var:
-    given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
-    return _resized(site, x, size, given, "linear", align=align, antialias=1)
+    return _antialiased(site, x, size, align, factors, "linear")
 
 
 @rule("aten._upsample_bicubic2d_aa.default", "aten._upsample_bicubic2d_aa.vec")
 def bicubic_antialiased(site: Site, x: Var, size: Any, align: bool, *factors: Any) -> Var:
+    return _antialiased(site, x, size, align, factors, "cubic", coefficient=-0.5)
+
+
+def _antialiased(
+    site: Site, x: Var, size: Any, align: bool, factors: Sequence[Any], mode: str, coefficient: float = -0.75
+) -> Var:
+    """With a size, and factors that it may come from; ONNX does not say what it is where corners are aligned."""
     given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
-    return _resized(site, x, size, given, "cubic", align=align, antialias=1, coefficient=-0.5)
+    if align or (size is not None and given is not None):
+        raise refuse("a size beside factors, or aligned corners, where images are smoothed")
+    return _resized(site, x, size, given, mode, align=align, antialias=1, coefficient=coefficient)
 
 
 @rule("aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default", "aten.grid_sampler.default")
@@ -125,19 +134,24 @@ def _resized(
     coefficient: float = -0.75,
 ) -> Var:
     axes = list(range(2, rank(x)))
-    attributes: dict[str, Any] = {"mode": mode, "axes": axes, "antialias": antialias}
+    attributes: dict[str, Any] = {"mode": mode, "axes": axes, "antialias": antialias, "exclude_outside": antialias}
     pixels = "asymmetric" if mode == "nearest" and not exact else "half_pixel"
     attributes["coordinate_transformation_mode"] = "align_corners" if align else pixels
     if mode == "nearest":
         attributes["nearest_mode"] = "round_prefer_ceil" if exact else "floor"
     if mode == "cubic":
         attributes["cubic_coeff_a"] = coefficient
-    if factors is not None:
+    if factors is not None and not align:
         scaled: Var = op.Resize(x, None, np.array(factors, np.float32), **attributes)
         return scaled
-    if size is None:
-        size = list(site.result.shape[2:])
-    made: Var = op.Resize(x, None, None, as_vector(size), **attributes)
+    if size is not None:
+        wanted = as_vector(size)
+    elif factors is not None:  # corners are aligned in whole sizes: for factors, ONNX aligns them in others
+        sizes = op.Mul(op.Cast(op.Shape(x, start=2), to=int(DType.FLOAT64)), np.array(factors, np.float64))
+        wanted = op.Cast(op.Floor(sizes), to=int(DType.INT64))
+    else:
+        wanted = as_vector(list(site.result.shape[2:]))
+    made: Var = op.Resize(x, None, None, wanted, **attributes)
     return made
 
 
