@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot.lower.loops import Apply, Checked, Choose, Index, Let, Load, Local, Position, Scalar, Statement, Store, Var
+from ingot.lower.loops import Let, Load, Local, Scalar, Statement, Store, Var
 from ingot.lower.nest import Nest
-from ingot.lower.rewrite import Reindexed
+from ingot.lower.rewrite import Reindexed, made_of
 from ingot.lower.together import Split
 
 _COUNTS = (8, 7, 6, 5, 4, 3)
@@ -35,7 +35,7 @@ def chased(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]] | None:
         assert isinstance(statement, Store)
         lengths: dict[int, int] = {}
         for value in _in_order(statement.value, set()):
-            before = max((lengths[id(each)] for each in _made_of(value)), default=0)
+            before = max((lengths[id(each)] for each in made_of(value)), default=0)
             lengths[id(value)] = before + isinstance(value, Load)
             if isinstance(value, Load) and before:
                 body.append(Let(f"l{len(body)}", change.scalar(value)))
@@ -54,25 +54,6 @@ def _in_order(value: Scalar, seen: set[int]) -> Iterator[Scalar]:
     if id(value) in seen:
         return
     seen.add(id(value))
-    for each in _made_of(value):
+    for each in made_of(value):
         yield from _in_order(each, seen)
     yield value
-
-
-def _made_of(value: Scalar) -> list[Scalar]:
-    match value:
-        case Load():
-            return _opaque(value.index, *(each.index for each in value.where))
-        case Apply():
-            return list(value.arguments)
-        case Choose():
-            return [value.value, *_opaque(*(each.index for each in value.where))]
-        case Checked():
-            return [value.value]
-        case Position():
-            return _opaque(value.index)
-    return []
-
-
-def _opaque(*found: Index) -> list[Scalar]:
-    return [term for index in found for term, _ in index.terms if not isinstance(term, Var)]

@@ -166,18 +166,23 @@ def parts(roots: Sequence[Scalar]) -> Iterator[Scalar]:
             continue
         seen.add(id(value))
         yield value
-        match value:
-            case Load():
-                pending += _opaque(value.index, *(each.index for each in value.where))
-            case Apply():
-                pending += value.arguments
-            case Choose():
-                pending.append(value.value)
-                pending += _opaque(*(each.index for each in value.where))
-            case Checked():
-                pending.append(value.value)
-            case Position():
-                pending += _opaque(value.index)
+        pending += made_of(value)
+
+
+def made_of(value: Scalar) -> list[Scalar]:
+    """The expressions that one is made of, those in its indices too."""
+    match value:
+        case Load():
+            return _opaque(value.index, *(each.index for each in value.where))
+        case Apply():
+            return list(value.arguments)
+        case Choose():
+            return [value.value, *_opaque(*(each.index for each in value.where))]
+        case Checked():
+            return [value.value]
+        case Position():
+            return _opaque(value.index)
+    return []
 
 
 def values(statements: Sequence[Statement]) -> Iterator[Scalar]:
@@ -191,11 +196,8 @@ def values(statements: Sequence[Statement]) -> Iterator[Scalar]:
                 yield from _opaque(statement.index)
 
 
-def _opaque(*found: Index) -> Iterator[Scalar]:
-    for index in found:
-        for term, _ in index.terms:
-            if not isinstance(term, Var):
-                yield term
+def _opaque(*found: Index) -> list[Scalar]:
+    return [term for index in found for term, _ in index.terms if not isinstance(term, Var)]
 
 
 def joins(outer: Var, inner: Var, seen: Iterable[Index]) -> bool:
