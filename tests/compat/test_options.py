@@ -98,11 +98,15 @@ def test_a_free_dimension_is_fixed_by_its_denotation() -> None:
 
 
 @pytest.mark.parametrize("overridable", [True, False])
-def test_an_initializer_is_replaced(overridable: bool) -> None:
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_an_initializer_is_replaced(overridable: bool, in_a_file: bool, tmp_path: Path) -> None:
+    model = add_relu(overridable=overridable)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model)
     options = ort.SessionOptions()
     options.add_initializer("w", ort.OrtValue.ortvalue_from_numpy(np.full(3, 100, np.float32)))
     options.add_initializer("unknown", ort.OrtValue.ortvalue_from_numpy(np.zeros(3, np.float32)))
-    (result,) = ort.InferenceSession(add_relu(overridable=overridable), options).run(None, {"x": X})
+    (result,) = ort.InferenceSession(path if in_a_file else model, options).run(None, {"x": X})
     np.testing.assert_array_equal(result, X + 100)
 
 
