@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pytest
 
 import ingot
+from ingot import operator
+from ingot.dtypes import Array
 from ingot.errors import IngotError
 from ingot.lower.loops import Chosen, Kernel, Repeated
 from ingot.lower.show import show_kernel
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.typesets import FLOAT32, types
 from ingot.prim.evaluate import evaluate
 from ingot.prim.show import show
 from ingot.runtime.limits import LimitError, RunLimits
@@ -352,3 +356,37 @@ def test_a_loop_in_a_loop_starts_every_time_from_what_it_starts_from() -> None:
       }> (m, , zero)
     }"""
     agree(graph, *({"m": i64(trips), "x": f32(1, 2, 3)} for trips in (0, 1, 2, 5)))
+
+
+T: TypeAlias = Annotated[Array, types("T", FLOAT32)]
+
+
+@operator("Identity", since=1, domain="my.own")
+def successor(x: T, /) -> T:
+    """`x` plus one: an Identity in name alone."""
+    return np.asarray(x + np.float32(1), x.dtype)
+
+
+@successor.infer
+def infer_successor(x: Fact, /) -> Inferred:
+    return x.type
+
+
+@successor.lower
+def lower_successor(x: Any, /) -> Any:
+    return x + 1.0
+
+
+@pytest.mark.parametrize("providers", [("reference",), ("cpu", "reference")])
+@pytest.mark.parametrize("identity", ["my.own.Identity", "Identity"])
+def test_an_identity_of_another_domain_is_not_the_standards(identity: str, providers: tuple[str, ...]) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "my.own" : 1]>
+    g (float[2] x, int64 m) => (float[2] y) {{
+      y = Loop <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {{
+          d = Identity (c)
+          t = {identity} (s)
+      }}> (m, , x)
+    }}"""
+    made = Session(ingot.parse_model(text), operators=[successor], providers=providers, threads=1)
+    expected = 3 if identity.startswith("my") else 0
+    assert made.run(None, {"x": f32(0, 0), "m": i64(3)})[0].tolist() == [expected] * 2
