@@ -6,11 +6,10 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ingot.codegen.llvm.workers import workers
-from ingot.errors import CheckError, CompileError, IngotError, InputError, UnsupportedError
+from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
@@ -18,6 +17,7 @@ from ingot.ir.value import Value
 from ingot.kept import Origin, find, keep, origin_of, with_given
 from ingot.runtime.executable import Executable, Failed
 from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
 from ingot.runtime.team import processors
@@ -40,24 +40,6 @@ PROVIDERS = ("cpu", "reference")
 
 _MOST_GIVEN = 8
 """Sets of inputs with defaults that a session remembers what it compiled for."""
-
-
-class Interrupted(IngotError):
-    """A run ended before it was done: its deadline passed, or somebody cancelled it."""
-
-
-class Cancel:
-    """Given to a run, ends it from another thread."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def cancel(self) -> None:
-        self._event.set()
-
-    @property
-    def cancelled(self) -> bool:
-        return self._event.is_set()
 
 
 class Session:
@@ -249,41 +231,32 @@ class Session:
         compiled = self._compiled if observe is None and self._has(outputs) else None
         if compiled is not None and self._defaults and not self._defaults.isdisjoint(feeds or ()):
             compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
-        if compiled is not None and feeds is not None:
-            plain = deadline is None and cancel is None and observe_steps is None
-            results = compiled.again.run(feeds) if plain else None
+        interrupt = _interrupt(deadline, cancel)
+        if compiled is not None and feeds is not None and observe_steps is None:
+            results = compiled.again.run(feeds, interrupt)
             if results is not None:
-                return results if outputs is None else self._chosen(results, outputs)
-        if deadline is not None and not deadline >= 0:
-            raise InputError(f"a deadline is a number of seconds, not {deadline}")
-        end = None if deadline is None else monotonic() + deadline
-
-        def proceed() -> None:
-            if cancel is not None and cancel.cancelled:
-                raise Interrupted("the run was cancelled")
-            if end is not None and monotonic() >= end:
-                raise Interrupted(f"the run took longer than {deadline} s")
-
-        asked = None if cancel is None and end is None else proceed
+                if outputs is None:
+                    return results
+                chosen = self._chosen(results, outputs)
+                return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
         ready = checked_feeds(self._inputs, feeds or {}, self._defaults)
 
         def evaluation(model: Model) -> Evaluation:
             from ingot.runtime.evaluate import Evaluation  # all operators
 
-            chosen = self._seed if seed is None else seed
             return Evaluation(
                 model,
                 self.catalog,
-                seed=chosen,
+                seed=self._seed if seed is None else seed,
                 limits=self._limits,
-                proceed=asked,
+                proceed=None if interrupt is None else interrupt.check,
                 observe=observe,
                 orders=self._orders,
             )
 
         if compiled is not None:
             try:
-                results = compiled.run(ready, evaluation, asked, observe_steps)
+                results = compiled.run(ready, evaluation, interrupt, observe_steps)
                 return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
             except Failed:
                 pass  # the reference says what is wrong, and where
@@ -338,6 +311,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.model.graph!r}>"
+
+
+def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | None:
+    """What may end a run that begins now; InputError if the deadline is no number of seconds."""
+    if deadline is None:
+        return cancel
+    if not deadline >= 0:
+        raise InputError(f"a deadline is a number of seconds, not {deadline}")
+    return Deadline(deadline) if cancel is None else Either(cancel, Deadline(deadline))
 
 
 def _default_providers() -> tuple[str, ...]:
