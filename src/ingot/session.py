@@ -16,6 +16,7 @@ from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.kept import Origin, find, keep, origin_of, with_given
 from ingot.runtime.executable import Executable, Failed
+from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits
@@ -66,9 +67,10 @@ class Session:
         `providers` are who runs it, the first before the others: `cpu` compiles it for this processor and leaves what
         it cannot to `reference`, which takes everything; by default both, or those that INGOT_PROVIDERS lists.
         `threads` are how many run a compiled model, by default as many as the process may use processors. A model that
-        fails to compile is left to the reference, or, without `fallback`, a CompileError. `optimise` is how much a
-        model is changed before it is compiled: not at all (0), so that every result stays as it is (1), or also so that
-        it is rounded differently (2).
+        fails to compile is left to the reference, or, without `fallback`, a CompileError. The first time that the
+        reference runs what was to run compiled, a FallbackWarning says why. `optimise` is how much a model is changed
+        before it is compiled: not at all (0), so that every result stays as it is (1), or also so that it is rounded
+        differently (2).
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
         random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
@@ -84,6 +86,7 @@ class Session:
         self._fallback = fallback
         self._orders: Orders = {}
         self._prepared: Prepared | None = None
+        self._warned = False
         self._stages: Compiled | None = None
         self._lock = threading.Lock()
         if optimise not in (0, 1, 2):
@@ -131,9 +134,10 @@ class Session:
 
         try:
             made = executable(self._ready.copy(), self.catalog, self._threads, self._limits, self._optimise)
-        except CompileError:
+        except CompileError as error:
             if not fallback:
                 raise
+            self._warn(f"the model is not compiled, the reference runs it: {error.message}")
             return
         self._compiled, self._stages = made.executable, made.compiled
         if origin is not None:
@@ -157,9 +161,11 @@ class Session:
                 try:
                     ready = prepared_without(self._prepare().given, given, self.catalog, self._limits)
                     made = executable(ready, self.catalog, self._threads, self._limits, self._optimise)
-                except (CheckError, CompileError, UnsupportedError):
+                except (CheckError, CompileError, UnsupportedError) as error:
                     if not self._fallback:
                         raise
+                    names = ", ".join(f"'{name}'" for name in sorted(given))
+                    self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
                     return None
                 found = made.executable
                 if origin is not None:
@@ -254,13 +260,23 @@ class Session:
                 orders=self._orders,
             )
 
+        reason = None
         if compiled is not None:
             try:
                 results = compiled.run(ready, evaluation, interrupt, observe_steps)
                 return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-            except Failed:
-                pass  # the reference says what is wrong, and where
-        return owned(evaluation(self._ready).run(ready, outputs), ready.values())
+            except Failed as failed:
+                reason = str(failed)  # the reference says what is wrong, and where, or that nothing is
+        results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
+        if reason is not None:
+            self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}")
+        return results
+
+    def _warn(self, message: str) -> None:
+        """Warn of a fallback, the first time in this session."""
+        if not self._warned:
+            self._warned = True
+            warn_fallback(message)
 
     def _has(self, outputs: Sequence[str] | None) -> bool:
         """Whether all that is asked for are outputs of the model, which is what a plan computes."""

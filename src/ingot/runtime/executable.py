@@ -9,7 +9,7 @@ import numpy as np
 
 from ingot.prim.tensor import Tensor
 from ingot.runtime.again import Again
-from ingot.runtime.body import Reference, Unsettled
+from ingot.runtime.body import KERNEL_ERROR, Reference, Unsettled
 from ingot.runtime.plan import Mistaken, Plan, StepObserver
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Failed(Exception):
-    """What was given is not what was compiled for: an index is out of range, or sizes are not what they seemed.
+    """What was given is not what was compiled for: an index is out of range, or sizes are not as the message says.
 
     The reference runs it, or says what is wrong.
     """
@@ -60,14 +60,14 @@ class Executable:
         try:
             call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
             values = self.plan.run(feeds, call, state, observe, self._most)
-        except (Mistaken, Unsettled):
-            raise Failed from None
+        except (Mistaken, Unsettled) as reason:
+            raise Failed(str(reason)) from None
         finally:
             if interrupt is not None:
                 interrupt.detach(state)
         if interrupt is not None:
             interrupt.check()
         if state[0]:
-            raise Failed
+            raise Failed(KERNEL_ERROR)
         self.again.learn(feeds, self._most)
         return [values[tensor] for tensor in self.outputs]

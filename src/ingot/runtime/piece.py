@@ -12,7 +12,19 @@ from ingot.dims import Dim, formula, lower_bound
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.runtime.arena import ALIGN, Life, offsets
-from ingot.runtime.plan import MOST_BYTES, MOST_STEPS, Mistaken, Native, Plan, Room, Segment, Turn, bind, turning
+from ingot.runtime.plan import (
+    MOST_BYTES,
+    MOST_STEPS,
+    Mistaken,
+    Native,
+    Plan,
+    Room,
+    Segment,
+    Turn,
+    bind,
+    turning,
+    unequal,
+)
 from ingot.runtime.team import Job
 
 _Sizes = tuple[int, ...]
@@ -91,7 +103,8 @@ class Piece:
         except ZeroDivisionError:
             return False
         if one != other:
-            raise Mistaken
+            pairs = zip(self._segment.claims, one, other, strict=True)
+            raise Mistaken(next(unequal(*pair, a, b) for pair, a, b in pairs if a != b))
         if told and (max(told) > MOST_STEPS or min(told) < -MOST_STEPS):
             return False
         if (signs and min(signs) < 0) or 0 in inside or 0 in outside or sum(inside) + sum(outside) > MOST_BYTES:
