@@ -31,9 +31,9 @@ TEMPLATES: dict[str, Future[Template]] = {}
 _LOCK = threading.Lock()
 
 
-def template(said: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
-    """The form of kernels that `said` tells apart from all others, whose text is emitted only if it is needed."""
-    key = kernel_cache.key_of(repr(target), said)
+def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
+    """The template of the kernels with a digest (`loops.digest`) for a target; its text is emitted only if needed."""
+    key = kernel_cache.key_of(repr(target), digest)
     with _LOCK:
         found = TEMPLATES.get(key)
         if found is not None:
