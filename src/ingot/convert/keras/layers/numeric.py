@@ -50,6 +50,6 @@ def categories(c: Conversion, layer: Any, x: Var, count_weights: Any = None) -> 
     return encoded(c, cast(x, "int64"), layer.output_mode, layer.num_tokens, layer.dtype, count_weights)
 
 
-@refusal("Discretization", "CategoryEncoding", "StringLookup", "IntegerLookup")
+@refusal("Discretization", "CategoryEncoding")
 def sparse(layer: Any) -> str | None:
     return "its output is a sparse tensor" if layer.sparse else None
