@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     pytest.importorskip("tensorflow")
 
 from ingot.convert import Request, converted
-from ingot.convert.keras.registry import known
+from ingot.convert.keras.rule import rules
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 k = keras.ops
@@ -107,4 +107,4 @@ def test_operations_give_what_keras_gives(operations: list[Made]) -> None:
 
 
 def test_as_many_operations_have_rules_as_keras_has_layers_and_more() -> None:
-    assert sum(name.startswith("ops.") for name in known()) > 180
+    assert sum(name.startswith("ops.") for name in rules()) > 180

@@ -19,8 +19,9 @@ from ingot.builder.literals import as_value
 from ingot.convert.keras.activations import ACTIVATIONS
 from ingot.convert.keras.graph import calls_between
 from ingot.convert.keras.quiet import quiet
-from ingot.convert.keras.registry import find_rule, reason_against
+from ingot.convert.keras.rule import find_rule, reason_against
 from ingot.convert.keras.tracing import Untraceable, traced_call, traced_mask
+from ingot.convert.rules import NO_RULE
 from ingot.convert.unsupported import Unsupported
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
@@ -96,9 +97,9 @@ class Conversion:
         if reason is not None:
             return self._refused(layer, reason)
         kwargs.pop("training", None)  # a model that is called with training=False says so to every layer
-        function = find_rule(layer)
+        rule = find_rule(layer)
         args, kwargs = tree.map_structure(lambda item: self._as_input(layer, item), (args, kwargs))
-        wanted = _parameters(layer.call if function is None else function)
+        wanted = _parameters(layer.call if rule is None else rule.function)
         bound = _bound(layer, args, kwargs)
         tensors = {name: item for name, item in bound.items() if _has_var(item) and not name.endswith("mask")}
         if len(tensors) == 1 and "mask" in wanted and bound.get("mask") is None:
@@ -111,21 +112,21 @@ class Conversion:
         if previous is None:
             previous = tree.map_structure(self.mask, first)
         try:
-            made = self._traced(layer, args, kwargs) if function is None else function(self, layer, *args, **kwargs)
+            results = self._traced(layer, args, kwargs) if rule is None else rule(self, layer, *args, **kwargs)
         except (UnsupportedError, CheckError) as error:
             return self._refused(layer, error.message)
         except Unfinished:
             return self._stand_ins()
         if layer.supports_masking:
-            self._mask_results(layer, first, previous, made)
-        return made
+            self._mask_results(layer, first, previous, results)
+        return results
 
     def _operation(self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        function = find_rule(operation)
-        if function is None:
-            return self._refused(operation, "no rule for it", hint=None)
+        rule = find_rule(operation)
+        if rule is None:
+            return self._refused(operation, NO_RULE, hint=None)
         try:
-            return function(self, operation, *args, **kwargs)
+            return rule(self, operation, *args, **kwargs)
         except (UnsupportedError, CheckError) as error:
             return self._refused(operation, error.message)
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from ingot.builder import Var, op
 from ingot.builder.literals import as_value
-from ingot.convert.tensorflow.rule import Site, refuse
+from ingot.convert.tensorflow.rule import Site
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
+from ingot.errors import UnsupportedError
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 
@@ -55,7 +56,7 @@ def known(x: Any, what: str) -> Array:
     """The array a value holds; refused where it is not a constant."""
     found = constant(x)
     if found is None:
-        raise refuse(f"{what} is not a constant")
+        raise UnsupportedError(f"{what} is not a constant")
     return found
 
 
@@ -63,7 +64,7 @@ def rank(x: Var) -> int:
     """The number of axes; refused where it is not known."""
     found = x.rank
     if found is None:
-        raise refuse("the number of axes is not known")
+        raise UnsupportedError("the number of axes is not known")
     return found
 
 
@@ -71,7 +72,7 @@ def shape(x: Var) -> tuple[Dim | None, ...]:
     """The sizes of `x`, those that are known; refused where not even their number is."""
     found = known_shape(x)
     if found is None:
-        raise refuse("the number of axes is not known")
+        raise UnsupportedError("the number of axes is not known")
     return found
 
 
@@ -133,7 +134,7 @@ def reshaped(x: Var, sizes: Sequence[Any], computed: Any = None) -> Var:
     if len(numbers) == len(sizes):
         exact = 0 in numbers and -1 not in numbers
         if 0 in numbers and -1 in numbers:
-            raise refuse("a shape with both 0 and -1")
+            raise UnsupportedError("a shape with both 0 and -1")
         return op.Reshape(x, np.array(sizes, np.int64), allowzero=1 if exact else None)
     own = known_shape(x) or ()
     copied = [
@@ -146,7 +147,7 @@ def reshaped(x: Var, sizes: Sequence[Any], computed: Any = None) -> Var:
         if -1 not in numbers and sum(not isinstance(size, int) for size in copied) == 1:
             return op.Reshape(x, np.array([size if isinstance(size, int) else -1 for size in copied], np.int64))
     if computed is None:
-        raise refuse("a shape that is not known")
+        raise UnsupportedError("a shape that is not known")
     return op.Reshape(x, computed(), allowzero=None if -1 in numbers else 1)
 
 

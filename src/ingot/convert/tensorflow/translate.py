@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ingot.builder import Var, op
 from ingot.builder.emission import emit
+from ingot.convert.rules import RuleTable
 from ingot.convert.tensorflow.dtypes import dtype_of, to_array
 from ingot.convert.tensorflow.evaluate import evaluated
 from ingot.convert.tensorflow.functions import function_graph, needed
@@ -57,7 +58,7 @@ _TENSORS = frozenset(
 class Translation:
     """One function becoming a graph: what has no rule, where values come from, and the constants made so far."""
 
-    def __init__(self, rules: Mapping[str, Rule], graph: Graph, facts: Facts) -> None:
+    def __init__(self, rules: RuleTable[str, Rule[..., Any]], graph: Graph, facts: Facts) -> None:
         self.rules = rules
         self.graph = graph
         self.facts = facts
@@ -104,12 +105,11 @@ class Translation:
         kind = operation.type
         if kind == "Const":
             return [self._constant(operation)]
-        rule = self.rules.get(kind)
-        if rule is None:
-            reason = REASONS.get(kind, "no rule for it")
+        if kind not in self.rules:
             hint = None if kind in REASONS else CUSTOM.format(kind)
-            self.unsupported.add(kind, place=place_of(operation), reason=reason, hint=hint)
+            self.unsupported.add(kind, place=place_of(operation), reason=self.rules.explain(kind), hint=hint)
             return self._stand_ins(operation)
+        rule = self.rules[kind]
         missing = [each for each in given if isinstance(each, _Missing)]
         if missing:
             if missing[0].what:
@@ -130,8 +130,8 @@ class Translation:
         try:
             if not rule.pairs and any(isinstance(each, Pair) for each in given):
                 raise UnsupportedError("complex numbers")
-            made = rule.write(site, *given, **attributes(operation, rule.write))
-            return self._settled(operation, made, path)
+            results = rule(site, *given, **attributes(operation, rule.function))
+            return self._settled(operation, results, path)
         except (UnsupportedError, CheckError) as error:  # our limit, or a type that ONNX's operator does not take
             self.unsupported.add(kind, place=place_of(operation), reason=error.message)
             return self._stand_ins(operation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 
 from ingot.builder import OPSET, Var, inserting, ir_version_of, op
 from ingot.builder.emission import emit
+from ingot.convert.rules import RuleTable
 from ingot.convert.torch.dtypes import dtype_of, real_of, to_array
 from ingot.convert.torch.pair import Pair, holds_pair, joined, split
 from ingot.convert.torch.place import place_of
@@ -34,7 +35,7 @@ class Translation:
     """One program becoming a graph: what its values are so far, and what has no rule."""
 
     def __init__(
-        self, program: Any, rules: Mapping[str, Rule | Callable[..., Any]], names: Mapping[str, Dim], graph: Graph
+        self, program: Any, rules: RuleTable[str, Rule[..., Any]], names: Mapping[str, Dim], graph: Graph
     ) -> None:
         self.program = program
         self.rules = rules
@@ -82,22 +83,21 @@ class Translation:
         if target == "_operator.getitem":
             return args[0][args[1]]
         kwargs = {key: self._argument(item, values) for key, item in node.kwargs.items()}
-        rule = self.rules.get(target)
-        if isinstance(rule, Rule | None) and (_makes_complex(node) or holds_pair([*args, *kwargs.values()])):
-            rule = self.rules.get(f"{COMPLEX}{target}")
-            why = "no rule for it with complex numbers"
-        else:
-            why = "no rule for it"
-        if rule is None:
-            self.unsupported.add(target, place=place_of(node), reason=why, hint=_CUSTOM.format(target))
+        key = target
+        if _makes_complex(node) or holds_pair([*args, *kwargs.values()]):
+            takes_pairs = target in self.rules and self.rules[target].pairs
+            key = target if takes_pairs else f"{COMPLEX}{target}"
+        if key not in self.rules:
+            reason, hint = self.rules.explain(key), _CUSTOM.format(target)
+            self.unsupported.add(target, place=place_of(node), reason=reason, hint=hint)
             return self._stand_in(node)
         site = Site(node, self.names, self._body)
         try:
-            made = rule(site, *args, **kwargs)
+            result = self.rules[key](site, *args, **kwargs)
         except (UnsupportedError, CheckError) as error:  # our limit, or a type that ONNX's operator does not take
             self.unsupported.add(target, place=place_of(node), reason=error.message)
             return self._stand_in(node)
-        return self._settled(made, node, prefix)
+        return self._settled(result, node, prefix)
 
     def _body(self, module: Any, arguments: tuple[Any, ...]) -> list[Any]:
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -186,7 +186,7 @@ class Translation:
 
 def translated(
     program: Any,
-    rules: Mapping[str, Rule | Callable[..., Any]],
+    rules: RuleTable[str, Rule[..., Any]],
     names: Mapping[str, Dim],
     input_names: Sequence[str],
     output_names: Sequence[str],

@@ -11,7 +11,7 @@ from ingot.builder import Var, op
 from ingot.convert.keras.activations import softmax
 from ingot.convert.keras.conversion import Conversion, cast, name_of, rank, shape
 from ingot.convert.keras.products import einsum
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 from ingot.dtypes import DType
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion, rank
 from ingot.convert.keras.layers.normalisation import to_length_one
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 from ingot.dtypes import DType
 
 

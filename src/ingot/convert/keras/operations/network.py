@@ -18,7 +18,7 @@ from ingot.convert.keras.layers.convolution import cropping, each_channel, outwa
 from ingot.convert.keras.layers.normalisation import by_root_mean_square, rows, to_length_one
 from ingot.convert.keras.layers.pooling import adaptive, pooled
 from ingot.convert.keras.operations.elementwise import given, result_type
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 from ingot.errors import UnsupportedError
 
 _OPTIONS = {

@@ -10,7 +10,7 @@ from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import linear, sum_rows
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.kernels import pairwise_kernel
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 
 @rule("transform", "PCA", "IncrementalPCA")

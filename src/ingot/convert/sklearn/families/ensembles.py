@@ -11,7 +11,7 @@ from ingot.convert.sklearn.algebra import above, argmax, interpolated, labels, l
 from ingot.convert.sklearn.conversion import Columns, Conversion, Rows
 from ingot.convert.sklearn.families.composition import joined
 from ingot.convert.sklearn.families.encoders import positions
-from ingot.convert.sklearn.registry import children, refusal, rule
+from ingot.convert.sklearn.rule import children, refusal, rule
 from ingot.errors import ConvertError
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import above, argmax, both, labels, linear, normalised, softmax, sum_rows
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import children, rule
+from ingot.convert.sklearn.rule import children, rule
 from ingot.errors import ConvertError
 
 REGRESSORS = (

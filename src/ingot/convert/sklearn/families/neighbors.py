@@ -19,7 +19,7 @@ from ingot.convert.sklearn.algebra import (
 )
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.kernels import kernel, minkowski
-from ingot.convert.sklearn.registry import children, refusal, rule
+from ingot.convert.sklearn.rule import children, refusal, rule
 
 _BY_COUNT = ("KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "LocalOutlierFactor")
 _BY_RADIUS = ("RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer")

@@ -10,7 +10,7 @@ from ingot.builder import Var, op
 from ingot.convert.forests import summed
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.trees import features, tree_of
-from ingot.convert.sklearn.registry import rule
+from ingot.convert.sklearn.rule import rule
 
 _KINDS = ("IsolationForest", "EllipticEnvelope")
 

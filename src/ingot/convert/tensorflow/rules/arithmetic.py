@@ -9,9 +9,10 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.tensorflow.operands import cast, is_unsigned, number, rank
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.joining import concatenated
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("Add", "AddV2")
@@ -215,6 +216,6 @@ def _unless_zero(site: Site, x: Var, made: Var) -> Var:
 
 def _two_to(site: Site, exponent: Var) -> Any:
     if site.dtype not in (DType.INT32, DType.INT64, DType.INT16, DType.INT8):
-        raise refuse(f"shifts of {site.dtype}")
+        raise UnsupportedError(f"shifts of {site.dtype}")
     wide = op.BitShift(np.array(1, np.uint64), cast(exponent, DType.UINT64), direction="LEFT")
     return cast(wide, site.dtype)

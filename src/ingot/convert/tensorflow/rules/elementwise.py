@@ -7,9 +7,10 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.tensorflow.dtypes import dtype_of
 from ingot.convert.tensorflow.operands import cast, number
-from ingot.convert.tensorflow.rule import Rule, Site, refuse, rule
+from ingot.convert.tensorflow.rule import Rule, Site, rule
 from ingot.convert.tensorflow.rules.arithmetic import log1p
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 SAME: dict[str, str] = {
     "Abs": "Abs",
@@ -40,7 +41,7 @@ SAME: dict[str, str] = {
 """Operators that ONNX has under this name."""
 
 
-def _same(target: str, name: str) -> Rule:
+def _same(target: str, name: str) -> Rule[..., Var]:
     def write(site: Site, x: Var) -> Var:
         return op[name](x)
 
@@ -105,7 +106,7 @@ def erfinv(site: Site, x: Var) -> Var:
 def ndtri(site: Site, x: Var) -> Var:
     """The quantile of the normal distribution."""
     twice = op.Sub(op.Mul(x, number(2, site.dtype)), number(1, site.dtype))
-    return op.Mul(erfinv.write(site, twice), number(np.sqrt(2.0), site.dtype))
+    return op.Mul(erfinv(site, twice), number(np.sqrt(2.0), site.dtype))
 
 
 @rule("Lgamma")
@@ -173,7 +174,7 @@ def cast_(site: Site, x: Var) -> Var:
 def bitcast(site: Site, x: Var) -> Var:
     source = x.dtype
     if source is None or source.numpy.itemsize != site.dtype.numpy.itemsize:
-        raise refuse("bits read as elements of another size")
+        raise UnsupportedError("bits read as elements of another size")
     return x if source is site.dtype else op.BitCast(x, to=int(site.dtype))
 
 

@@ -86,8 +86,7 @@ def complex_abs(site: Site, x: Pair) -> Var:
 @rule("Angle", pairs=True)
 def angle(site: Site, x: Pair) -> Var:
     parts = [op.Gather(x.var, np.array(at), axis=-1) for at in (1, 0)]
-    made: Var = atan2.write(site, *parts)
-    return made
+    return atan2(site, *parts)
 
 
 def _count(site: Site) -> int:

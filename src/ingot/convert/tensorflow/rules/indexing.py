@@ -9,8 +9,9 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.tensorflow.dtypes import dtype_of
 from ingot.convert.tensorflow.operands import axes_of, cast, constant, joined, number, rank, scalar, sizes_of, vector
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _ZERO, _ONE = np.array(0, np.int64), np.array(1, np.int64)
 
@@ -125,7 +126,7 @@ def unique(site: Site, x: Var) -> Any:
 def unique_v2(site: Site, x: Var, axis: Var) -> Any:
     held = constant(axis)
     if held is None or held.size > 1:
-        raise refuse("an axis that is not known")
+        raise UnsupportedError("an axis that is not known")
     return _unique(site, x, int(held.ravel()[0]) if held.size and rank(x) > 1 else None)
 
 
@@ -227,7 +228,7 @@ def _has_elements(site: Site, position: int) -> bool:
     """Whether weights are given: a vector without elements stands for none."""
     known = site.given(position)
     if known is None:
-        raise refuse("whether there are weights is not known")
+        raise UnsupportedError("whether there are weights is not known")
     return 0 not in known
 
 

@@ -22,9 +22,10 @@ from ingot.convert.tensorflow.operands import (
     sizes_of,
 )
 from ingot.convert.tensorflow.resource import Collected, Collecting, Items
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _END = np.iinfo(np.int64).max
 
@@ -137,7 +138,7 @@ def concat(site: Site, items: Items, shape: Var | None = None, leading: Var | No
 def split(site: Site, x: Var, shape: Var, lengths: Var, *, element_dtype: Any) -> Items:
     parts = known(lengths, "the length of a part")
     if len(set(parts.tolist())) != 1:
-        raise refuse("a list of parts of different lengths")
+        raise UnsupportedError("a list of parts of different lengths")
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
     made = op.Reshape(x, joined(np.array([len(parts), int(parts[0])], np.int64), rest), allowzero=1)
     return Items(dtype_of(element_dtype), made, None, (int(parts[0]), *(site.given(0) or (None,))[1:]), True)
@@ -168,7 +169,7 @@ def whole(site: Site, items: Items) -> Var:
     if items.stacked is None:
         found = started(site, items)
         if not found.full and items.least is not None:
-            raise refuse("a list that is read before anything is in it")
+            raise UnsupportedError("a list that is read before anything is in it")
         assert found.stacked is not None
         return found.stacked
     if items.full or items.least is None:
@@ -186,7 +187,7 @@ def _with_room(items: Items, item: Var, most: Any) -> Var:
     needed = most if least is None else least if most is None else op.Max(least, most)
     if items.stacked is None:
         if needed is None:
-            raise refuse("an element is set in a list that has none")
+            raise UnsupportedError("an element is set in a list that has none")
         return op.Expand(_nothing(items.dtype), joined(needed, sizes))
     if items.full and most is None:
         return items.stacked

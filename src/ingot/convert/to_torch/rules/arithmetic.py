@@ -56,7 +56,7 @@ def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Cal
     return write
 
 
-SYMBOLS: list[Rule] = [
+SYMBOLS: list[Rule[..., Made]] = [
     rule("Add", widens_all=True)(_symbol("+", operator.add, True)),
     rule("Sub", widens_all=True)(_symbol("-", operator.sub, False)),
     rule("Mul", widens_all=True)(_symbol("*", operator.mul, True)),
@@ -120,7 +120,7 @@ def _comparison(sign: str, compute: Callable[[int, int], bool]) -> Callable[...,
     return write
 
 
-COMPARISONS: list[Rule] = [
+COMPARISONS: list[Rule[..., Made]] = [
     rule("Equal", widens_all=True)(_comparison("==", operator.eq)),
     rule("Less", orders=True)(_comparison("<", operator.lt)),
     rule("LessOrEqual", orders=True)(_comparison("<=", operator.le)),
@@ -137,7 +137,7 @@ def _bits(sign: str) -> Callable[..., Made]:
     return write
 
 
-BITS: list[Rule] = [
+BITS: list[Rule[..., Made]] = [
     rule("And", "BitwiseAnd", widens_all=True)(_bits("&")),
     rule("Or", "BitwiseOr", widens_all=True)(_bits("|")),
     rule("Xor", "BitwiseXor", widens_all=True)(_bits("^")),
@@ -163,7 +163,7 @@ def _fold(function: str) -> Callable[..., Made]:
     return write
 
 
-EXTREMES: list[Rule] = [
+EXTREMES: list[Rule[..., Made]] = [
     rule("Max", orders=True)(_fold("maximum")),
     rule("Min", orders=True)(_fold("minimum")),
 ]

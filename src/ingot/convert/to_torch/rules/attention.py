@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ingot.convert.to_torch.dtypes import torch_dtype
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.say import short
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 
@@ -103,7 +104,7 @@ def linear_attention(
     update_rule: str,
 ) -> Made:
     if update_rule not in ("linear", "gated", "delta", "gated_delta"):
-        raise refuse("its update rule is none that is known")
+        raise UnsupportedError("its update rule is none that is known")
     said = f", state={past_state}" * (past_state is not None)
     said += f", decay={decay}" * (decay is not None) + f", beta={beta}" * (beta is not None)
     said += f", scale={short(scale)}" if scale else ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ingot.convert.to_torch.dtypes import SMALL, torch_dtype
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _EIGHT_BITS = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
 
@@ -42,5 +43,5 @@ def converted(site: Site, x: Operand, to: DType, saturate: bool) -> Made:
 @rule("BitCast")
 def bit_cast(_site: Site, x: Operand, *, to: int) -> Made:
     if DType(to) in SMALL or x.dtype in SMALL:
-        raise refuse("torch holds integers of few bits in bytes: their own bits are not to be had")
+        raise UnsupportedError("torch holds integers of few bits in bytes: their own bits are not to be had")
     return f"{x}.view({torch_dtype(DType(to))})"

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.say import number, short, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.tensor import Tensor
 from ingot.ops.ml.post_transform import NAMES
 
@@ -21,7 +22,7 @@ ML = "ai.onnx.ml"
 def transformed(site: Site, scores: str, transform: str) -> str:
     """Scores after the transform that an attribute names."""
     if transform not in NAMES:
-        raise refuse("its post_transform is none that is known")
+        raise UnsupportedError("its post_transform is none that is known")
     if transform in ("PROBIT", "SOFTMAX_ZERO"):
         return f"{site.use(transform.lower())}({scores})"
     if transform == "SOFTMAX":
@@ -73,7 +74,7 @@ def linear_classifier(
     features = x.shape[-1] if x.shape else None
     count = len(intercepts) if intercepts else len(coefficients) // features if isinstance(features, int) else 0
     if not count:
-        raise refuse("the number of its classes is not known")
+        raise UnsupportedError("the number of its classes is not known")
     labels = list(classlabels_ints or ())
     scores = site.held(_linear(site, x, coefficients, intercepts, count))
     if count > 1:
@@ -113,7 +114,7 @@ def _each(site: Site, name: str, values: Sequence[float]) -> str:
 @rule("Normalizer", domain=ML)
 def normalizer(site: Site, x: Operand, *, norm: str) -> Made:
     if norm not in ("MAX", "L1", "L2"):
-        raise refuse("its norm is none that is known")
+        raise UnsupportedError("its norm is none that is known")
     return f'{site.use("normalise_rows")}({x}, "{norm}")'
 
 
@@ -160,7 +161,7 @@ def one_hot_encoder(
     site: Site, x: Operand, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int
 ) -> Made:
     if cats_strings or not cats_int64s:
-        raise refuse("torch has no tensors of string")
+        raise UnsupportedError("torch has no tensors of string")
     categories = site.buffer("categories", Tensor(np.array(cats_int64s, np.int64)))
     strict = "" if zeros else ", strict=True"
     return f"{site.use('one_hot_of')}({x}, {categories}{strict})"
@@ -184,7 +185,7 @@ def _pairs(lists: dict[str, Any], name: str) -> Any:
             return np.array(lists[f"{name}_{suffix}"], dtype)
     tensor = lists.get(f"{name}_tensor")
     if tensor is None or tensor.dtype is DType.STRING:
-        raise refuse("torch has no tensors of string")
+        raise UnsupportedError("torch has no tensors of string")
     return tensor.numpy().reshape(-1)
 
 
@@ -203,7 +204,7 @@ def svm_regressor(
     support_vectors: Sequence[float] | None,
 ) -> Made:
     if not n_supports or kernel_type not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
-        raise refuse("only machines with support vectors are written")
+        raise UnsupportedError("only machines with support vectors are written")
     vectors = site.buffer("vectors", Tensor(np.array(support_vectors, np.float32).reshape(n_supports, -1)))
     weights = site.buffer("weights", Tensor(np.array(coefficients, np.float32).reshape(1, -1)))
     gamma, coef, degree = kernel_params or (0.0, 0.0, 3.0)

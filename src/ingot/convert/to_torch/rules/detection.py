@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.say import integer, short
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 
 @rule("NonMaxSuppression")
@@ -44,7 +45,7 @@ def roi_align(
     spatial_scale: float,
 ) -> Made:
     if mode not in ("avg", "max"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     half = coordinate_transformation_mode == "half_pixel"
     said = f"({output_height}, {output_width}), {sampling_ratio}, {short(spatial_scale)}, half_pixel={half}"
     largest = ", largest=True" if mode == "max" else ""

@@ -31,7 +31,7 @@ _OTHERS = {
     "IsNaN": "torch.isnan({})",
     "Neg": "-{}",
 }
-SIMPLE: list[Rule] = [
+SIMPLE: list[Rule[..., Made]] = [
     *(rule(name, widens=True)(_function(f"torch.{name.lower()}({{}})")) for name in _SAME),
     *(rule(name)(_function(text)) for name, text in _OTHERS.items()),
     rule("BitwiseNot", widens_all=True)(_function("~{}")),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.rules.convolution import conv_text
 from ingot.convert.to_torch.rules.matrix import gemm
 from ingot.convert.to_torch.say import short
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 MICROSOFT = "com.microsoft"
 
@@ -31,7 +32,7 @@ def _activated(text: str, activation: str | None, given: Sequence[float]) -> str
     if not activation:
         return text
     if activation not in _ACTIVATIONS:
-        raise refuse("its activation is none that is known")
+        raise UnsupportedError("its activation is none that is known")
     said, defaults = _ACTIVATIONS[activation]
     values = [short(value) for value in (*given, *defaults[len(given) :])]
     return said.format(x=text, **dict(zip("ab", values, strict=False)))
@@ -94,7 +95,7 @@ def fused_gemm(
     transA: int,
     transB: int,
 ) -> Made:
-    text = gemm.write(site, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    text = gemm(site, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     given = [one for one in (activation_alpha, activation_beta) if one is not None]
     return _activated(str(text), activation, given)
 
@@ -133,7 +134,7 @@ def skip_layer_normalization(
 ) -> Made:
     total = _sum(site, x, skip, bias)
     if site.wanted(1) or site.wanted(2):
-        raise refuse("somebody reads its mean or deviation")
+        raise UnsupportedError("somebody reads its mean or deviation")
     said = f"{total}.shape[-1:], {gamma}{'' if beta is None else f', {beta}'}"
     return [f"F.layer_norm({total}, {said}, eps={epsilon!r})", None, None, Operand(total, x.type)]
 
@@ -144,7 +145,7 @@ def skip_simplified_layer_normalization(
 ) -> Made:
     total = _sum(site, x, skip, bias)
     if site.wanted(1) or site.wanted(2):
-        raise refuse("somebody reads its mean or deviation")
+        raise UnsupportedError("somebody reads its mean or deviation")
     text = f"F.rms_norm({total}, {total}.shape[-1:], {gamma}, eps={epsilon!r})"
     return [text, None, None, Operand(total, x.type)]
 

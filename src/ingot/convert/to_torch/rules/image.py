@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.rules.view import size_of
 from ingot.convert.to_torch.say import axis_in, ints, short, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 _LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}
@@ -124,7 +125,7 @@ def _refuse_unknown(mode: str, coordinates: str, nearest: str, policy: str) -> N
         ("stretch", "not_larger", "not_smaller"),
     )
     if any(one not in choices for one, choices in zip((mode, coordinates, nearest, policy), known, strict=True)):
-        raise refuse("one of its modes is none that is known")
+        raise UnsupportedError("one of its modes is none that is known")
 
 
 @rule("Upsample")
@@ -140,9 +141,9 @@ def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Made:
 def grid_sample(_site: Site, x: Operand, grid: Operand, *, align_corners: int, mode: str, padding_mode: str) -> Made:
     modes = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     if mode not in modes or padding_mode not in ("zeros", "border", "reflection"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     if x.rank not in (4, 5) or (x.rank == 5 and mode == "cubic"):
-        raise refuse(f"torch has none of mode {mode} for {x.rank} axes")
+        raise UnsupportedError(f"torch has none of mode {mode} for {x.rank} axes")
     said = "" if mode == "linear" else f', mode="{modes[mode]}"'
     said += "" if padding_mode == "zeros" else f', padding_mode="{padding_mode}"'
     return f"F.grid_sample({x}, {grid}{said}, align_corners={bool(align_corners)})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand, Sizes
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.say import integer, ints
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
@@ -125,4 +126,4 @@ def _long(indices: Operand) -> str:
 
 def _refuse_unknown(reduction: str) -> None:
     if reduction not in _REDUCTIONS:
-        raise refuse("its reduction is none that is known")
+        raise UnsupportedError("its reduction is none that is known")

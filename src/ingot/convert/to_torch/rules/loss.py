@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("NegativeLogLikelihoodLoss")
@@ -37,7 +38,7 @@ def softmax_cross_entropy(
 
 def _loss(scores: str, target: Operand, weight: Operand | None, ignored: int | None, reduction: str) -> str:
     if reduction not in ("none", "mean", "sum"):
-        raise refuse("its reduction is none that is known")
+        raise UnsupportedError("its reduction is none that is known")
     options = "" if weight is None else f", weight={weight}"
     options += "" if ignored is None else f", ignore_index={ignored}"
     options += "" if reduction == "mean" else f', reduction="{reduction}"'

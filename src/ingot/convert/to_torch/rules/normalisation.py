@@ -66,7 +66,7 @@ def rms_normalization(site: Site, x: Operand, scale: Operand, *, axis: int, epsi
 def simplified_layer_normalization(
     site: Site, x: Operand, scale: Operand, *, axis: int, epsilon: float, stash_type: int
 ) -> Made:
-    return rms_normalization.write(site, x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type)
+    return rms_normalization(site, x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type)
 
 
 @rule("GroupNormalization")

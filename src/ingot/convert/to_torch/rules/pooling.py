@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.rules.convolution import same_pads
 from ingot.convert.to_torch.say import ints, rank_of, tupled
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 
 class _Windows:
@@ -105,7 +106,7 @@ def average_pool(
     strides: Sequence[int] | None,
 ) -> Made:
     if auto_pad.startswith("SAME") and not _is_sized(x):
-        raise refuse("the sizes of its input, which its padding follows, are not known")
+        raise UnsupportedError("the sizes of its input, which its padding follows, are not known")
     moving = _Windows(site, x, kernel_shape, auto_pad, dilations, pads, strides, "0.0")
     plain = all(gap == 1 for gap in moving.dilations)
     if moving.is_torch and plain:

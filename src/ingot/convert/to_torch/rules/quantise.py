@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from ingot.convert.to_torch.dtypes import SMALL, torch_dtype
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.rules.convolution import conv_text
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.types import TensorType
 
 
@@ -122,7 +123,7 @@ def qlinear_conv(
     text = conv_text(site, left, right, bias, auto_pad, dilations, group, kernel_shape, pads, strides)
     least, most = _range(site.dtype())
     if x.rank is None:
-        raise refuse("the number of axes of its input is not known")
+        raise UnsupportedError("the number of axes of its input is not known")
     factor = f"({x_scale} * {w_scale} / {y_scale}).reshape(-1{', 1' * (x.rank - 2)})"
     return f"{site.use('requantize')}({text}, {factor}, {y_zero_point}, {site.torch_dtype()}, {least}, {most})"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.say import short, tupled
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 _FUNCTIONS: dict[str, tuple[str, float | None, float | None]] = {
     "relu": ("torch.relu", None, None),
@@ -119,7 +120,7 @@ def rnn(
 
 def _directions(direction: str) -> int:
     if direction not in ("forward", "reverse", "bidirectional"):
-        raise refuse("its direction is none that is known")
+        raise UnsupportedError("its direction is none that is known")
     return 2 if direction == "bidirectional" else 1
 
 
@@ -140,7 +141,7 @@ def _functions(
     texts = []
     for name in wanted:
         if name.lower() not in _FUNCTIONS:
-            raise refuse("its activation is none that is known")
+            raise UnsupportedError("its activation is none that is known")
         text, a, b = _FUNCTIONS[name.lower()]
         given_a = first.pop(0) if a is not None and first else a
         given_b = second.pop(0) if b is not None and second else b

@@ -85,7 +85,7 @@ def _extreme(function: str) -> Callable[[Site, Operand], str]:
     return text
 
 
-REDUCTIONS: list[Rule] = [
+REDUCTIONS: list[Rule[..., Made]] = [
     rule("ReduceSum", widens_all=True)(_reduction(lambda site, data: f"{{x}}.sum({{args}}{_whole(site, data)})")),
     rule("ReduceMean", widens=True)(_reduction(_mean)),
     rule("ReduceMax", orders=True)(_reduction(_extreme("amax"))),
@@ -129,7 +129,7 @@ def _place(function: str) -> Callable[..., Made]:
     return write
 
 
-PLACES: list[Rule] = [
+PLACES: list[Rule[..., Made]] = [
     rule("ArgMax", orders=True)(_place("argmax")),
     rule("ArgMin", orders=True)(_place("argmin")),
 ]
@@ -151,7 +151,7 @@ def _cumulative(function: str) -> Callable[..., Made]:
     return write
 
 
-CUMULATIVE: list[Rule] = [
+CUMULATIVE: list[Rule[..., Made]] = [
     rule("CumSum", widens_all=True)(_cumulative("cumsum")),
     rule("CumProd", widens_all=True)(_cumulative("cumprod")),
 ]

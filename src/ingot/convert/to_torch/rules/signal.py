@@ -43,7 +43,7 @@ def _window(name: str, options: str = "") -> Callable[..., Made]:
     return write
 
 
-WINDOWS: list[Rule] = [
+WINDOWS: list[Rule[..., Made]] = [
     rule("HannWindow")(_window("hann_window")),
     rule("HammingWindow")(_window("hamming_window", ", alpha=25 / 46, beta=21 / 46")),
     rule("BlackmanWindow")(_window("blackman_window")),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.say import number, tupled
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 TRAINING = "ai.onnx.preview.training"
 
@@ -46,7 +47,7 @@ def momentum(
     norm_coefficient: float,
 ) -> Made:
     if mode not in ("standard", "nesterov"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     said = f"{number(alpha)}, {number(beta)}, {number(norm_coefficient)}, nesterov={mode == 'nesterov'}"
     return _all(site, f"{site.use('momentum_step')}({r}, {t}, {tupled(inputs)}, {said})")
 

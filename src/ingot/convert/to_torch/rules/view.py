@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Made, rule
 from ingot.convert.to_torch.say import axis_in, ints, rank_of, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("Shape")
@@ -239,7 +240,7 @@ def pad(
     mode: str,
 ) -> Made:
     if mode not in ("constant", "edge", "reflect", "wrap"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     rank = data.rank
     along = list(range(rank)) if axes is None and rank is not None else axes.numbers if axes is not None else None
     if rank is None or along is None or pads.sizes is None:

@@ -11,10 +11,11 @@ import torch
 from ingot.builder import Var, op
 from ingot.convert.torch.dtypes import dtype_of
 from ingot.convert.torch.operands import cast, known_shape, number, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.rules.reduction import variance
 from ingot.convert.torch.sizes import Extent
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.layer_norm.default")
@@ -175,11 +176,11 @@ def instance_norm(
 ) -> Var:
     if not use_input_stats:
         if mean is None or var is None:
-            raise refuse("instance_norm without moments of its own or given")
+            raise UnsupportedError("instance_norm without moments of its own or given")
         return _batch_norm(site, x, weight, bias, mean, var, eps)
     channels = known_shape(x)[1]
     if not isinstance(channels, int):
-        raise refuse("instance_norm of a number of channels that is not known")
+        raise UnsupportedError("instance_norm of a number of channels that is not known")
     scale = np.ones(channels, site.dtype.numpy) if weight is None else weight
     shift = np.zeros(channels, site.dtype.numpy) if bias is None else bias
     return op.InstanceNormalization(x, scale, shift, epsilon=eps)
@@ -203,7 +204,7 @@ def _batch_norm(site: Site, x: Var, weight: Any, bias: Any, mean: Var, var: Var,
 def _group_norm(site: Site, x: Var, groups: int, weight: Any, bias: Any, eps: float) -> Var:
     channels = known_shape(x)[1]
     if not isinstance(channels, int):
-        raise refuse("group_norm of a number of channels that is not known")
+        raise UnsupportedError("group_norm of a number of channels that is not known")
     scale = np.ones(channels, site.dtype.numpy) if weight is None else weight
     shift = np.zeros(channels, site.dtype.numpy) if bias is None else bias
     return op.GroupNormalization(x, scale, shift, num_groups=groups, epsilon=eps, stash_type=_stash(site.dtype))
@@ -214,7 +215,7 @@ def _scale(weight: Var | None, shape: Sequence[Extent], dtype: DType) -> Any:
     if weight is not None:
         return cast(weight, dtype)
     if not all(isinstance(size, int) for size in shape):
-        raise refuse("a normalisation without a weight over sizes that are not known")
+        raise UnsupportedError("a normalisation without a weight over sizes that are not known")
     return np.ones(list(shape), dtype.numpy)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.torch.operands import cast, each_axis, number, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default")
@@ -88,7 +89,7 @@ def adaptive_avg_pool(site: Site, x: Var, output_size: Any) -> Var:
 )  # fmt: skip
 def adaptive_max_pool(site: Site, x: Var, output_size: Any) -> Any:
     if any(user.args[1] == 1 for user in site.node.users):
-        raise refuse("the indices of adaptive max pooling")
+        raise UnsupportedError("the indices of adaptive max pooling")
     return _adaptive("MaxPool", "GlobalMaxPool", site, x, output_size), None
 
 
@@ -102,7 +103,7 @@ def _adaptive(op_type: str, whole: str, site: Site, x: Var, output_size: Any) ->
     if all(isinstance(size, int) and size == 1 for size in wanted):
         made = op[whole](source)
     elif not all(isinstance(size, int) for size in [*sizes, *wanted]):
-        raise refuse("adaptive pooling to several bins of a size that is not known")
+        raise UnsupportedError("adaptive pooling to several bins of a size that is not known")
     elif all(size % want == 0 for size, want in zip(sizes, wanted, strict=True)):
         kernel = [size // want for size, want in zip(sizes, wanted, strict=True)]
         made = op[op_type](source, kernel_shape=kernel, strides=kernel)
@@ -171,7 +172,7 @@ def _padded(x: Var, sizes: list[int], attributes: dict[str, Any], site: Site) ->
     after = list(before)
     if attributes["ceil_mode"]:
         if not all(isinstance(size, int) for size in [*given, *made]):
-            raise refuse("a divisor for windows whose number is not known")
+            raise UnsupportedError("a divisor for windows whose number is not known")
         ends = [(many - 1) * stride for many, stride in zip(made, attributes["strides"], strict=True)]
         reach = [end + size for end, size in zip(ends, sizes, strict=True)]
         after = [max(last - have - pad, 0) for last, have, pad in zip(reach, given, before, strict=True)]

@@ -7,7 +7,8 @@ from typing import Any
 
 from ingot.builder import Var, op
 from ingot.convert.torch.operands import known_shape, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.torch.rule import Site, rule
+from ingot.errors import UnsupportedError
 
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 """Which of torch's gates ONNX has first, second and so on: i f g o to i o f c, and r z n to z r h."""
@@ -88,7 +89,7 @@ def _stacked(
         x = op.Transpose(x, perm=[1, 0, 2])
     each = (4 if biases else 2) * ways
     if len(weights) != each * layers:
-        raise refuse(f"{op_type} with projected states")
+        raise UnsupportedError(f"{op_type} with projected states")
     last: list[list[Var]] = [[] for _ in states]
     for layer in range(layers):
         own = weights[layer * each : (layer + 1) * each]
@@ -157,4 +158,4 @@ def _rows(state: Var, first: int, count: int, total: int) -> Var:
 
 def _refuse_dropout(dropout: float, train: bool) -> None:
     if dropout and train:
-        raise refuse("dropout between recurrent layers")
+        raise UnsupportedError("dropout between recurrent layers")

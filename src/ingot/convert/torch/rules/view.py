@@ -9,8 +9,9 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.torch.operands import axes_of, known_shape, positive, rank, reshape
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, Size, as_row, as_scalar, as_vector
+from ingot.errors import UnsupportedError
 
 _END = np.iinfo(np.int64).max
 
@@ -32,7 +33,7 @@ def flatten(site: Site, x: Var, start: int = 0, end: int = -1) -> Var:
     if first == last:
         return op.Identity(x)
     if any(size == 0 for size in known_shape(x)):
-        raise refuse("a flattened tensor without elements")
+        raise UnsupportedError("a flattened tensor without elements")
     return op.Reshape(x, [0] * first + [-1]) if last == count - 1 else _joined_axes(x, first, last)
 
 
