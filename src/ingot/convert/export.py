@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingot.convert.door import converted
+from ingot.convert.api import converted
 from ingot.convert.request import DynamicAxes, Request
 from ingot.errors import InputError
 from ingot.format import save

@@ -26,7 +26,7 @@ from convert.keras.cases import TEXTS, WORDS, filled, one
 from ingot.builder import op
 from ingot.cli.main import main
 from ingot.convert import Request, converted
-from ingot.convert.door import in_versions
+from ingot.convert.api import in_versions
 from ingot.convert.keras import Conversion, convert_keras, register
 from ingot.convert.verify import verify
 from ingot.errors import ConvertError, InputError, VerifyError
