@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
+from ingot.convert.gates import gate_order
 from ingot.convert.torch.operands import known_shape, rank
 from ingot.convert.torch.rule import Site, rule
 from ingot.errors import UnsupportedError
 
-_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
-"""Which of torch's gates ONNX has first, second and so on: i f g o to i o f c, and r z n to z r h."""
+_GATES = {"LSTM": "ifco", "GRU": "rzh", "RNN": "h"}
+"""The gates in torch's order; what torch calls g and n are ONNX's c and h."""
 
 
 @rule("aten.lstm.input", "ingot.lstm.default")
@@ -94,8 +95,7 @@ def _stacked(
     for layer in range(layers):
         own = weights[layer * each : (layer + 1) * each]
         starts = [_rows(state, layer * ways, ways, layers * ways) for state in states]
-        made = _layer(op_type, x, starts, own, biases, ways, options)
-        sequence, ends = made[0], made[1:]
+        sequence, *ends = _layer(op_type, x, starts, own, biases, ways, options)
         x = (
             op.Squeeze(sequence, [1])
             if ways == 1
@@ -140,11 +140,11 @@ def _layer(
 
 def _gated(weight: Var, op_type: str) -> Var:
     """The rows of a weight or bias in the order of ONNX's gates."""
-    order = _GATES[op_type]
+    order = gate_order(op_type, _GATES[op_type])
     if len(order) == 1:
         return weight
-    several = op.Split(weight, axis=0, num_outputs=len(order), outputs=len(order))
-    return op.Concat(*(several[gate] for gate in order), axis=0)
+    gates = op.Split(weight, axis=0, num_outputs=len(order), outputs=len(order))
+    return op.Concat(*(gates[place] for place in order), axis=0)
 
 
 def _both(parts: list[Var]) -> Var:
