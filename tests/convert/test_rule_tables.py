@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import ingot.convert
+from ingot.convert import rules
 from ingot.convert.rules import P, R, Rule, RuleTable, modules_in
 from ingot.errors import UnsupportedError
 
@@ -24,7 +24,7 @@ FRAMEWORKS = {
     "sklearn": (("families",), "sklearn", ("predict", "New"), ("New", "predict")),
 }
 """By framework: the packages of its rules, what they import, arguments for its decorator, and the key of that."""
-ROOT = Path(ingot.convert.__file__).parent
+ROOT = Path(rules.__file__).parent
 FOLDERS = [ROOT / name / package for name, (packages, *_) in FRAMEWORKS.items() for package in packages]
 MODULES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
 

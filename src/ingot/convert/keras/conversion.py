@@ -12,10 +12,10 @@ import keras
 import numpy as np
 from keras import tree
 
-from ingot.builder import Var, op
+from ingot.builder import Var
 from ingot.builder.emission import emit
-from ingot.builder.known import shape_of
 from ingot.builder.literals import as_value
+from ingot.convert import operands
 from ingot.convert.keras.activations import ACTIVATIONS
 from ingot.convert.keras.graph import calls_between
 from ingot.convert.keras.quiet import quiet
@@ -23,7 +23,6 @@ from ingot.convert.keras.rule import find_rule, reason_against
 from ingot.convert.keras.tracing import Untraceable, traced_call, traced_mask
 from ingot.convert.rules import NO_RULE
 from ingot.convert.unsupported import Unsupported
-from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.graph import Graph
@@ -316,13 +315,8 @@ def as_array(value: Any) -> Array:
 
 
 def cast(x: Var, dtype: Any) -> Var:
-    """`x` with another element type: itself where it has it."""
-    wanted = dtype if isinstance(dtype, DType) else dtype_named(dtype)
-    if x.dtype is wanted:
-        return x
-    if wanted is DType.BOOL and x.dtype is not None:
-        return op.Not(op.Equal(x, np.array(0, x.dtype.numpy)))
-    return op.Cast(x, to=int(wanted))
+    """`x` with another element type, or that of a name of Keras: itself where it has it."""
+    return operands.cast(x, dtype if isinstance(dtype, DType) else dtype_named(dtype))
 
 
 def dtype_named(name: str) -> DType:
@@ -339,18 +333,6 @@ def name_of(dtype: DType | None) -> str:
 def sizes_of(tensor: Any) -> tuple[int | None, ...]:
     """The sizes of a symbolic tensor, those that Keras knows."""
     return tuple(tensor.shape)
-
-
-def shape(x: Var) -> tuple[Dim | None, ...]:
-    """The sizes of a value; UnsupportedError where not even their number is known."""
-    found = shape_of(x.value)
-    if found is None:
-        raise UnsupportedError(f"how many axes '{x.name}' has is not known")
-    return found
-
-
-def rank(x: Var) -> int:
-    return len(shape(x))
 
 
 def _has_var(item: Any) -> bool:

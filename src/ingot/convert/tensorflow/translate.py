@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from ingot.builder import Var, op
 from ingot.builder.emission import emit
+from ingot.convert.operands import constant
 from ingot.convert.rules import RuleTable
 from ingot.convert.tensorflow.dtypes import dtype_of, to_array
 from ingot.convert.tensorflow.evaluate import evaluated
 from ingot.convert.tensorflow.functions import function_graph, needed
-from ingot.convert.tensorflow.operands import constant
 from ingot.convert.tensorflow.pair import Pair
 from ingot.convert.tensorflow.place import place_of
 from ingot.convert.tensorflow.refused import REASONS

@@ -78,11 +78,6 @@ def thresholded_code(c: Conversion, estimator: Any, x: Rows) -> Var:
     return op.Concat(op.Max(kept, c.number(0)), op.Neg(op.Min(kept, c.number(0))), axis=1)
 
 
-@refusal("KernelPCA", "Nystroem")
-def unknown_kernel(estimator: Any) -> str | None:
-    return None if isinstance(estimator.kernel, str) else "its kernel is a Python function"
-
-
 @rule("transform", "KernelPCA")
 def kernel_principal(c: Conversion, estimator: Any, x: Rows) -> Var:
     kernel = pairwise_kernel(c, estimator, c.matrix(x), estimator.X_fit_)

@@ -16,7 +16,7 @@ from ingot.convert.sklearn.rule import refusal, rule
 MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 
 
-@refusal(*MACHINES, "KernelRidge")
+@refusal(*MACHINES, "KernelRidge", "KernelPCA", "Nystroem", "LabelPropagation", "LabelSpreading")
 def own_kernel(estimator: Any) -> str | None:
     return None if isinstance(estimator.kernel, str) else "its kernel is a Python function"
 

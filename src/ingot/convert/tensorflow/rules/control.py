@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.builder.known import shape_of
+from ingot.convert.operands import as_var, cast, constant, number
 from ingot.convert.tensorflow.looping import Loop, loop_of
-from ingot.convert.tensorflow.operands import as_var, cast, constant, known_shape, number
 from ingot.convert.tensorflow.pair import Pair
 from ingot.convert.tensorflow.resource import Collected, Collecting, Items, Resource
 from ingot.convert.tensorflow.rule import Site, rule
@@ -237,4 +238,4 @@ def _is_readable(site: Site, shape: Any) -> bool:
 def _sizes(value: Any) -> Any:
     """The shape of a tensor, as far as it is known; None where it is not, and for what is no tensor."""
     var = value.var if isinstance(value, Pair) else value
-    return known_shape(var) if isinstance(var, Var) else None
+    return shape_of(var.value) if isinstance(var, Var) else None

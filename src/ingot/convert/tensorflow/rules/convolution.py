@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import rank, shape
+from ingot.convert.operands import rank, shape
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import channels_back, channels_first
 from ingot.convert.tensorflow.rules.window import explicit, spatial, window

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, constant, joined, known, number, rank, shape, size_of, sizes_of
+from ingot.convert.operands import cast, constant, number, rank, shape
+from ingot.convert.tensorflow.operands import joined, known, size_of, sizes_of
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError

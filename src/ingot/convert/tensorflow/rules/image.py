@@ -7,18 +7,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import (
-    cast,
-    constant,
-    joined,
-    known,
-    number,
-    row,
-    scalar,
-    shape,
-    size_of,
-    sizes_of,
-)
+from ingot.convert.operands import cast, constant, number, shape
+from ingot.convert.tensorflow.operands import joined, known, row, scalar, size_of, sizes_of
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import channels_back, channels_first
 from ingot.convert.tensorflow.rules.window import spatial, window

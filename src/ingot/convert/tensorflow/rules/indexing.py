@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, constant, number, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import axes_of, cast, constant, joined, number, rank, scalar, sizes_of, vector
+from ingot.convert.tensorflow.operands import axes_of, joined, scalar, sizes_of, vector, zero
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
@@ -44,7 +45,7 @@ def resource_gather_nd(site: Site, variable: Any, indices: Var) -> Var:
 @rule("ScatterNd")
 def scatter_nd(site: Site, indices: Var, updates: Var, sizes: Var) -> Var:
     """Zeros, to which updates are added: those of one place are summed."""
-    zeros = op.Expand(_nothing(site.dtype), vector(site, sizes))
+    zeros = op.Expand(zero(site.dtype), vector(site, sizes))
     summed = None if site.dtype in (DType.STRING, DType.BOOL) else "add"
     return op.ScatterND(zeros, cast(indices, DType.INT64), updates, reduction=summed)
 
@@ -104,7 +105,7 @@ def dynamic_stitch(site: Site, *given: Var) -> Var:
     values = rows[0] if half == 1 else op.Concat(*rows, axis=0)
     count = op.Add(op.ReduceMax(places, keepdims=1), np.array([1], np.int64))
     sizes = joined(count, op.Slice(sizes_of(values), [1], [1 + inner])) if inner else count
-    return op.ScatterND(op.Expand(_nothing(site.dtype), sizes), op.Unsqueeze(places, [-1]), values)
+    return op.ScatterND(op.Expand(zero(site.dtype), sizes), op.Unsqueeze(places, [-1]), values)
 
 
 @rule("DynamicPartition")
@@ -205,12 +206,6 @@ def gathered(x: Var, indices: Var, axis: int, batch: int) -> Var:
         *range(batch + more + between, count - 1 + more),
     ]
     return op.Transpose(made, perm=back)
-
-
-def _nothing(dtype: DType) -> Any:
-    if dtype is DType.STRING:
-        return np.array("", object)
-    return np.array(False) if dtype is DType.BOOL else number(0, dtype)
 
 
 def _unique(site: Site, x: Var, axis: int | None) -> Any:

@@ -8,19 +8,10 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.builder.known import shape_of
+from ingot.convert.operands import as_var, cast, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import (
-    as_var,
-    cast,
-    joined,
-    known,
-    known_shape,
-    number,
-    rank,
-    row,
-    scalar,
-    sizes_of,
-)
+from ingot.convert.tensorflow.operands import joined, known, row, scalar, sizes_of, zero
 from ingot.convert.tensorflow.resource import Collected, Collecting, Items
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dims import Dim
@@ -110,7 +101,7 @@ def scatter(site: Site, x: Var, indices: Var, shape: Var, count: Var | None = No
     if count is not None:
         needed = op.Max(needed, row(scalar(site, count)))
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
-    zeros = op.Expand(_nothing(dtype_of(element_dtype)), joined(needed, rest))
+    zeros = op.Expand(zero(dtype_of(element_dtype)), joined(needed, rest))
     made = op.ScatterND(zeros, op.Unsqueeze(places, [1]), x)
     return Items(dtype_of(element_dtype), made, None, (site.given(0) or (None,))[1:], True)
 
@@ -158,7 +149,7 @@ def started(site: Site, items: Items) -> Items:
         return items
     sizes = None if items.shape is None else [site.sized(size) for size in items.shape]
     if items.least is not None and sizes is not None and not any(size is None for size in sizes):
-        made = op.Expand(_nothing(items.dtype), joined(row(items.least), *sizes))
+        made = op.Expand(zero(items.dtype), joined(row(items.least), *sizes))
         return replace(items, stacked=made, full=True)
     none = np.zeros((0, *(size if isinstance(size, int) else 0 for size in items.shape or ())), items.dtype.numpy)
     return replace(items, stacked=as_var(none), full=False)
@@ -177,7 +168,7 @@ def whole(site: Site, items: Items) -> Var:
     sizes = op.Shape(items.stacked)
     lacking = op.Max(op.Sub(row(items.least), op.Slice(sizes, [0], [1])), np.array([0], np.int64))
     rest = op.Slice(sizes, [1], [_END])
-    return op.Concat(items.stacked, op.Expand(_nothing(items.dtype), op.Concat(lacking, rest, axis=0)), axis=0)
+    return op.Concat(items.stacked, op.Expand(zero(items.dtype), op.Concat(lacking, rest, axis=0)), axis=0)
 
 
 def _with_room(items: Items, item: Var, most: Any) -> Var:
@@ -188,7 +179,7 @@ def _with_room(items: Items, item: Var, most: Any) -> Var:
     if items.stacked is None:
         if needed is None:
             raise UnsupportedError("an element is set in a list that has none")
-        return op.Expand(_nothing(items.dtype), joined(needed, sizes))
+        return op.Expand(zero(items.dtype), joined(needed, sizes))
     if items.full and most is None:
         return items.stacked
     rows = op.Shape(items.stacked, start=0, end=1)
@@ -196,7 +187,7 @@ def _with_room(items: Items, item: Var, most: Any) -> Var:
     if needed is None:
         return head
     lacking = op.Max(op.Sub(needed, rows), np.array([0], np.int64))
-    return op.Concat(head, op.Expand(_nothing(items.dtype), joined(lacking, sizes)), axis=0)
+    return op.Concat(head, op.Expand(zero(items.dtype), joined(lacking, sizes)), axis=0)
 
 
 def _length(items: Items) -> Any:
@@ -222,10 +213,4 @@ def _shaped(site: Site, items: Items, shape: Var) -> Items:
 
 
 def _merged(shape: tuple[Dim | None, ...] | None, item: Var) -> tuple[Dim | None, ...] | None:
-    return shape if item.rank is None else known_shape(item)
-
-
-def _nothing(dtype: DType) -> Any:
-    if dtype is DType.STRING:
-        return np.array("", object)
-    return np.array(False) if dtype is DType.BOOL else number(0, dtype)
+    return shape if item.rank is None else shape_of(item.value)

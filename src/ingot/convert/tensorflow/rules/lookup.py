@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, constant
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import cast, constant, sizes_of
+from ingot.convert.tensorflow.operands import sizes_of
 from ingot.convert.tensorflow.resource import Resource
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.tables import entries, entry_count

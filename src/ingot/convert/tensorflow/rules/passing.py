@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast
+from ingot.convert.operands import cast
 from ingot.convert.tensorflow.resource import Resource
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.errors import UnsupportedError

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import cast, joined, number, rank, row, scalar, sizes_of, vector
+from ingot.convert.tensorflow.operands import joined, row, scalar, sizes_of, vector
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError

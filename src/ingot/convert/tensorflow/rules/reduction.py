@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, constant, number, positive, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import (
-    axes_of,
-    cast,
-    constant,
-    known,
-    number,
-    positive,
-    rank,
-    sizes_of,
-    transposed,
-)
+from ingot.convert.tensorflow.operands import axes_of, known, sizes_of, transposed
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import known, rank, size_of, sizes_of
+from ingot.convert.operands import rank
+from ingot.convert.tensorflow.operands import known, size_of, sizes_of
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.joining import concatenated
 from ingot.dtypes import DType

@@ -7,20 +7,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import (
-    axes_of,
-    cast,
-    joined,
-    known,
-    number,
-    positive,
-    rank,
-    reshape,
-    shape,
-    size_of,
-    transposed,
-    vector,
-)
+from ingot.convert.operands import cast, number, positive, rank, shape
+from ingot.convert.tensorflow.operands import axes_of, joined, known, reshape, size_of, transposed, vector
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.elementary import atan2
+from ingot.convert.operands import cast, number
 from ingot.convert.rules import P, R
-from ingot.convert.torch.operands import cast, number, operand
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.pair import Pair, joined, split
 from ingot.convert.torch.rule import COMPLEX, Rule, Site, rule, rules
-from ingot.convert.torch.rules.arithmetic import angle_of
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 
@@ -286,7 +287,7 @@ def _length(x: Pair) -> Var:
 
 def _angle(x: Pair) -> Var:
     assert x.real.dtype is not None
-    return angle_of(x.imaginary, x.real, x.real.dtype)
+    return atan2(x.imaginary, x.real, x.real.dtype)
 
 
 def _turned(length: Any, angle: Any) -> Pair:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand, rank
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, Size, as_vector
 from ingot.dtypes import DType

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import each_axis, known_shape, number, rank
+from ingot.convert.operands import number, rank
+from ingot.convert.torch.operands import each_axis, known_shape
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.rules.pooling import bins
 from ingot.dtypes import Array

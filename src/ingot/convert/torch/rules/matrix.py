@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand, rank
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError

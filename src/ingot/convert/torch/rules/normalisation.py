@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.torch.dtypes import dtype_of
-from ingot.convert.torch.operands import cast, known_shape, number, rank
+from ingot.convert.torch.operands import known_shape
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.rules.reduction import variance
 from ingot.convert.torch.sizes import Extent

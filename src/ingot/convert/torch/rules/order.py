@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, positive, rank
+from ingot.convert.operands import cast, positive, rank
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, as_row
 from ingot.dtypes import DType

@@ -7,7 +7,8 @@ from typing import Any
 
 from ingot.builder import Var, op
 from ingot.convert.gates import gate_order
-from ingot.convert.torch.operands import known_shape, rank
+from ingot.convert.operands import rank
+from ingot.convert.torch.operands import known_shape
 from ingot.convert.torch.rule import Site, rule
 from ingot.errors import UnsupportedError
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand, positive, rank
+from ingot.convert.elementary import floor_divided
+from ingot.convert.operands import cast, number, positive, rank
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.rule import Site, rule
-from ingot.convert.torch.rules.arithmetic import floored
 from ingot.convert.torch.sizes import Extent, as_row
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
@@ -61,7 +62,7 @@ def _reduced_into(site: Site, x: Var, dim: int, index: Var, source: Var, reduce:
     counts = _scattered(site, counts, dim, index, 1, "add")
     if dtype.is_float:
         return op.Div(made, counts)
-    return floored(made, counts, dtype)
+    return floor_divided(made, counts, dtype)
 
 
 @rule("aten.index_add.default")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import number, positive, rank, reshape
+from ingot.convert.operands import number, positive, rank
+from ingot.convert.torch.operands import reshape
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, as_scalar
 from ingot.errors import UnsupportedError

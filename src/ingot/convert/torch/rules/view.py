@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import axes_of, known_shape, positive, rank, reshape
+from ingot.convert.operands import positive, rank
+from ingot.convert.torch.operands import axes_of, known_shape, reshape
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, Size, as_row, as_scalar, as_vector
 from ingot.errors import UnsupportedError
