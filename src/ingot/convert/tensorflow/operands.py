@@ -58,7 +58,7 @@ def row(x: Any) -> Any:
 
 
 def reshape(site: Site, x: Var, sizes: Var) -> Var:
-    """`x` in other sizes, said without arithmetic on shapes where that can be.
+    """`x` reshaped, without arithmetic on shapes where that can be.
 
     A size that stands where `x` has it is copied; a single one that is not known follows from the others.
     """
@@ -69,7 +69,7 @@ def reshape(site: Site, x: Var, sizes: Var) -> Var:
 
 
 def reshaped(x: Var, sizes: Sequence[Any], computed: Any = None) -> Var:
-    """`x` in the sizes given as dims, -1 for one that follows from the others; `computed` gives them as a vector."""
+    """`x` reshaped to dims, -1 for one that follows from the others; `computed()` is a vector of them."""
     numbers = [size for size in sizes if isinstance(size, int)]
     if len(numbers) == len(sizes):
         exact = 0 in numbers and -1 not in numbers

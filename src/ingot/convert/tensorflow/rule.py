@@ -38,7 +38,7 @@ class Site:
     elements: Callable[[Any], tuple[Dim | None, ...] | None]
     """The integers a value holds, each a dim or None, in C order; None where nothing is known of them."""
     call: Callable[[str, Sequence[Any]], list[Any]]
-    """Writes the function of that name here, for the arguments given; returns what it computes."""
+    """Writes the function of that name here, for these arguments; returns its results."""
     function: Callable[[str], Any]
     """The graph of the function of that name."""
     sized: Callable[[Dim | None], Any]
@@ -63,7 +63,7 @@ class Site:
         """What TensorFlow knows of the shape of a result; None if not even its rank."""
         return static_shape(self.op.outputs[result])
 
-    def given(self, position: int) -> tuple[int | None, ...] | None:
+    def input_shape(self, position: int) -> tuple[int | None, ...] | None:
         """What TensorFlow knows of the shape of an input."""
         return static_shape(self.op.inputs[position])
 

@@ -11,7 +11,7 @@ from ingot.convert import rules as tables
 from ingot.convert.rules import P, R, RuleTable, modules_in
 from ingot.convert.to_torch.operand import Operand, Sizes
 
-Made: TypeAlias = "str | Operand | Sizes | list[str | Operand | Sizes | None] | None"
+Expression: TypeAlias = "str | Operand | Sizes | list[str | Operand | Sizes | None] | None"
 """What a rule returns: an expression, which gives all outputs where there are several; or one for each output.
 
 None is for a rule that wrote its lines itself, and bound its outputs.
@@ -45,7 +45,7 @@ def rule(
 
 
 @cache
-def rules() -> RuleTable[tuple[str, str], Rule[..., Made]]:
+def rules() -> RuleTable[tuple[str, str], Rule[..., Expression]]:
     """Every rule of this package by domain and operator."""
     return RuleTable.collect(Rule, modules_in("ingot.convert.to_torch.rules"), _explain)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ingot.convert.to_torch.dtypes import WIDE, torch_dtype
 from ingot.convert.to_torch.names import Keys, Names, attribute, printable
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, Rule, rules
+from ingot.convert.to_torch.rule import Expression, Rule, rules
 from ingot.convert.to_torch.say import listed, nested, number_of
 from ingot.convert.to_torch.site import Site
 from ingot.convert.to_torch.state import is_shown, is_trained
@@ -118,7 +118,7 @@ class Writer:
             for value in node.outputs:
                 self.operands[value] = Operand("None", value.type)
 
-    def _made(self, node: Node) -> Made:
+    def _made(self, node: Node) -> Expression:
         domain = "" if node.domain == "ai.onnx" else node.domain
         key = (domain, node.op_type)
         inputs = [None if value is None else self.operand(value) for value in node.inputs]
@@ -141,7 +141,7 @@ class Writer:
             return _narrowed(made, node, rule)
         return rule(site, *inputs, **named)
 
-    def _bind(self, node: Node, made: Made) -> None:
+    def _bind(self, node: Node, made: Expression) -> None:
         outputs = list(node.outputs)
         if made is None:
             return
@@ -233,7 +233,7 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#")
 
 
-def _widened(operand: Operand | None, rule: Rule[..., Made]) -> Operand | None:
+def _widened(operand: Operand | None, rule: Rule[..., Expression]) -> Operand | None:
     if operand is None or operand.dtype not in WIDE or not isinstance(operand.type, TensorType):
         return operand
     type_ = TensorType(DType.INT64, operand.shape)
@@ -247,7 +247,7 @@ def _widened(operand: Operand | None, rule: Rule[..., Made]) -> Operand | None:
 _TOP_BIT = "torch.iinfo(torch.int64).min"
 
 
-def _narrowed(made: Made, node: Node, rule: Rule[..., Made]) -> Made:
+def _narrowed(made: Expression, node: Node, rule: Rule[..., Expression]) -> Expression:
     made_list = made if isinstance(made, list) else [made]
     found: list[str | Operand | Sizes | None] = []
     for one, value in zip(made_list, node.outputs, strict=False):

@@ -35,7 +35,7 @@ def each_axis(numbers: int | Sequence[int], count: int) -> list[int]:
 
 
 def reshape(x: Var, sizes: Sequence[Extent]) -> Var:
-    """`x` in other sizes, said without arithmetic on shapes where that can be.
+    """`x` reshaped, without arithmetic on shapes where that can be.
 
     A size that stands where `x` has it is copied; a single one that is not known follows from the others.
     """

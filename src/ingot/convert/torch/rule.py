@@ -39,7 +39,7 @@ class Site:
     node: Any
     names: Mapping[str, Dim]
     subgraph: Callable[[Any, tuple[Any, ...]], list[Any]]
-    """Writes the body of a higher-order operator here, for the arguments given; returns what it computes."""
+    """Writes the body of a higher-order operator here, for these arguments; returns its results."""
 
     @property
     def result(self) -> Any:
@@ -52,7 +52,7 @@ class Site:
         result = self.result
         return real_of(dtype_of((result[0] if isinstance(result, tuple | list) else result).dtype))
 
-    def given(self, position: int) -> Any:
+    def argument(self, position: int) -> Any:
         """What torch knows of an argument: a fake tensor, a number, or None."""
         args = self.node.args
         argument = args[position] if position < len(args) else None
@@ -60,11 +60,11 @@ class Site:
 
     def shape(self, position: int) -> tuple[Dim | None, ...]:
         """The shape of a tensor argument."""
-        return tuple(dim_of(size, self.names) for size in self.given(position).shape)
+        return tuple(dim_of(size, self.names) for size in self.argument(position).shape)
 
     def promoted(self, *positions: int) -> DType:
         """The element type that torch computes with when these arguments meet; that of its parts if it is complex."""
-        return real_of(dtype_of(_common_type([self.given(position) for position in positions])))
+        return real_of(dtype_of(_common_type([self.argument(position) for position in positions])))
 
 
 def _common_type(values: list[Any]) -> Any:

@@ -221,7 +221,7 @@ def _counted(site: Site, held: Var) -> Var:
 
 def _has_elements(site: Site, position: int) -> bool:
     """Whether weights are given: a vector without elements stands for none."""
-    known = site.given(position)
+    known = site.input_shape(position)
     if known is None:
         raise UnsupportedError("whether there are weights is not known")
     return 0 not in known

@@ -33,7 +33,9 @@ def empty(site: Site, shape: Var, most: Var, *, element_dtype: Any) -> Items:
 
 @rule("TensorListFromTensor")
 def from_tensor(site: Site, x: Var, shape: Var, *, element_dtype: Any) -> Items:
-    return Items(dtype_of(element_dtype), x, None, (site.given(0) or (None,))[1:] or _element_shape(site, shape), True)
+    return Items(
+        dtype_of(element_dtype), x, None, (site.input_shape(0) or (None,))[1:] or _element_shape(site, shape), True
+    )
 
 
 @rule("TensorListStack")
@@ -103,7 +105,7 @@ def scatter(site: Site, x: Var, indices: Var, shape: Var, count: Var | None = No
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
     zeros = op.Expand(zero(dtype_of(element_dtype)), joined(needed, rest))
     made = op.ScatterND(zeros, op.Unsqueeze(places, [1]), x)
-    return Items(dtype_of(element_dtype), made, None, (site.given(0) or (None,))[1:], True)
+    return Items(dtype_of(element_dtype), made, None, (site.input_shape(0) or (None,))[1:], True)
 
 
 @rule("TensorListScatterIntoExistingList")
@@ -132,7 +134,7 @@ def split(site: Site, x: Var, shape: Var, lengths: Var, *, element_dtype: Any) -
         raise UnsupportedError("a list of parts of different lengths")
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
     made = op.Reshape(x, joined(np.array([len(parts), int(parts[0])], np.int64), rest), allowzero=1)
-    return Items(dtype_of(element_dtype), made, None, (int(parts[0]), *(site.given(0) or (None,))[1:]), True)
+    return Items(dtype_of(element_dtype), made, None, (int(parts[0]), *(site.input_shape(0) or (None,))[1:]), True)
 
 
 @rule("TensorListElementShape")

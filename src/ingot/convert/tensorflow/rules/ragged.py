@@ -107,7 +107,7 @@ def ragged_bincount(
     inside = op.Where(op.Less(cast(values, DType.INT64), count), cast(values, DType.INT64), count)
     places = op.Concat(op.Unsqueeze(_owner_of(order, ends), [1]), op.Unsqueeze(inside, [1]), axis=1)
     zeros = op.Expand(number(0, site.dtype), joined(op.Shape(ends), op.Add(count, np.array([1], np.int64))))
-    plain = binary_output or 0 in (site.given(3) or ())
+    plain = binary_output or 0 in (site.input_shape(3) or ())
     added = op.Expand(number(1, site.dtype), length) if plain else weights
     made = op.Slice(op.ScatterND(zeros, places, added, reduction="add"), [0], count, [1])
     return op.Min(made, number(1, site.dtype)) if binary_output else made

@@ -350,7 +350,7 @@ def _concat(parts: tuple[Var, ...], axis: Any) -> Var:
 def _bounds(site: Site, x: Var) -> list[Any]:
     """The integers of a vector: numbers, or values that hold one, as vectors."""
     held = site.elements(x)
-    count = (site.given(1) or (None,))[0] if held is None else len(held)  # all bounds are as many
+    count = (site.input_shape(1) or (None,))[0] if held is None else len(held)  # all bounds are as many
     if count is None:
         raise UnsupportedError("the number of axes that are cut is not known")
     wide = None

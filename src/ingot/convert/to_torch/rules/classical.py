@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import number, short, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
@@ -39,7 +39,7 @@ def linear_regressor(
     intercepts: Sequence[float] | None,
     post_transform: str,
     targets: int,
-) -> Made:
+) -> Expression:
     return transformed(site, _linear(site, x, coefficients or (), intercepts, targets), post_transform)
 
 
@@ -70,7 +70,7 @@ def linear_classifier(
     intercepts: Sequence[float] | None,
     multi_class: int,
     post_transform: str,
-) -> Made:
+) -> Expression:
     features = x.shape[-1] if x.shape else None
     count = len(intercepts) if intercepts else len(coefficients) // features if isinstance(features, int) else 0
     if not count:
@@ -100,7 +100,7 @@ def labelled(site: Site, places: str, labels: Sequence[int]) -> str:
 
 
 @rule("Scaler", domain=ML)
-def scaler(site: Site, x: Operand, *, offset: Sequence[float] | None, scale: Sequence[float] | None) -> Made:
+def scaler(site: Site, x: Operand, *, offset: Sequence[float] | None, scale: Sequence[float] | None) -> Expression:
     text = str(x) if x.dtype is DType.FLOAT32 else f"{x}.to(torch.float32)"
     if offset:
         text = f"({text} - {_each(site, 'offset', offset)})"
@@ -112,14 +112,14 @@ def _each(site: Site, name: str, values: Sequence[float]) -> str:
 
 
 @rule("Normalizer", domain=ML)
-def normalizer(site: Site, x: Operand, *, norm: str) -> Made:
+def normalizer(site: Site, x: Operand, *, norm: str) -> Expression:
     if norm not in ("MAX", "L1", "L2"):
         raise UnsupportedError("its norm is none that is known")
     return f'{site.use("normalise_rows")}({x}, "{norm}")'
 
 
 @rule("Binarizer", domain=ML)
-def binarizer(site: Site, x: Operand, *, threshold: float) -> Made:
+def binarizer(site: Site, x: Operand, *, threshold: float) -> Expression:
     return f"({x} > {short(threshold)}).to({site.torch_dtype()})"
 
 
@@ -132,7 +132,7 @@ def imputer(
     imputed_value_int64s: Sequence[int] | None,
     replaced_value_float: float,
     replaced_value_int64: int,
-) -> Made:
+) -> Expression:
     if x.is_integer:
         values: Any = np.array(imputed_value_int64s or (), np.int64)
         missing = f"{x} == {replaced_value_int64}"
@@ -145,13 +145,13 @@ def imputer(
 
 
 @rule("FeatureVectorizer", domain=ML)
-def feature_vectorizer(site: Site, *xs: Operand, inputdimensions: Sequence[int] | None) -> Made:
+def feature_vectorizer(site: Site, *xs: Operand, inputdimensions: Sequence[int] | None) -> Expression:
     widths = "None" if not inputdimensions else tupled(inputdimensions)
     return f"{site.use('features_of')}({tupled(xs)}, {widths})"
 
 
 @rule("ArrayFeatureExtractor", domain=ML)
-def array_feature_extractor(_site: Site, x: Operand, indices: Operand) -> Made:
+def array_feature_extractor(_site: Site, x: Operand, indices: Operand) -> Expression:
     data = f"{x}.reshape(1, -1)" if x.rank == 1 else str(x)
     return f"{data}[..., {indices}.reshape(-1)]"
 
@@ -159,7 +159,7 @@ def array_feature_extractor(_site: Site, x: Operand, indices: Operand) -> Made:
 @rule("OneHotEncoder", domain=ML)
 def one_hot_encoder(
     site: Site, x: Operand, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int
-) -> Made:
+) -> Expression:
     if cats_strings or not cats_int64s:
         raise UnsupportedError("torch has no tensors of string")
     categories = site.buffer("categories", Tensor(np.array(cats_int64s, np.int64)))
@@ -170,7 +170,7 @@ def one_hot_encoder(
 @rule("LabelEncoder", domain=ML)
 def label_encoder(
     site: Site, x: Operand, *, default_float: float, default_int64: int, default_tensor: Tensor | None, **lists: Any
-) -> Made:
+) -> Expression:
     keys, values = (_pairs(lists, name) for name in ("keys", "values"))
     default = default_tensor.numpy().reshape(-1) if default_tensor is not None else None
     if default is None:
@@ -202,7 +202,7 @@ def svm_regressor(
     post_transform: str,
     rho: Sequence[float] | None,
     support_vectors: Sequence[float] | None,
-) -> Made:
+) -> Expression:
     if not n_supports or kernel_type not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
         raise UnsupportedError("only machines with support vectors are written")
     vectors = site.buffer("vectors", Tensor(np.array(support_vectors, np.float32).reshape(n_supports, -1)))

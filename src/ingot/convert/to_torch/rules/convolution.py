@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand, Size
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.view import flat_pads
 from ingot.convert.to_torch.say import ints, tupled
 from ingot.convert.to_torch.site import Site
@@ -90,7 +90,7 @@ def conv(
     kernel_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     return conv_text(site, x, w, b, auto_pad, dilations, group, kernel_shape, pads, strides)
 
 
@@ -150,7 +150,7 @@ def conv_transpose(
     output_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     count = spatial(x, w)
     kernel = kernel_of(w, kernel_shape)
     steps, gaps = list(strides or [1] * count), list(dilations or [1] * count)
@@ -203,7 +203,7 @@ def deform_conv(
     offset_group: int,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     if spatial(x, w) != 2:
         raise UnsupportedError("only images can be deformed")
     kernel = kernel_of(w, kernel_shape)
@@ -221,7 +221,7 @@ def causal_conv_with_state(
     past: Operand | None = None,
     *,
     activation: str,
-) -> Made:
+) -> Expression:
     act = ', activation="silu"' if activation in ("silu", "swish") else ""
     if activation not in ("none", "silu", "swish"):
         raise UnsupportedError("its activation is none that is known")
@@ -239,7 +239,7 @@ def col2im(
     dilations: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
 
     count = block_shape.shape[0] if block_shape.shape else None
     if not isinstance(count, int):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import integer, short
 from ingot.convert.to_torch.site import Site
 from ingot.errors import UnsupportedError
@@ -19,7 +19,7 @@ def non_max_suppression(
     least: Operand | None = None,
     *,
     center_point_box: int,
-) -> Made:
+) -> Expression:
     said = "0" if most is None else integer(most)
     said += ", 0.0" if overlap is None else f", {_float(overlap)}"
     said += ", None" if least is None else f", {_float(least)}"
@@ -43,7 +43,7 @@ def roi_align(
     output_width: int,
     sampling_ratio: int,
     spatial_scale: float,
-) -> Made:
+) -> Expression:
     if mode not in ("avg", "max"):
         raise UnsupportedError("its mode is none that is known")
     half = coordinate_transformation_mode == "half_pixel"

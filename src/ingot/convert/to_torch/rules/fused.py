@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.convolution import conv_text
 from ingot.convert.to_torch.rules.matrix import gemm
 from ingot.convert.to_torch.say import short
@@ -39,22 +39,22 @@ def _activated(text: str, activation: str | None, given: Sequence[float]) -> str
 
 
 @rule("Gelu", domain=MICROSOFT)
-def gelu(_site: Site, x: Operand) -> Made:
+def gelu(_site: Site, x: Operand) -> Expression:
     return f"F.gelu({x})"
 
 
 @rule("BiasGelu", domain=MICROSOFT)
-def bias_gelu(_site: Site, x: Operand, bias: Operand) -> Made:
+def bias_gelu(_site: Site, x: Operand, bias: Operand) -> Expression:
     return f"F.gelu({x} + {bias})"
 
 
 @rule("FastGelu", domain=MICROSOFT)
-def fast_gelu(_site: Site, x: Operand, bias: Operand | None = None) -> Made:
+def fast_gelu(_site: Site, x: Operand, bias: Operand | None = None) -> Expression:
     return f'F.gelu({x if bias is None else f"{x} + {bias}"}, approximate="tanh")'
 
 
 @rule("QuickGelu", domain=MICROSOFT)
-def quick_gelu(_site: Site, x: Operand, *, alpha: float) -> Made:
+def quick_gelu(_site: Site, x: Operand, *, alpha: float) -> Expression:
     return f"{x} * torch.sigmoid({short(alpha)} * {x})"
 
 
@@ -74,7 +74,7 @@ def fused_conv(
     kernel_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     text = conv_text(site, x, w, b, auto_pad, dilations, group, kernel_shape, pads, strides)
     return _activated(text if z is None else f"{text} + {z}", activation, activation_params or ())
 
@@ -94,7 +94,7 @@ def fused_gemm(
     beta: float,
     transA: int,
     transB: int,
-) -> Made:
+) -> Expression:
     text = gemm(site, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     given = [one for one in (activation_alpha, activation_beta) if one is not None]
     return _activated(str(text), activation, given)
@@ -111,7 +111,7 @@ def fused_matmul(
     transB: int,
     transBatchA: int,
     transBatchB: int,
-) -> Made:
+) -> Expression:
     left, right = _turned(a, transA, transBatchA), _turned(b, transB, transBatchB)
     return f"{left} @ {right}" if alpha == 1 else f"{short(alpha)} * ({left} @ {right})"
 
@@ -131,7 +131,7 @@ def skip_layer_normalization(
     bias: Operand | None = None,
     *,
     epsilon: float,
-) -> Made:
+) -> Expression:
     total = _sum(site, x, skip, bias)
     if site.wanted(1) or site.wanted(2):
         raise UnsupportedError("somebody reads its mean or deviation")
@@ -142,7 +142,7 @@ def skip_layer_normalization(
 @rule("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(
     site: Site, x: Operand, skip: Operand, gamma: Operand, bias: Operand | None = None, *, epsilon: float
-) -> Made:
+) -> Expression:
     total = _sum(site, x, skip, bias)
     if site.wanted(1) or site.wanted(2):
         raise UnsupportedError("somebody reads its mean or deviation")
@@ -155,5 +155,5 @@ def _sum(site: Site, x: Operand, skip: Operand, bias: Operand | None) -> str:
 
 
 @rule("Inverse", domain=MICROSOFT)
-def inverse(_site: Site, x: Operand) -> Made:
+def inverse(_site: Site, x: Operand) -> Expression:
     return f"torch.linalg.inv({x})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.view import size_of
 from ingot.convert.to_torch.say import axis_in, ints, short, tupled
 from ingot.convert.to_torch.site import Site
@@ -33,7 +33,7 @@ def resize(
     keep_aspect_ratio_policy: str,
     mode: str,
     nearest_mode: str,
-) -> Made:
+) -> Expression:
     scales, sizes = (None if one is None or one.shape == (0,) else one for one in (scales, sizes))
     coordinates = coordinate_transformation_mode
     _refuse_unknown(mode, coordinates, nearest_mode, keep_aspect_ratio_policy)
@@ -129,7 +129,7 @@ def _refuse_unknown(mode: str, coordinates: str, nearest: str, policy: str) -> N
 
 
 @rule("Upsample")
-def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Made:
+def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Expression:
     how = "nearest" if mode == "nearest" else "linear"
     along = f"tuple(range({x}.ndim))"
     rounding = ', rounding="floor"' if how == "nearest" else ""
@@ -138,7 +138,9 @@ def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Made:
 
 
 @rule("GridSample")
-def grid_sample(_site: Site, x: Operand, grid: Operand, *, align_corners: int, mode: str, padding_mode: str) -> Made:
+def grid_sample(
+    _site: Site, x: Operand, grid: Operand, *, align_corners: int, mode: str, padding_mode: str
+) -> Expression:
     modes = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     if mode not in modes or padding_mode not in ("zeros", "border", "reflection"):
         raise UnsupportedError("its mode is none that is known")
@@ -150,5 +152,5 @@ def grid_sample(_site: Site, x: Operand, grid: Operand, *, align_corners: int, m
 
 
 @rule("AffineGrid")
-def affine_grid(_site: Site, theta: Operand, size: Operand, *, align_corners: int) -> Made:
+def affine_grid(_site: Site, theta: Operand, size: Operand, *, align_corners: int) -> Expression:
     return f"F.affine_grid({theta}, {ints(size)}, align_corners={bool(align_corners)})"

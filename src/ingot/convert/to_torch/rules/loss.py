@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
@@ -18,7 +18,7 @@ def negative_log_likelihood(
     *,
     ignore_index: int | None,
     reduction: str,
-) -> Made:
+) -> Expression:
     return _loss(str(scores), target, weight, ignore_index, reduction)
 
 
@@ -31,7 +31,7 @@ def softmax_cross_entropy(
     *,
     ignore_index: int | None,
     reduction: str,
-) -> Made:
+) -> Expression:
     logs = site.held(f"torch.log_softmax({scores}, dim=1)")
     return [_loss(logs, labels, weights, ignore_index, reduction), Operand(logs, site.node.outputs[-1].type)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import short, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.errors import UnsupportedError
@@ -47,7 +47,7 @@ def lstm(
     input_forget: int,
     layout: int,
     **_: object,
-) -> Made:
+) -> Expression:
     count = _directions(direction)
     functions = _functions(activations, ("Sigmoid", "Tanh", "Tanh"), count, activation_alpha, activation_beta)
     said = _given(b=b, h=h, c=c) + ", backward=True" * (direction == "reverse") + ", batch_first=True" * bool(layout)
@@ -78,7 +78,7 @@ def gru(
     layout: int,
     linear_before_reset: int,
     **_: object,
-) -> Made:
+) -> Expression:
     count = _directions(direction)
     functions = _functions(activations, ("Sigmoid", "Tanh"), count, activation_alpha, activation_beta)
     said = _given(b=b, h=h) + ", backward=True" * (direction == "reverse") + ", batch_first=True" * bool(layout)
@@ -108,7 +108,7 @@ def rnn(
     hidden_size: int | None,
     layout: int,
     **_: object,
-) -> Made:
+) -> Expression:
     count = _directions(direction)
     functions = _functions(
         tuple(activations)[:count] if activations else None, ("Tanh",), count, activation_alpha, activation_beta

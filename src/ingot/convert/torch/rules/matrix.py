@@ -70,7 +70,7 @@ def pdist(site: Site, x: Var, p: float = 2.0) -> Var:
     """The distance of each pair of rows, the first row's with all below it first."""
     import numpy as np
 
-    count = site.given(0).shape[0]
+    count = site.argument(0).shape[0]
     if not isinstance(count, int):
         raise UnsupportedError("pdist of a number of rows that is not known")
     above, below = np.triu_indices(count, 1)

@@ -49,7 +49,7 @@ def native_layer_norm(
 @rule("aten.rms_norm.default")
 def rms_norm(site: Site, x: Var, shape: Sequence[Extent], weight: Var | None = None, eps: float | None = None) -> Var:
     if eps is None:
-        eps = torch.finfo(site.given(0).dtype).eps
+        eps = torch.finfo(site.argument(0).dtype).eps
     return op.RMSNormalization(
         x, _scale(weight, shape, site.dtype), axis=-len(shape), epsilon=eps, stash_type=_stash(site.dtype)
     )
@@ -195,7 +195,7 @@ def evened_groups(x: Var, mean: Var, inverse: Var, groups: int) -> Var:
 
 
 def _batch_norm(site: Site, x: Var, weight: Any, bias: Any, mean: Var, var: Var, eps: float) -> Var:
-    moments = dtype_of(site.given(3).dtype) if site.given(3) is not None else site.dtype
+    moments = dtype_of(site.argument(3).dtype) if site.argument(3) is not None else site.dtype
     channels = known_shape(mean)[0]
     scale = np.ones(channels, moments.numpy) if weight is None else weight
     shift = np.zeros(channels, moments.numpy) if bias is None else bias

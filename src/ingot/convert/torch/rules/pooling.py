@@ -97,7 +97,7 @@ def adaptive_max_pool(site: Site, x: Var, output_size: Any) -> Any:
 def _adaptive(op_type: str, whole: str, site: Site, x: Var, output_size: Any) -> Var:
     """To a size that divides the one given, or averaged bin by bin where it does not."""
     result = site.result[0] if isinstance(site.result, tuple | list) else site.result
-    given = site.given(0)
+    given = site.argument(0)
     axes = {"1d": 1, "2d": 2, "3d": 3}[str(site.node.target._schema.name)[-2:]]
     source, batched = _batched(x, axes)
     sizes, wanted = list(given.shape[-axes:]), list(result.shape[-axes:])
@@ -158,7 +158,7 @@ def _max_pool(
 
 def _fitting(sizes: list[int], padding: Any, ceil_mode: bool, site: Site) -> list[int]:
     """A window rounded up may be larger than what it is over; torch cuts it."""
-    given = site.given(0).shape[-len(sizes) :]
+    given = site.argument(0).shape[-len(sizes) :]
     pads = each_axis(padding, len(sizes))
     if not ceil_mode or not all(isinstance(size, int) for size in given):
         return sizes
@@ -169,7 +169,7 @@ def _padded(x: Var, sizes: list[int], attributes: dict[str, Any], site: Site) ->
     """Padded with zeros so far that every window is whole."""
     axes = len(sizes)
     before = attributes["pads"][:axes]
-    given, made = site.given(0).shape[-axes:], site.result.shape[-axes:]
+    given, made = site.argument(0).shape[-axes:], site.result.shape[-axes:]
     after = list(before)
     if attributes["ceil_mode"]:
         if not all(isinstance(size, int) for size in [*given, *made]):

@@ -41,7 +41,7 @@ def sym_storage_offset(site: Site, x: Var) -> Any:
 @rule("aten.sym_is_contiguous.default")
 def sym_is_contiguous(site: Site, x: Var, *_: Any) -> Any:
     """As torch found it; a tensor of ONNX has no strides that could differ."""
-    return bool(site.given(0).is_contiguous())
+    return bool(site.argument(0).is_contiguous())
 
 
 @rule("aten._local_scalar_dense.default", "aten.item.default")

@@ -68,7 +68,7 @@ def as_strided(
     site: Site, x: Var, sizes: Sequence[Extent], strides: Sequence[Extent], offset: Extent | None = None
 ) -> Var:
     """Elements by their place in memory, which is that of a contiguous tensor."""
-    given = site.given(0)
+    given = site.argument(0)
     if not given.is_contiguous():
         raise UnsupportedError("as_strided of a tensor that is not contiguous")
     begins = given.storage_offset()
@@ -94,7 +94,7 @@ def as_strided(
 @rule("aten.resize.default")
 def resize(site: Site, x: Var, sizes: Sequence[Extent], **_: Any) -> Var:
     """The first elements in other sizes; there are none to add to a tensor that grows."""
-    given = site.given(0)
+    given = site.argument(0)
     if not given.is_contiguous():
         raise UnsupportedError("resize of a tensor that is not contiguous")
     wanted = site.result.numel()

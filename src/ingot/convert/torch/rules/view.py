@@ -100,7 +100,7 @@ def squeeze(site: Site, x: Var, dims: int | Sequence[int]) -> Var:
     """Takes out those of the axes whose size is one."""
     count = rank(x)
     given = [dims] if isinstance(dims, int) else list(dims)
-    shape = site.given(0).shape
+    shape = site.argument(0).shape
     axes = [positive(axis, count) for axis in given] if count else []
     single = [axis for axis in axes if isinstance(shape[axis], int) and shape[axis] == 1]
     return op.Squeeze(x, single) if single else op.Identity(x)
@@ -108,7 +108,7 @@ def squeeze(site: Site, x: Var, dims: int | Sequence[int]) -> Var:
 
 @rule("aten.squeeze.default", "aten.squeeze_copy.default")
 def squeeze_all(site: Site, x: Var) -> Var:
-    shape = site.given(0).shape
+    shape = site.argument(0).shape
     single = [axis for axis, size in enumerate(shape) if isinstance(size, int) and size == 1]
     return op.Squeeze(x, single) if single else op.Identity(x)
 
@@ -194,7 +194,7 @@ def roll(site: Site, x: Var, shifts: Any, dims: Any = ()) -> Var:
     shifts, dims = _listed(shifts), _listed(dims)
     if not dims:
         return op.Reshape(_rolled(op.Reshape(x, [-1]), shifts[0], 0), op.Shape(x))
-    shape = site.given(0).shape
+    shape = site.argument(0).shape
     for shift, dim in zip(shifts, dims, strict=True):
         if any(isinstance(size, int) and size == 0 for size in shape):
             return op.Identity(x)
