@@ -1,9 +1,4 @@
-"""Symbolic sizes: a dimension is an `int` or an `Expr`, a polynomial of named sizes with integer coefficients.
-
-Two assumptions make the simplifications sound: a symbol stands for a size, an integer >= 0, and a divisor is never
-zero (so `(a*b)//b` is `a`). Division rounds towards minus infinity, as Python's does. `n % d` is kept as
-`n - d*(n//d)`, so that `a//4*4 + a % 4` is `a`, and is folded back when shown.
-"""
+"""Sizes as polynomials in a normal form: their arithmetic, bounds and text."""
 
 from __future__ import annotations
 
@@ -12,8 +7,8 @@ from operator import index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # at run time typing and collections.abc would be most of this module's import time
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any, NoReturn, TypeAlias
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import NoReturn, TypeAlias
 
 LIMIT = 4096
 """Arithmetic whose result would take more characters than this to write raises a ValueError.
@@ -49,22 +44,22 @@ class Expr:
     __slots__ = ("_hash", "_shown", "_terms")
     __array_ufunc__ = None  # makes numpy leave `numpy.int64(2) * expr` to __rmul__
 
-    def __init__(self, terms: _Terms) -> None:
+    def __init__(self, terms: Terms) -> None:
         self._terms = terms  # not changed after this
-        self._shown: _Terms | None = None
+        self._shown: Terms | None = None
         self._hash: int | None = None
 
-    __add__ = __radd__ = _operator(lambda x, y: _add(x, y))
-    __sub__ = _operator(lambda x, y: _add(x, y, -1))
-    __rsub__ = _operator(lambda x, y: _add(y, x, -1))
-    __mul__ = __rmul__ = _operator(lambda x, y: _multiply(x, y))
-    __floordiv__ = _operator(lambda x, y: _floor_divide(x, y))
-    __rfloordiv__ = _operator(lambda x, y: _floor_divide(y, x))
-    __mod__ = _operator(lambda x, y: _modulo(x, y))
-    __rmod__ = _operator(lambda x, y: _modulo(y, x))
+    __add__ = __radd__ = _operator(lambda x, y: add(x, y))
+    __sub__ = _operator(lambda x, y: add(x, y, -1))
+    __rsub__ = _operator(lambda x, y: add(y, x, -1))
+    __mul__ = __rmul__ = _operator(lambda x, y: multiply(x, y))
+    __floordiv__ = _operator(lambda x, y: floor_divide(x, y))
+    __rfloordiv__ = _operator(lambda x, y: floor_divide(y, x))
+    __mod__ = _operator(lambda x, y: modulo(x, y))
+    __rmod__ = _operator(lambda x, y: modulo(y, x))
 
     def __neg__(self) -> Dim:
-        return _add(0, self, -1)
+        return add(0, self, -1)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Expr):
@@ -86,9 +81,8 @@ class Expr:
     def __repr__(self) -> str:
         return f"parse({_text(self)!r})"
 
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        atom = _lone_atom(self)
-        return (symbol, (atom,)) if isinstance(atom, str) else (parse, (_text(self),))
+    def __reduce__(self) -> tuple[object, ...]:
+        return Expr, (self._terms,)
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
         """The size with each bound symbol replaced; see the function of the same name."""
@@ -105,72 +99,14 @@ def symbol(name: str) -> Expr:
     return Expr({(name,): 1})
 
 
-def parse(text: str) -> Dim:
-    """The size that `text` says, written by `str` or by an exporter; ValueError with the position where it is not one.
-
-    Understood are numbers, names (`batch`, `input.1_dim_0`, or any text in backticks), `+ - * // % **`, parentheses,
-    and `max`, `min`, `Mod`, `floor` and `ceiling` in sympy's and PyTorch's spellings. `/` is exact: `floor(h/2 - 1/2)`
-    is `(h - 1)//2`, and what may come out fractional is refused.
-
-    `parse(str(d)) == d`, except for a lone symbol whose name is no such name: `str` gives that name bare. So a
-    dim_param that is refused here is the name of a symbol.
-    """
-    return _Parser(text).whole_text()
-
-
-def from_param(text: str) -> Dim:
-    """The size that a dim_param stands for: an expression where it reads as one, else a symbol of that name.
-
-    A text longer than any exporter writes is a name: normalising one takes a while, and a file may hold many.
-    """
-    if text.isidentifier() or len(text) > _LONGEST_PARAM:
-        return symbol(text)
-    try:
-        found = parse(text)
-    except ValueError:
-        return symbol(text)
-    return symbol(text) if isinstance(found, int) else found
-
-
-class Packing:
-    """Sizes as plain data, and back without being worked out again: numbers, names and lists, for files of our own.
-
-    A size is a list of terms, each its coefficient and its factors: names, or places in `calls`, which go with it.
-    """
-
-    def __init__(self, calls: Iterable[list[Any]] = ()) -> None:
-        """Ready to unpack what was packed with these calls; with none, to pack."""
-        self.calls: list[list[Any]] = []
-        self._places: dict[_Call, int] = {}
-        self._made: list[_Call] = []
-        for op, *args in calls:
-            self._made.append(_Call(op, *(arg if isinstance(arg, int) else self.unpacked(arg) for arg in args)))
-
-    def packed(self, dim: Expr) -> list[list[Any]]:
-        """A size as plain data."""
-        return [[c, *(a if isinstance(a, str) else self._place(a) for a in m)] for m, c in dim._terms.items()]
-
-    def unpacked(self, said: Iterable[list[Any]]) -> Expr:
-        """The size that was packed."""
-        made = self._made
-        return Expr({tuple([a if isinstance(a, str) else made[a] for a in m]): c for c, *m in said})
-
-    def _place(self, call: _Call) -> int:
-        if call not in self._places:
-            said = [call.op, *(self.packed(arg) if isinstance(arg, Expr) else arg for arg in call.args)]
-            self._places[call] = len(self.calls)
-            self.calls.append(said)
-        return self._places[call]
-
-
 def maximum(*dims: Dim) -> Dim:
     """The largest of one or more sizes."""
-    return _extreme("max", dims)
+    return extreme("max", dims)
 
 
 def minimum(*dims: Dim) -> Dim:
     """The smallest of one or more sizes."""
-    return _extreme("min", dims)
+    return extreme("min", dims)
 
 
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
@@ -184,21 +120,6 @@ def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
     value = _replace(dim, size)
     assert isinstance(value, int)
     return value
-
-
-def formula(dim: Dim, names: Mapping[str, str]) -> str:
-    """The text of a Python expression that is `dim`, symbols called as `names` says; KeyError where one has no name."""
-    terms = []
-    for monomial, coefficient in _terms(dim).items():
-        factors = [] if coefficient == 1 and monomial else [str(coefficient)]
-        for atom in monomial:
-            if isinstance(atom, str):
-                factors.append(names[atom])
-                continue
-            args = [formula(arg, names) for arg in atom.args]
-            factors.append(f"(({args[0]})//({args[1]}))" if atom.op == "//" else f"{atom.op}({', '.join(args)})")
-        terms.append("*".join(factors))
-    return " + ".join(terms) or "0"
 
 
 def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
@@ -220,7 +141,7 @@ def rename(dim: Dim, names: Mapping[str, str]) -> Dim:
 
 def symbols(dim: Dim) -> frozenset[str]:
     """The names that `dim` depends on."""
-    atoms = (atom for monomial in _terms(dim) for atom in monomial)
+    atoms = (atom for monomial in terms_of(dim) for atom in monomial)
     return frozenset(name for atom in atoms for name in ([atom] if isinstance(atom, str) else atom.symbols))
 
 
@@ -249,21 +170,19 @@ def divide_exactly(a: Dim, b: Dim) -> Dim | None:
 
 # A size is a sum of terms: monomials with their coefficients, of which none is 0. A monomial is a sorted tuple of
 # atoms, () for the constant term, and an atom is the name of a symbol or a call. Equal sizes have equal terms only
-# where calls are in normal form, so only _reduced_quotient and _extreme make calls.
-_Atom: TypeAlias = "str | _Call"
+# where calls are in normal form, so only _reduced_quotient and extreme make calls.
+_Atom: TypeAlias = "str | Call"
 _Monomial: TypeAlias = "tuple[_Atom, ...]"
-_Terms: TypeAlias = "dict[_Monomial, int]"
+Terms: TypeAlias = "dict[_Monomial, int]"
 _Bounds: TypeAlias = "tuple[int | None, int | None]"
 
-_LONGEST_PARAM = 256
-_MAX_DEGREE = 64  # factors in one term
+MAX_DEGREE = 64  # factors in one term
 _MAX_DEPTH = 24  # of calls in calls
-_MAX_PARENTHESES = 64  # in each other, in a text; a call takes two at most
 _MAX_COMPARED = 16  # arguments of one max or min that are compared with each other
 _MAX_QUOTIENT = 16  # terms in the quotient by a sum
 
 
-class _Call:
+class Call:
     """`//`, `max` or `min` of sizes about which no more is known, or `%` in terms that are to be shown."""
 
     __slots__ = ("args", "bounds", "depth", "op", "symbols", "text")
@@ -272,24 +191,27 @@ class _Call:
         self.op = op
         self.args = args
         self.symbols = frozenset().union(*map(symbols, args))
-        inner: list[int] = [atom.depth for arg in args for m in _terms(arg) for atom in m if isinstance(atom, _Call)]
+        inner: list[int] = [atom.depth for arg in args for m in terms_of(arg) for atom in m if isinstance(atom, Call)]
         self.depth: int = 1 + max(inner, default=0)
         if self.depth > _MAX_DEPTH:
             raise ValueError(f"the size would have more than {_MAX_DEPTH} divisions, max and min in each other")
         if op in ("//", "%"):
-            self.text = ("//" if op == "//" else " % ").join(map(_operand_text, args))
+            self.text = ("//" if op == "//" else " % ").join(map(operand_text, args))
         else:
             self.text = f"{op}({', '.join(map(_text, args))})"
         self.bounds = _call_bounds(op, [_bounds(arg) for arg in args])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Call) and self.text == other.text
+        return isinstance(other, Call) and self.text == other.text
 
     def __hash__(self) -> int:
         return hash(self.text)
 
     def __len__(self) -> int:
         return len(self.text)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Call, (self.op, *self.args)
 
 
 def _as_int(value: int) -> int:
@@ -303,13 +225,13 @@ def _as_size(name: str, value: int) -> int:
     return value
 
 
-def _terms(dim: Dim) -> _Terms:
+def terms_of(dim: Dim) -> Terms:
     if isinstance(dim, Expr):
         return dim._terms
     return {(): dim} if dim else {}
 
 
-def _from_terms(terms: _Terms) -> Dim:
+def _from_terms(terms: Terms) -> Dim:
     if _length(terms) > LIMIT:
         raise ValueError(f"the size would take more than {LIMIT} characters")
     if len(terms) <= 1:
@@ -320,7 +242,7 @@ def _from_terms(terms: _Terms) -> Dim:
     return Expr(terms)
 
 
-def _length(terms: _Terms) -> int:
+def _length(terms: Terms) -> int:
     """About how many characters the terms take to write, never less than a quarter of it."""
     total = 0
     for monomial, coefficient in terms.items():
@@ -330,15 +252,15 @@ def _length(terms: _Terms) -> int:
     return total
 
 
-def _add(x: Dim, y: Dim, times: int = 1) -> Dim:
+def add(x: Dim, y: Dim, times: int = 1) -> Dim:
     """The sum of x and times*y, where times is 1 or -1."""
     if not isinstance(y, Expr):
         if not isinstance(x, Expr):
             return x + times * y
         if not y:
             return x
-    terms = _terms(x).copy()
-    for monomial, coefficient in _terms(y).items():
+    terms = terms_of(x).copy()
+    for monomial, coefficient in terms_of(y).items():
         total = terms.get(monomial, 0) + times * coefficient
         if total:
             terms[monomial] = total
@@ -347,17 +269,17 @@ def _add(x: Dim, y: Dim, times: int = 1) -> Dim:
     return _from_terms(terms)
 
 
-def _multiply(x: Dim, y: Dim) -> Dim:
+def multiply(x: Dim, y: Dim) -> Dim:
     if not isinstance(x, Expr):
         x, y = y, x
     if not isinstance(y, Expr):
         if not isinstance(x, Expr):
             return x * y
         return x if y == 1 else _from_terms({monomial: c * y for monomial, c in x._terms.items()} if y else {})
-    left, right = _terms(x), _terms(y)
+    left, right = terms_of(x), terms_of(y)
     if len(left) * _length(right) + len(right) * _length(left) > 4 * LIMIT:
         raise ValueError(f"the product of {len(left)} and {len(right)} terms would take more than {LIMIT} characters")
-    terms: _Terms = {}
+    terms: Terms = {}
     for m, c in left.items():
         for n, d in right.items():
             monomial = _merge(m, n)
@@ -365,30 +287,30 @@ def _multiply(x: Dim, y: Dim) -> Dim:
     return _from_terms({monomial: c for monomial, c in terms.items() if c})
 
 
-def _modulo(n: Dim, d: Dim) -> Dim:
-    return _add(n, _multiply(d, _floor_divide(n, d)), -1)
+def modulo(n: Dim, d: Dim) -> Dim:
+    return add(n, multiply(d, floor_divide(n, d)), -1)
 
 
-def _floor_divide(n: Dim, d: Dim) -> Dim:
-    divisor = _terms(d)
+def floor_divide(n: Dim, d: Dim) -> Dim:
+    divisor = terms_of(d)
     if not divisor:
         raise ZeroDivisionError(f"the size {n} divided by zero")
     if divisor[min(divisor, key=_order)] < 0:
-        n, d = _add(0, n, -1), _add(0, d, -1)
+        n, d = add(0, n, -1), add(0, d, -1)
     whole, rest = _split(n, d)
-    return whole if rest == 0 else _add(whole, _reduced_quotient(*_cancel(rest, d)))
+    return whole if rest == 0 else add(whole, _reduced_quotient(*_cancel(rest, d)))
 
 
 def _split(n: Dim, d: Dim) -> tuple[Dim, Dim]:
     """A quotient and a rest with n == quotient*d + rest; a d of one term leaves nothing in the rest that it divides."""
-    divisor = _terms(d)
+    divisor = terms_of(d)
     if len(divisor) > 1:
         quotient = _divide_by_sum(n, d)
         return (0, n) if quotient is None else (quotient, 0)
     ((part, c),) = divisor.items()
-    whole: _Terms = {}
-    rest: _Terms = {}
-    for monomial, k in _terms(n).items():
+    whole: Terms = {}
+    rest: Terms = {}
+    for monomial, k in terms_of(n).items():
         others = _without(monomial, part)
         q, r = (0, k) if others is None else divmod(k, c)
         if others is not None and q:
@@ -400,19 +322,19 @@ def _split(n: Dim, d: Dim) -> tuple[Dim, Dim]:
 
 def _divide_by_sum(n: Dim, d: Dim) -> Dim | None:
     """The polynomial that times d is n, by long division, or None where there is none of few terms."""
-    divisor = _terms(d)
+    divisor = terms_of(d)
     leading = min(divisor, key=_order)
     quotient: Dim = 0
     for _ in range(_MAX_QUOTIENT):
-        terms = _terms(n)
+        terms = terms_of(n)
         top = min(terms, key=_order, default=())
         others = _without(top, leading)
         if others is None or len(terms) > 4 * _MAX_QUOTIENT or terms[top] % divisor[leading]:
             return None
         try:
             step = _from_terms({others: terms[top] // divisor[leading]})
-            quotient = _add(quotient, step)
-            n = _add(n, _multiply(step, d), -1)
+            quotient = add(quotient, step)
+            n = add(n, multiply(step, d), -1)
         except ValueError:  # over the limits on the way, which n and d are not
             return None
         if n == 0:
@@ -422,8 +344,8 @@ def _divide_by_sum(n: Dim, d: Dim) -> Dim | None:
 
 def _cancel(n: Dim, d: Dim) -> tuple[Dim, Dim]:
     """Takes out the factors that all terms of n and d share, which are not zero because d is not."""
-    number = gcd(*_terms(n).values(), *_terms(d).values())
-    factors: list[Dim] = [Expr({(atom,): 1}) for atom in next(iter(_terms(d)))]
+    number = gcd(*terms_of(n).values(), *terms_of(d).values())
+    factors: list[Dim] = [Expr({(atom,): 1}) for atom in next(iter(terms_of(d)))]
     for factor in factors if number == 1 else [number, *factors]:
         x, y = divide_exactly(n, factor), divide_exactly(d, factor)
         if x is not None and y is not None:
@@ -433,32 +355,32 @@ def _cancel(n: Dim, d: Dim) -> tuple[Dim, Dim]:
 
 def _reduced_quotient(n: Dim, d: Dim) -> Dim:
     """n//d where _split and _cancel have nothing left to do."""
-    alone = [m[0] for m, c in _terms(n).items() if c == 1 and len(m) == 1]
-    nested = [atom for atom in alone if isinstance(atom, _Call) and atom.op == "//"]
-    if len(nested) == 1 and _is_natural(d):
+    alone = [m[0] for m, c in terms_of(n).items() if c == 1 and len(m) == 1]
+    nested = [atom for atom in alone if isinstance(atom, Call) and atom.op == "//"]
+    if len(nested) == 1 and is_natural(d):
         x, a = nested[0].args
-        y = _add(n, Expr({(nested[0],): 1}), -1)
+        y = add(n, Expr({(nested[0],): 1}), -1)
         if y == 0 or isinstance(a, int):  # (x//a + y)//d is (x + a*y)//(a*d)
-            return _floor_divide(_add(x, _multiply(a, y)), _multiply(a, d))
-    if isinstance(d, Expr) and _is_natural(n) and _is_natural(_add(_add(d, n, -1), 1, -1)):  # 0 <= n < d
+            return floor_divide(add(x, multiply(a, y)), multiply(a, d))
+    if isinstance(d, Expr) and is_natural(n) and is_natural(add(add(d, n, -1), 1, -1)):  # 0 <= n < d
         return 0
-    call = _Call("//", n, d)
+    call = Call("//", n, d)
     low, high = call.bounds
     return low if low is not None and low == high else _from_terms({(call,): 1})
 
 
-def _is_natural(dim: Dim) -> bool:
+def is_natural(dim: Dim) -> bool:
     """Whether dim is provably 0 or more, which for a divisor means more."""
     low = lower_bound(dim)
     return low is not None and low >= 0
 
 
-def _extreme(op: str, dims: Iterable[Dim]) -> Dim:
+def extreme(op: str, dims: Iterable[Dim]) -> Dim:
     sizes: set[Dim] = set()
     numbers: list[int] = []
     for dim in dims:
         atom = _lone_atom(dim)
-        for arg in atom.args if isinstance(atom, _Call) and atom.op == op else (dim,):
+        for arg in atom.args if isinstance(atom, Call) and atom.op == op else (dim,):
             if isinstance(arg, Expr):
                 sizes.add(arg)
             else:
@@ -474,27 +396,27 @@ def _extreme(op: str, dims: Iterable[Dim]) -> Dim:
         kept.append(size)
     if not kept:
         raise ValueError(f"{op} of nothing")
-    return kept[0] if len(kept) == 1 else _from_terms({(_Call(op, *kept),): 1})
+    return kept[0] if len(kept) == 1 else _from_terms({(Call(op, *kept),): 1})
 
 
 def _decides(op: str, x: Dim, y: Dim) -> bool:
     """Whether op of x and y is provably x."""
     atom = _lone_atom(y)
-    if isinstance(atom, _Call) and {atom.op, op} == {"max", "min"} and x in atom.args:
+    if isinstance(atom, Call) and {atom.op, op} == {"max", "min"} and x in atom.args:
         return True  # max(x, min(x, ...)) is x, and the other way round
-    return _is_natural(_add(x, y, -1) if op == "max" else _add(y, x, -1))
+    return is_natural(add(x, y, -1) if op == "max" else add(y, x, -1))
 
 
 def _replace(dim: Dim, size: Callable[[str], Dim]) -> Dim:
     total: Dim = 0
-    for monomial, coefficient in _terms(dim).items():
+    for monomial, coefficient in terms_of(dim).items():
         product: Dim = coefficient
         for atom in monomial:
             if isinstance(atom, str):
                 product = product * size(atom)
                 continue
             args = [_replace(arg, size) for arg in atom.args]
-            product = product * (args[0] // args[1] if atom.op == "//" else _extreme(atom.op, args))
+            product = product * (args[0] // args[1] if atom.op == "//" else extreme(atom.op, args))
         total = total + product
     return total
 
@@ -516,8 +438,8 @@ def _order(monomial: _Monomial) -> tuple[int, list[str]]:
 def _merge(m: _Monomial, n: _Monomial) -> _Monomial:
     if not m or not n:
         return m or n
-    if len(m) + len(n) > _MAX_DEGREE:
-        raise ValueError(f"the size would have a product of more than {_MAX_DEGREE} factors")
+    if len(m) + len(n) > MAX_DEGREE:
+        raise ValueError(f"the size would have a product of more than {MAX_DEGREE} factors")
     return tuple(sorted(m + n, key=_atom_text))
 
 
@@ -534,8 +456,8 @@ def _without(monomial: _Monomial, part: _Monomial) -> _Monomial | None:
 def _content(dim: Dim) -> int:
     """A number that divides dim; 0 only for 0."""
     parts = []
-    for monomial, part in _terms(dim).items():
-        calls = [atom for atom in monomial if isinstance(atom, _Call) and atom.op != "//"]
+    for monomial, part in terms_of(dim).items():
+        calls = [atom for atom in monomial if isinstance(atom, Call) and atom.op != "//"]
         parts.append(part * prod(gcd(*map(_content, call.args)) for call in calls))
     return gcd(*parts)
 
@@ -583,30 +505,30 @@ def _call_bounds(op: str, args: list[_Bounds]) -> _Bounds:
     return low, high
 
 
-def _shown_terms(expr: Expr) -> _Terms:
+def _shown_terms(expr: Expr) -> Terms:
     """The terms of expr with c*m*n - c*m*d*(n//d) folded into c*m*(n % d) for each d of a single term."""
     if expr._shown is None:
         shown = expr._terms.copy()
         for monomial in sorted(expr._terms, key=_order):
-            calls = [atom for atom in monomial if isinstance(atom, _Call) and atom.op == "//"]
+            calls = [atom for atom in monomial if isinstance(atom, Call) and atom.op == "//"]
             any(_fold_remainder(shown, monomial, call) for call in calls)
         expr._shown = shown
     return expr._shown
 
 
-def _fold_remainder(terms: _Terms, monomial: _Monomial, call: _Call) -> bool:
+def _fold_remainder(terms: Terms, monomial: _Monomial, call: Call) -> bool:
     n, d = call.args
-    if len(_terms(d)) > 1:
+    if len(terms_of(d)) > 1:
         return False
-    ((part, c),) = _terms(d).items()
+    ((part, c),) = terms_of(d).items()
     others = _without(monomial, (*part, call))
     times, inexact = divmod(-terms.get(monomial, 0), c)
     if others is None or inexact or not times:
         return False
-    folded = {_merge(others, m): times * k for m, k in _terms(n).items()}
+    folded = {_merge(others, m): times * k for m, k in terms_of(n).items()}
     if not all(0 < k <= terms.get(m, 0) or 0 > k >= terms.get(m, 0) for m, k in folded.items()):
         return False
-    remainder = _merge(others, (_Call("%", n, d),))
+    remainder = _merge(others, (Call("%", n, d),))
     for m, k in (*folded.items(), (monomial, terms[monomial]), (remainder, -times)):
         terms[m] = terms.get(m, 0) - k
         if not terms[m]:
@@ -623,7 +545,7 @@ def _text(dim: Dim) -> str:
         factors = [str(abs(c))] if abs(c) != 1 or not monomial else []
         for atom in dict.fromkeys(monomial):
             factor, power = _atom_text(atom), monomial.count(atom)
-            if isinstance(atom, _Call) and atom.op in ("//", "%") and (c != 1 or len(monomial) > 1):
+            if isinstance(atom, Call) and atom.op in ("//", "%") and (c != 1 or len(monomial) > 1):
                 factor = f"({factor})"
             factors.append(factor if power == 1 else f"{factor}**{power}")
         sign = (" - " if c < 0 else " + ") if text else "-" if c < 0 else ""
@@ -631,180 +553,15 @@ def _text(dim: Dim) -> str:
     return text
 
 
-def _operand_text(dim: Dim) -> str:
+def operand_text(dim: Dim) -> str:
     atom = _lone_atom(dim)
     open_ended = atom is None if isinstance(dim, Expr) else dim < 0
-    return f"({_text(dim)})" if open_ended or (isinstance(atom, _Call) and atom.op == "//") else _text(dim)
+    return f"({_text(dim)})" if open_ended or (isinstance(atom, Call) and atom.op == "//") else _text(dim)
 
 
 def _atom_text(atom: _Atom) -> str:
-    if isinstance(atom, _Call):
+    if isinstance(atom, Call):
         return atom.text
     if atom.isidentifier() or (atom[0] != "." and atom.replace(".", "_").isidentifier()):
         return atom
     return "`" + atom.replace("`", "``") + "`"
-
-
-# Reading a text. Values are a numerator over a denominator, because sympy writes `floor(h/2 - 1/2)`.
-_Ratio: TypeAlias = "tuple[Dim, Dim]"
-_Token: TypeAlias = "tuple[str, str, int]"  # "number", "name", "quoted", "end" or the operator; its text; its position
-
-_PRIORITY = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
-
-
-class _Parser:
-    """Reads one text from left to right, by operator precedence."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = self.scan()
-        self.next: _Token = next(self.tokens)
-        self.depth = 0
-
-    def whole_text(self) -> Dim:
-        value = self.expression()
-        self.take("end")
-        return self.apply(0, "", value)[0]
-
-    def expression(self, above: int = 0) -> _Ratio:
-        """What follows, up to an operator that binds no tighter than `above`."""
-        value = self.operand()
-        while (priority := _PRIORITY.get(self.next[0], 0)) > above:
-            op, _, at = self.take()
-            value = self.apply(at, op, value, self.expression(priority))
-        return value
-
-    def operand(self) -> _Ratio:
-        negative = False
-        while self.next[0] == "-":
-            self.take()
-            negative = not negative
-        kind, word, at = self.take()
-        if kind == "number":
-            value = self.number(word, at)
-        elif kind == "name" and self.next[0] == "(":
-            value = self.apply(at, word, *self.bracketed(self.take()[2]))
-        elif kind in ("name", "quoted"):
-            value = symbol(word), 1
-        elif kind == "(":
-            value, *more = self.bracketed(at)
-            if more:
-                raise self.error("a comma outside a function", at)
-        else:
-            raise self.error(f"unexpected {word!r}", at)
-        if self.next[0] == "**":
-            at = self.take()[2]
-            value = self.apply(at, "**", value, self.number(*self.take("number")[1:]))
-        return self.apply(at, "-", (0, 1), value) if negative else value
-
-    def bracketed(self, at: int) -> list[_Ratio]:
-        """The values from a parenthesis at this position, which has been taken, to its pair."""
-        self.depth += 1
-        if self.depth > _MAX_PARENTHESES:
-            raise self.error(f"more than {_MAX_PARENTHESES} parentheses in each other", at)
-        values = [self.expression()]
-        while self.next[0] == ",":
-            self.take()
-            values.append(self.expression())
-        self.take(")")
-        self.depth -= 1
-        return values
-
-    def number(self, word: str, at: int) -> _Ratio:
-        digits, _, decimals = word.partition(".")
-        if len(word) > LIMIT or "." in decimals or word[-1] == ".":
-            raise self.error("a number that is malformed or too long", at)
-        value, scale = int(digits + decimals), 10 ** len(decimals)
-        value, scale = value // gcd(value, scale), scale // gcd(value, scale)
-        if scale & (scale - 1):  # a rounded float: what the exporter floored may be another size
-            raise self.error(f"{word} is not exact in binary", at)
-        return value, scale
-
-    def apply(self, at: int, op: str, *values: _Ratio) -> _Ratio:
-        try:
-            return _apply(op, values)
-        except (ValueError, ZeroDivisionError) as error:
-            raise self.error(str(error), at) from None
-
-    def take(self, kind: str = "") -> _Token:
-        token = self.next
-        if kind and token[0] != kind:
-            raise self.error(f"unexpected {token[1]!r}", token[2])
-        self.next = next(self.tokens, token)
-        return token
-
-    def scan(self) -> Iterator[_Token]:
-        text, end = self.text, 0
-        if len(text) > 4 * LIMIT:
-            raise self.error(f"more than {4 * LIMIT} characters", 4 * LIMIT)
-        while end < len(text):
-            at, char = end, text[end]
-            end += 1
-            if char in "0123456789":
-                while end < len(text) and text[end] in "0123456789.":
-                    end += 1
-                yield "number", text[at:end], at
-            elif char.isidentifier():
-                while end < len(text) and (text[end] == "." or ("_" + text[end]).isidentifier()):
-                    end += 1
-                yield "name", text[at:end], at
-            elif char == "`":
-                while (end := text.find("`", end) + 1) and text[end : end + 1] == "`":
-                    end += 1  # two are one backtick in the name
-                if end - at < 3:
-                    raise self.error("a backtick without its pair, or with nothing between", at)
-                yield "quoted", text[at + 1 : end - 1].replace("``", "`"), at
-            elif not char.isspace():
-                end += char in "*/" and text[end : end + 1] == char
-                yield text[at:end], text[at:end], at
-        yield "end", "end of text", end
-
-    def error(self, why: str, at: int) -> ValueError:
-        text = self.text if len(self.text) <= 80 else self.text[:77] + "..."
-        return ValueError(f"{text!r} is not a size: {why} (position {at})")
-
-
-def _apply(op: str, values: tuple[_Ratio, ...]) -> _Ratio:
-    """An operator, or a function by any of its names, of these values; "" makes sure of a whole number."""
-    match op, values:
-        case "+" | "-", ((a, b), (c, d)):
-            times = 1 if op == "+" else -1
-            if b == d:
-                return _add(a, c, times), b
-            return _add(_multiply(a, d), _multiply(b, c), times), _multiply(b, d)
-        case "*", ((a, b), (c, d)):
-            return _multiply(a, c), _multiply(b, d)
-        case "/" | "IntTrueDiv", ((a, b), (c, d)):
-            if c == 0:
-                raise ZeroDivisionError("division by zero")
-            return _multiply(a, d), _multiply(b, c)
-        case "**", ((a, b), (int(n), 1)):
-            return _power(a, n), _power(b, n)
-        case "//", _:
-            return _apply("floor", (_apply("/", values),))
-        case "floor" | "FloorToInt", ((a, b),):
-            return _floor_divide(a, b), 1
-        case "ceiling" | "CeilToInt", ((a, b),):
-            if _is_natural(b):
-                return _floor_divide(_add(_add(a, b), 1, -1), b), 1
-            return _add(0, _floor_divide(_add(0, a, -1), b), -1), 1
-        case "%" | "Mod" | "PythonMod", ((a, 1), (b, 1)):
-            return _modulo(a, b), 1
-        case "max" | "Max" | "min" | "Min", _:
-            return _extreme(op.lower(), [_apply("", (value,))[0] for value in values]), 1
-        case "", ((a, b),):
-            quotient = divide_exactly(a, b)
-            if quotient is None:
-                raise ValueError(f"{_operand_text(a)}/{_operand_text(b)} may be a fraction")
-            return quotient, 1
-    raise ValueError(f"{op!r} of {len(values)} is not known")
-
-
-def _power(x: Dim, n: int) -> Dim:
-    if n > _MAX_DEGREE:
-        raise ValueError(f"a power above {_MAX_DEGREE}")
-    if n < 2:
-        return x if n else 1
-    half = _power(x, n // 2)
-    square = _multiply(half, half)
-    return _multiply(square, x) if n % 2 else square
