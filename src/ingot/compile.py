@@ -29,7 +29,7 @@ from ingot.providers.cpu import plan_of
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits
 from ingot.runtime.plan import Body, Plan
-from ingot.runtime.team import processors
+from ingot.runtime.thread_pool import processors
 
 
 @dataclass(frozen=True, slots=True)

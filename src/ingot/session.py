@@ -20,7 +20,7 @@ from ingot.runtime.executable import Executable, Failed
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
-from ingot.runtime.team import processors
+from ingot.runtime.thread_pool import processors
 
 if TYPE_CHECKING:
     from ingot.compile import Compiled

@@ -12,7 +12,7 @@ from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.plan import Plan, fresh_array
-from ingot.runtime.team import Job, team
+from ingot.runtime.thread_pool import Job, thread_pool
 
 _MOST_KNOWN = 32
 """Sizes of inputs that are remembered."""
@@ -77,7 +77,7 @@ class Again:
             result = fresh_array(shape, dtype)
             slots[slot] = address_of(result)
             results.append(result)
-        team().start(frame.job)
+        thread_pool().start(frame.job)
         if frame.state[0]:
             frame.state[0] = 0
             known.idle.append(frame)

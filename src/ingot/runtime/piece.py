@@ -13,7 +13,7 @@ from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.runtime.arena import ALIGN, Life, offsets
 from ingot.runtime.plan import MOST_BYTES, MOST_STEPS, Mistaken, Native, Plan, Room, Segment, Turn, bind, turning
-from ingot.runtime.team import Job
+from ingot.runtime.thread_pool import Job
 
 _Sizes = tuple[int, ...]
 _Follows = Callable[..., tuple[_Sizes, _Sizes, _Sizes, _Sizes, _Sizes, _Sizes, _Sizes, tuple[_Sizes, ...]]]

@@ -19,7 +19,7 @@ from ingot.lower.loops import Kernel
 from ingot.lower.trace import Trace
 from ingot.prim.tensor import Call
 from ingot.runtime.plan import Native
-from ingot.runtime.team import team
+from ingot.runtime.thread_pool import thread_pool
 from ingot.session import Session
 from ingot.tools.inside.titles import number, title
 
@@ -181,6 +181,6 @@ def _start(threads: int) -> float:
     times = []
     for _ in range(_STARTS):
         begin = perf_counter()
-        team().run(steps, slots, state, threads)
+        thread_pool().run(steps, slots, state, threads)
         times.append(perf_counter() - begin)
     return median(times)

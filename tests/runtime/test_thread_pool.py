@@ -14,9 +14,9 @@ import pytest
 
 from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.target import host
-from ingot.codegen.llvm.team import MOST_THREADS
+from ingot.codegen.llvm.thread_pool import MOST_THREADS
 from ingot.codegen.memory import Code
-from ingot.runtime.team import Team
+from ingot.runtime.thread_pool import ThreadPool
 
 PIECES = 40
 COUNTING = f"""
@@ -62,8 +62,8 @@ class Steps:
         self.state = np.zeros(16, np.int32)
         self.counts = counts
 
-    def run(self, team: Team, threads: int) -> None:
-        team.run(self.rows, self.slots, self.state, threads)
+    def run(self, pool: ThreadPool, threads: int) -> None:
+        pool.run(self.rows, self.slots, self.state, threads)
 
     def assert_in_order(self) -> None:
         assert self.clock[0] == len(self.done) + 1, "pieces were left out, or done twice"
@@ -74,68 +74,68 @@ class Steps:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_every_piece_is_done_once_and_steps_one_after_another(counting: Code, threads: int) -> None:
-    team = Team(threads)
+    pool = ThreadPool(threads)
     for seed in range(20):
         steps = Steps(counting, np.random.default_rng(seed).integers(1, PIECES, 50).tolist())
-        steps.run(team, threads)
+        steps.run(pool, threads)
         steps.assert_in_order()
-    team.dismiss()
+    pool.dismiss()
 
 
 def test_a_thread_that_never_comes_holds_nobody_up(counting: Code, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = Team(2)
-    monkeypatch.setattr(team, "_add", lambda: team._threads.append(threading.Thread()))
+    pool = ThreadPool(2)
+    monkeypatch.setattr(pool, "_add", lambda: pool._threads.append(threading.Thread()))
     steps = Steps(counting, [PIECES] * 5)
-    steps.run(team, 2)
+    steps.run(pool, 2)
     steps.assert_in_order()
 
 
 def test_steps_too_small_to_be_shared_start_no_thread(counting: Code) -> None:
-    team = Team(2)
+    pool = ThreadPool(2)
     steps = Steps(counting, [1] * 20)
-    steps.run(team, 2)
+    steps.run(pool, 2)
     steps.assert_in_order()
-    assert not team._threads
+    assert not pool._threads
 
 
 def test_who_is_asleep_comes_to_the_next_job(counting: Code) -> None:
-    team = Team(2)
+    pool = ThreadPool(2)
     for _ in range(5):
         steps = Steps(counting, [1000] * 20)
-        steps.run(team, 2)
+        steps.run(pool, 2)
         steps.assert_in_order()
-        _until(lambda: team._job[16] == 2, "the other thread does not go to sleep")
-    team.dismiss()
+        _until(lambda: pool._job[16] == 2, "the other thread does not go to sleep")
+    pool.dismiss()
 
 
 def test_a_job_that_is_to_stop_does_nothing_more(counting: Code) -> None:
-    team = Team(2)
+    pool = ThreadPool(2)
     steps = Steps(counting, [PIECES] * 5)
     steps.state[1] = 1
-    steps.run(team, 2)
+    steps.run(pool, 2)
     assert (steps.done == -1).all()
     steps.state[1] = 0
-    steps.run(team, 2)
+    steps.run(pool, 2)
     steps.assert_in_order()
-    team.dismiss()
+    pool.dismiss()
 
 
 def test_smaller_and_larger_jobs_take_turns(counting: Code) -> None:
-    team = Team(4)
+    pool = ThreadPool(4)
     for threads in (4, 2, 3, 1, 4, 2, 4):
         steps = Steps(counting, [PIECES, 1, PIECES, 2])
-        steps.run(team, threads)
+        steps.run(pool, threads)
         steps.assert_in_order()
-    team.dismiss()
+    pool.dismiss()
 
 
 def test_callers_side_by_side_do_not_wait_for_each_other(counting: Code) -> None:
-    team = Team(2)
+    pool = ThreadPool(2)
     many = [Steps(counting, [PIECES] * 20) for _ in range(40)]
 
     def call(some: list[Steps]) -> None:
         for each in some:
-            each.run(team, 2)
+            each.run(pool, 2)
 
     callers = [threading.Thread(target=call, args=(many[start::4],)) for start in range(4)]
     for caller in callers:
@@ -144,17 +144,17 @@ def test_callers_side_by_side_do_not_wait_for_each_other(counting: Code) -> None
         caller.join()
     for steps in many:
         steps.assert_in_order()
-    team.dismiss()
+    pool.dismiss()
 
 
-def test_a_team_that_was_dismissed_leaves_the_work_to_the_caller(counting: Code) -> None:
-    team = Team(2)
-    Steps(counting, [PIECES]).run(team, 2)
-    (other,) = team._threads
-    team.dismiss()
+def test_a_thread_pool_that_was_dismissed_leaves_the_work_to_the_caller(counting: Code) -> None:
+    pool = ThreadPool(2)
+    Steps(counting, [PIECES]).run(pool, 2)
+    (other,) = pool._threads
+    pool.dismiss()
     assert not other.is_alive()
     steps = Steps(counting, [PIECES] * 3)
-    steps.run(team, 2)
+    steps.run(pool, 2)
     steps.assert_in_order()
 
 
@@ -162,18 +162,18 @@ PROGRAM = """
 import os, sys
 import numpy as np
 import ingot
-from ingot.runtime import team
-team.processors = lambda: 2
+from ingot.runtime import thread_pool
+thread_pool.processors = lambda: 2
 graph = 'g (float[n] x) => (float[n] y) { t = Exp (x) u = CumSum (t, a) y = Exp (t) }'.replace(
     '(float[n] y)', '(float[n] y) <int64 a = {0}>')
 model = ingot.parse_model('<ir_version: 10, opset_import: ["" : 21]> ' + graph)
 session = ingot.Session(model, providers=("cpu", "reference"), threads=2, fallback=False)
 x = np.zeros(1 << 20, np.float32)
 expected = session.run(None, {"x": x})[0]
-assert len(team.team()._threads) == 1
+assert len(thread_pool.thread_pool()._threads) == 1
 if sys.argv[1] == "fork":
     child = os.fork()
-    same = (session.run(None, {"x": x})[0] == expected).all() and len(team.team()._threads) == 1
+    same = (session.run(None, {"x": x})[0] == expected).all() and len(thread_pool.thread_pool()._threads) == 1
     if child == 0:
         os._exit(0 if same else 1)
     assert os.waitpid(child, 0)[1] == 0 and same
@@ -200,5 +200,5 @@ def _until(holds: Callable[[], Any], otherwise: str) -> None:
     raise AssertionError(otherwise)
 
 
-def test_a_team_has_no_more_threads_than_a_word_has_bits() -> None:
-    assert Team(1000).most == MOST_THREADS
+def test_a_thread_pool_has_no_more_threads_than_a_word_has_bits() -> None:
+    assert ThreadPool(1000).most == MOST_THREADS

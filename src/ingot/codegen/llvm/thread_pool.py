@@ -53,7 +53,7 @@ _WORTH_WAKING = 4
 _MOST_PIECES = (1 << 24) - 1
 
 
-def team_text(target: Target) -> str:
+def thread_pool_text(target: Target) -> str:
     """A module with the functions of a team."""
     machine = target.triple.split("-")[0]
     linux = sys.platform == "linux" and machine in _FUTEX

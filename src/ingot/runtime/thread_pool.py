@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.codegen.link import Plain, linkable
-from ingot.codegen.llvm.team import ALONE_WORDS, DISMISS, JOB_WORDS, LEAD, MOST_THREADS, SERVE, SHARED, team_text
+from ingot.codegen.llvm.thread_pool import (
+    ALONE_WORDS,
+    DISMISS,
+    JOB_WORDS,
+    LEAD,
+    MOST_THREADS,
+    SERVE,
+    SHARED,
+    thread_pool_text,
+)
 from ingot.codegen.memory import Code
 
 if TYPE_CHECKING:
@@ -44,7 +53,7 @@ class Job:
         self.threads = threads if threads > 1 and _native().shared(self.address) else 1
 
 
-class Team:
+class ThreadPool:
     """Threads that take part in jobs. One job runs at a time; who finds the team busy works alone."""
 
     def __init__(self, most: int) -> None:
@@ -128,12 +137,12 @@ def provide(code: Code) -> None:
         _CODE[0].set_result(code)
 
 
-def begin_team(target: Target) -> None:
+def begin_thread_pool(target: Target) -> None:
     """Have the code of teams made beside other work, unless there is some."""
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
 
     if not _CODE:
-        _CODE.append(code_later(team_text(target), target, lambda code: load(code, target)))
+        _CODE.append(code_later(thread_pool_text(target), target, lambda code: load(code, target)))
 
 
 def code() -> Plain | None:
@@ -143,14 +152,14 @@ def code() -> Plain | None:
     from ingot.codegen.llvm.compile import code_of
     from ingot.codegen.llvm.target import host
 
-    return code_of(team_text(host()), host()) if linkable(host().triple) else None
+    return code_of(thread_pool_text(host()), host()) if linkable(host().triple) else None
 
 
 def _made() -> Code:
     if not _CODE:
         from ingot.codegen.llvm.target import host  # who has the code needs no compiler
 
-        begin_team(host())
+        begin_thread_pool(host())
     try:
         return _CODE[0].result()
     except BaseException:
@@ -163,14 +172,14 @@ def _native() -> _Native:
     return _Native(_made())
 
 
-_TEAM: list[Team] = []
+_POOL: list[ThreadPool] = []
 
 
-def team() -> Team:
+def thread_pool() -> ThreadPool:
     """The team of this process: as many threads as it may use processors."""
-    if not _TEAM:
-        _TEAM.append(Team(processors()))
-    return _TEAM[0]
+    if not _POOL:
+        _POOL.append(ThreadPool(processors()))
+    return _POOL[0]
 
 
 def processors() -> int:
@@ -193,7 +202,7 @@ def _quota() -> int | None:
 
 def _forget() -> None:
     """In a forked process none of the threads is there, nor what another process was about to make."""
-    _TEAM.clear()
+    _POOL.clear()
     if _CODE and not _CODE[0].done():
         _CODE.clear()
 
@@ -204,7 +213,7 @@ os.register_at_fork(after_in_child=_forget)
 @atexit.register
 def _end() -> None:
     """No thread may be in code whose memory is about to be given back."""
-    for each in _TEAM:
+    for each in _POOL:
         each.dismiss()
 
 
