@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ingot.codegen.job import MAX_THREADS, JobLayout
 from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.target import host
-from ingot.codegen.llvm.thread_pool import MOST_THREADS
 from ingot.codegen.memory import Code
 from ingot.runtime.thread_pool import ThreadPool
 
@@ -104,7 +104,7 @@ def test_who_is_asleep_comes_to_the_next_job(counting: Code) -> None:
         steps = Steps(counting, [1000] * 20)
         steps.run(pool, 2)
         steps.assert_in_order()
-        _until(lambda: pool._job[16] == 2, "the other thread does not go to sleep")
+        _until(lambda: pool._job[JobLayout.SLEEPERS] == 2, "the other thread does not go to sleep")
     pool.dismiss()
 
 
@@ -201,4 +201,4 @@ def _until(holds: Callable[[], Any], otherwise: str) -> None:
 
 
 def test_a_thread_pool_has_no_more_threads_than_a_word_has_bits() -> None:
-    assert ThreadPool(1000).most == MOST_THREADS
+    assert ThreadPool(1000).most == MAX_THREADS

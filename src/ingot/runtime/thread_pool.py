@@ -1,4 +1,4 @@
-"""The threads that run plans: one team for the process, so that sessions side by side do not crowd the processor."""
+"""The threads that run plans: one pool for the process, so that sessions side by side do not crowd the processor."""
 
 from __future__ import annotations
 
@@ -8,154 +8,187 @@ import os
 import threading
 from concurrent.futures import Future
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ingot.codegen.job import MAX_THREADS, JobEntry, JobLayout
 from ingot.codegen.link import Plain, linkable
-from ingot.codegen.llvm.thread_pool import (
-    ALONE_WORDS,
-    DISMISS,
-    JOB_WORDS,
-    LEAD,
-    MOST_THREADS,
-    SERVE,
-    SHARED,
-    thread_pool_text,
-)
 from ingot.codegen.memory import Code
 
 if TYPE_CHECKING:
     from ingot.codegen.llvm.target import Target
 
+_Words: TypeAlias = "np.ndarray[Any, Any]"
+
 
 class Job:
     """Steps to be walked, over and over, by threads that share a table of slots: by one if none is worth sharing."""
 
-    def __init__(
-        self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
-    ) -> None:
-        self.words = _words(ALONE_WORDS)
+    def __init__(self, steps: _Words, slots: _Words, state: _Words, threads: int) -> None:
+        self.words = _aligned_words(JobLayout.ONE_THREAD_WORDS)
         self.address = int(self.words.ctypes.data)
         self._keep = steps, slots, state
-        _fill(self.words, steps, slots, state, threads)
+        self.words[JobLayout.STEPS] = steps.ctypes.data
+        self.words[JobLayout.STEP_COUNT] = len(steps)
+        self.words[JobLayout.SLOTS] = slots.ctypes.data
+        self.words[JobLayout.STATE] = state.ctypes.data
         self.threads = 1
         self.divide(threads)
 
-    def use(self, state: np.ndarray[Any, Any]) -> None:
-        """Have another word for errors and for stopping."""
+    @property
+    def next_step(self) -> int:
+        """The step that would have followed the last one, once the job has been walked."""
+        return int(self.words[JobLayout.NEXT_STEP])
+
+    def use(self, state: _Words) -> None:
+        """Have another state, for errors and for stopping."""
         self._keep = (*self._keep[:2], state)
-        self.words[_STATE] = state.ctypes.data
+        self.words[JobLayout.STATE] = state.ctypes.data
 
     def divide(self, threads: int) -> None:
         """Have it walked by so many threads, if the sizes that its steps are told now are worth it."""
-        self.words[_THREADS] = threads
-        self.threads = threads if threads > 1 and _native().shared(self.address) else 1
+        self.words[JobLayout.THREADS] = threads
+        self.threads = threads if threads > 1 and _native().is_shared(self.address) else 1
 
 
 class ThreadPool:
-    """Threads that take part in jobs. One job runs at a time; who finds the team busy works alone."""
+    """Threads that take part in jobs. One job runs at a time; a caller that finds the pool busy works alone.
+
+    Workers wait in native code. Where that cannot sleep, one that had nothing to do for a while comes back to Python,
+    and parks there until the next job.
+    """
 
     def __init__(self, most: int) -> None:
-        """A team of at most `most` threads, the caller's own among them; the others start with the first job."""
-        self.most = min(most, MOST_THREADS)
+        """A pool of at most `most` threads, the caller's own among them; the others start with the first job."""
+        self.most = min(most, MAX_THREADS)
         self._busy = threading.Lock()
         self._threads: list[threading.Thread] = []
-        self._job = _words(JOB_WORDS)
+        self._job = _aligned_words(JobLayout.WORDS)
         self._address = int(self._job.ctypes.data)
-        self._code = _native()
+        self._native = _native()
+        self._jobs = 0
+        self._parked = 0
+        self._dismissed = False
+        self._unpark = threading.Condition()
 
-    def run(
-        self, steps: np.ndarray[Any, Any], slots: np.ndarray[Any, Any], state: np.ndarray[Any, Any], threads: int
-    ) -> int:
+    def run(self, steps: _Words, slots: _Words, state: _Words, threads: int) -> int:
         """Walk steps, with as many threads as are wanted and at hand; the GIL is released meanwhile.
 
         Which step would have come after the last is returned.
         """
         job = Job(steps, slots, state, threads)
         self.start(job)
-        return int(job.words[_NEXT])
+        return job.next_step
 
     def start(self, job: Job) -> None:
         """Walk the steps of a job."""
         if job.threads > 1 and self.most > 1 and self._busy.acquire(blocking=False):
             try:
-                self._together(job)
+                self._lead(job)
             finally:
                 self._busy.release()
         else:
-            self._code.alone(job.address)
+            self._native.walk(job.address)
 
     def dismiss(self) -> None:
-        """End the threads, if they have nothing to do; jobs are walked by one thread from then on."""
+        """End the workers, if they have nothing to do; jobs are walked by one thread from then on."""
         if self._threads and self._busy.acquire(timeout=1):
             self.most = 1
-            self._code.dismiss(self._address)
+            self._dismissed = True
+            self._native.dismiss(self._address)
+            self._unpark_all()
             for thread in self._threads:
                 thread.join(timeout=1)
             self._busy.release()
 
-    def _together(self, job: Job) -> None:
+    def _lead(self, job: Job) -> None:
         threads = min(job.threads, self.most)
         while len(self._threads) < threads - 1:
             self._add()
-        self._job[:ALONE_WORDS] = job.words
-        self._job[_THREADS] = threads
-        self._code.lead(self._address)
-        job.words[_NEXT] = self._job[_NEXT]
+        self._job[: JobLayout.ONE_THREAD_WORDS] = job.words
+        self._job[JobLayout.THREADS] = threads
+        self._jobs += 1
+        if self._parked:
+            self._unpark_all()
+        self._native.lead(self._address)
+        job.words[JobLayout.NEXT_STEP] = self._job[JobLayout.NEXT_STEP]
 
     def _add(self) -> None:
         number = len(self._threads) + 1
-        address, serve = self._address, self._code.serve
-        thread = threading.Thread(target=lambda: serve(address, number), daemon=True, name=f"ingot-{number}")
+        thread = threading.Thread(target=self._work, args=(number,), daemon=True, name=f"ingot-{number}")
         thread.start()
         self._threads.append(thread)
 
+    def _work(self, number: int) -> None:
+        address, serve = self._address, self._native.serve
+        while not self._dismissed:
+            jobs = self._jobs
+            serve(address, number)
+            self._park(jobs)
+
+    def _park(self, jobs: int) -> None:
+        """Wait for a job after the first `jobs`.
+
+        Either the caller that begins it sees that somebody is parked, or who parks sees that it has begun.
+        """
+        with self._unpark:
+            self._parked += 1
+            while self._jobs == jobs and not self._dismissed:
+                self._unpark.wait()
+            self._parked -= 1
+
+    def _unpark_all(self) -> None:
+        with self._unpark:
+            self._unpark.notify_all()
+
 
 class _Native:
-    """The functions of a team, callable."""
+    """The native functions of a thread pool, callable."""
 
     def __init__(self, code: Code) -> None:
-        one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-        asks = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-        two = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+        on_job = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        question = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+        on_job_and_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
         self.owner = code.owner
-        self.alone = one(code.address)
-        self.shared = asks(code.entries[SHARED])
-        self.lead = one(code.entries[LEAD])
-        self.serve = two(code.entries[SERVE])
-        self.dismiss = one(code.entries[DISMISS])
+        self.walk = on_job(code.entries[JobEntry.WALK])
+        self.is_shared = question(code.entries[JobEntry.IS_SHARED])
+        self.lead = on_job(code.entries[JobEntry.LEAD])
+        self.serve = on_job_and_thread(code.entries[JobEntry.SERVE])
+        self.dismiss = on_job(code.entries[JobEntry.DISMISS])
 
 
 _CODE: list[Future[Code]] = []
 
 
 def provide(code: Code) -> None:
-    """Have teams use code that was made before, unless there is some."""
+    """Have thread pools use code that was made before, unless there is some."""
     if not _CODE:
         _CODE.append(Future())
         _CODE[0].set_result(code)
 
 
 def begin_thread_pool(target: Target) -> None:
-    """Have the code of teams made beside other work, unless there is some."""
+    """Have the code of thread pools made beside other work, unless there is some."""
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
+    from ingot.codegen.llvm.thread_pool import thread_pool_text
 
     if not _CODE:
         _CODE.append(code_later(thread_pool_text(target), target, lambda code: load(code, target)))
 
 
 def code() -> Plain | None:
-    """The code that teams run, to be kept; None if it is no plain code."""
-    if _made().plain is not None:
-        return _made().plain
+    """The code that thread pools run, to be kept; None if it is no plain code."""
+    if _compiled().plain is not None:
+        return _compiled().plain
     from ingot.codegen.llvm.compile import code_of
     from ingot.codegen.llvm.target import host
+    from ingot.codegen.llvm.thread_pool import thread_pool_text
 
     return code_of(thread_pool_text(host()), host()) if linkable(host().triple) else None
 
 
-def _made() -> Code:
+def _compiled() -> Code:
     if not _CODE:
         from ingot.codegen.llvm.target import host  # who has the code needs no compiler
 
@@ -169,14 +202,14 @@ def _made() -> Code:
 
 @cache
 def _native() -> _Native:
-    return _Native(_made())
+    return _Native(_compiled())
 
 
 _POOL: list[ThreadPool] = []
 
 
 def thread_pool() -> ThreadPool:
-    """The team of this process: as many threads as it may use processors."""
+    """The thread pool of this process: as many threads as it may use processors."""
     if not _POOL:
         _POOL.append(ThreadPool(processors()))
     return _POOL[0]
@@ -200,40 +233,26 @@ def _quota() -> int | None:
         return None
 
 
-def _forget() -> None:
+def _after_fork() -> None:
     """In a forked process none of the threads is there, nor what another process was about to make."""
     _POOL.clear()
     if _CODE and not _CODE[0].done():
         _CODE.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @atexit.register
 def _end() -> None:
     """No thread may be in code whose memory is about to be given back."""
-    for each in _POOL:
-        each.dismiss()
+    for pool in _POOL:
+        pool.dismiss()
 
 
-_STATE, _THREADS, _NEXT = 3, 4, 7
-"""The words of a job that tell where its state is, how many threads it is for, and where it ended."""
-
-
-def _words(count: int) -> np.ndarray[Any, Any]:
-    room = np.zeros(count + 8, np.int64)
-    start = (-room.ctypes.data % 64) // 8
-    return room[start : start + count]
-
-
-def _fill(
-    job: np.ndarray[Any, Any],
-    steps: np.ndarray[Any, Any],
-    slots: np.ndarray[Any, Any],
-    state: np.ndarray[Any, Any],
-    threads: int,
-) -> None:
-    job[0], job[1], job[2], job[3], job[_THREADS] = (
-        steps.ctypes.data, len(steps), slots.ctypes.data, state.ctypes.data, threads,
-    )  # fmt: skip
+def _aligned_words(count: int) -> _Words:
+    """Zeros that begin at a cache line."""
+    words = np.zeros(count + 8, np.int64)
+    start = (-words.ctypes.data % 64) // 8
+    return words[start : start + count]

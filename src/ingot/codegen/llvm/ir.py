@@ -257,6 +257,21 @@ class Function(Value):
         return "\n".join([*lines, "}"])
 
 
+class Callee(Value):
+    """What is called and is no function of the module: an address, or assembly."""
+
+    __slots__ = ("function_type",)
+
+    def __init__(self, function_type: FunctionType, text: str) -> None:
+        super().__init__(PointerType(), text)
+        self.function_type: Final = function_type
+
+
+def inline_assembly(function_type: FunctionType, assembly: str, constraints: str) -> Callee:
+    """Assembly that is called like a function, and has effects that LLVM does not see."""
+    return Callee(function_type, f'asm sideeffect "{assembly}", "{constraints}"')
+
+
 class GlobalVariable(Value):
     """A constant or variable of a module."""
 
