@@ -6,17 +6,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ingot.codegen.job import MAX_THREADS, JobLayout
+from ingot.codegen.job import MAX_THREADS, Announcement, Claim, JobLayout
 from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.thread_pool import thread_pool_text
 from ingot.codegen.memory import Code
-from ingot.runtime.thread_pool import ThreadPool
+from ingot.runtime.thread_pool import Job, Native, ThreadPool
 
 PIECES = 40
 COUNTING = f"""
@@ -45,9 +47,21 @@ work:
 """
 
 
+WITHOUT_FUTEX = replace(host(), triple="x86_64-unknown-freebsd")
+"""A system whose native code cannot sleep, with the object files and calls of this one."""
+
+ON_X86 = pytest.mark.skipif(not host().triple.startswith("x86_64"), reason="code for x86-64")
+
+
 @pytest.fixture(scope="module")
 def counting() -> Code:
     return load(code_of(COUNTING, host()), host())
+
+
+@pytest.fixture(scope="module", params=["this system", pytest.param("no futex", marks=ON_X86)])
+def native(request: pytest.FixtureRequest) -> Native:
+    target = host() if request.param == "this system" else WITHOUT_FUTEX
+    return Native(load(code_of(thread_pool_text(target), target), target))
 
 
 class Steps:
@@ -73,8 +87,8 @@ class Steps:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
-def test_every_piece_is_done_once_and_steps_one_after_another(counting: Code, threads: int) -> None:
-    pool = ThreadPool(threads)
+def test_every_piece_is_done_once_and_steps_one_after_another(native: Native, counting: Code, threads: int) -> None:
+    pool = ThreadPool(threads, native)
     for seed in range(20):
         steps = Steps(counting, np.random.default_rng(seed).integers(1, PIECES, 50).tolist())
         steps.run(pool, threads)
@@ -82,34 +96,82 @@ def test_every_piece_is_done_once_and_steps_one_after_another(counting: Code, th
     pool.dismiss()
 
 
-def test_a_thread_that_never_comes_holds_nobody_up(counting: Code, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = ThreadPool(2)
+def test_a_thread_that_never_comes_holds_nobody_up(
+    native: Native, counting: Code, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = ThreadPool(2, native)
     monkeypatch.setattr(pool, "_add", lambda: pool._threads.append(threading.Thread()))
     steps = Steps(counting, [PIECES] * 5)
     steps.run(pool, 2)
     steps.assert_in_order()
 
 
-def test_steps_too_small_to_be_shared_start_no_thread(counting: Code) -> None:
-    pool = ThreadPool(2)
+def test_steps_too_small_to_be_shared_start_no_thread(native: Native, counting: Code) -> None:
+    pool = ThreadPool(2, native)
     steps = Steps(counting, [1] * 20)
     steps.run(pool, 2)
     steps.assert_in_order()
     assert not pool._threads
 
 
-def test_who_is_asleep_comes_to_the_next_job(counting: Code) -> None:
-    pool = ThreadPool(2)
+def test_who_is_asleep_comes_to_the_next_job(native: Native, counting: Code) -> None:
+    pool = ThreadPool(2, native)
     for _ in range(5):
         steps = Steps(counting, [1000] * 20)
         steps.run(pool, 2)
         steps.assert_in_order()
-        _until(lambda: pool._job[JobLayout.SLEEPERS] == 2, "the other thread does not go to sleep")
+        _until(lambda: pool._job[JobLayout.SLEEPERS] == 2 or pool._parked, "the other thread does not go to sleep")
+    (worker,) = pool._threads
+    pool.dismiss()
+    assert not worker.is_alive()
+
+
+@ON_X86
+def test_who_is_parked_takes_part_in_the_next_job(counting: Code) -> None:
+    native = Native(load(code_of(thread_pool_text(WITHOUT_FUTEX), WITHOUT_FUTEX), WITHOUT_FUTEX))
+    begun: list[int] = []
+    serve = native.serve
+
+    def counted(address: int, thread: int) -> None:
+        begun.append(thread)
+        serve(address, thread)
+
+    native.serve = counted
+    pool = ThreadPool(2, native)
+    for _ in range(3):
+        before = len(begun)
+        Steps(counting, [PIECES]).run(pool, 2)
+        _until(lambda before=before: len(begun) > before, "the worker stays parked")
+        _until(lambda: pool._parked == 1, "the worker does not park")
     pool.dismiss()
 
 
-def test_a_job_that_is_to_stop_does_nothing_more(counting: Code) -> None:
-    pool = ThreadPool(2)
+def test_the_runtime_reads_what_the_native_code_writes(native: Native, counting: Code) -> None:
+    pool = ThreadPool(3, native)
+    steps = Steps(counting, [PIECES, 1, 30])
+    job = Job(steps.rows, steps.slots, steps.state, 3)
+    pool.start(job)
+    words = pool._job
+    assert (words[JobLayout.STEPS], words[JobLayout.STEP_COUNT]) == (steps.rows.ctypes.data, 3)
+    assert (words[JobLayout.SLOTS], words[JobLayout.STATE]) == (steps.slots.ctypes.data, steps.state.ctypes.data)
+    assert (words[JobLayout.THREADS], words[JobLayout.CURRENT_STEP], words[JobLayout.NEXT_STEP]) == (3, 2, 3)
+    assert job.next_step == 3
+    assert words[JobLayout.PIECES_DONE] == 30
+    announcement = int(words[JobLayout.ANNOUNCEMENT])
+    assert announcement % (1 << Announcement.NUMBER_BITS) == 3, "two steps are shared, then the job is over"
+    assert announcement >> Announcement.PIECES_SHIFT & Announcement.MAX_PIECES == 0
+    assert announcement >> Announcement.THREADS_SHIFT == 3
+    for thread in range(3):
+        claim = int(words[JobLayout.CLAIMS + JobLayout.CLAIM_STRIDE * thread])
+        number, following = divmod(claim, 1 << Claim.PIECE_BITS)
+        assert (number, following) == (2, 10 * (thread + 1)), "all of the thread's ten pieces were claimed"
+    assert words[JobLayout.DISMISSED] == 0
+    pool.dismiss()
+    assert words[JobLayout.DISMISSED] == 1
+
+
+def test_a_job_that_is_to_stop_does_nothing_more(native: Native, counting: Code) -> None:
+    pool = ThreadPool(2, native)
     steps = Steps(counting, [PIECES] * 5)
     steps.state[1] = 1
     steps.run(pool, 2)
@@ -120,8 +182,8 @@ def test_a_job_that_is_to_stop_does_nothing_more(counting: Code) -> None:
     pool.dismiss()
 
 
-def test_smaller_and_larger_jobs_take_turns(counting: Code) -> None:
-    pool = ThreadPool(4)
+def test_smaller_and_larger_jobs_take_turns(native: Native, counting: Code) -> None:
+    pool = ThreadPool(4, native)
     for threads in (4, 2, 3, 1, 4, 2, 4):
         steps = Steps(counting, [PIECES, 1, PIECES, 2])
         steps.run(pool, threads)
@@ -129,8 +191,8 @@ def test_smaller_and_larger_jobs_take_turns(counting: Code) -> None:
     pool.dismiss()
 
 
-def test_callers_side_by_side_do_not_wait_for_each_other(counting: Code) -> None:
-    pool = ThreadPool(2)
+def test_callers_side_by_side_do_not_wait_for_each_other(native: Native, counting: Code) -> None:
+    pool = ThreadPool(2, native)
     many = [Steps(counting, [PIECES] * 20) for _ in range(40)]
 
     def call(some: list[Steps]) -> None:
@@ -147,8 +209,8 @@ def test_callers_side_by_side_do_not_wait_for_each_other(counting: Code) -> None
     pool.dismiss()
 
 
-def test_a_thread_pool_that_was_dismissed_leaves_the_work_to_the_caller(counting: Code) -> None:
-    pool = ThreadPool(2)
+def test_a_thread_pool_that_was_dismissed_leaves_the_work_to_the_caller(native: Native, counting: Code) -> None:
+    pool = ThreadPool(2, native)
     Steps(counting, [PIECES]).run(pool, 2)
     (other,) = pool._threads
     pool.dismiss()

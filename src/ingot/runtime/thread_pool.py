@@ -17,6 +17,8 @@ from ingot.codegen.link import Plain, linkable
 from ingot.codegen.memory import Code
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ingot.codegen.llvm.target import Target
 
 _Words: TypeAlias = "np.ndarray[Any, Any]"
@@ -59,14 +61,17 @@ class ThreadPool:
     and parks there until the next job.
     """
 
-    def __init__(self, most: int) -> None:
-        """A pool of at most `most` threads, the caller's own among them; the others start with the first job."""
+    def __init__(self, most: int, native: Native | None = None) -> None:
+        """A pool of at most `most` threads, the caller's own among them; the others start with the first job.
+
+        `native` are the functions that they run, by default those for this processor and system.
+        """
         self.most = min(most, MAX_THREADS)
         self._busy = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._job = _aligned_words(JobLayout.WORDS)
         self._address = int(self._job.ctypes.data)
-        self._native = _native()
+        self._native = native or _native()
         self._jobs = 0
         self._parked = 0
         self._dismissed = False
@@ -143,7 +148,7 @@ class ThreadPool:
             self._unpark.notify_all()
 
 
-class _Native:
+class Native:
     """The native functions of a thread pool, callable."""
 
     def __init__(self, code: Code) -> None:
@@ -151,11 +156,11 @@ class _Native:
         question = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         on_job_and_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
         self.owner = code.owner
-        self.walk = on_job(code.entries[JobEntry.WALK])
-        self.is_shared = question(code.entries[JobEntry.IS_SHARED])
-        self.lead = on_job(code.entries[JobEntry.LEAD])
-        self.serve = on_job_and_thread(code.entries[JobEntry.SERVE])
-        self.dismiss = on_job(code.entries[JobEntry.DISMISS])
+        self.walk: Callable[[int], None] = on_job(code.entries[JobEntry.WALK])
+        self.is_shared: Callable[[int], int] = question(code.entries[JobEntry.IS_SHARED])
+        self.lead: Callable[[int], None] = on_job(code.entries[JobEntry.LEAD])
+        self.serve: Callable[[int, int], None] = on_job_and_thread(code.entries[JobEntry.SERVE])
+        self.dismiss: Callable[[int], None] = on_job(code.entries[JobEntry.DISMISS])
 
 
 _CODE: list[Future[Code]] = []
@@ -201,8 +206,8 @@ def _compiled() -> Code:
 
 
 @cache
-def _native() -> _Native:
-    return _Native(_compiled())
+def _native() -> Native:
+    return Native(_compiled())
 
 
 _POOL: list[ThreadPool] = []

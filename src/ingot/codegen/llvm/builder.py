@@ -307,7 +307,8 @@ class Builder:
     def call(self, function: Function | Callee, arguments: Sequence[Value]) -> Value:
         kind = function.function_type.return_type
         said = ", ".join([f"{each.type.text} {each.text}" for each in arguments])
-        line = f"call {kind.text} {function.text}({said})"
+        how = f"{kind.text} ({function.function_type.args_text})" if function.function_type.var_arg else kind.text
+        line = f"call {how} {function.text}({said})"
         if not isinstance(kind, VoidType):
             return self._new(kind, line)
         self.block.lines.append(line)

@@ -1,7 +1,7 @@
 """What a waiting thread asks of the processor and of the system: to pause, to give way to others, to sleep, to wake.
 
-Threads sleep and are woken by Linux's futex, called without a library: code must need nothing from elsewhere where it
-is mapped from a file. On other systems native code cannot sleep (`System.can_sleep`): the runtime does it in Python.
+Threads sleep and are woken by Linux's futex, called without a library where code is mapped from a file, and so must
+need nothing from elsewhere. On other systems native code cannot sleep: the runtime has threads sleep in Python.
 """
 
 from __future__ import annotations
@@ -13,42 +13,27 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I32, I64
 
-_ARGUMENTS: Final = 6
-
 
 @dataclass(frozen=True, slots=True)
 class _Syscalls:
-    """How a processor calls Linux: by an instruction, with its number, result and arguments in registers."""
+    """The numbers of system calls of Linux on a processor."""
 
-    instruction: str
-    number: str
-    result: str
-    arguments: tuple[str, ...]
-    clobbered: tuple[str, ...]
-    """Registers that change, too."""
     futex: int
     sched_yield: int
-    """The numbers of the calls."""
-
-    def call(self, b: Builder, number: int, *arguments: ir.Value) -> ir.Value:
-        taken = [f"{{{name}}}" for name in (self.number, *self.arguments)]
-        changed = [f"~{{{name}}}" for name in (*self.clobbered, "memory")]
-        constraints = ",".join([f"={{{self.result}}}", *taken, *changed])
-        kind = ir.FunctionType(I64, [I64] * (1 + _ARGUMENTS))
-        zeros = [I64(0)] * (_ARGUMENTS - len(arguments))
-        return b.call(ir.inline_assembly(kind, self.instruction, constraints), [I64(number), *arguments, *zeros])
 
 
 _LINUX = {
-    "x86_64": _Syscalls(
-        "syscall", "rax", "rax", ("rdi", "rsi", "rdx", "r10", "r8", "r9"), ("rcx", "r11"), futex=202, sched_yield=24
-    ),
-    "aarch64": _Syscalls("svc #0", "x8", "x0", ("x0", "x1", "x2", "x3", "x4", "x5"), (), futex=98, sched_yield=124),
-    "riscv64": _Syscalls(
-        "ecall", "x17", "x10", ("x10", "x11", "x12", "x13", "x14", "x15"), (), futex=98, sched_yield=124
-    ),
+    "x86_64": _Syscalls(futex=202, sched_yield=24),
+    "aarch64": _Syscalls(futex=98, sched_yield=124),
+    "riscv64": _Syscalls(futex=98, sched_yield=124),
 }
 
+_ASSEMBLY: Final = {
+    "x86_64": ("syscall", "={rax},{rax},{rdi},{rsi},{rdx},{r10},{r8},{r9},~{rcx},~{r11},~{memory}"),
+}
+"""How a system call is made without a library, where that matters: the instruction, and the registers it uses."""
+
+_ARGUMENTS: Final = 6
 _PRIVATE: Final = 128
 _WAIT_BITSET: Final = 9 | _PRIVATE
 _WAKE_BITSET: Final = 10 | _PRIVATE
@@ -81,7 +66,7 @@ class System:
     def give_way(self, b: Builder) -> None:
         """Let another thread have the processor, if one wants it."""
         if self._calls is not None:
-            self._calls.call(b, self._calls.sched_yield)
+            self._call(b, self._calls.sched_yield)
         elif self._has_sched_yield:
             b.call(b.module.declared("sched_yield", ir.FunctionType(I32, [])), [])
         else:
@@ -91,10 +76,19 @@ class System:
         """Sleep until woken by one of 32 bits, unless the 32-bit word at an address is no longer `value`."""
         assert self._calls is not None
         arguments = (word, I64(_WAIT_BITSET), value, _NO_TIMEOUT, _NO_SECOND_WORD, bits)
-        self._calls.call(b, self._calls.futex, *arguments)
+        self._call(b, self._calls.futex, *arguments)
 
     def wake(self, b: Builder, word: ir.Value, bits: ir.Value) -> None:
         """Wake who sleeps at an address with one of these bits."""
         assert self._calls is not None
         arguments = (word, I64(_WAKE_BITSET), I64(_EVERYBODY), _NO_TIMEOUT, _NO_SECOND_WORD, bits)
-        self._calls.call(b, self._calls.futex, *arguments)
+        self._call(b, self._calls.futex, *arguments)
+
+    def _call(self, b: Builder, number: int, *arguments: ir.Value) -> None:
+        """A system call of up to six arguments."""
+        given = [I64(number), *arguments, *[I64(0)] * (_ARGUMENTS - len(arguments))]
+        if self._machine in _ASSEMBLY:
+            kind = ir.FunctionType(I64, [I64] * len(given))
+            b.call(ir.inline_assembly(kind, *_ASSEMBLY[self._machine]), given)
+        else:
+            b.call(b.module.declared("syscall", ir.FunctionType(I64, [I64], var_arg=True)), given)
