@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ingot.codegen.job import MAX_THREADS, Announcement, JobLayout
-from ingot.codegen.jumps import AGAIN, JumpSizes
-from ingot.runtime.plan import Turn, turning
+from ingot.codegen.jumps import AGAIN, JumpOperands
+from ingot.runtime.plan import Jump, jump_operands
 
 LINE = 8
 WRITTEN_OFTEN = ("ANNOUNCEMENT", "SLEEPERS", "PIECES_DONE", "CLAIMS")
@@ -39,13 +39,13 @@ def test_an_announcement_fills_a_word() -> None:
 
 
 def test_a_plan_tells_a_jump_what_the_thread_pool_reads() -> None:
-    told = turning(Turn("loop", AGAIN, (), yes=7, no=8, trips=9, pairs=10), 11)
+    told = jump_operands(Jump("loop", AGAIN, (), yes=7, no=8, trips=9, pairs=10), 11)
     expected = {
-        JumpSizes.KIND: AGAIN,
-        JumpSizes.TARGET: 7,
-        JumpSizes.OTHERWISE: 8,
-        JumpSizes.TRIPS: 9,
-        JumpSizes.PAIRS: 10,
-        JumpSizes.MAX_RUNS: 11,
+        JumpOperands.KIND: AGAIN,
+        JumpOperands.TARGET: 7,
+        JumpOperands.OTHERWISE: 8,
+        JumpOperands.TRIPS: 9,
+        JumpOperands.PAIRS: 10,
+        JumpOperands.MAX_RUNS: 11,
     }
     assert dict(enumerate(told)) == expected

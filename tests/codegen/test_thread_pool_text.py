@@ -8,9 +8,9 @@ from dataclasses import replace
 import llvmlite.binding as llvm
 import pytest
 
+from ingot.codegen.elf import linkable
 from ingot.codegen.job import JobEntry
-from ingot.codegen.link import linkable
-from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.thread_pool import thread_pool_text
 from ingot.codegen.llvm.thread_pool.system import System
 

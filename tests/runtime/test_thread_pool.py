@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ingot.codegen.executable_memory import Code
 from ingot.codegen.job import MAX_THREADS, Announcement, Claim, JobLayout
 from ingot.codegen.llvm.compile import code_of, load
-from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.thread_pool import thread_pool_text
-from ingot.codegen.memory import Code
 from ingot.runtime.thread_pool import Job, Native, ThreadPool
 
 PIECES = 40

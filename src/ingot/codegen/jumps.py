@@ -8,7 +8,7 @@ BEGIN, AGAIN, CHOOSE, GO, FAIL = range(5)
 """What a jump does: begin a loop, begin its next run, choose between two steps, go on elsewhere, fail the run."""
 
 
-class JumpSizes:
+class JumpOperands:
     """What a jump is told in place of sizes, by the index of the 64-bit word."""
 
     KIND: Final = 0

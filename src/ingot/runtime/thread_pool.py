@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ingot.codegen.elf import LinkedCode, linkable
+from ingot.codegen.executable_memory import Code
 from ingot.codegen.job import MAX_THREADS, JobEntry, JobLayout
-from ingot.codegen.link import Plain, linkable
-from ingot.codegen.memory import Code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingot.codegen.llvm.target import Target
+    from ingot.schedule.target import Target
 
 _Words: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -182,12 +182,12 @@ def begin_thread_pool(target: Target) -> None:
         _CODE.append(code_later(thread_pool_text(target), target, lambda code: load(code, target)))
 
 
-def code() -> Plain | None:
+def code() -> LinkedCode | None:
     """The code that thread pools run, to be kept; None if it is no plain code."""
     if _compiled().plain is not None:
         return _compiled().plain
     from ingot.codegen.llvm.compile import code_of
-    from ingot.codegen.llvm.target import host
+    from ingot.codegen.llvm.host import host
     from ingot.codegen.llvm.thread_pool import thread_pool_text
 
     return code_of(thread_pool_text(host()), host()) if linkable(host().triple) else None
@@ -195,7 +195,7 @@ def code() -> Plain | None:
 
 def _compiled() -> Code:
     if not _CODE:
-        from ingot.codegen.llvm.target import host  # who has the code needs no compiler
+        from ingot.codegen.llvm.host import host  # who has the code needs no compiler
 
         begin_thread_pool(host())
     try:

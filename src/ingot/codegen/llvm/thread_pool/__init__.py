@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from ingot.codegen.job import JobEntry
 from ingot.codegen.llvm import ir
-from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.thread_pool.announce import emit_advance, emit_announce
 from ingot.codegen.llvm.thread_pool.jump import emit_jump_from
 from ingot.codegen.llvm.thread_pool.serve import emit_dismiss, emit_lead, emit_serve
@@ -20,6 +19,7 @@ from ingot.codegen.llvm.thread_pool.system import System
 from ingot.codegen.llvm.thread_pool.take import emit_take_pieces
 from ingot.codegen.llvm.thread_pool.wait import emit_wait, emit_wake
 from ingot.codegen.llvm.thread_pool.walk import emit_is_shared, emit_walk
+from ingot.schedule.target import Target
 
 
 def thread_pool_text(target: Target) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.codegen.job import JobLayout, StateLayout, StepLayout
-from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO, JumpSizes, JumpSlots
+from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO, JumpOperands, JumpSlots
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.thread_pool.routine import Routine
 from ingot.codegen.llvm.types import I8, I32, I64, PTR
@@ -47,9 +47,9 @@ def _emit_target(module: ir.Module) -> ir.Function:
     b.ret(count)
 
     b.position_at_end(live)
-    kind = b.read(sizes, JumpSizes.KIND)
-    b.target = b.read(sizes, JumpSizes.TARGET)
-    b.otherwise = b.read(sizes, JumpSizes.OTHERWISE)
+    kind = b.read(sizes, JumpOperands.KIND)
+    b.target = b.read(sizes, JumpOperands.TARGET)
+    b.otherwise = b.read(sizes, JumpOperands.OTHERWISE)
     b.first = b.slot_number(JumpSlots.COUNTER)
     b.switch(kind, {BEGIN: counted, AGAIN: again, CHOOSE: choose, GO: go}, fail)
 
@@ -98,7 +98,7 @@ class _Jump(Routine):
 
     def swap_pairs(self) -> ir.Block:
         """Have pairs of slots change places; the block that goes on from there."""
-        pairs = self.read(self.args[2], JumpSizes.PAIRS)
+        pairs = self.read(self.args[2], JumpOperands.PAIRS)
         before = self.block
         loop, swap, done = (self.append_basic_block(name) for name in ("pairs", "swap", "swapped"))
         self.branch(loop)
@@ -128,7 +128,7 @@ class _Jump(Routine):
         )
         runs = self.add(self.read(state, StateLayout.LOOP_RUNS), I64(1))
         self.write(state, StateLayout.LOOP_RUNS, runs)
-        self.cbranch(self.icmp_signed(">", runs, self.read(sizes, JumpSizes.MAX_RUNS)), fail, few)
+        self.cbranch(self.icmp_signed(">", runs, self.read(sizes, JumpOperands.MAX_RUNS)), fail, few)
 
         self.position_at_end(few)
         self.store(number, self.slot(self.first))
@@ -138,7 +138,7 @@ class _Jump(Routine):
         trips_given = self.load(self.slot(slot), I64)
         self.branch(limited)
         self.position_at_end(known)
-        trips_known = self.read(sizes, JumpSizes.TRIPS)
+        trips_known = self.read(sizes, JumpOperands.TRIPS)
         self.branch(limited)
         self.position_at_end(limited)
         trips = self.phi(I64)
