@@ -6,7 +6,6 @@ zero (so `(a*b)//b` is `a`). Division rounds towards minus infinity, as Python's
 """
 
 from ingot.dims.expr import (
-    LIMIT,
     Dim,
     Expr,
     UnboundSymbolError,
@@ -25,6 +24,7 @@ from ingot.dims.expr import (
 from ingot.dims.formula import formula
 from ingot.dims.packing import Packing
 from ingot.dims.parser import from_param, parse
+from ingot.dims.terms import LIMIT
 
 __all__ = [
     "LIMIT",

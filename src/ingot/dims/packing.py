@@ -1,8 +1,10 @@
-"""Sizes as plain data, for files."""
+"""Sizes as plain data, for files of our own."""
 
 from __future__ import annotations
 
-from ingot.dims.expr import Call, Expr
+from ingot.dims.calls import call
+from ingot.dims.expr import Expr
+from ingot.dims.terms import Call, Terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Packing:
-    """Sizes as plain data, and back without being worked out again: numbers, names and lists, for files of our own.
+    """Sizes as plain data, and back without being worked out again: numbers, names and lists.
 
     A size is a list of terms, each its coefficient and its factors: names, or places in `calls`, which go with it.
     """
@@ -20,22 +22,28 @@ class Packing:
         """Ready to unpack what was packed with these calls; with none, to pack."""
         self.calls: list[list[Any]] = []
         self._places: dict[Call, int] = {}
-        self._made: list[Call] = []
+        self._unpacked: list[Call] = []
         for op, *args in calls:
-            self._made.append(Call(op, *(arg if isinstance(arg, int) else self.unpacked(arg) for arg in args)))
+            self._unpacked.append(call(op, *map(self._terms, args)))
 
     def packed(self, dim: Expr) -> list[list[Any]]:
         """A size as plain data."""
-        return [[c, *(a if isinstance(a, str) else self._place(a) for a in m)] for m, c in dim._terms.items()]
+        return self._data(dim.terms)
 
-    def unpacked(self, said: Iterable[list[Any]]) -> Expr:
+    def unpacked(self, data: Iterable[list[Any]]) -> Expr:
         """The size that was packed."""
-        made = self._made
-        return Expr({tuple([a if isinstance(a, str) else made[a] for a in m]): c for c, *m in said})
+        return Expr(self._terms(data))
 
-    def _place(self, call: Call) -> int:
-        if call not in self._places:
-            said = [call.op, *(self.packed(arg) if isinstance(arg, Expr) else arg for arg in call.args)]
-            self._places[call] = len(self.calls)
-            self.calls.append(said)
-        return self._places[call]
+    def _data(self, terms: Terms) -> list[list[Any]]:
+        return [[c, *(atom if isinstance(atom, str) else self._place(atom) for atom in m)] for m, c in terms.items()]
+
+    def _terms(self, data: Iterable[list[Any]]) -> Terms:
+        calls = self._unpacked
+        return {tuple([atom if isinstance(atom, str) else calls[atom] for atom in m]): c for c, *m in data}
+
+    def _place(self, atom: Call) -> int:
+        if atom not in self._places:
+            data = [atom.op, *map(self._data, atom.args)]
+            self._places[atom] = len(self.calls)
+            self.calls.append(data)
+        return self._places[atom]

@@ -1,31 +1,28 @@
-"""Reading a size from its text."""
+"""Sizes from text, as exporters write them."""
 
 from __future__ import annotations
 
 from math import gcd
 
-from ingot.dims.expr import (
-    LIMIT,
-    MAX_DEGREE,
-    Dim,
-    add,
-    divide_exactly,
-    extreme,
-    floor_divide,
-    is_natural,
-    modulo,
-    multiply,
-    operand_text,
-    symbol,
-)
+from ingot.dims.expr import Dim, symbol
+from ingot.dims.ratio import Ratio, apply, whole
+from ingot.dims.terms import LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias
 
+_Token: TypeAlias = "tuple[str, str, int]"
+"""Its kind: "number", "name", "quoted", "end", or the operator; its text; its position."""
+
+_PRIORITY = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
+
 _LONGEST_PARAM = 256
-_MAX_PARENTHESES = 64  # in each other, in a text; a call takes two at most
+"""Characters of a dim_param that may be an expression."""
+
+_MAX_PARENTHESES = 64
+"""Parentheses in each other; a call takes two at most."""
 
 
 def parse(text: str) -> Dim:
@@ -49,17 +46,10 @@ def from_param(text: str) -> Dim:
     if text.isidentifier() or len(text) > _LONGEST_PARAM:
         return symbol(text)
     try:
-        found = parse(text)
+        dim = parse(text)
     except ValueError:
         return symbol(text)
-    return symbol(text) if isinstance(found, int) else found
-
-
-# Reading a text. Values are a numerator over a denominator, because sympy writes `floor(h/2 - 1/2)`.
-_Ratio: TypeAlias = "tuple[Dim, Dim]"
-_Token: TypeAlias = "tuple[str, str, int]"  # "number", "name", "quoted", "end" or the operator; its text; its position
-
-_PRIORITY = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
+    return symbol(text) if isinstance(dim, int) else dim
 
 
 class _Parser:
@@ -74,9 +64,12 @@ class _Parser:
     def whole_text(self) -> Dim:
         value = self.expression()
         self.take("end")
-        return self.apply(0, "", value)[0]
+        try:
+            return whole(value)
+        except ValueError as error:
+            raise self.error(str(error), 0) from None
 
-    def expression(self, above: int = 0) -> _Ratio:
+    def expression(self, above: int = 0) -> Ratio:
         """What follows, up to an operator that binds no tighter than `above`."""
         value = self.operand()
         while (priority := _PRIORITY.get(self.next[0], 0)) > above:
@@ -84,7 +77,7 @@ class _Parser:
             value = self.apply(at, op, value, self.expression(priority))
         return value
 
-    def operand(self) -> _Ratio:
+    def operand(self) -> Ratio:
         negative = False
         while self.next[0] == "-":
             self.take()
@@ -107,7 +100,7 @@ class _Parser:
             value = self.apply(at, "**", value, self.number(*self.take("number")[1:]))
         return self.apply(at, "-", (0, 1), value) if negative else value
 
-    def bracketed(self, at: int) -> list[_Ratio]:
+    def bracketed(self, at: int) -> list[Ratio]:
         """The values from a parenthesis at this position, which has been taken, to its pair."""
         self.depth += 1
         if self.depth > _MAX_PARENTHESES:
@@ -120,7 +113,7 @@ class _Parser:
         self.depth -= 1
         return values
 
-    def number(self, word: str, at: int) -> _Ratio:
+    def number(self, word: str, at: int) -> Ratio:
         digits, _, decimals = word.partition(".")
         if len(word) > LIMIT or "." in decimals or word[-1] == ".":
             raise self.error("a number that is malformed or too long", at)
@@ -130,9 +123,9 @@ class _Parser:
             raise self.error(f"{word} is not exact in binary", at)
         return value, scale
 
-    def apply(self, at: int, op: str, *values: _Ratio) -> _Ratio:
+    def apply(self, at: int, op: str, *values: Ratio) -> Ratio:
         try:
-            return _apply(op, values)
+            return apply(op, values)
         except (ValueError, ZeroDivisionError) as error:
             raise self.error(str(error), at) from None
 
@@ -172,49 +165,3 @@ class _Parser:
     def error(self, why: str, at: int) -> ValueError:
         text = self.text if len(self.text) <= 80 else self.text[:77] + "..."
         return ValueError(f"{text!r} is not a size: {why} (position {at})")
-
-
-def _apply(op: str, values: tuple[_Ratio, ...]) -> _Ratio:
-    """An operator, or a function by any of its names, of these values; "" makes sure of a whole number."""
-    match op, values:
-        case "+" | "-", ((a, b), (c, d)):
-            times = 1 if op == "+" else -1
-            if b == d:
-                return add(a, c, times), b
-            return add(multiply(a, d), multiply(b, c), times), multiply(b, d)
-        case "*", ((a, b), (c, d)):
-            return multiply(a, c), multiply(b, d)
-        case "/" | "IntTrueDiv", ((a, b), (c, d)):
-            if c == 0:
-                raise ZeroDivisionError("division by zero")
-            return multiply(a, d), multiply(b, c)
-        case "**", ((a, b), (int(n), 1)):
-            return _power(a, n), _power(b, n)
-        case "//", _:
-            return _apply("floor", (_apply("/", values),))
-        case "floor" | "FloorToInt", ((a, b),):
-            return floor_divide(a, b), 1
-        case "ceiling" | "CeilToInt", ((a, b),):
-            if is_natural(b):
-                return floor_divide(add(add(a, b), 1, -1), b), 1
-            return add(0, floor_divide(add(0, a, -1), b), -1), 1
-        case "%" | "Mod" | "PythonMod", ((a, 1), (b, 1)):
-            return modulo(a, b), 1
-        case "max" | "Max" | "min" | "Min", _:
-            return extreme(op.lower(), [_apply("", (value,))[0] for value in values]), 1
-        case "", ((a, b),):
-            quotient = divide_exactly(a, b)
-            if quotient is None:
-                raise ValueError(f"{operand_text(a)}/{operand_text(b)} may be a fraction")
-            return quotient, 1
-    raise ValueError(f"{op!r} of {len(values)} is not known")
-
-
-def _power(x: Dim, n: int) -> Dim:
-    if n > MAX_DEGREE:
-        raise ValueError(f"a power above {MAX_DEGREE}")
-    if n < 2:
-        return x if n else 1
-    half = _power(x, n // 2)
-    square = multiply(half, half)
-    return multiply(square, x) if n % 2 else square
