@@ -86,7 +86,7 @@ def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
     with (
         patch.object(cpu, "_begun", begun),
         patch.object(cpu, "packed", unpacked),
-        patch.object(cpu, "begin_team", lambda _: None),
+        patch.object(cpu, "begin_thread_pool", lambda _: None),
     ):
         stages.compile_model(ready, standard(), target, threads=2)
     yield from seen
