@@ -25,7 +25,7 @@ from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Te
 from ingot.prim.walk import in_order
 from ingot.providers.cpu.rows import JumpRow, flattened, jump_of, lives_of
 from ingot.runtime.plan import MOST_RUNS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment, aligned
-from ingot.runtime.team import begin_team, processors
+from ingot.runtime.thread_pool import begin_thread_pool, processors
 from ingot.schedule.target import Target
 from ingot.schedule.tile import attention_tile, tile_of
 
@@ -56,7 +56,7 @@ def plan_of(
     rows, sides = flattened(fused.steps)
     tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in rows]
     begun = [None if kernel is None else (kernel, *_begun(kernel, target)) for kernel in tiles]
-    begin_team(target)
+    begin_thread_pool(target)
     for kernel in tiles:
         for buffer in () if kernel is None else buffers_of(kernel):
             slots.setdefault(buffer, len(slots))
