@@ -99,7 +99,7 @@ def _copy_part(
         if note.value in known and all(value in known for value in note.parameters.values()):
             parameters = {role: known[value] for role, value in note.parameters.items()}
             part.quantization.append(TensorAnnotation(known[note.value], parameters, note.residue))
-    part._metadata = dict(graph.metadata) or None
+    part.metadata = graph.metadata
     return part
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ingot.ir.annotated import Annotated
 from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
@@ -30,14 +31,13 @@ class FunctionId(NamedTuple):
         return f"{text}:{self.overload}" if self.overload else text
 
 
-class Function:
+class Function(Annotated):
     """An operator defined by a graph of its own; it sees its inputs and attributes, and nothing of its caller.
 
     `attributes` maps each attribute to its default, or to None where the caller must give it.
     """
 
     __slots__ = (
-        "_metadata",
         "attributes",
         "doc_string",
         "domain",
@@ -67,7 +67,7 @@ class Function:
         self.opset_imports: dict[str, int] = dict(opset_imports or {})
         self.doc_string = doc_string
         self.residue: Any = None
-        self._metadata: dict[str, str] | None = None
+        self._metadata = None
         graph.adopt(self)
 
     @property
@@ -81,12 +81,6 @@ class Function:
     @property
     def outputs(self) -> list[Value]:
         return list(self.graph.outputs)
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
 
     def __repr__(self) -> str:
         return f"<Function {self.id}({', '.join(v.name for v in self.inputs)}), {len(self.graph)} nodes>"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ingot.errors import CheckError
+from ingot.ir.annotated import Annotated
 from ingot.ir.attribute import Attribute, Attributes
 from ingot.ir.value import Value
 
@@ -15,13 +16,12 @@ if TYPE_CHECKING:
     from ingot.ir.sharding import NodeConfiguration
 
 
-class Node:
+class Node(Annotated):
     """One application of an operator."""
 
     __slots__ = (
         "_inputs",
         "_live",
-        "_metadata",
         "_next",
         "_outputs",
         "_previous",
@@ -48,7 +48,6 @@ class Node:
     _inputs: tuple[Value | None, ...]
     _outputs: tuple[Value, ...]
     _live: bool
-    _metadata: dict[str, str] | None
     _previous: Node | None
     _next: Node | None
 
@@ -129,12 +128,6 @@ class Node:
         if self.graph is not None and made._name is None:
             made.name = self.graph.fresh_name(self.op_type.lower())
         return made
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
 
     @property
     def subgraphs(self) -> tuple[Graph, ...]:
