@@ -2,11 +2,12 @@
 
 A package is the first part of a path under `ingot`: `ir`, `format`, `session`. In package P these are forbidden:
 
-- `from ingot.q import _name`, and `module._name` where `module` is a module of another package;
+- `from ingot.q import _name`, of P too, and `module._name` where `module` is a module of another package;
 - `object._name` (also through `getattr`, `setattr` and `object.__setattr__`) where a class of some other package
   defines `_name` and no class of P does;
 - `variable._name` where the variable is annotated with, or was made by calling, a class of another package, whatever
-  the classes of P define.
+  the classes of P define;
+- `self._name` in a class whose base is a class of another package, unless the class itself defines `_name`.
 """
 
 from __future__ import annotations
@@ -77,9 +78,9 @@ def _in_file(file: str, tree: ast.Module, own: str, foreign: set[str], modules: 
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingot."):
             path = node.module or ""
-            for part in (*path.split("."), *(alias.name for alias in node.names)):
-                if _is_private(part) and _package_of(path) != own:
-                    yield Access(file, node.lineno, part)
+            hidden = [part for part in path.split(".") if _package_of(path) != own]
+            for part in filter(_is_private, (*hidden, *(alias.name for alias in node.names))):
+                yield Access(file, node.lineno, part)
         elif isinstance(node, ast.Attribute) and _is_private(node.attr):
             base = node.value
             path = imported.get(base.id, "") if isinstance(base, ast.Name) else ""
@@ -91,43 +92,46 @@ def _in_file(file: str, tree: ast.Module, own: str, foreign: set[str], modules: 
         elif isinstance(node, ast.Call) and (name := _named_in_call(node)) in foreign:
             yield Access(file, node.lineno, name)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            known = set(_variables_of(node, classes))
-            for inner in ast.walk(node):
-                if (
-                    isinstance(inner, ast.Attribute)
-                    and _is_private(inner.attr)
-                    and inner.attr not in foreign
-                    and isinstance(inner.value, ast.Name)
-                    and inner.value.id in known
-                ):
-                    yield Access(file, inner.lineno, inner.attr)
+            variables = set(_variables_of(node, classes))
+            yield from _accesses_of(file, node, variables, foreign)
+        elif isinstance(node, ast.ClassDef) and any(isinstance(b, ast.Name) and b.id in classes for b in node.bases):
+            yield from _accesses_of(file, node, {"self", "cls"}, foreign | set(_members_of(node)))
+
+
+def _accesses_of(file: str, within: ast.AST, variables: set[str], others: set[str]) -> Iterator[Access]:
+    """The private names but `others` that `within` reads of variables."""
+    for node in ast.walk(within):
+        match node:
+            case ast.Attribute(value=ast.Name(id=variable), attr=name):
+                if _is_private(name) and name not in others and variable in variables:
+                    yield Access(file, node.lineno, name)
 
 
 def _members(tree: ast.Module) -> Iterator[str]:
-    """The private names that the classes of a file define: methods, fields, slots, and what they set on `self`."""
-    for class_ in ast.walk(tree):
-        if not isinstance(class_, ast.ClassDef):
-            continue
-        for statement in class_.body:
-            match statement:
-                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                    yield from filter(_is_private, [name])
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    yield from filter(_is_private, [name])
-                case ast.Assign(targets=targets, value=value):
-                    yield from filter(_is_private, (t.id for t in targets if isinstance(t, ast.Name)))
-                    if any(isinstance(t, ast.Name) and t.id == "__slots__" for t in targets):
-                        texts = (c.value for c in ast.walk(value) if isinstance(c, ast.Constant))
-                        yield from (text for text in texts if isinstance(text, str) and _is_private(text))
-        for node in ast.walk(class_):
-            if (
-                isinstance(node, ast.Attribute)
-                and isinstance(node.ctx, ast.Store)
-                and isinstance(node.value, ast.Name)
-                and node.value.id in ("self", "cls")
-                and _is_private(node.attr)
-            ):
-                yield node.attr
+    """The private names that the classes of a file define."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from _members_of(node)
+
+
+def _members_of(class_: ast.ClassDef) -> Iterator[str]:
+    """The private names that a class defines: methods, fields, slots, and what it sets on `self`."""
+    for statement in class_.body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield from filter(_is_private, [name])
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield from filter(_is_private, [name])
+            case ast.Assign(targets=targets, value=value):
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                yield from filter(_is_private, names)
+                if "__slots__" in names:
+                    texts = (item.value for item in ast.walk(value) if isinstance(item, ast.Constant))
+                    yield from (text for text in texts if isinstance(text, str) and _is_private(text))
+    for node in ast.walk(class_):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()) if _is_private(name):
+                yield name
 
 
 def _variables_of(function: ast.FunctionDef | ast.AsyncFunctionDef, classes: set[str]) -> Iterator[str]:
@@ -250,6 +254,8 @@ def _function(): ...
         (f"{ONE}\nfrom ingot.one.thing import Thing as It\ndef f(x: It | None): return x._slot", "_slot"),
         (f"{ONE}\nfrom ingot.one.thing import Thing as It\ndef f():\n    x = It()\n    return x._slot", "_slot"),
         (f"{ONE}\nfrom ingot.one.thing import Thing as It\nIt._method(1)", "_method"),
+        (f"{ONE}\nfrom ingot.one.thing import Thing as It\nclass O(It):\n    def f(self): return self._slot", "_slot"),
+        ("from ingot.two import _own", "_own"),
     ],
 )
 def test_a_private_name_of_another_package_is_reported(text: str, name: str) -> None:
@@ -264,7 +270,8 @@ def test_a_private_name_of_another_package_is_reported(text: str, name: str) -> 
         "class Other:\n    def f(self):\n        self._slot = 1\n        return self._slot",
         "def f(x): return x._other_library",
         "def f(x): return x.__class__",
-        "from ingot.two import _own\nfor _ in range(3): pass",
+        "from ingot.two import own as _own\nfor _ in range(3): pass",
+        "from ingot.one.thing import Thing\nclass O(Thing):\n    def _mine(self): return self._mine()",
         f"{ONE}\ndef f(x: Thing): return x._slot, x._method()",
     ],
 )

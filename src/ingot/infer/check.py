@@ -156,11 +156,11 @@ class _Check(Stepwise):
         """The check of the body of a function called here."""
         self._collected.entered.add(function.id)
         imports, depth = function.opset_imports, self._depth + 1
-        return _Check(self._model, self._catalog, self._collected, imports, depth, _within(function))
+        return _Check(self.model, self.catalog, self._collected, imports, depth, _within(function))
 
     def _blamed(self, node: Node, inputs: list[Fact]) -> bool:
         """Note what is wrong with a node by itself; whether anything is."""
-        errors = list(node_errors(node, inputs, self.old, self._catalog))
+        errors = list(node_errors(node, inputs, self.old, self.catalog))
         for error in errors:
             self.refuse(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -171,7 +171,7 @@ class _Check(Stepwise):
 
     def _call_of(self, node: Node) -> None:
         key = FunctionId(node.domain, node.op_type, node.overload)
-        errors = list(call_errors(node, self._model.functions[key]))
+        errors = list(call_errors(node, self.model.functions[key]))
         for error in errors:
             self.refuse(CheckError(error.message, where=self.place(node), hint=error.hint))
         self._collected.calls += 1

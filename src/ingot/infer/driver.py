@@ -69,8 +69,8 @@ class Inference:
         """A run over graphs of `model` that import the given operator sets, `depth` calls of functions deep."""
         self.facts: Facts = {}
         self.naming = Naming(model, names=False)
-        self._model = model
-        self._catalog = catalog
+        self.model = model
+        self.catalog = catalog
         self._imports = model.opset_imports if imports is None else imports
         self._depth = depth
         self.most_calls = MOST_EXPANDED
@@ -90,7 +90,7 @@ class Inference:
         for value in graph.initializers.values():
             if isinstance(value.constant, Tensor):
                 fact = of_constant(value.constant)
-                fixed = value not in graph.inputs or self._model.ir_version < _DEFAULTS_SINCE
+                fixed = value not in graph.inputs or self.model.ir_version < _DEFAULTS_SINCE
                 self.facts[value] = fact if fixed else Fact(fact.type)
             elif isinstance(value.constant, SparseTensor):
                 self.facts[value] = Fact(value.constant.type)
@@ -133,10 +133,10 @@ class Inference:
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        return Inference(self._model, self._catalog, function.opset_imports, self._depth + 1)
+        return Inference(self.model, self.catalog, function.opset_imports, self._depth + 1)
 
     def _ask(self, node: Node, inputs: list[Fact]) -> list[Fact]:
-        function = self._model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
+        function = self.model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
         if function is not None:
             return self._call(node, function, inputs)
         operator = self.operator(node)
@@ -173,7 +173,7 @@ class Inference:
 
     def operator(self, node: Node) -> Operator:
         """What the node means in the versions the model imports; CheckError if it means nothing."""
-        return self._catalog.get(node.domain, node.op_type, self.version(node.domain))
+        return self.catalog.get(node.domain, node.op_type, self.version(node.domain))
 
     def version(self, domain: str) -> int:
         """The version of a domain that is imported; CheckError if it is not."""

@@ -59,7 +59,7 @@ class Stepwise(Inference):
             return
         with self._speaking(newest(self.old) if node in self._said else self.old):
             operator = None if node in self._said or self.is_call(node) else self.meaning(node)
-            if operator is None or operator is self._catalog.newest(node.domain, node.op_type):
+            if operator is None or operator is self.catalog.newest(node.domain, node.op_type):
                 super().node(node)
             else:
                 self._renewed(node, operator)
@@ -67,20 +67,20 @@ class Stepwise(Inference):
     def _is_unknown(self, node: Node) -> bool:
         """Whether nobody knows of the domain that a node is from."""
         known = node.domain in ("ai.onnx", *NEWEST) or self.is_call(node)
-        return not known and not self._catalog.versions(node.domain, node.op_type)
+        return not known and not self.catalog.versions(node.domain, node.op_type)
 
     def meaning(self, node: Node) -> Operator | None:
         """The operator that a node names in the version imported; None if there is none."""
         domain = "" if node.domain == "ai.onnx" else node.domain
-        return self._catalog.find(domain, node.op_type, self.old[domain]) if domain in self.old else None
+        return self.catalog.find(domain, node.op_type, self.old[domain]) if domain in self.old else None
 
     def is_call(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
-        return FunctionId(node.domain, node.op_type, node.overload) in self._model.functions
+        return FunctionId(node.domain, node.op_type, node.overload) in self.model.functions
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        found = Stepwise(self._model, self._catalog, function.opset_imports, self._depth + 1)
+        found = Stepwise(self.model, self.catalog, function.opset_imports, self._depth + 1)
         found.custom = self.custom
         return found
 
@@ -101,7 +101,7 @@ class Stepwise(Inference):
         place = self.place(node)
         kept = set(_inner(node))
         try:
-            rewritten = rewrite(node, operator, graph, self._model)
+            rewritten = rewrite(node, operator, graph, self.model)
         except CheckError as error:
             self.refuse(type(error)(error.message, where=place, hint=error.hint))
             self.leave(node)

@@ -22,8 +22,8 @@ def gather(model: Model, *, catalog: Catalog | None = None) -> Facts:
 class _Lenient(Inference):
     def node(self, node: Node) -> None:
         """What a node computes; of a custom operator, what is declared."""
-        local = FunctionId(node.domain, node.op_type, node.overload) in self._model.functions
-        if local or node.domain in STANDARD or self._catalog.versions(node.domain, node.op_type):
+        local = FunctionId(node.domain, node.op_type, node.overload) in self.model.functions
+        if local or node.domain in STANDARD or self.catalog.versions(node.domain, node.op_type):
             super().node(node)
             return
         for subgraph in node.subgraphs:
