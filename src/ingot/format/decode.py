@@ -20,6 +20,7 @@ from ingot.format.parts import Within, decode_metadata, decode_opsets, each
 from ingot.format.wire import Fields, Malformed
 from ingot.ir.assemble import add_attribute, add_initializer, add_input, add_output, connect, link_nodes, new_node
 from ingot.ir.attribute import Attribute
+from ingot.ir.domains import canonical
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model, TrainingInfo
 from ingot.ir.node import Node
@@ -187,10 +188,16 @@ def _bare_node(context: Context, source: Source, row: Fields) -> Node:
         doc_string=row.get("doc_string", ""),
     )
     if not row.keys() <= _NODE_PLAIN or not node.op_type or not node.name:
-        extra: dict[str, object] = {}
+        extra = _spelling(row)
         node.metadata = decode_metadata(context, source, row, extra)
         node.residue = context.residue(row, _NODE_SCALARS, extra)
     return node
+
+
+def _spelling(row: Fields) -> dict[str, object]:
+    """The domain of a node or function for its residue, where the file does not spell it as the graph does."""
+    domain = row.get("domain", "")
+    return {} if canonical(domain) == domain else {"domain": domain}
 
 
 def _attributes(context: Context, source: Source, row: Fields, node: Node, scope: Scope, depth: int) -> None:
@@ -221,7 +228,7 @@ def _functions(context: Context, source: Source, fields: Fields) -> list[Functio
 
 def _function(context: Context, source: Source) -> Function:
     fields = source.fields(messages.FUNCTION)
-    extra: dict[str, object] = {}
+    extra = _spelling(fields)
     context.spend(source, fields, "input", "output", "attribute")
     scope = Scope(None)
     graph = Graph()

@@ -121,7 +121,7 @@ class _Encoder:
             self.attribute(message, 5, attribute)
         if residue is not NONE or node.doc_string or node.domain or node.overload or node.metadata_if_any:
             message.text(6, node.doc_string, explicit, "doc_string")
-            message.text(7, node.domain, explicit, "domain")
+            message.text(7, node.domain or residue.extra.get("domain", ""), explicit, "domain")
             message.text(8, node.overload, explicit, "overload")
             _entries(message, 9, "metadata_props", node.metadata_if_any, residue)
         for configuration in node.device_configurations:
@@ -195,7 +195,7 @@ class _Encoder:
             self.node(out, 7, node)
         out.text(8, function.doc_string, explicit, "doc_string")
         _opsets(out, 9, function.opset_imports, residue)
-        out.text(10, function.domain, explicit, "domain")
+        out.text(10, function.domain or residue.extra.get("domain", ""), explicit, "domain")
         for default in function.attributes.values():
             if default is not None:
                 self.attribute(out, 11, default)

@@ -10,9 +10,10 @@ from ingot.errors import CheckError, ShapeError
 from ingot.infer.naming import Naming
 from ingot.infer.types import check_inputs, versioned
 from ingot.ir.clone import copy_graph
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.inline import bind, call_arguments
-from ingot.ir.model import Function, FunctionId, Model
+from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import OptionalType, SequenceType, Shape, SparseTensorType, TensorType, Type, map_shapes
@@ -136,7 +137,7 @@ class Inference:
         return Inference(self.model, self.catalog, function.opset_imports, self._depth + 1)
 
     def _ask(self, node: Node, inputs: list[Fact]) -> list[Fact]:
-        function = self.model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
+        function = self.model.function_of(node)
         if function is not None:
             return self._call(node, function, inputs)
         operator = self.operator(node)
@@ -177,11 +178,9 @@ class Inference:
 
     def version(self, domain: str) -> int:
         """The version of a domain that is imported; CheckError if it is not."""
-        names = ("", "ai.onnx") if domain in ("", "ai.onnx") else (domain,)
-        for name in names:
-            if name in self._imports:
-                return self._imports[name]
-        raise CheckError(f"the model does not import domain '{domain or 'ai.onnx'}'")
+        if domain in self._imports:
+            return self._imports[domain]
+        raise CheckError(f"the model does not import domain '{spelled_out(domain)}'")
 
     def place(self, node: Node) -> tuple[str, ...]:
         """Lines that show a node and what it reads."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingot.ir.attribute import Attribute, Attributes
+from ingot.ir.domains import canonical
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.value import Value
@@ -48,7 +49,7 @@ def new_node(op_type: str, outputs: Iterable[str], *, domain: str, overload: str
     """A node that computes values of the names `outputs`; what it reads is for `connect` to say."""
     node = Node.__new__(Node)
     node.op_type = op_type
-    node.domain = domain
+    node._domain = canonical(domain)
     node.overload = overload
     node.name = name
     node.doc_string = doc_string

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ingot.errors import CheckError
 from ingot.ir.annotated import Annotated
 from ingot.ir.attribute import Attribute, Attributes
+from ingot.ir.domains import STANDARD, canonical
 from ingot.ir.value import Value
 
 if TYPE_CHECKING:
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Node(Annotated):
-    """One application of an operator."""
+    """One application of an operator, or a call of a function: `op_type` of `domain`."""
 
     __slots__ = (
+        "_domain",
         "_inputs",
         "_live",
         "_next",
@@ -28,7 +30,6 @@ class Node(Annotated):
         "attributes",
         "device_configurations",
         "doc_string",
-        "domain",
         "graph",
         "name",
         "op_type",
@@ -37,7 +38,6 @@ class Node(Annotated):
     )
 
     op_type: str
-    domain: str
     overload: str
     name: str
     doc_string: str
@@ -45,6 +45,7 @@ class Node(Annotated):
     device_configurations: tuple[NodeConfiguration, ...]
     graph: Graph | None
     residue: Any
+    _domain: str
     _inputs: tuple[Value | None, ...]
     _outputs: tuple[Value, ...]
     _live: bool
@@ -84,6 +85,19 @@ class Node(Annotated):
             value.producer, value.index = self, index
         self.attributes = Attributes(self, attributes)
         self._add_uses()
+
+    @property
+    def domain(self) -> str:
+        """Where its operator is from: the canonical name of a domain, empty for the standard operators."""
+        return self._domain
+
+    @domain.setter
+    def domain(self, domain: str) -> None:
+        self._domain = canonical(domain)
+
+    def applies(self, *op_types: str, domain: str = STANDARD) -> bool:
+        """Whether it applies one of the operators named, of the standard or of the `domain` given."""
+        return self.op_type in op_types and self._domain == canonical(domain)
 
     @property
     def inputs(self) -> tuple[Value | None, ...]:

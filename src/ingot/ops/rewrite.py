@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ingot.builder import OPSET, Var, inserting, op
 from ingot.builder.versions import domain_version_of
 from ingot.errors import IngotError, UnsupportedError
+from ingot.ir.domains import OpsetImports
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -28,7 +29,7 @@ NEWEST = {
 
 def normalised(imports: Mapping[str, int]) -> dict[str, int]:
     """Imports under the one spelling of the standard domain that catalogs use."""
-    return {"" if domain == "ai.onnx" else domain: version for domain, version in imports.items()}
+    return OpsetImports(imports)
 
 
 def newest(imports: Mapping[str, int]) -> dict[str, int]:

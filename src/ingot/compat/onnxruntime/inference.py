@@ -83,7 +83,7 @@ class InferenceSession:
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
         self._overridable = _overridable(model)
-        self._is_random = any(node.op_type in _RANDOM for node in model.nodes())
+        self._is_random = any(node.applies(*_RANDOM) for node in model.nodes())
 
     def get_inputs(self) -> list[NodeArg]:
         """What must be fed."""
