@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from ingot.convert.to_torch.source import (
         to_torch_source,
     )
+    from ingot.engine_support.check import check_for
     from ingot.infer.check import check
     from ingot.ir.extract import (
         extract,
@@ -118,9 +119,8 @@ if TYPE_CHECKING:
     )
     from ingot.ops.define import operator
     from ingot.passes.optimise import optimise
-    from ingot.passes.upgrade import upgrade
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
-    from ingot.targets.check import check_for
+    from ingot.versions.upgrade import upgrade
 
 _LATER = {
     "ingot.builder": (
@@ -144,9 +144,9 @@ _LATER = {
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
-    "ingot.passes.upgrade": "upgrade",
+    "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
-    "ingot.targets.check": "check_for",
+    "ingot.engine_support.check": "check_for",
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names.split()}
 

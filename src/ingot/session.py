@@ -15,15 +15,15 @@ from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
-from ingot.kept import Origin, find, keep, origin_of, with_given
-from ingot.runtime.executable import Executable, Failed
+from ingot.runtime.executable import Deoptimised, Executable
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
 from ingot.runtime.team import processors
+from ingot.warm_start import ModelKey, find, keep, key_of, with_given
 
 if TYPE_CHECKING:
-    from ingot.compile import Compiled
+    from ingot.compile import Artifacts
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
     from ingot.prepare import Prepared
@@ -102,7 +102,7 @@ class Session:
         self._fallback = fallback
         self._orders: Orders = {}
         self._prepared: Prepared | None = None
-        self._stages: Compiled | None = None
+        self._stages: Artifacts | None = None
         self._lock = threading.Lock()
         if optimise not in (0, 1, 2):
             raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
@@ -111,7 +111,7 @@ class Session:
             raise InputError(f"there is no provider '{(unknown or [''])[0]}'", hint=f"one of {', '.join(PROVIDERS)}")
         origin = found = None
         if self._providers[0] == "cpu" and self._catalog is None:
-            origin = origin_of(model, self._limits, optimise)
+            origin = key_of(model, self._limits, optimise)
             found = None if origin is None else find(origin, threads, self._limits)
         self._source = model if origin is None else origin
         self._compiled = None if found is None else found.executable
@@ -144,7 +144,7 @@ class Session:
     def _ready(self) -> Model:
         return self._prepare().ready
 
-    def _compile(self, fallback: bool, origin: Origin | None = None) -> None:
+    def _compile(self, fallback: bool, origin: ModelKey | None = None) -> None:
         from ingot.compile import executable  # LLVM is not free to load
 
         try:
@@ -217,7 +217,7 @@ class Session:
         return {value.name: value.type for value in self._outputs}
 
     @property
-    def compiled(self) -> Compiled | None:
+    def compiled(self) -> Artifacts | None:
         """The stages that the model went through on its way to machine code; None if it is not compiled."""
         if self._stages is None and self._compiled is not None:
             self._compile(fallback=False)  # it was opened from what was kept, which has no stages
@@ -251,7 +251,7 @@ class Session:
             compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
         if compiled is not None and feeds is not None:
             plain = deadline is None and cancel is None and observe_steps is None
-            results = compiled.again.run(feeds) if plain else None
+            results = compiled.fast_path.run(feeds) if plain else None
             if results is not None:
                 return results if outputs is None else self._chosen(results, outputs)
         if deadline is not None and not deadline >= 0:
@@ -285,7 +285,7 @@ class Session:
             try:
                 results = compiled.run(ready, evaluation, asked, observe_steps)
                 return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-            except Failed:
+            except Deoptimised:
                 pass  # the reference says what is wrong, and where
         return owned(evaluation(self._ready).run(ready, outputs), ready.values())
 

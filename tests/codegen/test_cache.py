@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.codegen import cache, folder
-from ingot.codegen.link import Plain
-from ingot.codegen.llvm import forms
+from ingot.cache import directory
+from ingot.codegen import kernel_cache
+from ingot.codegen.elf import LinkedCode
+from ingot.codegen.llvm import templates
 from ingot.codegen.llvm.compile import code_later
-from ingot.codegen.llvm.target import Target
 from ingot.dims import symbol
+from ingot.schedule.target import Target
 
 MODEL = '<ir_version: 10, opset_import: ["" : 21]> g (float[n, 5] x) => (float[n, 5] y) { t = Mul (x, x) y = Exp (t) }'
 
@@ -25,7 +26,7 @@ MODEL = '<ir_version: 10, opset_import: ["" : 21]> g (float[n, 5] x) => (float[n
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
-    monkeypatch.setattr(forms, "FORMS", {})
+    monkeypatch.setattr(templates, "TEMPLATES", {})
     return tmp_path
 
 
@@ -38,11 +39,11 @@ def run() -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
-    def counting(text: str, target: Target, then: Callable[[Plain], Any]) -> Future[Any]:
+    def counting(text: str, target: Target, then: Callable[[LinkedCode], Any]) -> Future[Any]:
         made.append(text)
         return code_later(text, target, then)
 
-    monkeypatch.setattr(forms, "code_later", counting)
+    monkeypatch.setattr(templates, "code_later", counting)
     return made
 
 
@@ -50,7 +51,7 @@ def test_a_second_start_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     made = counted(monkeypatch)
     run()
     assert len(made) == 1
-    monkeypatch.setattr(forms, "FORMS", {})
+    monkeypatch.setattr(templates, "TEMPLATES", {})
     run()
     assert len(made) == 1
 
@@ -59,10 +60,10 @@ def test_a_second_start_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_damaged_entry_is_made_again(damage: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     made = counted(monkeypatch)
     run()
-    (path,) = folder.entries()
+    (path,) = directory.entries()
     whole = path.read_bytes()
     path.write_bytes(damage or whole[:-1] + bytes([whole[-1] ^ 1]))
-    monkeypatch.setattr(forms, "FORMS", {})
+    monkeypatch.setattr(templates, "TEMPLATES", {})
     run()
     assert len(made) == 2
     assert path.read_bytes() == whole
@@ -76,23 +77,23 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch
 
 def test_sizes_are_kept_with_the_code() -> None:
     sizes = (symbol("p0") * 3, symbol("p1") + 7)
-    entry = cache.Entry(Plain(b"code\n", {"kernel": 3}), sizes)
-    cache.write("ab", entry)
-    assert cache.read("ab") == entry
-    assert cache.read("cd") is None
+    entry = kernel_cache.Entry(LinkedCode(b"code\n", {"kernel": 3}), sizes)
+    kernel_cache.write("ab", entry)
+    assert kernel_cache.read("ab") == entry
+    assert kernel_cache.read("cd") is None
 
 
 def test_what_was_not_read_for_longest_goes_first(own_folder: Path) -> None:
     for number, key in enumerate(("aa", "bb", "cc")):
-        cache.write(key, cache.Entry(Plain(bytes(1000), {}), ()))
+        kernel_cache.write(key, kernel_cache.Entry(LinkedCode(bytes(1000), {}), ()))
         os.utime(own_folder / key / f"{key}.kernel", (number, number))
-    cache.read("aa")
-    assert folder.prune(2500) == 1
-    assert cache.read("bb") is None
-    assert cache.read("aa") is not None
+    kernel_cache.read("aa")
+    assert directory.prune(2500) == 1
+    assert kernel_cache.read("bb") is None
+    assert kernel_cache.read("aa") is not None
 
 
 def test_what_is_made_by_other_code_is_named_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = cache.key_of("kernel")
-    monkeypatch.setattr(cache, "_maker", lambda: "another")
-    assert cache.key_of("kernel") != before
+    before = kernel_cache.key_of("kernel")
+    monkeypatch.setattr(kernel_cache, "_maker", lambda: "another")
+    assert kernel_cache.key_of("kernel") != before

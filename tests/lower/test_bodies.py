@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.codegen.llvm import forms
+from ingot.codegen.llvm import templates
 from ingot.errors import IngotError
 from ingot.prim.tensor import Call
 from ingot.runtime.limits import LimitError, RunLimits
-from ingot.runtime.plan import Native
+from ingot.runtime.plan import KernelStep
 from ingot.session import Cancel, Interrupted, Session
 
 HEAD = '<ir_version: 13, opset_import: ["" : 28]>'
@@ -98,9 +98,9 @@ def test_a_state_may_grow(trips: int) -> None:
 def test_a_state_that_grows_compiles_nothing_again() -> None:
     made = session(GROWING)
     made.run(None, {"m": i64(1), "x": f32(1)})
-    codes = len(forms.FORMS)
+    codes = len(templates.TEMPLATES)
     made.run(None, {"m": i64(300), "x": f32(1, 2, 3)})
-    assert len(forms.FORMS) == codes
+    assert len(templates.TEMPLATES) == codes
 
 
 def test_a_state_that_stays_is_not_copied() -> None:
@@ -408,7 +408,7 @@ def test_the_steps_of_bodies_are_observed() -> None:
     feeds = {"m": i64(3), "x": f32(1, 2)}
     expected = made.run(None, feeds)
 
-    def observe(step: Native | Call, *_: Any) -> None:
+    def observe(step: KernelStep | Call, *_: Any) -> None:
         seen.append(step.node.op_type if isinstance(step, Call) else step.name)
 
     same(expected, made.run(None, feeds, observe_steps=observe), 0)

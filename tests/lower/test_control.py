@@ -10,12 +10,12 @@ import pytest
 
 import ingot
 from ingot.errors import IngotError
-from ingot.lower.loops import Chosen, Kernel, Repeated
-from ingot.lower.show import show_kernel
+from ingot.loops.ir import BranchStep, Kernel, LoopStep
+from ingot.loops.show import show_kernel
 from ingot.prim.evaluate import evaluate
 from ingot.prim.show import show
 from ingot.runtime.limits import LimitError, RunLimits
-from ingot.runtime.plan import Native
+from ingot.runtime.plan import KernelStep
 from ingot.session import Interrupted, Session
 
 HEAD = '<ir_version: 13, opset_import: ["" : 28]>'
@@ -78,7 +78,7 @@ def test_a_loop_runs_as_often_as_its_count_says(trips: int) -> None:
 def test_what_every_run_would_compute_alike_is_computed_before_the_loop() -> None:
     made = session(COUNTED).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, Repeated)]
+    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
     before = [step for step in made.fused.steps if isinstance(step, Kernel)]
     assert len(loop.steps) == 2
     assert len(loop.swapped) == 2
@@ -131,7 +131,7 @@ def test_a_state_that_stays_is_not_copied() -> None:
     agree(graph, {"m": i64(3), "x": f32(1, 2), "y": f32(3, 4)})
     made = session(graph).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, Repeated)]
+    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
     assert len(loop.swapped) == len(loop.steps) == 1
 
 
@@ -191,9 +191,9 @@ def test_one_branch_runs() -> None:
     ran: list[str] = []
     made = session(CHOICE)
     feeds = {"c": np.asarray(True), "x": f32(1, 2, 3), "w": w}
-    made.run(None, feeds, observe_steps=lambda step, *_: ran.append(step.name if isinstance(step, Native) else ""))
+    made.run(None, feeds, observe_steps=lambda step, *_: ran.append(step.name if isinstance(step, KernelStep) else ""))
     assert made.compiled is not None
-    (choice,) = [step for step in made.compiled.fused.steps if isinstance(step, Chosen)]
+    (choice,) = [step for step in made.compiled.fused.steps if isinstance(step, BranchStep)]
     assert {step.name for step in choice.then if isinstance(step, Kernel)} <= set(ran)
     assert not {step.name for step in choice.otherwise if isinstance(step, Kernel)} & set(ran)
 
@@ -282,7 +282,7 @@ def test_primitives_say_what_the_reference_does(graph: str) -> None:
     expected = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, given)
     for one, other in zip(evaluate(made.outputs, given, sizes), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert ("repeat" in show(made.outputs)) == any(isinstance(step, Repeated) for step in made.fused.steps)
+    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.fused.steps)
 
 
 ENDLESS = """g (bool c, float[N] x) => (a) {

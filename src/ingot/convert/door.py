@@ -18,7 +18,7 @@ from ingot.errors import ConvertError, IngotError, InputError, UnsupportedError
 from ingot.ir.model import Model
 from ingot.ir.needs import needed_ir_version
 from ingot.ops.rewrite import NEWEST, normalised
-from ingot.passes.versions import convert_versions
+from ingot.versions.convert import convert_versions
 
 DEFAULT_OPSET = 21
 """The version of the standard operators that models are given in unless another is asked for: engines know it."""

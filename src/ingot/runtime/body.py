@@ -15,8 +15,8 @@ from ingot.ir.sort import captures
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.limits import LimitError, exceeded
-from ingot.runtime.piece import Piece
-from ingot.runtime.plan import Body, Mistaken, Plan, StepObserver, fresh_array
+from ingot.runtime.plan import Body, GuardFailed, Plan, StepObserver, fresh_array
+from ingot.runtime.rebinding import Rebinding
 from ingot.runtime.team import team
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Running:
             else:
                 frame = self._frame or self._begin()
                 results = self._run(frame, inputs) if frame.results is None else self._once(frame, inputs)
-        except Mistaken:
+        except GuardFailed:
             pass
         if words[1]:
             evaluation.proceed()
@@ -164,7 +164,7 @@ class Running:
         finally:
             once.close()
         if found is None:
-            raise Mistaken
+            raise GuardFailed
         self._captured = [*self._captured, *found]
         self._waiting = False
 
@@ -201,7 +201,7 @@ class Running:
             entry.take(given, values, known, slots)
         for size, tensor, axis in frame.checks:
             if evaluate(size, known) != values[tensor].shape[axis]:
-                raise Mistaken
+                raise GuardFailed
         left, charge = self._ledger.left, self._ledger.charge_new
         for piece in frame.pieces:
             piece.ready(known)
@@ -272,14 +272,14 @@ class _Entry:
         """Note where an array is, and the sizes it tells; Mistaken if it is of another type, or of other sizes."""
         shape = array.shape
         if len(shape) != len(self.sizes) or (array.dtype is not self.dtype and array.dtype != self.dtype):
-            raise Mistaken
+            raise GuardFailed
         slots[self.slot] = address_of(array)
         for size, real in zip(self.sizes, shape, strict=True):
             if type(size) is str:
                 if known.setdefault(size, real) != real:
-                    raise Mistaken
+                    raise GuardFailed
             elif size is not None and size != real:
-                raise Mistaken
+                raise GuardFailed
 
 
 @dataclass(slots=True)
@@ -293,7 +293,7 @@ class _Frame:
     entries: list[_Entry] = field(init=False)
     captured: list[_Entry] = field(init=False)
     checks: list[tuple[Dim, Tensor, int]] = field(init=False)
-    pieces: list[Piece] = field(init=False)
+    pieces: list[Rebinding] = field(init=False)
     placed: list[tuple[int, _Entry]] = field(init=False)
     """The inputs that have slots, with their places among all."""
     results: list[tuple[int, Any]] | None = field(init=False)
@@ -313,7 +313,7 @@ class _Frame:
             for axis, size in enumerate(entry.tensor.shape)
             if not isinstance(size, int) and symbols(size) != {str(size)}
         ]
-        self.pieces = [Piece(plan, segment, self.slots, self.words) for segment in plan.segments]
+        self.pieces = [Rebinding(plan, segment, self.slots, self.words) for segment in plan.segments]
         self.placed = [(place, entry) for place, entry in enumerate(self.entries) if entry.slot is not None]
         self.results = self._results()
 

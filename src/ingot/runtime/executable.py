@@ -12,9 +12,9 @@ import numpy as np
 from ingot.dtypes import Array
 from ingot.errors import IngotError
 from ingot.prim.tensor import Tensor
-from ingot.runtime.again import Again
 from ingot.runtime.body import Reference, Unsettled
-from ingot.runtime.plan import Mistaken, Plan, StepObserver
+from ingot.runtime.fast_path import FastPath
+from ingot.runtime.plan import GuardFailed, Plan, StepObserver
 
 if TYPE_CHECKING:
     from ingot.ir.model import Model
@@ -24,7 +24,7 @@ _POLL = 0.005
 """Seconds between two looks at whether a run is to end."""
 
 
-class Failed(Exception):
+class Deoptimised(Exception):
     """What was given is not what was compiled for: an index is out of range, or sizes are not what they seemed.
 
     The reference runs it, or says what is wrong.
@@ -45,7 +45,7 @@ class Executable:
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
-        self.again = Again(plan, self.outputs)
+        self.fast_path = FastPath(plan, self.outputs)
         self._most = most_bytes
 
     def run(
@@ -65,13 +65,13 @@ class Executable:
             with _watched(state, proceed):
                 call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
                 values = self.plan.run(feeds, call, state, observe, self._most)
-        except (Mistaken, Unsettled):
-            raise Failed from None
+        except (GuardFailed, Unsettled):
+            raise Deoptimised from None
         if proceed is not None:
             proceed()
         if state[0]:
-            raise Failed
-        self.again.learn(feeds, self._most)
+            raise Deoptimised
+        self.fast_path.learn(feeds, self._most)
         return [values[tensor] for tensor in self.outputs]
 
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ingot
 from ingot.dtypes import Array
 from ingot.errors import InputError
-from ingot.lower.loops import Kernel, Product, Repeated, kernels_in
+from ingot.loops.ir import Contraction, Kernel, LoopStep, kernels_in
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 OUTPUTS = {"RNN": 2, "GRU": 2, "LSTM": 3}
@@ -174,8 +174,8 @@ def test_weights_that_are_given_are_packed_once_a_run(op: str, direction: str) -
     assert one.compiled is not None
     steps = one.compiled.fused.steps
     packing = [step.name for step in steps if isinstance(step, Kernel) and step.name.endswith("_pack")]
-    inside = [kernel for step in steps if isinstance(step, Repeated) for kernel in kernels_in(step.steps)]
-    products = [nest for kernel in inside for nest in kernel.nests if isinstance(nest, Product)]
+    inside = [kernel for step in steps if isinstance(step, LoopStep) for kernel in kernels_in(step.steps)]
+    products = [nest for kernel in inside for nest in kernel.nests if isinstance(nest, Contraction)]
     assert len(packing) == len(products) >= many
     assert all(product.packed for product in products)
     for time, batch in ((0, 2), (1, 1), (7, 3), (2, 0), (5, 17)):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
-from ingot.codegen.link import Plain, linkable, plain
-from ingot.codegen.llvm.target import Target
+from ingot.codegen.elf import LinkedCode, linkable, linked
+from ingot.codegen.executable_memory import Code, placed
 from ingot.codegen.llvm.workers import workers
-from ingot.codegen.memory import Code, placed
+from ingot.schedule.target import Target
 
 if TYPE_CHECKING:
     from ingot.codegen.llvm.make import Answer, Request
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def code_of(text: str, target: Target) -> Plain:
+def code_of(text: str, target: Target) -> LinkedCode:
     """A module of LLVM as machine code; CompileError if LLVM refuses it.
 
     It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM to load.
@@ -25,7 +25,7 @@ def code_of(text: str, target: Target) -> Plain:
     return code_later(text, target, lambda code: code).result()
 
 
-def code_later(text: str, target: Target, then: Callable[[Plain], T]) -> Future[T]:
+def code_later(text: str, target: Target, then: Callable[[LinkedCode], T]) -> Future[T]:
     """What `then` makes of that code, both beside other work."""
     request = _request(text, target)
     return workers().submit(lambda ask: then(_linked(ask(request), target)), len(text))
@@ -38,7 +38,7 @@ def assembly_of(text: str, target: Target) -> str:
     return assembly(_request(text, target))
 
 
-def load(code: Plain, target: Target) -> Code:
+def load(code: LinkedCode, target: Target) -> Code:
     """Machine code made ready to be called."""
     if linkable(target.triple):
         return placed(code)
@@ -59,6 +59,6 @@ def _request(text: str, target: Target) -> Request:
     return text, target.triple, target.cpu, target.features, linkable(target.triple)
 
 
-def _linked(answer: Answer, target: Target) -> Plain:
+def _linked(answer: Answer, target: Target) -> LinkedCode:
     made, names = answer
-    return plain(made) if linkable(target.triple) else Plain(made, dict.fromkeys(names, 0))
+    return linked(made) if linkable(target.triple) else LinkedCode(made, dict.fromkeys(names, 0))

@@ -28,7 +28,7 @@ from ingot.ir.value import Value
 from ingot.ir.verify import verify
 from ingot.ops.catalog import standard
 from ingot.ops.rewrite import NEWEST
-from ingot.passes.upgrade import upgrade
+from ingot.versions.upgrade import upgrade
 
 _DEFAULTS_SINCE = 4
 """The version of the format since which an initialiser that is an input is a default; before, each had to be one."""
