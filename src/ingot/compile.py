@@ -118,7 +118,7 @@ class _Compiling:
         captured = tuple(value.name for value in found.captured)
         before = len(self.bodies)
         try:
-            out = hoist_invariants(found, self.catalog) if call.node.op_type != "If" else None
+            out = hoist_invariants(found, self.catalog) if not call.node.applies("If") else None
             taken = tuple(found.model.graph.inputs.names)
             made = self.model(found.model, found.given, claims, self._number())
             first = None if out is None else self.model(out.model, out.given, None, self._number())

@@ -8,6 +8,9 @@ from typing import Any, overload
 STANDARD = ""
 """The canonical name of the domain of the standard operators."""
 
+TRAINING = "ai.onnx.preview.training"
+"""The domain of gradients and optimisers."""
+
 _SPELLED_OUT = "ai.onnx"
 
 
@@ -56,7 +59,7 @@ class OpsetImports(dict[str, int]):
     def get(self, domain: str, default: Any = None, /) -> Any:
         return super().get(canonical(domain), default)
 
-    def setdefault(self, domain: str, version: int, /) -> int:  # type: ignore[override]
+    def setdefault(self, domain: str, version: int, /) -> int:
         return super().setdefault(canonical(domain), version)
 
     def pop(self, domain: str, *default: Any) -> Any:  # type: ignore[override]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot.errors import CheckError
 from ingot.ir.annotated import Annotated
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ingot.ir.attribute import AttributeValue
     from ingot.ir.graph import Graph
     from ingot.ir.sharding import NodeConfiguration
+
+_Rule = TypeVar("_Rule")
 
 
 class Node(Annotated):
@@ -98,6 +100,10 @@ class Node(Annotated):
     def applies(self, *op_types: str, domain: str = STANDARD) -> bool:
         """Whether it applies one of the operators named, of the standard or of the `domain` given."""
         return self.op_type in op_types and self._domain == canonical(domain)
+
+    def rule_in(self, table: Mapping[str, _Rule], domain: str = STANDARD) -> _Rule | None:
+        """What a table of the operators of one domain has for it; None if it has nothing, or it is of another."""
+        return table.get(self.op_type) if self._domain == canonical(domain) else None
 
     @property
     def inputs(self) -> tuple[Value | None, ...]:

@@ -51,13 +51,11 @@ def lower_region(node: Node, inputs: Sequence[Tensor | None], found: Sequence[Fa
     for each in inputs:
         if each is not None and each.dtype not in ELEMENTS:
             raise Refused("an input that is no tensor of numbers")
-    match node.op_type:
-        case "If":
-            return _if(node, inputs, around)
-        case "Loop":
-            return _loop(node, inputs, found, around)
-        case _:
-            return _scan(node, inputs, around)
+    if node.applies("If"):
+        return _if(node, inputs, around)
+    if node.applies("Loop"):
+        return _loop(node, inputs, found, around)
+    return _scan(node, inputs, around)
 
 
 def _if(node: Node, inputs: Sequence[Tensor | None], around: Around) -> list[Tensor]:
@@ -185,7 +183,7 @@ def _as_declared(value: Value, tensor: Tensor) -> Tensor:
 
 def _passed_on(value: Value) -> Value:
     """What a value is, through any number of identities."""
-    while value.producer is not None and value.producer.op_type == "Identity" and value.producer.inputs[0]:
+    while value.producer is not None and value.producer.applies("Identity") and value.producer.inputs[0]:
         value = value.producer.inputs[0]
     return value
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph
-from ingot.ir.model import FunctionId, Model
+from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor as Held
@@ -131,7 +131,7 @@ class _Lowering:
         try:
             for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
                 _require_told(size, program)
-            if node.op_type in REGIONS and node.domain in ("", "ai.onnx"):
+            if node.applies(*REGIONS):
                 results = self._region(node, inputs, found, facts)
             else:
                 parts = lower_node(node, self.model, self.catalog, inputs, known, found)
@@ -195,10 +195,9 @@ def lower_node(
 
     Elements of 16 bits are computed with in 32, and rounded to what the outputs are.
     """
-    if FunctionId(node.domain, node.op_type, node.overload) in model.functions:
+    if model.function_of(node) is not None:
         raise Refused("a function of the model that was not inlined")
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    operator = catalog.find(domain, node.op_type, model.opset_imports.get(domain, 0))
+    operator = catalog.operator_of(node, model.opset_imports)
     if operator is None or "lower" not in operator.rules:
         raise Refused(f"{node.op_type} has no rule")
     for fact in found:

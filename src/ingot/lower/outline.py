@@ -12,6 +12,7 @@ from ingot.errors import CheckError
 from ingot.infer import infer
 from ingot.infer.driver import Facts
 from ingot.ir.clone import copy_function, copy_graph
+from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.sort import captures
@@ -46,11 +47,11 @@ def outline(
     call: Call, graph: Graph, program: Program, model: Model, facts: Facts, catalog: Catalog
 ) -> Outlined | None:
     """A graph of the node of a call as a model; None if what is around it cannot be left out, or no types fit it."""
-    if any(node.op_type == "Gradient" for each in nested_graphs(graph) for node in each):
+    if any(node.applies("Gradient", domain=TRAINING) for each in nested_graphs(graph) for node in each):
         return None
     making = _Making(call, graph, program, model, facts, catalog)
     try:
-        return making.settled() if call.node.op_type in ("Loop", "Scan") else making.made(making.first())
+        return making.settled() if call.node.applies("Loop", "Scan") else making.made(making.first())
     except CheckError:
         return None
 
@@ -85,13 +86,13 @@ class _Making:
         """The types of the inputs of a graph in its first run."""
         node, inputs = self.call.node, list(self.graph.inputs)
         given = [self._type(value) for value in node.inputs]
-        if node.op_type == "Loop":
+        if node.applies("Loop"):
             heads: list[Type | None] = [
                 TensorType(dtype, (1,) * (_rank(value) or 0))
                 for dtype, value in zip((DType.INT64, DType.BOOL), inputs, strict=False)
             ]
             return [*heads, *given[2:]]
-        if node.op_type == "Scan":
+        if node.applies("Scan"):
             carried = len(given) - _integer(node["num_scan_inputs"])
             axes = numbers(node, "scan_input_axes", len(given) - carried)
             slices = [_without(type_, axis) for type_, axis in zip(given[carried:], axes, strict=True)]
@@ -134,7 +135,7 @@ class _Making:
     def _states(self) -> list[tuple[int, int]]:
         """The inputs of a body that are what it gave before, each with the output that gives it."""
         node, inputs = self.call.node, len(self.graph.inputs)
-        if node.op_type == "Loop":
+        if node.applies("Loop"):
             return [(place, place - 1) for place in range(2, inputs)]
         return [(place, place) for place in range(inputs - _integer(node["num_scan_inputs"]))]
 

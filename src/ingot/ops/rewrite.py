@@ -9,7 +9,6 @@ from typing import Any, Literal
 from ingot.builder import OPSET, Var, inserting, op
 from ingot.builder.versions import domain_version_of
 from ingot.errors import IngotError, UnsupportedError
-from ingot.ir.domains import OpsetImports
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -25,11 +24,6 @@ NEWEST = {
     "com.microsoft": 1,
 }
 """The newest version of each domain that ingot knows; its operators are defined in that meaning."""
-
-
-def normalised(imports: Mapping[str, int]) -> dict[str, int]:
-    """Imports under the one spelling of the standard domain that catalogs use."""
-    return OpsetImports(imports)
 
 
 def newest(imports: Mapping[str, int]) -> dict[str, int]:
