@@ -39,6 +39,14 @@ def test_a_node_applies_an_operator_of_one_domain() -> None:
     assert custom.applies("Identity", domain="my")
 
 
+def test_a_table_of_one_domain_has_nothing_for_a_node_of_another() -> None:
+    table = {"Relu": 1}
+    assert Node("Relu", [Value("x")], 1, domain="ai.onnx").rule_in(table) == 1
+    assert Node("Relu", [Value("x")], 1, domain="my").rule_in(table) is None
+    assert Node("Relu", [Value("x")], 1, domain="my").rule_in(table, "my") == 1
+    assert Node("Elu", [Value("x")], 1).rule_in(table) is None
+
+
 def test_imports_have_one_entry_for_both_spellings() -> None:
     imports = OpsetImports({"ai.onnx": 17, "my": 1})
     assert imports == {"": 17, "my": 1}

@@ -62,7 +62,7 @@ class OpsetImports(dict[str, int]):
     def setdefault(self, domain: str, version: int, /) -> int:
         return super().setdefault(canonical(domain), version)
 
-    def pop(self, domain: str, *default: Any) -> Any:  # type: ignore[override]
+    def pop(self, domain: str, *default: Any) -> Any:
         return super().pop(canonical(domain), *default)
 
     def update(self, *others: Any, **named: int) -> None:

@@ -35,7 +35,7 @@ def take_rows(model: Model, facts: Facts) -> int:
 
 
 def _flips(node: Node | None) -> bool:
-    return node.applies("Transpose") and node is not None and tuple(node.get("perm", ())) == _HEADS_FIRST
+    return node is not None and node.applies("Transpose") and tuple(node.get("perm", ())) == _HEADS_FIRST
 
 
 def _rows(value: Value | None, facts: Facts) -> Value | None:
