@@ -14,7 +14,7 @@ FLOATS = TensorType(DType.FLOAT32, (2,))
 
 
 def bare(op_type: str, *outputs: str) -> Node:
-    return new_node(op_type, outputs, domain="", overload="", name="", doc_string="")
+    return new_node(op_type, outputs)
 
 
 def assembled() -> Graph:
@@ -62,6 +62,17 @@ def test_a_node_is_a_user_of_what_it_was_connected_to() -> None:
     assert graph.inputs[0].uses == (Use(add, 0),)
     assert graph.initializers["w"].users == (add,)
     assert graph.nodes[0].subgraphs[0].parent is graph.nodes[0]
+
+
+def test_an_assembled_node_has_every_field_of_one_made_by_its_class() -> None:
+    made, other = bare("Add", "sum"), Node("Add", [], ["sum"])
+    for one, same in ((made, other), (made.output, other.output)):
+        for slot in (slot for kind in type(one).__mro__ for slot in getattr(kind, "__slots__", ())):
+            if slot not in ("_outputs", "attributes", "producer"):
+                assert getattr(one, slot) == getattr(same, slot), slot
+    assert (made.output.producer, made.attributes) == (made, {})
+    made["axis"] = 1
+    assert made.attributes["axis"].value == 1
 
 
 def test_an_assembled_graph_can_be_edited() -> None:

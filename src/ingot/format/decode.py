@@ -159,8 +159,8 @@ def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope
             context.spend(part, row, "input", "output")
             node = _bare_node(context, part, row)
             nodes.append(node)
-            for value in node.outputs:
-                if name := value.name:
+            for name, value in zip(row.get("output", ()), node.outputs, strict=True):
+                if name:
                     names.setdefault(name, value)
             if "input" in row or "attribute" in row or "device_configurations" in row:
                 rows.append((node, row, part))
@@ -179,15 +179,11 @@ def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope
 
 def _bare_node(context: Context, source: Source, row: Fields) -> Node:
     """A node with its outputs made but nothing looked up."""
-    node = new_node(
-        row.get("op_type", ""),
-        row.get("output", ()),
-        domain=row.get("domain", ""),
-        overload=row.get("overload", ""),
-        name=row.get("name", ""),
-        doc_string=row.get("doc_string", ""),
-    )
+    node = new_node(row.get("op_type", ""), row.get("output", ()), row.get("name", ""))
     if not row.keys() <= _NODE_PLAIN or not node.op_type or not node.name:
+        node.domain = row.get("domain", "")
+        node.overload = row.get("overload", "")
+        node.doc_string = row.get("doc_string", "")
         extra = _spelling(row)
         node.metadata = decode_metadata(context, source, row, extra)
         node.residue = context.residue(row, _NODE_SCALARS, extra)

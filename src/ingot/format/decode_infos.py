@@ -64,7 +64,8 @@ def _take(value: Value, declared: Value, graph: Graph, *, inputs: bool = False) 
             return False
         value.type = declared.type
         value.doc_string = declared.doc_string
-        value.metadata = declared.metadata_if_any
+        if metadata := declared.metadata_if_any:
+            value.metadata = metadata
         value.residue = declared.residue
         return True
     return (

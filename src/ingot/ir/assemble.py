@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingot.ir.attribute import Attribute, Attributes
-from ingot.ir.domains import canonical
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.value import Value
@@ -45,23 +44,24 @@ def add_output(graph: Graph, value: Value) -> None:
     value._output_of.append(graph)
 
 
-def new_node(op_type: str, outputs: Iterable[str], *, domain: str, overload: str, name: str, doc_string: str) -> Node:
-    """A node that computes values of the names `outputs`; what it reads is for `connect` to say."""
+def new_node(op_type: str, outputs: Iterable[str], name: str = "") -> Node:
+    """A node of the standard that computes values of the names `outputs`; what it reads is for `connect` to say."""
     node = Node.__new__(Node)
     node.op_type = op_type
-    node._domain = canonical(domain)
-    node.overload = overload
     node.name = name
-    node.doc_string = doc_string
-    node.device_configurations = ()
+    node._domain = node.overload = node.doc_string = ""
+    node.device_configurations = node._inputs = ()
     node.graph = node.residue = node._metadata = node._previous = node._next = None
     node._live = True
-    node._inputs = ()
     values = []
     for index, output in enumerate(outputs):
-        value = Value(output)
+        value = Value.__new__(Value)
+        value._name = output
         value.producer = node
         value.index = index
+        value.doc_string = ""
+        value.type = value.constant = value.residue = value._graph = value._metadata = value._output_of = None
+        value._uses = {}
         values.append(value)
     node._outputs = tuple(values)
     attributes = Attributes.__new__(Attributes)
