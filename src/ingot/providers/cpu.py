@@ -17,9 +17,9 @@ from ingot.dtypes import Array
 from ingot.format.pages import release
 from ingot.fuse.contraction import Filters, Packed
 from ingot.fuse.fuse import Fused
+from ingot.loops.digest import digest
 from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, KernelNest, Tile, Winograd, extent
 from ingot.loops.parametrise import parametrise
-from ingot.loops.show import exactly
 from ingot.lower.graph import Program
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
@@ -218,7 +218,7 @@ def compiled(kernel: Kernel, target: Target) -> CompiledKernel:
 def _begun(kernel: Kernel, target: Target) -> tuple[Future[Template], Mapping[str, Dim]]:
     """The form of a kernel, which others may be about to make, and what it calls its sizes."""
     general = parametrise(kernel)
-    return template(exactly(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
+    return template(digest(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
 
 
 def _finished(kernel: Kernel, template: Future[Template], names: Mapping[str, Dim]) -> CompiledKernel:
