@@ -30,6 +30,7 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.team import processors
+from ingot.schedule.schedule import Scheduled, schedule
 from ingot.schedule.target import Target
 
 
@@ -43,6 +44,7 @@ class Artifacts:
     model: Model
     program: Program
     fused: Fused
+    scheduled: Scheduled
     plan: Plan
     outputs: tuple[Tensor, ...]
     removed: tuple[Node, ...] = ()
@@ -94,14 +96,15 @@ class _Compiling:
         outputs = tuple(program.values[value] for value in model.graph.outputs)
         stored = _stored([*_tellers(outputs, program), *outputs])
         fused = fuse(stored, prefix)
+        scheduled = schedule(fused, self.target)
         calls = [step for step in fused.steps if isinstance(step, Call) and step.node.subgraphs]
         found = {
             call: [self._body(call, graph, program, model, settling) for graph in call.node.subgraphs] for call in calls
         }
         bodies = {call: tuple(body for _, body in pairs) for call, pairs in found.items()}
-        plan = plan_of(program, fused, stored, self.target, self.threads, self.limits.nodes, bodies)
+        plan = plan_of(program, scheduled, stored, self.target, self.threads, self.limits.nodes, bodies)
         inside = {call: tuple(compiled for compiled, _ in pairs) for call, pairs in found.items()}
-        return Artifacts(model, program, fused, plan, outputs, removed, inside, prefix)
+        return Artifacts(model, program, fused, scheduled, plan, outputs, removed, inside, prefix)
 
     def _body(
         self, call: Call, graph: Graph, program: Program, model: Model, settling: Specialised

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.fuse.contraction import THREADS, is_constant, located, require_load, require_stored
+from ingot.fuse.contraction import is_constant, located, require_load, require_stored
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
 from ingot.loops.ir import Apply, Attention, Buffer, Index, Literal, Local, Scalar, Store, Var
 from ingot.prim.make import count
@@ -23,12 +22,6 @@ _MOST_INSIDE = 64
 
 _FEWEST_ROWS = 5
 """Rows from which on it pays to put keys and values in order first."""
-
-_BLOCK = 384
-"""The scores of a row that are kept at a time: those of a tile of rows leave room for keys in the nearest cache."""
-
-_MOST_ROWS, _LINE = 16, 64
-"""At least the rows of a tile, and the columns of a panel, of any target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +132,6 @@ def attention_nest(
     value = mean if tensor is second else reader.read(tensor, at)
     column = next((variables[label] for label in roles.columns if sizes[label] != 1), Var("column", 1))
     along = variables[second.labels[0][attention.axis]]
-    lines = _lines(along.extent, depth.extent, column.extent)
     nest = Attention(
         second.dtype,
         tuple(variables[label] for label in roles.batch if sizes[label] != 1),
@@ -152,19 +144,8 @@ def attention_nest(
         values,
         score,
         (Store(buffer, linear(at, target.strides), value),),
-        _BLOCK,
-        lines,
-        tuple(
-            Buffer(f"{name}_{what}", second.dtype, THREADS * line)
-            for what, line in zip(("keys", "values", "scores"), lines, strict=True)
-        ),
     )
     return AttentionNest(nest, target, order)
-
-
-def _lines(keys: Dim, depth: Dim, columns: Dim) -> tuple[Dim, Dim, Dim]:
-    whole = (columns + (_LINE - 1)) // _LINE * _LINE
-    return (keys + (_LINE - 1)) // _LINE * _LINE * depth, keys * whole, (whole + _BLOCK) * _MOST_ROWS
 
 
 def _index(var: Var) -> Index:

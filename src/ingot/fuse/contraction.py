@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ingot.dims import Dim, symbol
+from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
-from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var, Winograd, extent
-from ingot.loops.rewrite import Reindexed, indices, joined, joins
+from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var
+from ingot.loops.join_axes import join_axes
 from ingot.prim.evaluate import evaluate
 from ingot.prim.functions import INTEGERS
 from ingot.prim.make import count
@@ -29,14 +29,8 @@ from ingot.prim.tensor import (
     Window,
 )
 
-THREADS = symbol("threads")
-"""The number of threads of a session, in the size of what each of them needs its own of."""
-
 _SHORTEST = 16
 """Elements of a row that are worth asking first whether it is inside."""
-
-_WIDEST = 256
-"""The most bytes of a row of a panel, four vectors, which room is made for where a kernel packs its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +41,16 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """Constant filters as [3, 3, channel, filter], to be transformed for tiles of a side, and stored in panels."""
-
-    array: Array
-    side: int
-
-
-@dataclass(frozen=True, slots=True)
 class ContractionNest:
-    """A product, where its result is stored, and what those buffers hold that are constant.
+    """A product with an axis for each of the contraction that is longer than one, and where its result is stored.
 
-    `apart` is the product with an axis for each of the contraction that is longer than one.
+    `packed` is its right side, if that is constant.
     """
 
-    product: Contraction | Winograd
+    product: Contraction
     target: Placed
     order: tuple[int, ...]
-    constants: Mapping[Buffer, Packed | Filters | Constant]
-    apart: Contraction
+    packed: Packed | None
 
 
 def contraction_nest(
@@ -113,7 +98,7 @@ def contraction_nest(
     else:
         require_stored(rhs, placed)
         right_load = require_load(rhs, reader.read(rhs, _place(right, variables, sizes)))
-    apart = Contraction(
+    product = Contraction(
         contract.dtype,
         tuple(variables[label] for label in batch if sizes[label] != 1),
         tuple(variables[label] for label in rows if sizes[label] != 1),
@@ -124,31 +109,13 @@ def contraction_nest(
         tuple(body),
         packed is not None,
     )
-    product = _joined(apart)
-    if len(product.n) > 1:
+    whole = join_axes(product)
+    if len(whole.n) > 1:
         if tensor is not contract and (packed is not None or rhs in placed):  # what is made of the sums is in the way
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
-    _require_readable(product, lhs, placed, along)
-    if product.lhs.where:
-        inner = product.k[-1]
-        length = inner.extent * product.lhs.index.factor(inner)
-        product = _with(product, zeros=Buffer(f"{name}_zeros", lhs.dtype, length))
-    if packed is None:
-        depth = extent(product.k)
-        scratch = Buffer(f"{name}_panel", rhs.dtype, depth * THREADS * (_WIDEST // rhs.dtype.numpy.itemsize))
-        product = _with(product, scratch=(scratch,))
-    return ContractionNest(product, target, order, {} if packed is None else {right_load.buffer: packed}, apart)
-
-
-def packed_before(product: Contraction, name: str) -> tuple[Contraction, Contraction]:
-    """A product that packs its right side, in two: one that stores all panels, and one that reads them."""
-    assert not product.packed
-    width = _WIDEST // product.rhs.dtype.numpy.itemsize
-    room = extent(product.batch) * extent(product.k) * (extent(product.n) + width - 1)
-    buffer = Buffer(f"{name}_panels", product.rhs.dtype, room)
-    first = _with(product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=buffer)
-    return first, _with(product, rhs=Load(product.rhs.dtype, buffer, Index()), packed=True, scratch=())
+    _require_readable(whole, lhs, placed, along)
+    return ContractionNest(product, target, order, packed)
 
 
 def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]) -> Scalar | None:
@@ -188,37 +155,6 @@ def located(chain: Sequence[Tensor], at: list[Index], order: list[int]) -> tuple
             at = [at[axis] for axis in tensor.order]
             order = [tensor.order.index(axis) for axis in order]
     return tuple(at), tuple(order)
-
-
-def _joined(product: Contraction) -> Contraction:
-    """Neighbouring axes joined where everything that is read and written goes through them as through one."""
-    left = [product.lhs.index, *(each.index for each in product.lhs.where)]
-    right = [] if product.packed else [product.rhs.index, *(each.index for each in product.rhs.where)]
-    body = list(indices(*product.body))
-    for role, seen in (("k", left + right), ("n", right + body), ("m", left + body), ("batch", left + right + body)):
-        variables: tuple[Var, ...] = getattr(product, role)
-        position = len(variables) - 2
-        while position >= 0:
-            outer, inner = variables[position : position + 2]
-            if joins(outer, inner, seen):
-                both, change = joined(outer, inner)
-                variables = (*variables[:position], both, *variables[position + 2 :])
-                product = _with(_changed(product, change), **{role: variables})
-                return _joined(product)
-            position -= 1
-    ones = {role: (Var(role, 1),) for role in ("n", "k") if not getattr(product, role)}
-    return _with(product, **ones)
-
-
-def _changed(product: Contraction, change: Reindexed) -> Contraction:
-    left, right = change.scalar(product.lhs), change.scalar(product.rhs)
-    assert isinstance(left, Load)
-    assert isinstance(right, Load)
-    return _with(product, lhs=left, rhs=right, body=tuple(map(change.statement, product.body)))
-
-
-def _with(product: Contraction, **changes: object) -> Contraction:
-    return replace(product, **changes)  # type: ignore[arg-type]
 
 
 def _few_last(load: Load, summed: Sequence[Var]) -> bool:

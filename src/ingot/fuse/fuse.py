@@ -8,29 +8,27 @@ from dataclasses import dataclass, field
 from ingot.dims import Dim, Expr, symbols
 from ingot.errors import CompileError
 from ingot.fuse.attention import AttentionMatch, attention_in, attention_nest
-from ingot.fuse.contraction import Filters, Packed, contraction_nest, is_constant, packed_before
+from ingot.fuse.contraction import Packed, contraction_nest, is_constant
 from ingot.fuse.gemv import is_gemv
+from ingot.fuse.long_reduction import is_few_and_long
 from ingot.fuse.nest import nest_of
 from ingot.fuse.order import order_like
 from ingot.fuse.placement import ROOT, Placement, placements_of
 from ingot.fuse.read import Placed, StoreFirst, c_strides, split, strides_of
 from ingot.fuse.sequential import running, scattered
 from ingot.fuse.unread_indices import unseen
-from ingot.fuse.winograd import quickest
+from ingot.loops.costly import COSTLY
 from ingot.loops.ir import (
     BranchStep,
     Buffer,
-    Contraction,
     Index,
     Kernel,
     KernelNest,
     Load,
     LoopStep,
-    Statement,
     Step,
-    Winograd,
 )
-from ingot.loops.rewrite import buffers_read
+from ingot.loops.kernel import kernel_of
 from ingot.prim.evaluate import evaluate
 from ingot.prim.make import constant, count
 from ingot.prim.tensor import (
@@ -62,9 +60,6 @@ from ingot.prim.tensor import (
     View,
 )
 from ingot.prim.walk import in_order
-from ingot.schedule.nest import collapse, schedule_nest
-from ingot.schedule.reuse_costly import COSTLY
-from ingot.schedule.split_reduction import is_few_and_long, split_reduction
 
 _MOST_INLINE = 96
 """Primitives in one expression."""
@@ -82,21 +77,31 @@ _MOST_BESIDE = 24
 """Maps that are followed to see whether one comes of them all."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Fused:
     """Steps in order, where every stored tensor is, and what the constants among the buffers hold.
 
-    `made` is what a kernel stores, `why` the reason for storing what could not be computed where it is read.
+    No kernel is scheduled. `stores` is the tensor that each is for, `why` the reason for storing what could not be
+    computed where it is read. `claims` are sizes that are taken to be equal whichever branches are taken.
     """
+
+    steps: tuple[Step, ...]
+    placed: Mapping[Tensor, Placed]
+    constants: Mapping[Buffer, Tensor | Packed]
+    stores: Mapping[Kernel, Tensor]
+    why: Mapping[Tensor, str]
+    claims: tuple[tuple[Dim, Dim], ...]
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What is fused so far."""
 
     steps: list[Step] = field(default_factory=list)
     placed: dict[Tensor, Placed] = field(default_factory=dict)
-    constants: dict[Buffer, Tensor | Packed | Filters] = field(default_factory=dict)
-    zeros: list[Buffer] = field(default_factory=list)
-    made: dict[Kernel, Tensor] = field(default_factory=dict)
+    constants: dict[Buffer, Tensor | Packed] = field(default_factory=dict)
+    stores: dict[Kernel, Tensor] = field(default_factory=dict)
     why: dict[Tensor, str] = field(default_factory=dict)
-    claims: tuple[tuple[Dim, Dim], ...] = ()
-    """Sizes that are taken to be equal whichever branches are taken."""
 
 
 def fuse(results: Sequence[Tensor], prefix: str = "") -> Fused:
@@ -132,15 +137,16 @@ class _Fusion:
         self._begun: set[Region] = set()
         self._states: set[Tensor] = set()
         self._homes = placements_of(self._order, results)
-        self._fused = Fused()
+        self._fused = _Progress()
         self._steps: dict[Placement, list[Step]] = {ROOT: self._fused.steps}
         self._names = 0
 
     def run(self) -> Fused:
         self._decide()
         self._store(ROOT)
-        self._fused.claims = self._claims(ROOT)
-        return self._fused
+        fused = self._fused
+        claims = self._claims(ROOT)
+        return Fused(tuple(fused.steps), fused.placed, fused.constants, fused.stores, fused.why, claims)
 
     def _store(self, home: Placement) -> None:
         """Have everything stored that is to be stored among the steps of `home`."""
@@ -499,9 +505,9 @@ class _Fusion:
                 break
             except StoreFirst as first:
                 self._store_first(tensor, first)
-        kernel = self._made(name, (schedule_nest(nest),), (target.buffer,))
+        kernel = kernel_of(name, (nest,), (target.buffer,))
         self._steps[home].append(kernel)
-        self._fused.made[kernel] = tensor
+        self._fused.stores[kernel] = tensor
         self._fused.why[tensor] = why
 
     def _claims(self, home: Placement) -> tuple[tuple[Dim, Dim], ...]:
@@ -531,7 +537,7 @@ class _Fusion:
             except StoreFirst as first:
                 self._store_first(tensor, first)
         self._steps[self._homes[tensor]].extend(kernels)
-        self._fused.made.update(dict.fromkeys(kernels, tensor))
+        self._fused.stores.update(dict.fromkeys(kernels, tensor))
 
     def _store_first(self, tensor: Tensor, first: StoreFirst) -> None:
         """Store what has to be stored before `tensor` is."""
@@ -558,13 +564,9 @@ class _Fusion:
             return [self._product(name, self._tops[tensor])]
         source = tensor.x if isinstance(tensor, Reshape) else tensor
         target, order = self._target(tensor, source, name)
-        nest = collapse(nest_of(source, target, order, _Placed(self, tensor)))
+        nest = nest_of(source, target, order, _Placed(self, tensor))
         self._settle(tensor, source, target, order)
-        two = split_reduction(nest, name)
-        if two is None:
-            return [self._made(name, (schedule_nest(nest),), (target.buffer,))]
-        parts = self._made(f"{name}_parts", tuple(map(schedule_nest, two.parts)), (two.buffer,))
-        return [parts, self._made(name, (schedule_nest(two.whole),), (target.buffer,))]
+        return [kernel_of(name, (nest,), (target.buffer,))]
 
     def _is_thin(self, top: Tensor) -> bool:
         contract = self._tops[top][0]
@@ -574,16 +576,16 @@ class _Fusion:
         order = tuple(range(tensor.rank))
         buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
         target = Placed(buffer, strides_of(tensor.shape, order))
-        copied = schedule_nest(nest_of(tensor.x, target, order, _Placed(self, tensor)))
+        copied = nest_of(tensor.x, target, order, _Placed(self, tensor))
         written = scattered(tensor, target, _Placed(self, tensor))
         self._settle(tensor, tensor, target, order)
-        return [self._made(f"{name}_copy", (copied,), (buffer,)), self._made(name, (written,), (buffer,))]
+        return [kernel_of(f"{name}_copy", (copied,), (buffer,)), kernel_of(name, (written,), (buffer,))]
 
     def _running(self, name: str, tensor: Scan) -> Kernel:
         target, order = self._target(tensor, tensor, name)
         statements = running(tensor, target, order, _Placed(self, tensor))
         self._settle(tensor, tensor, target, order)
-        return self._made(name, (statements,), (target.buffer,))
+        return kernel_of(name, (statements,), (target.buffer,))
 
     def _target(self, tensor: Tensor, source: Tensor, name: str) -> tuple[Placed, tuple[int, ...]]:
         fixed = tensor in self._in_order or isinstance(tensor, Reshape)
@@ -606,15 +608,15 @@ class _Fusion:
             order = order_like(tensor, self._orders) or order
         strides = strides_of(tensor.shape, order)
         start: Dim = 0
-        nests: list[tuple[Statement, ...]] = []
+        nests: list[KernelNest] = []
         for part in tensor.parts:
             nest = nest_of(
                 part, Placed(buffer, strides), order, _Placed(self, tensor), Index((), start * strides[tensor.axis])
             )
-            nests.append(schedule_nest(nest))
+            nests.append(nest)
             start = start + part.shape[tensor.axis]
         self._settle(tensor, tensor, Placed(buffer, strides), order)
-        return self._made(name, tuple(nests), (buffer,))
+        return kernel_of(name, nests, (buffer,))
 
     def _product(self, name: str, chain: Sequence[Tensor]) -> Kernel:
         tensor = chain[-1]
@@ -622,46 +624,12 @@ class _Fusion:
         if (attention := self._attentions.get(chain[0])) is not None:
             found = attention_nest(attention, chain, _Placed(self, tensor), name, fixed)
             self._settle(tensor, tensor, found.target, found.order)
-            return self._made(name, (found.nest,), (found.target.buffer,), found.nest.scratch)
-        made = quickest(contraction_nest(chain, _Placed(self, tensor), name, fixed), name)
-        product = made.product
-        self._fused.constants.update(made.constants)
-        if product.zeros is not None:
-            self._fused.zeros.append(product.zeros)
+            return kernel_of(name, (found.nest,), (found.target.buffer,))
+        made = contraction_nest(chain, _Placed(self, tensor), name, fixed)
+        if made.packed is not None:
+            self._fused.constants[made.product.rhs.buffer] = made.packed
         self._settle(tensor, tensor, made.target, made.order)
-        if isinstance(product, Contraction) and not product.packed and self._is_the_same_in_each_run(chain[0]):
-            product = self._packed_before(chain[0], product, name)
-        return self._made(name, (product,), (made.target.buffer,), product.scratch)
-
-    def _is_the_same_in_each_run(self, contract: Tensor) -> bool:
-        """Whether the right side of a contraction is there before a loop that it is in."""
-        assert isinstance(contract, Contract)
-        inside = self._homes[contract][len(self._homes[contract.rhs]) :]
-        return any(isinstance(region, Repeat) for region, _ in inside)
-
-    def _packed_before(self, contract: Tensor, product: Contraction, name: str) -> Contraction:
-        """A product whose right side is packed where it is made, and not by every run of a loop."""
-        assert isinstance(contract, Contract)
-        first, product = packed_before(product, name)
-        assert first.panels is not None
-        kernel = self._made(f"{name}_pack", (first,), (first.panels,))
-        self._steps[self._homes[contract.rhs]].append(kernel)
-        self._fused.made[kernel] = contract.rhs
-        self._fused.why.setdefault(contract.rhs, f"{name} multiplies it in every run of a loop")
-        return product
-
-    def _made(
-        self,
-        name: str,
-        nests: tuple[KernelNest, ...],
-        writes: tuple[Buffer, ...],
-        scratch: tuple[Buffer, ...] = (),
-    ) -> Kernel:
-        zeros = [nest.zeros for nest in nests if isinstance(nest, Contraction | Winograd) and nest.zeros is not None]
-        reads = tuple(
-            buffer for buffer in (*buffers_read(nests), *zeros) if buffer not in writes and buffer not in scratch
-        )
-        return Kernel(name, nests, reads, writes, scratch)
+        return kernel_of(name, (made.product,), (made.target.buffer,))
 
     def _place(self, tensor: Tensor, name: str, order: tuple[int, ...] | None) -> Placed:
         order = order or tuple(range(tensor.rank))
