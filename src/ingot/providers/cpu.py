@@ -16,9 +16,9 @@ from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import Array
 from ingot.format.pages import release
 from ingot.fuse.contraction import Packed
+from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd
 from ingot.loops.parametrise import parametrise
-from ingot.loops.show import exactly
 from ingot.lower.graph import Program
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
@@ -217,7 +217,7 @@ def compiled(kernel: Kernel, target: Target) -> CompiledKernel:
 def _begun(kernel: Kernel, target: Target) -> tuple[Future[Template], Mapping[str, Dim]]:
     """The form of a kernel, which others may be about to make, and what it calls its sizes."""
     general = parametrise(kernel)
-    return template(exactly(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
+    return template(digest(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
 
 
 def _finished(kernel: Kernel, template: Future[Template], names: Mapping[str, Dim]) -> CompiledKernel:
