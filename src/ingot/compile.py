@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from ingot.codegen.llvm.host import host
 from ingot.dims import symbols
 from ingot.errors import CheckError, CompileError, IngotError
-from ingot.fuse.fuse import Fused, fuse, sizes_of
+from ingot.fuse.build import Fused
+from ingot.fuse.fuse import fuse
 from ingot.ir.graph import Graph
 from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model, nested_graphs
@@ -24,7 +25,7 @@ from ingot.ops.facts import Fact
 from ingot.passes.before_lowering import before_lowering
 from ingot.passes.inline import inline_functions
 from ingot.prim.tensor import Call, CallResult, Tensor
-from ingot.prim.walk import in_order
+from ingot.prim.walk import in_order, sizes_of
 from ingot.providers.cpu import plan_of
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ingot.dims import Dim
 from ingot.dtypes import Array
-from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
+from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
 from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var
 from ingot.loops.join_axes import join_axes
 from ingot.prim.evaluate import evaluate
@@ -42,52 +42,74 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class ContractionNest:
-    """A product with an axis for each of the contraction that is longer than one, and where its result is stored.
-
-    `packed` is its right side, if that is constant.
-    """
+    """A contraction with an axis for each of its own that is longer than one; `packed` is a constant right side."""
 
     product: Contraction
-    target: Placed
-    order: tuple[int, ...]
     packed: Packed | None
 
 
-def contraction_nest(
-    chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: str, fixed: bool
-) -> ContractionNest:
-    """The product that stores the last of a chain of maps and permutations over a contraction, the first of it.
+@dataclass(frozen=True, slots=True)
+class _Roles:
+    """The sides of a contraction, each with its labels, and the labels by what they are in a product of matrices."""
 
-    It is stored in the order of its axes, if `fixed`. StoreFirst if one of the sides, or what else is read, has to be
-    stored before.
-    """
-    contract, tensor = chain[0], chain[-1]
-    assert isinstance(contract, Contract)
+    lhs: Tensor
+    rhs: Tensor
+    left: str
+    right: str
+    batch: list[str]
+    rows: list[str]
+    columns: list[str]
+    summed: list[str]
+
+
+def _roles(contract: Contract) -> _Roles:
+    """A constant side is the right one, which is packed when the model is compiled."""
     lhs, rhs, (left, right, result) = contract.lhs, contract.rhs, contract.labels
     if is_constant(lhs) and not is_constant(rhs):
         lhs, rhs, left, right = rhs, lhs, right, left
+    return _Roles(
+        lhs,
+        rhs,
+        left,
+        right,
+        [label for label in result if label in left and label in right],
+        [label for label in result if label in left and label not in right],
+        [label for label in result if label in right and label not in left],
+        [label for label in left if label in right and label not in result],
+    )
+
+
+def contraction_order(chain: Sequence[Tensor]) -> tuple[int, ...]:
+    """How the axes of the last of a chain lie if sums are stored as they are made: batch, rows, columns."""
+    contract = chain[0]
+    assert isinstance(contract, Contract)
+    roles, result = _roles(contract), contract.labels[2]
+    return order_after(chain, [result.index(label) for label in (*roles.batch, *roles.rows, *roles.columns)])
+
+
+def contraction_nest(
+    chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed], name: str
+) -> ContractionNest:
+    """The contraction that stores the last of a chain, its epilogue, at `target`.
+
+    StoreFirst if one of the sides, or what else is read, has to be stored before.
+    """
+    contract, tensor = chain[0], chain[-1]
+    assert isinstance(contract, Contract)
+    roles, result = _roles(contract), contract.labels[2]
+    lhs, rhs, left, right = roles.lhs, roles.rhs, roles.left, roles.right
+    batch, rows, columns, summed = roles.batch, roles.rows, roles.columns, roles.summed
     sizes = dict(zip(left + right, lhs.shape + rhs.shape, strict=True))
     variables = {label: Var(label, size) for label, size in sizes.items()}
-    batch = [label for label in result if label in left and label in right]
-    rows = [label for label in result if label in left and label not in right]
-    columns = [label for label in result if label in right and label not in left]
-    summed = [label for label in left if label in right and label not in result]
     reader = Reader(placed, lambda each, at: _sum(each, at, contract, [variables[label] for label in result]))
     require_stored(lhs, placed)
     left_load = require_load(lhs, reader.read(lhs, _place(left, variables, sizes)))
     along = _few_last(left_load, [variables[label] for label in summed])
     if along:
         summed = [summed[-1], *summed[:-1]]
-    own = {label: position for position, label in enumerate(result)}
-    natural = [own[label] for label in (*batch, *rows, *columns)]
-    at, order = located(chain, [of_var(variables[label]) for label in result], natural)
-    if fixed:
-        order = tuple(range(tensor.rank))
-    buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
-    target = Placed(buffer, strides_of(tensor.shape, order))
-    at = tuple(Index() if size == 1 else each for size, each in zip(tensor.shape, at, strict=True))
+    at = place_after(chain, tuple(of_var(variables[label]) for label in result))
     value: Scalar = Local(contract.dtype, "sum") if tensor is contract else reader.read(tensor, at)
-    body: list[Statement] = [Store(buffer, linear(at, target.strides), value)]
+    body: list[Statement] = [Store(target.buffer, linear(at, target.strides), value)]
     packed = None
     if is_constant(rhs):
         array = evaluate([rhs], {}, {})[0]
@@ -115,7 +137,7 @@ def contraction_nest(
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
     _require_readable(whole, lhs, placed, along)
-    return ContractionNest(product, target, order, packed)
+    return ContractionNest(product, packed)
 
 
 def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]) -> Scalar | None:
@@ -148,13 +170,20 @@ def _place(labels: str, variables: Mapping[str, Var], sizes: Mapping[str, Dim]) 
     return tuple(of_var(variables[label]) if sizes[label] != 1 else Index() for label in labels)
 
 
-def located(chain: Sequence[Tensor], at: list[Index], order: list[int]) -> tuple[Place, tuple[int, ...]]:
-    """Where the last of a chain is read, and how its axes lie, when the first is read at `at` with axes in `order`."""
+def place_after(chain: Sequence[Tensor], at: Place) -> Place:
+    """Where the last of a chain is read when the first is read at `at`."""
     for tensor in chain:
         if isinstance(tensor, Permute):
-            at = [at[axis] for axis in tensor.order]
+            at = tuple(at[axis] for axis in tensor.order)
+    return tuple(Index() if size == 1 else each for size, each in zip(chain[-1].shape, at, strict=True))
+
+
+def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...]:
+    """How the axes of the last of a chain lie when those of the first lie in `order`."""
+    for tensor in chain:
+        if isinstance(tensor, Permute):
             order = [tensor.order.index(axis) for axis in order]
-    return tuple(at), tuple(order)
+    return tuple(order)
 
 
 def _few_last(load: Load, summed: Sequence[Var]) -> bool:

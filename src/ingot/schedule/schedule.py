@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot.dims import Dim
+from ingot.fuse.build import Fused
 from ingot.fuse.contraction import Packed
-from ingot.fuse.fuse import Fused
 from ingot.fuse.read import Placed
 from ingot.loops.ir import (
     Attention,
@@ -69,15 +69,13 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     fused_stores = {new: fused.stores[old] for old, new_ones in kernels.items() for new in new_ones}
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     stores: dict[Kernel, Tensor] = {}
-    why = dict(fused.why)
     for kernel in kernels_in(hoisted.steps):
         stores[kernel] = fused_stores[hoisted.origins.get(kernel, kernel)]
         if kernel in hoisted.packing:
             stores[kernel] = owners[kernel.reads[0]]
-            why.setdefault(stores[kernel], f"{hoisted.origins[kernel].name} multiplies it in every run of a loop")
     nests = [nest for kernel in stores for nest in kernel.nests]
     zeros = tuple(nest.zeros for nest in nests if isinstance(nest, Contraction | Winograd) and nest.zeros is not None)
-    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, why, fused.claims)
+    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.claims)
 
 
 def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ingot.fuse.choose import CONTRACTION, RESULT, SHARED
 from ingot.fuse.contraction import is_constant
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
@@ -16,13 +17,11 @@ from ingot.lower.graph import Program
 from ingot.prim.tensor import (
     Call,
     CallResult,
-    Concat,
     Constant,
     Contract,
     Iota,
     Parameter,
     Reduce,
-    Scan,
     Scatter,
     Size,
     Tensor,
@@ -193,7 +192,13 @@ class _Tracing:
         ordered = sorted(nodes, key=lambda node: places[node])
         computed = tuple(node for node in ordered if nodes[node])
         views = tuple(node for node in ordered if not nodes[node])
-        return Work(computed, views, tensor, value, self._why(tensor))
+        return Work(computed, views, tensor, value, self._why_packed(kernel) or self._why(tensor))
+
+    def _why_packed(self, kernel: Kernel) -> str | None:
+        """Why a kernel packs what it reads; None for one that does not."""
+        panels = [nest.panels for nest in kernel.nests if isinstance(nest, Contraction) and nest.panels is not None]
+        readers = [each.name for each in self.inside if each is not kernel and set(panels) & set(each.reads)]
+        return f"{_listed(readers)} multiplies it in every run of a loop" if panels else None
 
     def _why(self, tensor: Tensor) -> str:
         """What a tensor is stored for."""
@@ -202,15 +207,9 @@ class _Tracing:
         calls = [call for call in self.program.calls.values() if tensor in call.arguments]
         if calls:
             return f"the reference reads it, for {' and '.join(_quoted(call) for call in calls[:2])}"
-        if tensor in self.scheduled.why:
-            return self.scheduled.why[tensor]
-        match tensor:
-            case Concat():
-                return "tensors joined are stored"
-            case Scan():
-                return "running totals are stored"
-            case Scatter():
-                return "what is written at computed places is stored"
+        why = self.scheduled.why[tensor]
+        if why not in (RESULT, CONTRACTION, SHARED):
+            return why
         buffer = self.scheduled.placed[tensor].buffer
         readers = [kernel for kernel in self.inside if buffer in kernel.reads]
         if len(readers) == 1:
