@@ -15,6 +15,7 @@ from ingot import prepare
 from ingot.cache import contents
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
+from ingot.infer.typed import TypedModel
 from ingot.session import Session
 
 LAYERS = """<ir_version: 3, opset_import: ["" : 9]>
@@ -42,13 +43,13 @@ def session(text: str) -> Session:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The inputs of each model that was compiled, its own and those with defaults."""
     found: list[list[str]] = []
-    real = compiling.executable
+    real = compiling.compile_model
 
-    def counting(model: ingot.Model, *rest: Any) -> Any:
-        found.append([value.name for value in model.graph.inputs if value.constant is None])
-        return real(model, *rest)
+    def counting(typed: TypedModel, *rest: Any) -> Any:
+        found.append([value.name for value in typed.model.graph.inputs if value.constant is None])
+        return real(typed, *rest)
 
-    monkeypatch.setattr(compiling, "executable", counting)
+    monkeypatch.setattr(compiling, "compile_model", counting)
     return found
 
 
@@ -56,7 +57,7 @@ def test_weights_that_are_inputs_are_packed_and_folded() -> None:
     made = session(LAYERS)
     assert made.compiled is not None
     assert list(made.compiled.plan.inputs) == ["x"]
-    assert [node.op_type for node in made.compiled.model.graph] == ["Conv"]
+    assert [node.op_type for node in made.compiled.optimised.model.graph] == ["Conv"]
     x = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)
     reference = Session(ingot.parse_model(LAYERS), providers=("reference",))
     np.testing.assert_allclose(made.run(None, {"x": x})[0], reference.run(None, {"x": x})[0], rtol=1e-6)

@@ -19,10 +19,10 @@ from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd
 from ingot.loops.parametrise import parametrise
-from ingot.lower.graph import Program
+from ingot.lower.program import Program
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
-from ingot.providers.rows import JumpRow, flattened, jump_of, lives_of
+from ingot.providers.cpu.rows import JumpRow, flattened, jump_of, lives_of
 from ingot.runtime.plan import MOST_RUNS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment, aligned
 from ingot.runtime.team import begin_team, processors
 from ingot.schedule.schedule import Scheduled
