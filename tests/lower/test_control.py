@@ -84,8 +84,8 @@ def test_a_loop_runs_as_often_as_its_count_says(trips: int) -> None:
 def test_what_every_run_would_compute_alike_is_computed_before_the_loop() -> None:
     made = session(COUNTED).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
-    before = [step for step in made.fused.steps if isinstance(step, Kernel)]
+    (loop,) = [step for step in made.scheduled.steps if isinstance(step, LoopStep)]
+    before = [step for step in made.scheduled.steps if isinstance(step, Kernel)]
     assert len(loop.steps) == 2
     assert len(loop.swapped) == 2
     assert " * " in "".join(show_kernel(kernel) for kernel in before)
@@ -137,7 +137,7 @@ def test_a_state_that_stays_is_not_copied() -> None:
     agree(graph, {"m": i64(3), "x": f32(1, 2), "y": f32(3, 4)})
     made = session(graph).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
+    (loop,) = [step for step in made.scheduled.steps if isinstance(step, LoopStep)]
     assert len(loop.swapped) == len(loop.steps) == 1
 
 
@@ -199,7 +199,7 @@ def test_one_branch_runs() -> None:
     feeds = {"c": np.asarray(True), "x": f32(1, 2, 3), "w": w}
     made.run(None, feeds, observe_steps=lambda step, *_: ran.append(step.name if isinstance(step, KernelStep) else ""))
     assert made.compiled is not None
-    (choice,) = [step for step in made.compiled.fused.steps if isinstance(step, BranchStep)]
+    (choice,) = [step for step in made.compiled.scheduled.steps if isinstance(step, BranchStep)]
     assert {step.name for step in choice.then if isinstance(step, Kernel)} <= set(ran)
     assert not {step.name for step in choice.otherwise if isinstance(step, Kernel)} & set(ran)
 
@@ -291,7 +291,7 @@ def test_primitives_say_what_the_reference_does(graph: str) -> None:
     expected = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, given)
     for one, other in zip(evaluate(made.outputs, given, sizes), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.fused.steps)
+    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.scheduled.steps)
 
 
 ENDLESS = """g (bool c, float[N] x) => (a) {
@@ -344,7 +344,7 @@ def test_a_matrix_that_every_run_multiplies_by_is_packed_before_the_loop() -> No
         agree(graph, *({"m": i64(trips), "x": x, "w": w} for trips in (0, 1, 4)))
     made = session(graph).compiled
     assert made is not None
-    assert any(step.name.endswith("_pack") for step in made.fused.steps if isinstance(step, Kernel))
+    assert any(step.name.endswith("_pack") for step in made.scheduled.steps if isinstance(step, Kernel))
 
 
 def test_a_loop_in_a_loop_starts_every_time_from_what_it_starts_from() -> None:
