@@ -20,10 +20,10 @@ from ingot.fuse.fuse import Fused
 from ingot.loops.digest import digest
 from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, KernelNest, Tile, Winograd, extent
 from ingot.loops.parametrise import parametrise
-from ingot.lower.graph import Program
+from ingot.lower.program import Program
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
-from ingot.providers.rows import JumpRow, flattened, jump_of, lives_of
+from ingot.providers.cpu.rows import JumpRow, flattened, jump_of, lives_of
 from ingot.runtime.plan import MOST_RUNS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment, aligned
 from ingot.runtime.thread_pool import begin_thread_pool, processors
 from ingot.schedule.target import Target
