@@ -47,7 +47,7 @@ class Scheduled:
     """What is compiled: steps in order, where every stored tensor is, and what the constants among the buffers hold.
 
     `zeros` are buffers of zeros. `stores` is the tensor that each kernel is for, and `why` the reason for storing it.
-    `claims` are sizes that are taken to be equal whichever branches are taken.
+    `guards` are sizes that are taken to be equal whichever branches are taken.
     """
 
     steps: tuple[Step, ...]
@@ -56,7 +56,7 @@ class Scheduled:
     zeros: tuple[Buffer, ...]
     stores: Mapping[Kernel, Tensor]
     why: Mapping[Tensor, str]
-    claims: tuple[tuple[Dim, Dim], ...]
+    guards: tuple[tuple[Dim, Dim], ...]
 
 
 def schedule(fused: Fused, target: Target) -> Scheduled:
@@ -75,7 +75,7 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
             stores[kernel] = owners[kernel.reads[0]]
     nests = [nest for kernel in stores for nest in kernel.nests]
     zeros = tuple(nest.zeros for nest in nests if isinstance(nest, Contraction | Winograd) and nest.zeros is not None)
-    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.claims)
+    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.guards)
 
 
 def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
