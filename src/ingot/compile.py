@@ -215,7 +215,7 @@ class _Compilation:
         around_names = tuple(outlined.model.graph.inputs.names)[len(graph.inputs) :]
         captured = tuple(value.name for value in outlined.captured)
         try:
-            hoisted = None if call.node.op_type == "If" else hoist_invariants(outlined, catalog)
+            hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
             body = self.of(specialise_body(outlined.model, catalog, outlined.given, guards), self._name())
             if hoisted is not None:

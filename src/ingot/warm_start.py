@@ -14,10 +14,11 @@ from ingot.cache import contents, directory
 from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
 from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.ir.domains import TRAINING
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.runtime import plan_file, team
+from ingot.runtime import plan_file, thread_pool
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits
 
@@ -75,10 +76,10 @@ def find(origin: ModelKey, threads: int | None, limits: RunLimits) -> CachedMode
     """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
     if origin.content is None:
         return None
-    kept = plan_file.read(_path(origin.content, origin.also), threads or team.processors(), limits.nodes)
+    kept = plan_file.read(_path(origin.content, origin.also), threads or thread_pool.processors(), limits.nodes)
     if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
         return None
-    team.provide(Code(kept.team.entries, kept.plan))
+    thread_pool.provide(Code(kept.team.entries, kept.plan))
     inputs = [Value(name, type_) for name, type_ in kept.inputs]
     executable = Executable(kept.plan, kept.outputs, lambda: _model(kept.calls[0]), limits.most_bytes)
     outputs = tuple(Value(name, type_) for name, type_ in kept.results)
@@ -114,7 +115,7 @@ def _path(content: str, also: tuple[str, ...]) -> Path:
 
 def _kept(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
     artifacts = build.artifacts
-    code = team.code()
+    code = thread_pool.code()
     if code is None:
         raise plan_file.Unstorable("code that only this process has")
     return plan_file.PlanFile(
@@ -145,7 +146,7 @@ def _nodes(artifacts: Artifacts) -> Iterator[bytes]:
     from ingot.ir.extract import extract
 
     nodes = list(artifacts.program.calls)
-    if any(node.op_type == "Gradient" for node in nodes):
+    if any(node.applies("Gradient", domain=TRAINING) for node in nodes):
         raise plan_file.Unstorable("a gradient, which is of the whole model")
     ends = [value for node in nodes for value in node.outputs if value.name]
     read = [value for node in nodes for value in _reads(node) if value not in ends]

@@ -83,7 +83,7 @@ def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
     with (
         patch.object(plan, "_begun", begun),
         patch.object(plan, "packed", unpacked),
-        patch.object(plan, "begin_team", lambda _: None),
+        patch.object(plan, "begin_thread_pool", lambda _: None),
     ):
         compile_model(typed, Cpu(target), Options(standard(), threads=2))
     yield from seen

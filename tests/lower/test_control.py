@@ -12,8 +12,10 @@ import ingot
 from ingot import operator
 from ingot.dtypes import Array
 from ingot.errors import FallbackWarning, IngotError
+from ingot.ir import Graph
 from ingot.loops.ir import BranchStep, Kernel, LoopStep
 from ingot.loops.show import show_kernel
+from ingot.ops.define import Operator, Runtime
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import FLOAT32, types
 from ingot.prim.evaluate import evaluate
@@ -393,3 +395,41 @@ def test_an_identity_of_another_domain_is_not_the_standards(identity: str, provi
     made = Session(ingot.parse_model(text), operators=[successor], providers=providers, threads=1)
     expected = 3 if identity.startswith("my") else 0
     assert made.run(None, {"x": f32(0, 0), "m": i64(3)})[0].tolist() == [expected] * 2
+
+
+def twice(name: str) -> Operator:
+    """An operator `my.name` that runs its body on its inputs, and then on what that gave."""
+
+    @operator(name, since=1, domain="my")
+    def run(x: T, y: T, z: T, /, *, body: Graph, runtime: Runtime) -> T:
+        """`body(body(x, y, z), y, z)`."""
+        (once,) = runtime.run(body, [x, y, z])
+        (again,) = runtime.run(body, [once, y, z])
+        return np.asarray(again)
+
+    @run.infer
+    def infer(x: Fact, y: Fact, z: Fact, /, *, body: Graph) -> Inferred:
+        del y, z, body
+        return x.type
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["If", "Loop", "Scan", "Twice"])
+def test_an_operator_of_another_domain_with_a_body_is_none_of_the_standard_whatever_its_name(name: str) -> None:
+    text = f"""<ir_version: 13, opset_import: ["" : 28, "my" : 1]>
+    g (float[2] x, float[2] w, float[2] z) => (float[2] y) {{
+        y = my.{name} (x, w, z) <body = b (float[2] s, float[2] t, float[2] u) => (float[2] r) {{
+            sum = Add (s, t)
+            product = Mul (sum, t)
+            power = Exp (u)
+            r = Sub (product, power)
+        }}>
+    }}"""
+    feeds = {"x": f32(1, 2), "w": f32(2, 3), "z": f32(0, 1)}
+    compiled, reference = (
+        Session(ingot.parse_model(text), providers=providers, operators=[twice(name)], fallback=False)
+        for providers in (("cpu", "reference"), ("reference",))
+    )
+    assert compiled.providers == ("cpu", "reference")
+    np.testing.assert_allclose(compiled.run(None, feeds)[0], reference.run(None, feeds)[0], rtol=1e-6)

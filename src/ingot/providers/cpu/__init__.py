@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
 from ingot.codegen.llvm.workers import workers
-from ingot.runtime.team import processors
+from ingot.runtime.thread_pool import processors
 
 if TYPE_CHECKING:
     from ingot.fuse.build import Fused

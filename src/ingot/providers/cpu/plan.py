@@ -24,7 +24,7 @@ from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Te
 from ingot.prim.walk import in_order
 from ingot.providers.cpu.rows import JumpRow, flattened, jump_of, lives_of
 from ingot.runtime.plan import MOST_RUNS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment, aligned
-from ingot.runtime.team import begin_team, processors
+from ingot.runtime.thread_pool import begin_thread_pool, processors
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters
@@ -56,7 +56,7 @@ def plan_of(
     rows, sides = flattened(scheduled.steps)
     kernels = [row for row in rows if isinstance(row, Kernel)]
     begun = {kernel: _begun(kernel, target) for kernel in kernels}
-    begin_team(target)
+    begin_thread_pool(target)
     for kernel in kernels:
         for buffer in buffers_of(kernel):
             slots.setdefault(buffer, len(slots))
