@@ -178,10 +178,10 @@ class _Deciding:
 
     def _is_same_memory(self, tensor: Reshape) -> bool:
         """Whether what a region made is stored for a result alone, which has other sizes and the same elements."""
-        made, results = tensor.x, self.uses.results
-        others = [each for each in self.uses.readers_of(made) if each is not tensor and each in results]
-        moves = isinstance(made, RegionResult) and isinstance(made.region, Repeat) and not made.is_rows
-        return not moves and tensor in results and made not in results and not others
+        source, results = tensor.x, self.uses.results
+        others = [reader for reader in self.uses.readers_of(source) if reader is not tensor and reader in results]
+        moves = isinstance(source, RegionResult) and isinstance(source.region, Repeat) and not source.is_rows
+        return not moves and tensor in results and source not in results and not others
 
     def _is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor may be computed when the model is compiled, and is not too large to be kept."""
