@@ -17,8 +17,8 @@ ROOT: Placement = ()
 def placements_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Tensor, Placement]:
     """Where each of the tensors, given in the order of computation, is computed; `results` are outside of all bodies.
 
-    What a branch alone needs is computed in it. What is invariant in a loop is hoisted out of it. What a loop starts from
-    is computed right before the loop: its runs write over it.
+    What a branch alone needs is computed in it. What is invariant in a loop is hoisted out of it. What a loop starts
+    from is computed right before the loop: its runs write over it.
     """
     bound = _bound(order)
     left = Counter(tensor.region for tensor in order if isinstance(tensor, RegionResult))
