@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ingot.dims import Dim
-from ingot.fuse.attention import AttentionMatch
+from ingot.fuse.attention_match import AttentionMatch
 from ingot.fuse.contraction import Packed
 from ingot.fuse.read import Placed, c_strides
 from ingot.loops.ir import Buffer, Index, Kernel
@@ -51,14 +51,14 @@ class Store:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StoreBranch:
-    """A step that stores what one of two bodies makes; `claims` are the sizes each takes to be equal."""
+    """A step that stores what one of two bodies makes; `guards` are the sizes each takes to be equal."""
 
     name: str
     region: Branch
     condition: Buffer
     then: tuple[Planned, ...]
     otherwise: tuple[Planned, ...]
-    claims: tuple[Pairs, Pairs]
+    guards: tuple[Pairs, Pairs]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,7 +92,7 @@ class Decision:
     """How `results` are computed.
 
     `placed` is where each tensor is that has memory; those of `known` are computed when the model is compiled. `why` is
-    the reason for each tensor that a step stores. `size_calls` are the calls that tell named sizes. `claims` are sizes
+    the reason for each tensor that a step stores. `size_calls` are the calls that tell named sizes. `guards` are sizes
     that are taken to be equal whichever branches are taken. `readings` saves reading tensors again to build kernels:
     without it they are the same.
     """
@@ -103,7 +103,7 @@ class Decision:
     known: tuple[Tensor, ...]
     why: Mapping[Tensor, str]
     size_calls: Mapping[str, Call]
-    claims: Pairs
+    guards: Pairs
     readings: Mapping[Store, Reading] = field(default_factory=dict, repr=False)
 
 

@@ -97,7 +97,7 @@ def plan_of(
     bound = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    claims = list(dict.fromkeys((*program.claims, *scheduled.claims)))
+    claims = list(dict.fromkeys((*program.claims, *scheduled.guards)))
     codes = {kernel: _finished(kernel, *template) for kernel, template in begun.items()}
     keep = tuple(code.code for code in codes.values())
     idle = {kernel for kernel, tensor in scheduled.stores.items() if not isinstance(tensor, Scatter)}

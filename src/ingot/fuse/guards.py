@@ -1,4 +1,4 @@
-"""Sizes that are taken to be equal, of which a run has to make sure."""
+"""Guards: sizes that kernels take to be equal, which a run checks before it runs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ingot.fuse.uses import Uses
 from ingot.prim.tensor import AssumeShape, Gather, Repeat, Scatter
 
 
-def claims_in(uses: Uses, body: Placement) -> tuple[tuple[Dim, Dim], ...]:
+def guards_in(uses: Uses, body: Placement) -> tuple[tuple[Dim, Dim], ...]:
     """The pairs of sizes of a body, and of the loops inside of it; branches have their own."""
     pairs: dict[tuple[Dim, Dim], None] = {}
     for tensor in uses.order:
