@@ -139,7 +139,7 @@ class _Compiling:
 
 def _is_of_use(body: Artifacts) -> bool:
     """Whether there is a kernel in a body, or in one inside of it."""
-    return any(segment.kernels for segment in body.plan.segments) or any(map(any, body.bodies.values()))
+    return any(segment.steps for segment in body.plan.segments) or any(map(any, body.bodies.values()))
 
 
 def _is_told(claims: Guards, body: Artifacts) -> bool:

@@ -15,8 +15,9 @@ from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
-from ingot.runtime.executable import Deoptimised, Executable
+from ingot.runtime.executable import Executable
 from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
 from ingot.runtime.team import processors
@@ -285,7 +286,7 @@ class Session:
             try:
                 results = compiled.run(ready, evaluation, asked, observe_steps)
                 return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-            except Deoptimised:
+            except (GuardFailed, KernelError):
                 pass  # the reference says what is wrong, and where
         return owned(evaluation(self._ready).run(ready, outputs), ready.values())
 

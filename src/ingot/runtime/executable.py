@@ -1,4 +1,4 @@
-"""A plan made ready to run: inputs checked by the caller go in, results come out, and what goes wrong is told apart."""
+"""A plan with all that a run needs beside inputs: inputs checked by the caller go in, outputs come out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ingot.dtypes import Array
 from ingot.errors import IngotError
 from ingot.prim.tensor import Tensor
-from ingot.runtime.body import Reference, Unsettled
+from ingot.runtime.body import BodyRunners, Reference
 from ingot.runtime.fast_path import FastPath
-from ingot.runtime.plan import GuardFailed, Plan, StepObserver
+from ingot.runtime.guards import KernelError
+from ingot.runtime.plan import Plan, StepObserver
+from ingot.runtime.run import PlanRunner
 
 if TYPE_CHECKING:
     from ingot.ir.model import Model
@@ -24,15 +24,8 @@ _POLL = 0.005
 """Seconds between two looks at whether a run is to end."""
 
 
-class Deoptimised(Exception):
-    """What was given is not what was compiled for: an index is out of range, or sizes are not what they seemed.
-
-    The reference runs it, or says what is wrong.
-    """
-
-
 class Executable:
-    """A plan with all that a run needs beside inputs: the nodes that the reference runs."""
+    """A plan that can be run, by many threads at a time."""
 
     def __init__(
         self,
@@ -45,8 +38,10 @@ class Executable:
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
-        self.fast_path = FastPath(plan, self.outputs)
-        self._most = most_bytes
+        self._most_bytes = most_bytes
+        self._runner = PlanRunner(plan, self.outputs)
+        self._bodies = BodyRunners(plan)
+        self.fast_path = FastPath(self._runner)
 
     def run(
         self,
@@ -57,22 +52,24 @@ class Executable:
     ) -> list[Any]:
         """The outputs of the model; `proceed` is asked now and then whether to go on, and raises if not.
 
-        `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan. Failed
-        if a kernel met an error.
+        `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan.
+        GuardFailed if something is not as was assumed, KernelError if a kernel met an error.
         """
-        state = np.zeros(16, np.int32)
+        frame = self._runner.frame()
         try:
-            with _watched(state, proceed):
-                call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
-                values = self.plan.run(feeds, call, state, observe, self._most)
-        except (GuardFailed, Unsettled):
-            raise Deoptimised from None
-        if proceed is not None:
-            proceed()
-        if state[0]:
-            raise Deoptimised
-        self.fast_path.learn(feeds, self._most)
-        return [values[tensor] for tensor in self.outputs]
+            with _watched(frame.state, proceed):
+                call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
+                inputs = [feeds.get(name) for name in self.plan.inputs]
+                results = self._runner.run(frame, inputs, call, observe, self._most_bytes)
+            if proceed is not None:
+                proceed()
+            if results is None:
+                raise KernelError
+            self.fast_path.learn(feeds, frame.first.binding)
+        finally:
+            frame.words[0] = frame.words[1] = 0
+            self._runner.release(frame)
+        return results
 
 
 @contextmanager

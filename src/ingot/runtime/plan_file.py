@@ -26,15 +26,16 @@ from ingot.dims import Dim, Expr, Packing
 from ingot.dtypes import Array, DType
 from ingot.errors import IngotError
 from ingot.ir.types import TensorType
+from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Parameter, Tensor
-from ingot.runtime.plan import MOST_RUNS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
+from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 
 _MAGIC = b"ingot plan 6\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q")
 """What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
 _PAGE = 1 << 14
 _ALIGN = 64
-_PLAIN = {each.__name__: each for each in (Arm, Jump)}
+_PLAIN = {each.__name__: each for each in (Arm, Guard, Jump)}
 """What plans are made of, beside tensors, calls, and what there are many of: segments, kernels and rooms."""
 
 
@@ -81,7 +82,7 @@ def write(path: Path, kept: PlanFile) -> bool:
     return directory.written(path, *parts)
 
 
-def read(path: Path, threads: int, runs: int = MOST_RUNS) -> PlanFile | None:
+def read(path: Path, threads: int, runs: int = MOST_TRIPS) -> PlanFile | None:
     """The plan in a file, for a number of threads, which run bodies of loops at most so often.
 
     None if there is none, or the file is damaged.
@@ -165,11 +166,10 @@ class _Writing:
             "segments": [self._segment(segment, plan.codes) for segment in plan.segments],
             "inputs": [[name, self._plain(tensor)] for name, tensor in plan.inputs.items()],
             "placed": [[self._plain(tensor), slot] for tensor, slot in plan.placed.items()],
-            "results": self._plain(plan.results),
             "slots": len(plan.template),
             "memory": [[slot, self._array(array)] for slot, array in plan.memory],
             "constants": [[self._plain(tensor), self._array(array)] for tensor, array in plan.constants.items()],
-            "made": [[self._plain(call), self._plain(tuple(each))] for call, each in plan.made.items()],
+            "made": [[self._plain(call), self._plain(tuple(each))] for call, each in plan.call_results.items()],
         }
         bodies = []
         for call, each in plan.bodies.items():
@@ -181,12 +181,12 @@ class _Writing:
     def _body(self, body: Body) -> dict[str, Any]:
         return {
             "plan": None if body.plan is None else self._plan(body.plan),
-            "taken": list(body.taken),
+            "taken": list(body.parameters),
             "captured": list(body.captured),
             "outputs": self._plain(body.outputs),
             "nodes": body.nodes,
-            "strict": body.strict,
-            "first": None if body.first is None else self._body(body.first),
+            "strict": body.specialised,
+            "first": None if body.invariant is None else self._body(body.invariant),
         }
 
     def laid_out(self) -> Iterator[bytes | memoryview]:
@@ -201,14 +201,12 @@ class _Writing:
 
     def _segment(self, segment: Segment, codes: Mapping[int, LinkedCode]) -> list[Any]:
         """A segment whose kernels are where their code is in the file."""
-        kernels = [
-            self._plain(each) if isinstance(each, Jump) else self._native(each, codes) for each in segment.kernels
-        ]
+        kernels = [self._plain(each) if isinstance(each, Jump) else self._native(each, codes) for each in segment.steps]
         rooms = [
-            [each.slot, int(each.dtype), self._sizes(each.shape), each.first, each.last, self._plain(each.fresh)]
-            for each in segment.rooms
+            [each.slot, int(each.dtype), self._sizes(each.shape), each.first, each.last, self._plain(each.tensor)]
+            for each in segment.allocations
         ]
-        rest = (segment.names, segment.claims, segment.call, segment.sides, segment.base)
+        rest = (segment.names, segment.guards, segment.call, segment.arms, segment.base)
         return [kernels, rooms, self._plain(rest)]
 
     def _native(self, kernel: KernelStep, codes: Mapping[int, LinkedCode]) -> list[Any]:
@@ -216,7 +214,7 @@ class _Writing:
             raise Unstorable("code that only this process has")
         code = codes[kernel.address]
         place = self._code(code) + code.entries["kernel"]
-        return [kernel.name, place, kernel.which, self._sizes(kernel.sizes), kernel.writes]
+        return [kernel.name, place, kernel.slots, self._sizes(kernel.scalars), kernel.writes]
 
     def _sizes(self, sizes: Sequence[Dim]) -> list[Any]:
         """Sizes as they are, or in a list of its own the number of one that depends on others."""
@@ -330,14 +328,13 @@ class _Reading:
             segments,
             {name: self._plain(tensor) for name, tensor in said["inputs"]},
             {self._plain(tensor): slot for tensor, slot in said["placed"]},
-            self._plain(said["results"]),
             template,
             {self._plain(tensor): self._arrays[number] for tensor, number in said["constants"]},
             {self._plain(call): self._plain(each) for call, each in said["made"]},
             (owner,),
             threads,
             memory,
-            runs=runs,
+            most_trips=runs,
             bodies={
                 self._plain(call): tuple(
                     None if body is None else self._body(body, threads, runs, owner) for body in each

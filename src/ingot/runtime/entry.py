@@ -1,0 +1,118 @@
+"""Entries: the checks of an array that comes into a plan from outside, and the named sizes that it tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ingot.dims import Dim, evaluate, symbols
+from ingot.dtypes import Array, DType
+from ingot.prim.guard import Guard
+from ingot.prim.tensor import CallResult, Parameter, Tensor
+from ingot.runtime.address import address_of
+from ingot.runtime.guards import GuardFailed
+
+
+class Entry:
+    """An input or the result of a call: the number of its value, its slot if it has one, and what it has to be."""
+
+    __slots__ = ("_dtype", "_sizes", "_slot", "number", "tensor")
+
+    def __init__(self, tensor: Tensor, number: int, slot: int | None) -> None:
+        self.tensor = tensor
+        self.number = number
+        self._slot = slot
+        self._dtype = None if slot is None else tensor.dtype.numpy
+        self._sizes = tuple(_name_or_number(size) for size in tensor.shape)
+
+    def admit(self, given: Any, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
+        """Note a value, where it lies, and the sizes it tells; GuardFailed if it is not what was assumed."""
+        if self._slot is None:
+            values[self.number] = given
+            return
+        if type(given) is not np.ndarray or not given.flags.c_contiguous:
+            given = np.ascontiguousarray(given).reshape(np.shape(given))
+        values[self.number] = given
+        shape = given.shape
+        dtype = given.dtype
+        if len(shape) != len(self._sizes) or (dtype is not self._dtype and dtype != self._dtype):
+            raise self._failure(given, sizes)
+        slots[self._slot] = address_of(given)
+        for size, real in zip(self._sizes, shape, strict=True):
+            if type(size) is str:
+                if sizes.setdefault(size, real) != real:
+                    raise self._failure(given, sizes)
+            elif size is not None and size != real:
+                raise self._failure(given, sizes)
+
+    def checks(self, told: frozenset[str]) -> list[SizeCheck]:
+        """The sizes that follow from others, of those that are told by then."""
+        if self._slot is None:
+            return []
+        return [
+            SizeCheck(self, axis, size)
+            for axis, size in enumerate(self.tensor.shape)
+            if not isinstance(_name_or_number(size), int | str) and symbols(size) <= told
+        ]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The named sizes that it tells."""
+        return frozenset() if self._slot is None else frozenset(each for each in self._sizes if isinstance(each, str))
+
+    def _failure(self, given: Array, sizes: dict[str, int]) -> GuardFailed:
+        """What to raise for an array of another type, rank or size."""
+        label, wanted = _label(self.tensor), self.tensor
+        if len(given.shape) != wanted.rank:
+            guard = Guard(wanted.rank, given.ndim, f"{label} was assumed to have rank {wanted.rank}, not {given.ndim}")
+        elif given.dtype != wanted.dtype.numpy:
+            real = DType.of(given.dtype)
+            guard = Guard(int(wanted.dtype), int(real), f"{label} was assumed to be {wanted.dtype}, not {real}")
+        else:
+            return size_failure(self.tensor, given.shape, sizes)
+        return GuardFailed([guard], sizes)
+
+
+class SizeCheck:
+    """That one size of a value is what follows from named ones."""
+
+    __slots__ = ("_axis", "_entry", "_size")
+
+    def __init__(self, entry: Entry, axis: int, size: Dim) -> None:
+        self._entry = entry
+        self._axis = axis
+        self._size = size
+
+    def require(self, values: list[Any], sizes: dict[str, int]) -> None:
+        shape = values[self._entry.number].shape
+        if evaluate(self._size, sizes) != shape[self._axis]:
+            raise size_failure(self._entry.tensor, shape, sizes)
+
+
+def size_failure(tensor: Tensor, shape: tuple[int, ...], sizes: dict[str, int]) -> GuardFailed:
+    """What to raise for an array of other sizes than a tensor has."""
+    guards = [
+        Guard(size, real, f"{_label(tensor)} was assumed to have size {size} along axis {axis}, not {real}")
+        for axis, (size, real) in enumerate(zip(tensor.shape, shape, strict=True))
+        if symbols(size) <= sizes.keys() and (size if isinstance(size, int) else evaluate(size, sizes)) != real
+    ]
+    return GuardFailed(guards, sizes)
+
+
+def _name_or_number(size: Dim) -> str | int | None:
+    """A size as it is checked: a number, a name, or None for one that follows from names."""
+    if isinstance(size, int):
+        return size
+    return str(size) if symbols(size) == {str(size)} else None
+
+
+def _label(tensor: Tensor) -> str:
+    match tensor:
+        case Parameter():
+            return f"input '{tensor.name}'"
+        case CallResult():
+            node = tensor.call.node
+            names = [value.name for value in node.outputs]
+            return f"'{names[tensor.index]}' of {node.op_type} '{node.label}'"
+    return "a value"
