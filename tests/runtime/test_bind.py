@@ -58,7 +58,7 @@ def test_a_value_of_more_bytes_than_there_are_is_refused() -> None:
 
 def test_a_loop_of_more_iterations_than_can_be_counted_is_refused() -> None:
     binder = Binder(segment(Jump("loop", 0, (0, -1, -1), 1, 1, N * N)))
-    with pytest.raises(InputError, match="takes 18,446,744,073,709,551,616 iterations"):
+    with pytest.raises(InputError, match="takes 18,446,744,073,709,551,616 steps"):
         binder.bind({"n": 1 << 32})
 
 

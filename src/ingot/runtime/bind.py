@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter, le
 
 from ingot.codegen.turns import FAIL, GO
 from ingot.dims import Dim, evaluate
 from ingot.errors import InputError
 from ingot.prim.guard import Guard
-from ingot.runtime.arena import Lifetime, offsets, rounded
+from ingot.runtime.arena import Arena, rounded
 from ingot.runtime.formula import Formula, Values
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Jump, KernelStep, Segment
@@ -32,6 +33,8 @@ class Layout:
     sizes: tuple[int, ...]
     offsets: tuple[int, ...]
     total: int
+    bytes: int
+    """The sum of the sizes, which is more than the total where allocations share memory."""
 
 
 class Binding:
@@ -67,22 +70,20 @@ class Binder:
         self.arena = [each for each in segment.allocations if each.tensor is None]
         self.results = [each for each in segment.allocations if each.tensor is not None]
         self._allocations = [*self.arena, *self.results]
-        kernels = [step for step in segment.steps if isinstance(step, KernelStep)]
-        jumps = [step for step in segment.steps if isinstance(step, Jump)]
-        operands = [_operands(jump, most_trips) for jump in jumps]
-        self._kernels = kernels
-        self._names = segment.names
+        self._key = _key(segment.names)
         self._formula = formula = Formula(segment.names)
         self._left = formula.sizes([guard.left for guard in segment.guards])
         self._right = formula.sizes([guard.right for guard in segment.guards])
-        self._scalars = formula.sizes([dim for kernel in kernels for dim in kernel.scalars])
-        self._operands = formula.sizes([dim for each in operands for dim in each])
+        given = [_scalars(step, most_trips) for step in segment.steps]
+        self._counts = [(step, len(scalars)) for step, scalars in zip(segment.steps, given, strict=True)]
+        self._scalars = formula.sizes([dim for scalars in given for dim in scalars])
         self._bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self._allocations])
         self._shapes = [formula.sizes(each.shape) for each in self.results]
         self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
-        self.places, self._packed = _placed(segment.steps, [*kernels, *jumps])
+        self.places, self._packed = _placed([count for _, count in self._counts])
         self._bindings: dict[tuple[int, ...], Binding] = {}
         self._layout: Layout | None = None
+        self._arena = Arena([(each.first, each.last) for each in self.arena])
 
     @property
     def words(self) -> int:
@@ -95,7 +96,7 @@ class Binder:
         GuardFailed if they are not as was assumed; InputError if a kernel or an allocation would be out of all
         proportion.
         """
-        key = tuple([sizes[name] for name in self._names])
+        key = self._key(sizes)
         binding = self._bindings.get(key)
         if binding is None:
             binding = self._bind(key, sizes)
@@ -107,7 +108,7 @@ class Binder:
     def bind_tightly(self, sizes: Mapping[str, int]) -> Binding:
         """The same, with an arena that is no larger than these sizes need."""
         self._layout = None
-        key = tuple([sizes[name] for name in self._names])
+        key = self._key(sizes)
         binding = self._bindings[key] = self._bind(key, sizes)
         return binding
 
@@ -115,26 +116,49 @@ class Binder:
         values = self._formula.values(key)
         if self._left(values) != self._right(values):
             raise self._failure(values, known)
-        sizes, scalars = self._bytes(values), self._scalars(values)
-        operands = self._operands(values)
+        sizes = self._bytes(values)
+        if self._arms or None in values or 0 in sizes:
+            return self._bind_in_part(values, known)
+        scalars = self._scalars(values)
+        if values and (max(values) > MOST_BYTES or min(values) < -MOST_STEPS):
+            self._refuse_disproportion(sizes, scalars, known)
         shapes = tuple([shape(values) for shape in self._shapes])
+        layout = self._laid_out(sizes[: len(self.arena)])
+        needed = layout.total + sum(sizes[len(self.arena) :])
+        return Binding(self._packed.pack(*scalars), (), layout, shapes, needed)
+
+    def _bind_in_part(self, values: Values, known: Mapping[str, int]) -> Binding:
+        """The same where some steps are not run: those of closed arms, and kernels that would write nothing.
+
+        The former are replaced by jumps that fail the run, if it ever comes to them; the latter by jumps to the next
+        step, however many iterations the kernel would have.
+        """
+        steps = self.segment.steps
+        closed = [arm.arm for arm in self._arms if not arm.is_open(values)]
+        unused = {each for each in self._allocations if _is_in(each, closed, self.segment.base)}
+        pairs = zip(self._allocations, self._bytes(values), strict=True)
+        sizes = {each: 0 if each in unused else size for each, size in pairs}
+        empty = {each.slot for each, size in sizes.items() if size == 0}
         jumps: dict[int, tuple[int, ...]] = {}
-        if self._arms or 0 in sizes or None in values:
-            closed = [arm.arm for arm in self._arms if not arm.is_open(values)]
-            idle = [_is_in(allocation, closed, self.segment.base) for allocation in self._allocations]
-            sizes = tuple([0 if unused else size for size, unused in zip(sizes, idle, strict=True)])
-            shapes = tuple([(0,) if u else s for s, u in zip(shapes, idle[len(self.arena) :], strict=True)])
-            jumps = self._jumps(sizes, closed)
-            scalars = self._without(jumps, scalars)
-            if None in (*sizes, *scalars, *self._left(values)):
-                raise self._failure(values, known)
-        self._refuse_disproportion(sizes, scalars, operands, known)
-        packed = self._packed.pack(*scalars, *operands)
-        if jumps:
-            packed = self._replaced(packed, jumps)
-        count = len(self.arena)
-        layout = self._laid_out(sizes[:count])
-        return Binding(packed, tuple(jumps), layout, shapes, layout.total + sum(sizes[count:]))
+        for row, step in enumerate(steps):
+            if any(arm.first <= row < arm.end for arm in closed):
+                jumps[row] = (FAIL, 0, 0, MOST_TRIPS, 0, MOST_TRIPS)
+            elif isinstance(step, KernelStep) and step.writes and empty.issuperset(step.writes):
+                jumps[row] = (GO, row + 1, 0, MOST_TRIPS, 0, MOST_TRIPS)
+        replaced = {steps[row] for row in jumps}
+        owners = [step for step, count in self._counts for _ in range(count)]
+        pairs = zip(owners, self._scalars(values), strict=True)
+        scalars = [0 if owner in replaced else scalar for owner, scalar in pairs]
+        if None in (*sizes.values(), *scalars, *self._left(values)):
+            raise self._failure(values, known)
+        self._refuse_disproportion(list(sizes.values()), scalars, known)
+        packed = bytearray(self._packed.pack(*scalars))
+        for row, operands in jumps.items():
+            _OPERANDS.pack_into(packed, 8 * self.places[row], *operands)
+        layout = self._laid_out(tuple([sizes[each] for each in self.arena]))
+        needed = layout.total + sum(sizes[each] for each in self.results)
+        shapes = [(0,) if e in unused else shape(values) for e, shape in zip(self.results, self._shapes, strict=True)]
+        return Binding(bytes(packed), tuple(jumps), layout, tuple(shapes), needed)
 
     def _failure(self, values: Values, known: Mapping[str, int]) -> GuardFailed:
         """What to raise where guards fail, or a size that is needed has no value."""
@@ -143,44 +167,16 @@ class Binder:
         no_value = Guard(0, 0, "sizes were assumed to be such that none is divided by zero")
         return GuardFailed(failed or [no_value], known)
 
-    def _jumps(self, sizes: Sequence[int], closed: Sequence[Arm]) -> dict[int, tuple[int, ...]]:
-        """The operands of the jumps that take the place of steps: of closed arms, and of kernels that write nothing.
-
-        The former give up, if they are ever come to; the latter go on, however many iterations the kernel would have.
-        """
-        empty = {each.slot for each, size in zip(self._allocations, sizes, strict=True) if size == 0}
-        jumps: dict[int, tuple[int, ...]] = {}
-        for row, step in enumerate(self.segment.steps):
-            if any(arm.first <= row < arm.end for arm in closed):
-                jumps[row] = (FAIL, 0, 0, MOST_TRIPS, 0, MOST_TRIPS)
-            elif isinstance(step, KernelStep) and step.writes and empty.issuperset(step.writes):
-                jumps[row] = (GO, row + 1, 0, MOST_TRIPS, 0, MOST_TRIPS)
-        return jumps
-
-    def _without(self, jumps: Mapping[int, tuple[int, ...]], scalars: Sequence[int]) -> tuple[int, ...]:
-        """The scalars of kernels, zero for those that are replaced."""
-        replaced = {self.segment.steps[row] for row in jumps}
-        own = [kernel in replaced for kernel in self._kernels for _ in kernel.scalars]
-        return tuple([0 if unused else scalar for scalar, unused in zip(scalars, own, strict=True)])
-
-    def _replaced(self, packed: bytes, jumps: Mapping[int, tuple[int, ...]]) -> bytes:
-        words = bytearray(packed)
-        for row, operands in jumps.items():
-            _OPERANDS.pack_into(words, 8 * self.places[row], *operands)
-        return bytes(words)
-
-    def _refuse_disproportion(
-        self, sizes: Sequence[int], scalars: Sequence[int], operands: Sequence[int], known: Mapping[str, int]
-    ) -> None:
-        if sum(sizes) > MOST_BYTES:
-            for allocation, size in zip(self._allocations, sizes, strict=True):
-                if size > MOST_BYTES:
-                    shape = [evaluate(dim, known) for dim in allocation.shape]
-                    raise InputError(f"a value of sizes {shape} takes {size:,} bytes")
-        if scalars and (max(scalars) > MOST_STEPS or min(scalars) < -MOST_STEPS):
-            raise InputError(f"a computation over these sizes takes {max(map(abs, scalars)):,} steps")
-        if operands and max(operands) > MOST_TRIPS:
-            raise InputError(f"a loop over these sizes takes {max(operands):,} iterations")
+    def _refuse_disproportion(self, sizes: Sequence[int], scalars: Sequence[int], known: Mapping[str, int]) -> None:
+        """InputError if allocations of these sizes, or steps with these scalars, are more than there can be."""
+        for allocation, size in zip(self._allocations, sizes, strict=True):
+            if size > MOST_BYTES:
+                shape = [evaluate(dim, known) for dim in allocation.shape]
+                raise InputError(f"a value of sizes {shape} takes {size:,} bytes")
+        owners = [step for step, count in self._counts for _ in range(count)]
+        for step, scalar in zip(owners, scalars, strict=True):
+            if abs(scalar) > (MOST_STEPS if isinstance(step, KernelStep) else MOST_TRIPS):
+                raise InputError(f"a computation over these sizes takes {abs(scalar):,} steps")
 
     def _laid_out(self, sizes: tuple[int, ...]) -> Layout:
         """A layout for arena allocations of these sizes.
@@ -192,9 +188,8 @@ class Binder:
             if _fits(sizes, layout):
                 return layout
             sizes = tuple([rounded(size) for size in sizes])
-        lifetimes = [Lifetime(size, each.first, each.last) for size, each in zip(sizes, self.arena, strict=True)]
-        starts, total = offsets(lifetimes)
-        self._layout = layout = Layout(sizes, tuple(starts), total)
+        starts, total = self._arena.offsets(sizes)
+        self._layout = layout = Layout(sizes, tuple(starts), total, sum(sizes))
         return layout
 
 
@@ -216,24 +211,24 @@ class _BoundArm:
         return not extents or min(extents) >= 0
 
 
-def _operands(jump: Jump, most_trips: int) -> tuple[Dim, ...]:
-    return (jump.kind, jump.target, jump.otherwise, jump.trips, jump.pairs, most_trips)
+def _scalars(step: KernelStep | Jump, most_trips: int) -> tuple[Dim, ...]:
+    """What a step is given: the runtime scalars of a kernel, or the operands of a jump."""
+    if isinstance(step, KernelStep):
+        return step.scalars
+    return (step.kind, step.target, step.otherwise, step.trips, step.pairs, most_trips)
 
 
-def _placed(
-    steps: Sequence[KernelStep | Jump], ordered: Sequence[KernelStep | Jump]
-) -> tuple[tuple[int, ...], struct.Struct]:
-    """The place of the scalars of each step, in words, and how all are packed in the order of `ordered`."""
-    places: dict[KernelStep | Jump, int] = {}
+def _placed(counts: Sequence[int]) -> tuple[tuple[int, ...], struct.Struct]:
+    """The place of the scalars of each step, in words, and how those of all are packed; see `_OPERANDS`."""
+    places = []
     form = ["<"]
     place = 0
-    for step in ordered:
-        count = len(step.scalars) if isinstance(step, KernelStep) else 6
-        spare = max(0, 6 - count)
-        places[step] = place
+    for count in counts:
+        spare = max(0, _OPERANDS.size // 8 - count)
+        places.append(place)
         form.append(f"{count}q{8 * spare}x")
         place += count + spare
-    return tuple([places[step] for step in steps]), struct.Struct("".join(form))
+    return tuple(places), struct.Struct("".join(form))
 
 
 def _is_in(allocation: Allocation, arms: Sequence[Arm], base: int) -> bool:
@@ -242,7 +237,14 @@ def _is_in(allocation: Allocation, arms: Sequence[Arm], base: int) -> bool:
 
 def _fits(sizes: tuple[int, ...], layout: Layout) -> bool:
     """Whether allocations of these sizes can lie as in a layout, without leaving most of it unused."""
-    for size, available in zip(sizes, layout.sizes, strict=True):
-        if size > available:
-            return False
-    return sum(layout.sizes) <= 4 * sum(sizes)
+    return all(map(le, sizes, layout.sizes)) and layout.bytes <= 4 * sum(sizes)
+
+
+def _key(names: Sequence[str]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
+    """How the sizes of these names are taken out of all that are known."""
+    if not names:
+        return lambda _: ()
+    if len(names) == 1:
+        (name,) = names
+        return lambda sizes: (sizes[name],)
+    return itemgetter(*names)

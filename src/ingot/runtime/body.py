@@ -55,11 +55,10 @@ class BodyRunner:
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self.runner = None if body.plan is None else PlanRunner(body.plan, body.outputs, body.parameters)
+        fixed = len(body.captured) + (0 if body.invariant is None else len(body.invariant.outputs))
+        self.runner = None if body.plan is None else PlanRunner(body.plan, body.outputs, body.parameters, fixed)
         self.bodies = None if body.plan is None else BodyRunners(body.plan)
         self.invariant = None if body.invariant is None else BodyRunner(body.invariant)
-        fixed = len(body.captured) + (0 if body.invariant is None else len(body.invariant.outputs))
-        self.fixed = [] if self.runner is None else self.runner.entries[len(self.runner.entries) - fixed :]
 
 
 class Reference:
@@ -134,6 +133,9 @@ class BodyRun:
         self._evaluation = reference.evaluation
         self._call = reference.caller(shared.bodies, depth)
         self._nodes = 1 + shared.body.nodes
+        self._observe = reference.observe
+        self._ledger = self._evaluation.ledger
+        self._words = reference.words
         self._captured = captured
         self._frame: Frame | None = None
         self._depth = depth
@@ -143,22 +145,22 @@ class BodyRun:
 
         GuardFailed or KernelError if it cannot run it either, as the body is specialised.
         """
-        evaluation, words = self._evaluation, self._reference.words
+        evaluation = self._evaluation
         evaluation.proceed(self._nodes)
         drawn = evaluation.drawn
         try:
             frame = self._frame or self._begin()
-            results = self._runner.run(frame, inputs, self._call, self._reference.observe, evaluation.ledger)
+            results = self._runner.run(frame, inputs, self._call, self._observe, self._ledger)
         except GuardFailed:
             if self._shared.body.specialised:
                 raise
             results = None
         if results is not None:
             return results
-        if words[1]:
+        if self._words[1]:
             evaluation.proceed()
-        if words[0]:
-            words[0] = 0
+        if self._words[0]:
+            self._words[0] = 0
             if self._shared.body.specialised:
                 raise KernelError
         evaluation.drawn = drawn
@@ -177,7 +179,7 @@ class BodyRun:
         frame.share(self._reference.state)
         self._frame = frame
         try:
-            self._runner.fix(frame, self._shared.fixed, fixed)
+            self._runner.fix(frame, fixed)
         except GuardFailed:
             self.close()
             raise

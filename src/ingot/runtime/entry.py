@@ -57,6 +57,11 @@ class Entry:
         ]
 
     @property
+    def is_placed(self) -> bool:
+        """Whether it has a slot, so that it has to be of the type and the sizes that were assumed."""
+        return self._slot is not None
+
+    @property
     def names(self) -> frozenset[str]:
         """The named sizes that it tells."""
         return frozenset() if self._slot is None else frozenset(each for each in self._sizes if isinstance(each, str))

@@ -14,7 +14,7 @@ from ingot.runtime.body import BodyRunners, Reference
 from ingot.runtime.fast_path import FastPath
 from ingot.runtime.guards import KernelError
 from ingot.runtime.plan import Plan, StepObserver
-from ingot.runtime.run import PlanRunner
+from ingot.runtime.run import ByteLimit, PlanRunner
 
 if TYPE_CHECKING:
     from ingot.ir.model import Model
@@ -38,7 +38,7 @@ class Executable:
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
-        self._most_bytes = most_bytes
+        self._limit = ByteLimit(most_bytes)
         self._runner = PlanRunner(plan, self.outputs)
         self._bodies = BodyRunners(plan)
         self.fast_path = FastPath(self._runner)
@@ -60,7 +60,7 @@ class Executable:
             with _watched(frame.state, proceed):
                 call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
                 inputs = [feeds.get(name) for name in self.plan.inputs]
-                results = self._runner.run(frame, inputs, call, observe, self._most_bytes)
+                results = self._runner.run(frame, inputs, call, observe, self._limit)
             if proceed is not None:
                 proceed()
             if results is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -20,14 +21,24 @@ Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
 """Has the reference run the node of a call, for its arguments."""
 
 
+@dataclass(frozen=True, slots=True)
+class ByteLimit:
+    """The bytes that a run may allocate, where nobody counts what becomes of its results."""
+
+    left: int
+    charge_new: None = None
+
+
 class PlanRunner:
     """A plan ready to run: what all runs of it share, and the frames that are not in use.
 
     Values are numbered: the inputs in order, then constants, and what segments and calls give.
     """
 
-    def __init__(self, plan: Plan, outputs: Sequence[Tensor], parameters: Sequence[str] | None = None) -> None:
-        """The outputs of a plan for its inputs, or for these `parameters` by name, of which some may be fixed."""
+    def __init__(
+        self, plan: Plan, outputs: Sequence[Tensor], parameters: Sequence[str] | None = None, fixed: int = 0
+    ) -> None:
+        """The outputs of a plan for its inputs, or for these `parameters` by name, of which the last are `fixed`."""
         self.plan = plan
         self.frames: list[Frame] = []
         inputs = [plan.inputs[name] for name in (plan.inputs if parameters is None else parameters)]
@@ -36,9 +47,11 @@ class PlanRunner:
         called = [tensor for results in plan.call_results.values() for tensor in results]
         for tensor in (*plan.constants, *produced, *called):
             numbers.setdefault(tensor, len(numbers))
-        self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
-        told = frozenset({"threads"}).union(*(entry.names for entry in self.entries))
-        self._checks = [check for entry in self.entries for check in entry.checks(told)]
+        entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
+        told = frozenset({"threads"}).union(*(entry.names for entry in entries))
+        self._fixed = entries[len(entries) - fixed :]
+        self._placed = [entry for entry in entries[: len(entries) - fixed] if entry.is_placed]
+        self._checks = [check for entry in entries for check in entry.checks(told)]
         self.stages: list[Stage] = []
         for segment in plan.segments:
             stage = Stage(plan, segment, numbers, told)
@@ -65,20 +78,20 @@ class PlanRunner:
         frame.values, frame.sizes = self._values, self._sizes
         self.frames.append(frame)
 
-    def fix(self, frame: Frame, entries: Iterable[Entry], captured: Iterable[Any]) -> None:
+    def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
         """Have the last inputs be the same in all runs with a frame; GuardFailed if they are not as assumed."""
         values, sizes = self._values.copy(), self._sizes.copy()
-        for entry, given in zip(entries, captured, strict=True):
+        for entry, given in zip(self._fixed, inputs, strict=True):
             entry.admit(given, values, sizes, frame.slots)
         frame.values, frame.sizes = values, sizes
 
     def run(
         self,
         frame: Frame,
-        inputs: Iterable[Any],
+        inputs: Sequence[Any],
         call: Caller,
         observe: StepObserver | None,
-        limit: int | Ledger,
+        limit: ByteLimit | Ledger,
     ) -> list[Any] | None:
         """The outputs for inputs in order, those that are fixed left out; None if the state says that the run ended.
 
@@ -87,12 +100,12 @@ class PlanRunner:
         segment needs more bytes than `limit` leaves; a ledger counts the results too.
         """
         values, sizes, slots, words = frame.values.copy(), frame.sizes.copy(), frame.slots, frame.words
-        for entry, given in zip(self.entries, inputs, strict=False):
-            entry.admit(given, values, sizes, slots)
+        values[: len(inputs)] = inputs
+        for entry in self._placed:
+            entry.admit(inputs[entry.number], values, sizes, slots)
         for check in self._checks:
             check.require(values, sizes)
-        left = limit if isinstance(limit, int) else limit.left
-        charge = None if isinstance(limit, int) else limit.charge_new
+        left, charge = limit.left, limit.charge_new
         start = team().start
         for stage, segment in zip(self.stages, frame.segments, strict=True):
             binding = stage.binder.bind(sizes)
@@ -166,8 +179,8 @@ class Stage:
             check.require(values, sizes)
 
 
-def _excess(needed: int, left: int, limit: int | Ledger) -> LimitError:
-    if isinstance(limit, int):
+def _excess(needed: int, left: int, limit: ByteLimit | Ledger) -> LimitError:
+    if isinstance(limit, ByteLimit):
         return exceeded(f"the values of this run take {needed:,} bytes, the limit is {left:,}", "memory", f"{needed:_}")
     text = f"the values of a run of a body take {needed:,} bytes, {left:,} are left"
     return exceeded(text, "memory", f"{limit.live + needed:_}")
