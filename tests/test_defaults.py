@@ -101,7 +101,7 @@ def test_what_was_compiled_for_inputs_given_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[list[str]]
 ) -> None:
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(contents, "_SETTLED", -(10**18))
+    monkeypatch.setattr(contents, "SETTLED", -(10**18))
     path = tmp_path / "m.onnx"
     ingot.save(ingot.parse_model(SHAPED.format(10)), path)
     looked: list[object] = []

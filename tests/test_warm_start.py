@@ -67,7 +67,7 @@ X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(contents, "_SETTLED", -(10**18))  # files made a moment ago count as settled
+    monkeypatch.setattr(contents, "SETTLED", -(10**18))  # files made a moment ago count as settled
     return tmp_path / "cache"
 
 
@@ -144,7 +144,7 @@ def test_other_weights_are_another_model(tmp_path: Path, prepared: list[object])
 
 
 def test_a_file_changed_a_moment_ago_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_SETTLED", 10**18)
+    monkeypatch.setattr(contents, "SETTLED", 10**18)
     path = tmp_path / "file"
     path.write_bytes(b"one")
     times = (os.stat(path).st_atime_ns, os.stat(path).st_mtime_ns)
@@ -201,7 +201,7 @@ def test_a_large_file_that_is_new_is_read_whole_only_to_be_kept(
 def test_a_program_that_ends_at_once_keeps_a_large_file_too(tmp_path: Path) -> None:
     path = saved(tmp_path / "m.onnx")
     script = (
-        "import sys; from ingot.cache import contents; contents._PIECE, contents._SETTLED = 10, -(10**18); "
+        "import sys; from ingot.cache import contents; contents._PIECE, contents.SETTLED = 10, -(10**18); "
         "from ingot.session import Session; "
         f"Session({str(path)!r}, providers=('cpu', 'reference'), threads=1, fallback=False); "
         "print('ingot.ops.catalog' in sys.modules)"
@@ -227,7 +227,7 @@ def test_nothing_is_kept_of_a_file_that_changes_meanwhile(tmp_path: Path, monkey
 
 def test_a_file_changed_a_moment_ago_does_not_count_as_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contents, "_PIECE", 10)
-    monkeypatch.setattr(contents, "_SETTLED", 10**18)
+    monkeypatch.setattr(contents, "SETTLED", 10**18)
     path = tmp_path / "file"
     path.write_bytes(bytes(100))
     assert contents.unseen(path) is None

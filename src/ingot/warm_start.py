@@ -7,12 +7,11 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingot.cache import contents, directory
+from ingot.cache.fingerprint import fingerprint, processor
 from ingot.codegen.executable_memory import Code
 from ingot.format.load import TEXT_SUFFIXES, read_file
 from ingot.ir.tensor import Tensor as Held
@@ -21,7 +20,6 @@ from ingot.ir.value import Value
 from ingot.runtime import plan_file, team
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits
-from ingot.version import __version__
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
@@ -59,7 +57,7 @@ def key_of(source: object, limits: RunLimits, level: int) -> ModelKey | None:
 
     What follows depends on the level to which it is optimised, too.
     """
-    also = (_maker(), _processor(), str(limits.nesting), str(limits.calls), str(level))
+    also = (fingerprint(), processor(), str(limits.nesting), str(limits.calls), str(level))
     if isinstance(source, bytes | bytearray | memoryview):
         return ModelKey(source, None, contents.digest_of(source), also)
     if not isinstance(source, str | os.PathLike) or Path(source).suffix in TEXT_SUFFIXES:
@@ -191,44 +189,3 @@ def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:
 
 def _is_as_it_was(around: Path | None, location: str, content: str) -> bool:
     return around is not None and contents.digest_of_file(around / location) == content
-
-
-@cache
-def _maker() -> str:
-    """What tells this ingot from others: its version, and while it is developed the state of its source."""
-    said = [__version__]
-    spec = find_spec("llvmlite")
-    files = [] if spec is None or spec.origin is None else [spec.origin]
-    if "dev" in __version__:
-        files += _sources(os.path.dirname(__file__))
-    for path in files:
-        status = os.stat(path)
-        said.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(sorted(said)).encode()).hexdigest()
-
-
-_AFTERWARDS = ("convert", "compat", "tools", "cli", "__pycache__")
-"""Packages that sessions know nothing of."""
-
-
-def _sources(folder: str) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                yield entry.path
-            elif entry.name not in _AFTERWARDS and entry.is_dir():
-                yield from _sources(entry.path)
-
-
-@cache
-def _processor() -> str:
-    """What tells this processor from others, found without a compiler where the system says it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            first = file.read(1 << 14).split("\n\n")[0]
-        wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "isa", "Features", "CPU")
-        return "\n".join(line for line in first.splitlines() if line.startswith(wanted) and "MHz" not in line)
-    except OSError:
-        from ingot.codegen.llvm.host import host
-
-        return repr(host())

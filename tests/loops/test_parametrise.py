@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.loops.digest import digest
 from ingot.loops.ir import Kernel
 from ingot.loops.parametrise import parametrise
-from ingot.loops.show import exactly
 
 HEADER = '<ir_version: 10, opset_import: ["" : 20]>\n'
 
@@ -20,7 +20,7 @@ def forms(text: str) -> set[str]:
     session = ingot.Session(ingot.parse_model(HEADER + text), providers=("cpu", "reference"), fallback=False)
     assert session.compiled is not None
     steps = session.compiled.fused.steps
-    return {exactly(parametrise(step).kernel) for step in steps if isinstance(step, Kernel)}
+    return {digest(parametrise(step).kernel) for step in steps if isinstance(step, Kernel)}
 
 
 def scaled(number: str, kind: str = "float") -> str:

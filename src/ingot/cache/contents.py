@@ -25,7 +25,7 @@ from ingot.cache import directory
 _PIECE = 8 << 20
 _SKETCHED = 1 << 16
 """Bytes from both ends of a file that tell most files apart."""
-_SETTLED = 2_000_000_000
+SETTLED = 2_000_000_000
 """Nanoseconds after which a change would show in the time of the last one."""
 
 
@@ -55,7 +55,7 @@ def digest_of_file(path: Path) -> str | None:
                 directory.written(_sketch(file, status.st_size))
     except OSError:
         return None
-    if begun - max(said[3:]) > _SETTLED:
+    if begun - max(said[3:]) > SETTLED:
         directory.written(note, json.dumps({"file": said, "content": found}).encode())
     return found
 
@@ -80,7 +80,7 @@ def unseen(path: Path) -> Unseen | None:
     with suppress(OSError), open(path, "rb") as file:
         status = os.fstat(file.fileno())
         said = _said(status)
-        if status.st_size <= _PIECE or time.time_ns() - max(said[3:]) <= _SETTLED or _noted(_note(path), said):
+        if status.st_size <= _PIECE or time.time_ns() - max(said[3:]) <= SETTLED or _noted(_note(path), said):
             return None
         return None if _sketch(file, status.st_size).exists() else Unseen(path, said)
     return None

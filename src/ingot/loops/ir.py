@@ -11,12 +11,15 @@ from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.prim.tensor import Call
 
+LABEL = "label"
+"""Marks a field that is for people alone, `field(metadata={LABEL: True})`: what is computed depends on the others."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
     """Memory that a kernel reads or writes: `elements` of one type."""
 
-    name: str
+    name: str = field(metadata={LABEL: True})
     dtype: DType
     elements: Dim
 
@@ -25,7 +28,7 @@ class Buffer:
 class Var:
     """A loop variable: 0 to `extent` - 1."""
 
-    name: str
+    name: str = field(metadata={LABEL: True})
     extent: Dim
 
 
@@ -288,7 +291,7 @@ KernelNest: TypeAlias = tuple[Statement, ...] | Contraction | Winograd | Attenti
 class Kernel:
     """One step of a plan: nests, each a product or statements in order, which may run in any order among themselves."""
 
-    name: str
+    name: str = field(metadata={LABEL: True})
     nests: tuple[KernelNest, ...]
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
@@ -303,7 +306,7 @@ class LoopStep:
     what the next one reads, and nothing is copied. `kept` is written to row by row.
     """
 
-    name: str
+    name: str = field(metadata={LABEL: True})
     number: Buffer
     trips: Dim | Buffer | None
     condition: Buffer | None
@@ -320,7 +323,7 @@ class BranchStep:
     `claims` are the sizes that each of the two takes to be equal: where they are not, it cannot be run.
     """
 
-    name: str
+    name: str = field(metadata={LABEL: True})
     condition: Buffer
     then: tuple[Step, ...]
     otherwise: tuple[Step, ...]

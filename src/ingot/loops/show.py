@@ -21,7 +21,6 @@ from ingot.loops.ir import (
     Var,
     Winograd,
 )
-from ingot.loops.rewrite import parts, roots_of
 
 _WIDE = 118
 """Up to how many columns the buffers of a kernel are in one line."""
@@ -40,12 +39,6 @@ def show_loop(loop: LoopStep) -> str:
     going = "" if loop.going is None else f" while {loop.going.name}"
     swapped = ", ".join(f"{one.name} and {other.name}" for one, other in loop.swapped)
     return f"{loop.name}{times}{going} by {loop.number.name}{f', swapping {swapped}' if swapped else ''}:"
-
-
-def exactly(kernel: Kernel) -> str:
-    """The text of a kernel with the type of everything in it: two kernels with the same compute the same."""
-    values = [value for nest in kernel.nests for value in roots_of(nest)]
-    return "\n".join([show_kernel(kernel), " ".join(str(part.dtype) for part in parts(values))])
 
 
 def _filled(start: str, items: list[str]) -> Iterator[str]:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ingot.dims import Dim
+from ingot.dims import Dim, evaluate, symbols
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Two sizes that are equal wherever what was compiled is right; `assumed` says so, and why, in words."""
+    """Two sizes that are equal wherever what was compiled is right; `otherwise` is what to say where they differ."""
 
     left: Dim
     right: Dim
-    assumed: str
+    otherwise: str = "sizes that were assumed to be equal are not"
+
+    def failure(self, sizes: Mapping[str, int]) -> str:
+        """That it fails for sizes by name, with its own."""
+        return f"{self.otherwise}: {_shown(self.left, sizes)}, {_shown(self.right, sizes)}"
 
 
-def sizes_equal(left: Dim, right: Dim) -> Guard:
-    """The guard that two sizes are equal."""
-    if isinstance(left, int):
-        left, right = right, left
-    if isinstance(right, int):
-        return Guard(left, right, f"size {left} was assumed to be {right}")
-    return Guard(left, right, f"sizes {left} and {right} were assumed to be equal")
+def _shown(dim: Dim, sizes: Mapping[str, int]) -> str:
+    if isinstance(dim, int) or not symbols(dim) <= sizes.keys():
+        return str(dim)
+    try:
+        return f"{dim} = {evaluate(dim, sizes)}"
+    except (ValueError, ZeroDivisionError):
+        return f"{dim}, which has no value"

@@ -17,11 +17,11 @@ from ingot.dtypes import Array
 from ingot.format.pages import release
 from ingot.fuse.contraction import Filters, Packed
 from ingot.fuse.fuse import Fused
+from ingot.loops.digest import digest
 from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, KernelNest, Tile, Winograd, extent
 from ingot.loops.parametrise import parametrise
-from ingot.loops.show import exactly
 from ingot.lower.graph import Program
-from ingot.prim.guard import Guard, sizes_equal
+from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.rows import JumpRow, flattened, jump_of, lives_of
@@ -99,7 +99,7 @@ def plan_of(
     bound = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    guards = [sizes_equal(*pair) for pair in dict.fromkeys((*program.claims, *fused.claims))]
+    guards = [Guard(*pair) for pair in dict.fromkeys((*program.claims, *fused.claims))]
     codes = [None if each is None else _finished(*each) for each in begun]
     keep = tuple(code.code for code in codes if code is not None)
     idle = {kernel for kernel, tensor in fused.made.items() if not isinstance(tensor, Scatter)}
@@ -216,7 +216,7 @@ def compiled(kernel: Kernel, target: Target) -> CompiledKernel:
 def _begun(kernel: Kernel, target: Target) -> tuple[Future[Template], Mapping[str, Dim]]:
     """The form of a kernel, which others may be about to make, and what it calls its sizes."""
     general = parametrise(kernel)
-    return template(exactly(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
+    return template(digest(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
 
 
 def _finished(kernel: Kernel, template: Future[Template], names: Mapping[str, Dim]) -> CompiledKernel:

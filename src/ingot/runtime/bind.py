@@ -10,7 +10,6 @@ from operator import itemgetter, le
 from ingot.codegen.turns import FAIL, GO
 from ingot.dims import Dim, evaluate
 from ingot.errors import InputError
-from ingot.prim.guard import Guard
 from ingot.runtime.arena import Arena, rounded
 from ingot.runtime.formula import Formula, Values
 from ingot.runtime.guards import GuardFailed
@@ -164,8 +163,7 @@ class Binder:
         """What to raise where guards fail, or a size that is needed has no value."""
         pairs = zip(self.segment.guards, self._left(values), self._right(values), strict=True)
         failed = [guard for guard, left, right in pairs if left is None or left != right]
-        no_value = Guard(0, 0, "sizes were assumed to be such that none is divided by zero")
-        return GuardFailed(failed or [no_value], known)
+        return GuardFailed(failed, known, "" if failed else "sizes were assumed by which none is divided by zero")
 
     def _refuse_disproportion(self, sizes: Sequence[int], scalars: Sequence[int], known: Mapping[str, int]) -> None:
         """InputError if allocations of these sizes, or steps with these scalars, are more than there can be."""

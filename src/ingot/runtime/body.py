@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
-from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.plan import Body, Plan, StepObserver
@@ -114,7 +113,7 @@ class _Within:
         if runner is None:
             return None
         if runner.runner is None:
-            raise _specialised()
+            raise GuardFailed((), {}, f"graph '{graph.name}' was changed for assumed sizes and is not compiled")
         captured = runner.body.captured
         named = {value.name: value for value in captures(graph)} if captured else {}
         return BodyRun(runner, runner.runner, [around[named[name]] for name in captured], self.reference, depth)
@@ -199,9 +198,5 @@ class BodyRun:
         finally:
             once.close()
         if results is None:
-            raise GuardFailed([Guard(0, 0, "what is invariant in a loop was assumed to be computed without error")], {})
+            raise GuardFailed((), {}, "what all runs of a body share cannot be computed once")
         return results
-
-
-def _specialised() -> GuardFailed:
-    return GuardFailed([Guard(0, 0, "a subgraph was changed for sizes that no run can make sure of")], {})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.dims import Dim, evaluate, symbols
-from ingot.dtypes import Array, DType
+from ingot.dtypes import Array
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import CallResult, Parameter, Tensor
 from ingot.runtime.address import address_of
@@ -68,15 +68,12 @@ class Entry:
 
     def _failure(self, given: Array, sizes: dict[str, int]) -> GuardFailed:
         """What to raise for an array of another type, rank or size."""
-        label, wanted = _label(self.tensor), self.tensor
-        if len(given.shape) != wanted.rank:
-            guard = Guard(wanted.rank, given.ndim, f"{label} was assumed to have rank {wanted.rank}, not {given.ndim}")
-        elif given.dtype != wanted.dtype.numpy:
-            real = DType.of(given.dtype)
-            guard = Guard(int(wanted.dtype), int(real), f"{label} was assumed to be {wanted.dtype}, not {real}")
-        else:
-            return size_failure(self.tensor, given.shape, sizes)
-        return GuardFailed([guard], sizes)
+        wanted = self.tensor
+        if given.ndim != wanted.rank or given.dtype != wanted.dtype.numpy:
+            assumed = f"{wanted.dtype}[{', '.join(map(str, wanted.shape))}]"
+            text = f"{_label(wanted)} is {given.dtype}{list(given.shape)}, {assumed} was assumed"
+            return GuardFailed((), sizes, text)
+        return _size_failure(wanted, given.shape, sizes)
 
 
 class SizeCheck:
@@ -92,17 +89,19 @@ class SizeCheck:
     def require(self, values: list[Any], sizes: dict[str, int]) -> None:
         shape = values[self._entry.number].shape
         if evaluate(self._size, sizes) != shape[self._axis]:
-            raise size_failure(self._entry.tensor, shape, sizes)
+            raise _size_failure(self._entry.tensor, shape, sizes)
 
 
-def size_failure(tensor: Tensor, shape: tuple[int, ...], sizes: dict[str, int]) -> GuardFailed:
+def _size_failure(tensor: Tensor, shape: tuple[int, ...], sizes: dict[str, int]) -> GuardFailed:
     """What to raise for an array of other sizes than a tensor has."""
-    guards = [
-        Guard(size, real, f"{_label(tensor)} was assumed to have size {size} along axis {axis}, not {real}")
-        for axis, (size, real) in enumerate(zip(tensor.shape, shape, strict=True))
-        if symbols(size) <= sizes.keys() and (size if isinstance(size, int) else evaluate(size, sizes)) != real
-    ]
-    return GuardFailed(guards, sizes)
+    for axis, (size, real) in enumerate(zip(tensor.shape, shape, strict=True)):
+        if symbols(size) <= sizes.keys():
+            assumed = size if isinstance(size, int) else evaluate(size, sizes)
+            if assumed != real:
+                shown = str(size) if isinstance(size, int) else f"{size} = {assumed}"
+                text = f"axis {axis} of {_label(tensor)} is {real}, {shown} was assumed"
+                return GuardFailed([Guard(size, real)], sizes, text)
+    raise AssertionError("all sizes are as they were assumed")
 
 
 def _name_or_number(size: Dim) -> str | int | None:
@@ -117,7 +116,5 @@ def _label(tensor: Tensor) -> str:
         case Parameter():
             return f"input '{tensor.name}'"
         case CallResult():
-            node = tensor.call.node
-            names = [value.name for value in node.outputs]
-            return f"'{names[tensor.index]}' of {node.op_type} '{node.label}'"
+            return f"result {tensor.index} of {tensor.call.node.op_type} '{tensor.call.node.label}'"
     return "a value"

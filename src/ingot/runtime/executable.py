@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingot.dtypes import Array
-from ingot.errors import IngotError
 from ingot.prim.tensor import Tensor
 from ingot.runtime.body import BodyRunners, Reference
 from ingot.runtime.fast_path import FastPath
@@ -19,9 +15,7 @@ from ingot.runtime.run import ByteLimit, PlanRunner
 if TYPE_CHECKING:
     from ingot.ir.model import Model
     from ingot.runtime.evaluate import Evaluation
-
-_POLL = 0.005
-"""Seconds between two looks at whether a run is to end."""
+    from ingot.runtime.interrupt import Interrupt
 
 
 class Executable:
@@ -47,51 +41,20 @@ class Executable:
         self,
         feeds: Mapping[str, Any],
         evaluation: Callable[[Model], Evaluation],
-        proceed: Callable[[], None] | None,
+        interrupt: Interrupt | None,
         observe: StepObserver | None = None,
     ) -> list[Any]:
-        """The outputs of the model; `proceed` is asked now and then whether to go on, and raises if not.
+        """The outputs of the model; Interrupted where `interrupt` ends the run.
 
         `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan.
         GuardFailed if something is not as was assumed, KernelError if a kernel met an error.
         """
-        frame = self._runner.frame()
-        try:
-            with _watched(frame.state, proceed):
-                call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
-                inputs = [feeds.get(name) for name in self.plan.inputs]
-                results = self._runner.run(frame, inputs, call, observe, self._limit)
-            if proceed is not None:
-                proceed()
-            if results is None:
-                raise KernelError
-            self.fast_path.learn(feeds, frame.first.binding)
-        finally:
-            frame.words[0] = frame.words[1] = 0
-            self._runner.release(frame)
+        inputs = [feeds.get(name) for name in self.plan.inputs]
+        with self._runner.running(interrupt) as frame:
+            call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
+            results = self._runner.run(frame, inputs, call, observe, self._limit)
+            binding = frame.first.binding
+        if results is None:
+            raise KernelError
+        self.fast_path.learn(feeds, binding)
         return results
-
-
-@contextmanager
-def _watched(state: Array, proceed: Callable[[], None] | None) -> Iterator[None]:
-    """While it is open, another thread asks whether to go on, and stops the kernels if not."""
-    if proceed is None:
-        yield
-        return
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(_POLL):
-            try:
-                proceed()
-            except IngotError:
-                state[1] = 1
-                return
-
-    watcher = threading.Thread(target=watch, daemon=True, name="ingot-watch")
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()

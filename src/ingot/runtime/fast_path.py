@@ -11,9 +11,10 @@ import numpy as np
 from ingot.dtypes import Array
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
-from ingot.runtime.frame import fresh_array
+from ingot.runtime.frame import Frame, fresh_array
+from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.run import PlanRunner
-from ingot.runtime.team import team
+from ingot.runtime.team import Job, team
 
 _MOST_READY = 32
 """Types and sizes of inputs that are remembered."""
@@ -43,13 +44,17 @@ class FastPath:
         self._is_open = (
             len(stages) == 1
             and stages[0].call is None
+            and stages[0].binder.words > 0
             and all(tensor in plan.placed or not tensor.shape for tensor in plan.inputs.values())
             and len(set(runner.outputs)) == len(runner.outputs)
             and all(number in numbers for number in runner.outputs)
         )
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any] | None:
-        """The outputs; None if this has to go the long way: other sizes, other types, or an error that a kernel met."""
+    def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
+        """The outputs; None if this has to go the long way: other sizes, other types, or an error that a kernel met.
+
+        Interrupted where `interrupt` ends the run.
+        """
         if not self._ready or len(feeds) != len(self._names):
             return None
         key: list[Any] = []
@@ -75,14 +80,30 @@ class FastPath:
             result = fresh_array(shape, dtype)
             slots[slot] = address_of(result)
             results.append(result)
-        if segment.job is not None:
+        assert segment.job is not None
+        if interrupt is None:
             team().start(segment.job)
+        else:
+            self._start(frame, segment.job, interrupt)
         if frame.words[0]:
             frame.words[0] = 0
             self._frames.append(frame)
             return None
         self._frames.append(frame)
         return [results[index] for index in ready.outputs]
+
+    def _start(self, frame: Frame, job: Job, interrupt: Interrupt) -> None:
+        interrupt.attach(frame.state)
+        try:
+            team().start(job)
+        finally:
+            interrupt.detach(frame.state)
+        try:
+            interrupt.check()
+        except Interrupted:
+            frame.words[0] = frame.words[1] = 0
+            self._frames.append(frame)
+            raise
 
     def learn(self, feeds: Mapping[str, Any], binding: Binding | None) -> None:
         """Remember the binding that inputs ran with."""

@@ -8,19 +8,20 @@ from ingot.prim.guard import Guard
 
 
 class GuardFailed(Exception):
-    """What was assumed when a plan was made does not hold in this run: the plan has no answer for it.
+    """What was assumed when a plan was made does not hold in this run, as the message says: it has no answer for it.
 
-    `guards` are the assumptions that failed, `sizes` the real sizes by name, as far as they were known by then.
+    `guards` are the assumptions about sizes that failed, none where it is about something else; `sizes` are the real
+    sizes by name, as far as they were known by then.
     """
 
-    def __init__(self, guards: Sequence[Guard], sizes: Mapping[str, int]) -> None:
+    def __init__(self, guards: Sequence[Guard], sizes: Mapping[str, int], message: str = "") -> None:
         self.guards = tuple(guards)
         self.sizes = dict(sizes)
-        super().__init__(self.guards, self.sizes)
-
-    def __str__(self) -> str:
-        return "; ".join(guard.assumed for guard in self.guards)
+        super().__init__(message or "; ".join(guard.failure(sizes) for guard in guards))
 
 
 class KernelError(Exception):
-    """A kernel met an error, such as an index out of range; the reference says which, and where."""
+    """A kernel met an error, which the reference can name."""
+
+    def __init__(self) -> None:
+        super().__init__("a kernel met an index out of range, or a branch that these sizes rule out")

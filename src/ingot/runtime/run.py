@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
@@ -16,6 +17,9 @@ from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, exceeded
 from ingot.runtime.plan import Jump, Plan, Segment, StepObserver
 from ingot.runtime.team import team
+
+if TYPE_CHECKING:
+    from ingot.runtime.interrupt import Interrupt
 
 Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
 """Has the reference run the node of a call, for its arguments."""
@@ -77,6 +81,22 @@ class PlanRunner:
         """Leave a frame to the next run, without what a body captured."""
         frame.values, frame.sizes = self._values, self._sizes
         self.frames.append(frame)
+
+    @contextmanager
+    def running(self, interrupt: Interrupt | None) -> Iterator[Frame]:
+        """A frame for one run, whose kernels stop where `interrupt` ends it; Interrupted after that."""
+        frame = self.frame()
+        if interrupt is not None:
+            interrupt.attach(frame.state)
+        try:
+            yield frame
+        finally:
+            if interrupt is not None:
+                interrupt.detach(frame.state)
+            frame.words[0] = frame.words[1] = 0
+            self.release(frame)
+        if interrupt is not None:
+            interrupt.check()
 
     def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
         """Have the last inputs be the same in all runs with a frame; GuardFailed if they are not as assumed."""

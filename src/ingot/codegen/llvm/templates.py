@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from ingot.codegen import kernel_cache
+from ingot.cache import kernels
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.compile import code_later, load
@@ -31,18 +31,18 @@ TEMPLATES: dict[str, Future[Template]] = {}
 _LOCK = threading.Lock()
 
 
-def template(said: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
-    """The form of kernels that `said` tells apart from all others, whose text is emitted only if it is needed."""
-    key = kernel_cache.key_of(repr(target), said)
+def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
+    """The template of the kernels with a digest (`loops.digest`) for a target; its text is emitted only if needed."""
+    key = kernels.key_of(repr(target), digest)
     with _LOCK:
         found = TEMPLATES.get(key)
         if found is not None:
             return found
         promised = TEMPLATES[key] = Future()
     try:
-        entry = kernel_cache.read(key)
+        entry = kernels.read(key)
         if entry is not None:
-            promised.set_result(Template(load(entry.code, target), entry.sizes))
+            promised.set_result(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
             return promised
         emitted = emit()
         later = code_later(emitted.text, target, lambda code: _kept(key, code, emitted.sizes, target))
@@ -54,7 +54,7 @@ def template(said: str, target: Target, emit: Callable[[], Emitted]) -> Future[T
 
 
 def _kept(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:
-    kernel_cache.write(key, kernel_cache.Entry(code, sizes))
+    kernels.write(key, kernels.Entry(code.code, code.entries, sizes))
     return Template(load(code, target), sizes)
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.cache import directory
-from ingot.codegen import kernel_cache
+from ingot.cache import directory, kernels
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.llvm import templates
 from ingot.codegen.llvm.compile import code_later
@@ -77,23 +76,17 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch
 
 def test_sizes_are_kept_with_the_code() -> None:
     sizes = (symbol("p0") * 3, symbol("p1") + 7)
-    entry = kernel_cache.Entry(LinkedCode(b"code\n", {"kernel": 3}), sizes)
-    kernel_cache.write("ab", entry)
-    assert kernel_cache.read("ab") == entry
-    assert kernel_cache.read("cd") is None
+    entry = kernels.Entry(b"code\n", {"kernel": 3}, sizes)
+    kernels.write("ab", entry)
+    assert kernels.read("ab") == entry
+    assert kernels.read("cd") is None
 
 
 def test_what_was_not_read_for_longest_goes_first(own_folder: Path) -> None:
     for number, key in enumerate(("aa", "bb", "cc")):
-        kernel_cache.write(key, kernel_cache.Entry(LinkedCode(bytes(1000), {}), ()))
+        kernels.write(key, kernels.Entry(bytes(1000), {}, ()))
         os.utime(own_folder / key / f"{key}.kernel", (number, number))
-    kernel_cache.read("aa")
+    kernels.read("aa")
     assert directory.prune(2500) == 1
-    assert kernel_cache.read("bb") is None
-    assert kernel_cache.read("aa") is not None
-
-
-def test_what_is_made_by_other_code_is_named_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = kernel_cache.key_of("kernel")
-    monkeypatch.setattr(kernel_cache, "_maker", lambda: "another")
-    assert kernel_cache.key_of("kernel") != before
+    assert kernels.read("bb") is None
+    assert kernels.read("aa") is not None
