@@ -135,8 +135,8 @@ class Binder:
         steps = self.segment.steps
         closed = [arm.arm for arm in self._arms if not arm.is_open(values)]
         unused = {each for each in self._allocations if _is_in(each, closed, self.segment.base)}
-        pairs = zip(self._allocations, self._bytes(values), strict=True)
-        sizes = {each: 0 if each in unused else size for each, size in pairs}
+        own = zip(self._allocations, self._bytes(values), strict=True)
+        sizes = {each: 0 if each in unused else size for each, size in own}
         empty = {each.slot for each, size in sizes.items() if size == 0}
         jumps: dict[int, tuple[int, ...]] = {}
         for row, step in enumerate(steps):

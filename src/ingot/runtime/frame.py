@@ -99,7 +99,7 @@ class Frame:
     `sizes` are what is known before the inputs are: constants, what a body captures, and the sizes that these tell.
     """
 
-    __slots__ = ("first", "segments", "sizes", "slots", "state", "table", "values", "words")
+    __slots__ = ("first", "segments", "sizes", "slots", "stages", "state", "table", "values", "words")
 
     def __init__(self, plan: Plan, binders: Sequence[Binder], tables: Sequence[StepTable]) -> None:
         self.table = plan.template.copy()
@@ -112,6 +112,8 @@ class Frame:
             for binder, table in zip(binders, tables, strict=True)
         ]
         self.first = self.segments[0]
+        self.stages: list[tuple[Any, SegmentFrame]] = []
+        """The segments with what the runner of the plan knows of each."""
         self.values: list[Any] = []
         self.sizes: dict[str, int] = {}
 

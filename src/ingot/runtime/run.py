@@ -31,6 +31,7 @@ class ByteLimit:
 
     left: int
     charge_new: None = None
+    few: int = 0
 
 
 class PlanRunner:
@@ -74,6 +75,7 @@ class PlanRunner:
         except IndexError:
             stages = self.stages
             frame = Frame(self.plan, [stage.binder for stage in stages], [stage.table for stage in stages])
+            frame.stages = list(zip(stages, frame.segments, strict=True))
             frame.values, frame.sizes = self._values, self._sizes
         return frame
 
@@ -125,15 +127,15 @@ class PlanRunner:
             entry.admit(inputs[entry.number], values, sizes, slots)
         for check in self._checks:
             check.require(values, sizes)
-        left, charge = limit.left, limit.charge_new
+        charge, few, held = limit.charge_new, limit.few, 0
         start = team().start
-        for stage, segment in zip(self.stages, frame.segments, strict=True):
+        for stage, segment in frame.stages:
             binding = stage.binder.bind(sizes)
-            if binding.needed > left:
+            if binding.needed > few and binding.needed > limit.left - held:
                 binding = stage.binder.bind_tightly(sizes)
-                if binding.needed > left:
-                    raise _excess(binding.needed, left, limit)
-            left -= binding.needed
+                if binding.needed > limit.left - held:
+                    raise _excess(binding.needed, limit.left - held, limit)
+            held += binding.needed if charge is None else binding.layout.total
             if binding is not segment.binding:
                 segment.install(binding)
             for (number, slot, dtype), shape in zip(stage.results, binding.shapes, strict=True):
