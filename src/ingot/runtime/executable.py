@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ingot.prim.tensor import Tensor
@@ -32,10 +33,9 @@ class Executable:
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
+        self.fast_path = FastPath(plan)
         self._limit = ByteLimit(most_bytes)
-        self._runner = PlanRunner(plan, self.outputs)
         self._bodies = BodyRunners(plan)
-        self.fast_path = FastPath(self._runner)
 
     def run(
         self,
@@ -50,11 +50,16 @@ class Executable:
         GuardFailed if something is not as was assumed, KernelError if a kernel met an error.
         """
         inputs = [feeds.get(name) for name in self.plan.inputs]
-        with self._runner.running(interrupt) as frame:
+        with self.runner.running(interrupt) as frame:
             call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
-            results = self._runner.run(frame, inputs, call, observe, self._limit)
+            results = self.runner.run(frame, inputs, call, observe, self._limit)
             binding = frame.first.binding
         if results is None:
             raise KernelError
-        self.fast_path.learn(feeds, binding)
+        self.fast_path.learn(self.runner, feeds, binding)
         return results
+
+    @cached_property
+    def runner(self) -> PlanRunner:
+        """What runs the plan: made for the first run, so that a model is opened without it."""
+        return PlanRunner(self.plan, self.outputs)

@@ -13,6 +13,7 @@ from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
+from ingot.runtime.plan import Plan
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.team import Job, team
 
@@ -24,6 +25,7 @@ _MOST_READY = 32
 class Ready:
     """What follows from the types and sizes of inputs: their slots, the results, and the order of the outputs."""
 
+    runner: PlanRunner
     binding: Binding
     inputs: tuple[int, ...]
     results: tuple[tuple[int, tuple[int, ...], Any], ...]
@@ -31,24 +33,11 @@ class Ready:
 
 
 class FastPath:
-    """The fast path of a plan that is one segment without a call, and computes all of its outputs, each once."""
+    """The fast path of a plan: the inputs that it has a frame ready for, by their shapes and types."""
 
-    def __init__(self, runner: PlanRunner) -> None:
-        plan = runner.plan
-        self._runner = runner
-        self._frames = runner.frames
+    def __init__(self, plan: Plan) -> None:
         self._names = tuple(plan.inputs)
         self._ready: dict[tuple[Any, ...], Ready] = {}
-        stages = runner.stages
-        numbers = [number for stage in stages for number, _, _ in stage.results]
-        self._is_open = (
-            len(stages) == 1
-            and stages[0].call is None
-            and stages[0].binder.words > 0
-            and all(tensor in plan.placed or not tensor.shape for tensor in plan.inputs.values())
-            and len(set(runner.outputs)) == len(runner.outputs)
-            and all(number in numbers for number in runner.outputs)
-        )
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
         """The outputs; None if this has to go the long way: other sizes, other types, or an error that a kernel met.
@@ -68,7 +57,7 @@ class FastPath:
         ready = self._ready.get(tuple(key))
         if ready is None:
             return None
-        frame = self._runner.frame()
+        frame = ready.runner.frame()
         segment = frame.first
         if segment.binding is not ready.binding:
             segment.install(ready.binding)
@@ -84,40 +73,52 @@ class FastPath:
         if interrupt is None:
             team().start(segment.job)
         else:
-            self._start(frame, segment.job, interrupt)
+            _start(ready.runner, frame, segment.job, interrupt)
         if frame.words[0]:
             frame.words[0] = 0
-            self._frames.append(frame)
+            ready.runner.frames.append(frame)
             return None
-        self._frames.append(frame)
+        ready.runner.frames.append(frame)
         return [results[index] for index in ready.outputs]
 
-    def _start(self, frame: Frame, job: Job, interrupt: Interrupt) -> None:
-        interrupt.attach(frame.state)
-        try:
-            team().start(job)
-        finally:
-            interrupt.detach(frame.state)
-        try:
-            interrupt.check()
-        except Interrupted:
-            frame.words[0] = frame.words[1] = 0
-            self._frames.append(frame)
-            raise
-
-    def learn(self, feeds: Mapping[str, Any], binding: Binding | None) -> None:
-        """Remember the binding that inputs ran with."""
-        if binding is None or not self._is_open or len(self._ready) >= _MOST_READY or set(feeds) != set(self._names):
+    def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> None:
+        """Remember the binding that inputs ran with, if the plan has a fast path."""
+        if len(self._ready) >= _MOST_READY or set(feeds) != set(self._names) or not _has_fast_path(runner):
             return
         arrays = [feeds[name] for name in self._names]
-        if any(type(array) is not np.ndarray for array in arrays):
+        if binding is None or any(type(array) is not np.ndarray for array in arrays):
             return
-        plan, (stage,) = self._runner.plan, self._runner.stages
+        plan, (stage,) = runner.plan, runner.stages
         unread = len(plan.template) - 1  # the last slot is nobody's
         inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
         shapes = zip(stage.results, binding.shapes, strict=True)
         results = tuple((slot, shape, dtype) for (_, slot, dtype), shape in shapes)
         numbers = [number for number, _, _ in stage.results]
-        outputs = tuple(numbers.index(number) for number in self._runner.outputs)
+        outputs = tuple(numbers.index(number) for number in runner.outputs)
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
-        self._ready[key] = Ready(binding, inputs, results, outputs)
+        self._ready[key] = Ready(runner, binding, inputs, results, outputs)
+
+
+def _has_fast_path(runner: PlanRunner) -> bool:
+    """Whether a plan is one segment of kernels without a call that computes all outputs, each once."""
+    stages, plan = runner.stages, runner.plan
+    if len(stages) != 1 or stages[0].call is not None or not stages[0].binder.words:
+        return False
+    if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
+        return False
+    numbers = [number for number, _, _ in stages[0].results]
+    return len(set(runner.outputs)) == len(runner.outputs) and all(number in numbers for number in runner.outputs)
+
+
+def _start(runner: PlanRunner, frame: Frame, job: Job, interrupt: Interrupt) -> None:
+    interrupt.attach(frame.state)
+    try:
+        team().start(job)
+    finally:
+        interrupt.detach(frame.state)
+    try:
+        interrupt.check()
+    except Interrupted:
+        frame.words[0] = frame.words[1] = 0
+        runner.frames.append(frame)
+        raise
