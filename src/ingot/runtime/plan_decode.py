@@ -28,6 +28,7 @@ from ingot.runtime.plan_schema import (
     StoredType,
 )
 
+_DTYPES = {int(dtype): dtype for dtype in DType}
 _KERNEL_FIELDS = 5
 """By which a kernel is told from a jump, which has more."""
 
@@ -109,7 +110,7 @@ class PlanDecoder:
         self, slot: int, dtype: int, shape: list[StoredDim], first: int, last: int, tensor: int | None
     ) -> Allocation:
         own = None if tensor is None else self.tensor(tensor)
-        return Allocation(slot, DType(dtype), self.sizes(shape), first, last, own)
+        return Allocation(slot, _DTYPES[dtype], self.sizes(shape), first, last, own)
 
     def _arm(self, stored: StoredArm) -> Arm:
         return Arm(stored.first, stored.end, self._guards(stored.guards))
@@ -118,7 +119,7 @@ class PlanDecoder:
         return tuple([Guard(self._dim(left), self._dim(right), otherwise) for left, right, otherwise in stored])
 
     def types(self, stored: Iterable[StoredType]) -> tuple[tuple[str, TensorType], ...]:
-        return tuple((name, TensorType(DType(dtype), self._shape(shape))) for name, dtype, shape in stored)
+        return tuple((name, TensorType(_DTYPES[dtype], self._shape(shape))) for name, dtype, shape in stored)
 
     def _shape(self, shape: list[StoredDim | None] | None) -> tuple[Dim | None, ...] | None:
         return None if shape is None else tuple([None if dim is None else self._dim(dim) for dim in shape])
@@ -127,7 +128,7 @@ class PlanDecoder:
         tensor = self._tensors.get(number)
         if tensor is None:
             stored = StoredTensor(*self._file.tensors[number])
-            dtype, shape = DType(stored.dtype), self.sizes(stored.shape)
+            dtype, shape = _DTYPES[stored.dtype], self.sizes(stored.shape)
             if stored.call is not None:
                 tensor = CallResult(dtype, shape, self._call(stored.call), stored.result, stored.opaque)
             elif stored.name is not None:
@@ -158,7 +159,7 @@ class PlanDecoder:
 
 
 def _array(stored: StoredArray, memory: Array) -> Array:
-    dtype = DType(stored.dtype).numpy
+    dtype = _DTYPES[stored.dtype].numpy
     size = dtype.itemsize
     for extent in stored.shape:
         size *= extent
