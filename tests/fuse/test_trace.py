@@ -20,7 +20,7 @@ def traced(graph: str) -> tuple[Artifacts, Trace]:
     )
     compiled = session.compiled
     assert compiled is not None
-    return compiled, trace(compiled.model.graph, compiled.program, compiled.fused, compiled.outputs)
+    return compiled, trace(compiled.optimised.model.graph, compiled.program, compiled.fused, compiled.outputs)
 
 
 def fates(found: Trace) -> dict[str, How]:

@@ -462,10 +462,10 @@ def test_what_every_run_would_compute_alike_is_computed_once() -> None:
     assert made.compiled is not None
     ((body,),) = made.compiled.bodies.values()
     assert body is not None
-    assert body.first is not None
-    often = {kernel.name: seen.count(kernel.name) for kernel in (*body.fused.made, *body.first.fused.made)}
+    assert body.invariants is not None
+    often = {kernel.name: seen.count(kernel.name) for kernel in (*body.fused.made, *body.invariants.fused.made)}
     assert often == {
-        kernel.name: 3 if kernel in body.fused.made else 1 for kernel in (*body.fused.made, *body.first.fused.made)
+        kernel.name: 3 if kernel in body.fused.made else 1 for kernel in (*body.fused.made, *body.invariants.fused.made)
     }
 
 

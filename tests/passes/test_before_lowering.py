@@ -53,7 +53,7 @@ def test_a_value_that_was_optimised_away_is_still_there_when_asked_for() -> None
 def test_the_model_compiled_is_the_optimised_one() -> None:
     opened = session(NORMALISED)
     assert opened.compiled is not None
-    assert [node.op_type for node in opened.compiled.model.graph] == ["Conv", "Relu"]
+    assert [node.op_type for node in opened.compiled.optimised.model.graph] == ["Conv", "Relu"]
     assert len(opened.model.graph) == 3
 
 

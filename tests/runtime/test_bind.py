@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ingot.codegen.turns import CHOOSE, FAIL, GO
+from ingot.codegen.jumps import CHOOSE, FAIL, GO
 from ingot.dims import Dim, symbol
 from ingot.dtypes import DType
 from ingot.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingot.dims import Dim, Expr, symbols
+from ingot.dims import Dim, symbols
 from ingot.errors import CompileError
 from ingot.fuse.attention import AttentionMatch, attention_in, attention_nest
 from ingot.fuse.contraction import Filters, Packed, contraction_nest, is_constant, packed_before
@@ -46,7 +46,6 @@ from ingot.prim.tensor import (
     Gather,
     Iota,
     Map,
-    Pad,
     Parameter,
     Permute,
     Reduce,
@@ -57,11 +56,10 @@ from ingot.prim.tensor import (
     Scan,
     Scatter,
     Size,
-    Slice,
     Tensor,
     View,
 )
-from ingot.prim.walk import in_order
+from ingot.prim.walk import in_order, sizes_of
 from ingot.schedule.nest import collapse, schedule_nest
 from ingot.schedule.reuse_costly import COSTLY
 from ingot.schedule.split_reduction import is_few_and_long, split_reduction
@@ -713,20 +711,6 @@ def _needs(call: Call, name: str) -> bool:
     """Whether a call is made with what is computed with a size: then another tells it."""
     arguments = [each for each in call.arguments if each is not None]
     return any(name in symbols(size) for each in in_order(arguments) for size in sizes_of(each))
-
-
-def sizes_of(tensor: Tensor) -> tuple[Dim, ...]:
-    """The sizes that a tensor is computed with."""
-    match tensor:
-        case Size():
-            return (tensor.size,)
-        case RegionResult(region=Repeat(trips=int() | Expr() as trips)):
-            return (*tensor.shape, trips)
-        case Slice():
-            return (*tensor.shape, *tensor.starts)
-        case Pad():
-            return (*tensor.shape, *tensor.before)
-    return tensor.shape
 
 
 def _is_spread(tensor: Tensor) -> bool:

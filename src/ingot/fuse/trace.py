@@ -13,7 +13,7 @@ from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.value import Value
 from ingot.loops.ir import Contraction, Kernel, Winograd
-from ingot.lower.graph import Program
+from ingot.lower.program import Program
 from ingot.prim.tensor import (
     Call,
     CallResult,

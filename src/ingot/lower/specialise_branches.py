@@ -32,14 +32,32 @@ _UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 
 @dataclass(frozen=True, slots=True)
 class Specialised:
-    """What is known of the values of a model, and the sizes that were taken to be equal in its graphs.
+    """A typed model without functions, and what was assumed about sizes in its graphs.
 
-    `changed` are those graphs that are what they were for equal sizes alone.
+    `changed` are the graphs whose branches were decided by an assumption: they mean what the model says only while
+    their guards hold.
     """
 
+    model: Model
     facts: Facts
-    claims: Guards
+    guards: Guards
     changed: frozenset[Graph]
+
+    def copy(self) -> Specialised:
+        """The same of a copy of the model."""
+        model = self.model.copy()
+        graphs = dict(zip(nested_graphs(self.model.graph), nested_graphs(model.graph), strict=True))
+        values = {
+            value: twin
+            for graph, other in graphs.items()
+            for value, twin in zip(graph.values(), other.values(), strict=True)
+        }
+        return Specialised(
+            model,
+            {values[value]: fact for value, fact in self.facts.items() if value in values},
+            {graphs[graph]: list(pairs) for graph, pairs in self.guards.items() if graph in graphs},
+            frozenset(graphs[graph] for graph in self.changed if graph in graphs),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +82,7 @@ def specialise_branches(
     changed = frozenset(graph for graph, pairs in claims.items() if pairs)
     for graph in nested_graphs(model.graph):
         claims.setdefault(graph, []).extend(no_zeros(graph, facts))
-    return Specialised(facts, claims, changed)
+    return Specialised(model, facts, claims, changed)
 
 
 def no_zeros(graph: Graph, facts: Facts) -> Iterator[tuple[Dim, Dim]]:

@@ -198,12 +198,17 @@ class Operator:
 
     def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], **told: Any) -> tuple[Any, ...]:
         """What a rule says, one answer an output; of `told`, it is told what it has parameters for."""
-        rule = self.rules[kind]
+        answer = self.rules[kind](
+            *arguments, **named, **{name: value for name, value in told.items() if self.takes(kind, name)}
+        )
+        return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
+
+    def takes(self, kind: str, name: str) -> bool:
+        """Whether a rule has a parameter of that name, which is no attribute."""
         asked = self._asked.get(kind)
         if asked is None:
-            asked = self._asked[kind] = inspect.signature(rule).parameters.keys() - self.keywords.values()
-        answer = rule(*arguments, **named, **{name: value for name, value in told.items() if name in asked})
-        return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
+            asked = self._asked[kind] = inspect.signature(self.rules[kind]).parameters.keys() - self.keywords.values()
+        return name in asked
 
     def _attach(self, kind: str, rule: Rule) -> Rule:
         if kind in self.rules:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.prim.tensor import Tensor
+from ingot.dims import Dim, Expr
+from ingot.prim.tensor import Pad, RegionResult, Repeat, Size, Slice, Tensor
 
 
 def in_order(results: Sequence[Tensor]) -> list[Tensor]:
@@ -21,3 +22,17 @@ def in_order(results: Sequence[Tensor]) -> list[Tensor]:
         pending.append((tensor, True))
         pending.extend((each, False) for each in reversed(tensor.reads) if each not in done)
     return list(done)
+
+
+def sizes_of(tensor: Tensor) -> tuple[Dim, ...]:
+    """The sizes that a tensor is computed with."""
+    match tensor:
+        case Size():
+            return (tensor.size,)
+        case RegionResult(region=Repeat(trips=int() | Expr() as trips)):
+            return (*tensor.shape, trips)
+        case Slice():
+            return (*tensor.shape, *tensor.starts)
+        case Pad():
+            return (*tensor.shape, *tensor.before)
+    return tensor.shape

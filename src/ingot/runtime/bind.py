@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter, le
 
-from ingot.codegen.turns import FAIL, GO
+from ingot.codegen.jumps import FAIL, GO
 from ingot.dims import Dim, evaluate
 from ingot.errors import InputError
 from ingot.runtime.arena import Arena, rounded

@@ -15,15 +15,18 @@ from ingot.ir.graph import Graph
 from ingot.ir.model import Function, FunctionId, Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator
+from ingot.ops.facts import Fact
 from ingot.ops.limit import OversizedError, allowing
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
 from ingot.runtime.order import Order, Orders, order
+from ingot.runtime.provider import Evaluator
 
 Values = dict[Value, Any]
 """What values hold: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
@@ -63,12 +66,14 @@ class Evaluation:
         proceed: Callable[[], None] | None = None,
         observe: Observer | None = None,
         orders: Orders | None = None,
+        evaluators: Sequence[Evaluator] = (),
     ) -> None:
         """A run of `model` whose random numbers follow from `seed`.
 
         `proceed`, called before each node and each run of a subgraph, may raise; so may `observe`, called after each
         node, those of subgraphs and functions before the node that runs them. `orders` is shared by the runs of a model
-        that does not change between them.
+        that does not change between them. Each node is computed by the first of `evaluators` that does not refuse it,
+        or else by the function that defines its operator.
         """
         limits = limits or RunLimits()
         self._model = model
@@ -76,6 +81,7 @@ class Evaluation:
         self._seed = seed
         self.drawn = 0
         self._orders: Orders = {} if orders is None else orders
+        self._evaluators = tuple(evaluators)
         self._most_nodes = limits.nodes
         self._nodes_left = limits.nodes
         self._proceed = proceed
@@ -137,6 +143,13 @@ class Evaluation:
         if version is None:
             raise CheckError(f"domain '{domain or 'ai.onnx'}' is not imported")
         return self._catalog.get(domain, node.op_type, version)
+
+    def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+        """What a node gives, by the first evaluator that takes it."""
+        for evaluator in self._evaluators:
+            if evaluator.takes_all or _takes(evaluator, node, operator, inputs):
+                return evaluator.compute(node, operator, inputs, arguments)
+        return operator.evaluate(*inputs, **arguments)
 
     def function(self, node: Node) -> Function | None:
         return self._model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
@@ -224,7 +237,7 @@ class _Scope:
         inputs = _padded(operator, node, inputs)
         self._evaluation.allowed.set(self._evaluation.ledger.left)
         try:
-            result = operator.evaluate(*inputs, **arguments)
+            result = self._evaluation.compute(node, operator, inputs, arguments)
         finally:
             if runtime is not None:
                 runtime.close()
@@ -328,6 +341,18 @@ def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
         expected = f"at least {least}" if variadic else str(most) if least == most else f"{least} to {most}"
         raise CheckError(f"{operator.name} takes {expected} inputs, {len(inputs)} are given")
     return inputs
+
+
+def _takes(evaluator: Evaluator, node: Node, operator: Operator, inputs: Sequence[Any]) -> bool:
+    facts = [_fact(given) for given in inputs]
+    return evaluator.refuses(node, operator, facts, [Fact() for _ in node.outputs]) is None
+
+
+def _fact(given: Any) -> Fact:
+    """What is known of an input that is there."""
+    if given is None:
+        return Fact(given=False)
+    return Fact(TensorType(DType.of(given.dtype), given.shape)) if isinstance(given, np.ndarray) else Fact()
 
 
 def _constant(constant: Tensor | SparseTensor) -> Any:

@@ -15,7 +15,7 @@ from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.plan import Plan
 from ingot.runtime.run import PlanRunner
-from ingot.runtime.team import Job, team
+from ingot.runtime.thread_pool import Job, thread_pool
 
 _MOST_READY = 32
 """Types and sizes of inputs that are remembered."""
@@ -71,7 +71,7 @@ class FastPath:
             results.append(result)
         assert segment.job is not None
         if interrupt is None:
-            team().start(segment.job)
+            thread_pool().start(segment.job)
         else:
             _start(ready.runner, frame, segment.job, interrupt)
         if frame.words[0]:
@@ -113,7 +113,7 @@ def _has_fast_path(runner: PlanRunner) -> bool:
 def _start(runner: PlanRunner, frame: Frame, job: Job, interrupt: Interrupt) -> None:
     interrupt.attach(frame.state)
     try:
-        team().start(job)
+        thread_pool().start(job)
     finally:
         interrupt.detach(frame.state)
     try:

@@ -11,7 +11,7 @@ from ingot.dtypes import Array
 from ingot.runtime.arena import ALIGN
 from ingot.runtime.bind import Binder, Binding, Layout
 from ingot.runtime.plan import Ints, Plan
-from ingot.runtime.team import Job
+from ingot.runtime.thread_pool import Job
 
 
 class StepTable:

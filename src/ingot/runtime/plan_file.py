@@ -51,7 +51,7 @@ class PlanFile:
     results: tuple[tuple[str, TensorType], ...]
     defaults: tuple[str, ...]
     calls: tuple[bytes, ...]
-    team: LinkedCode
+    thread_pool: LinkedCode
     beside: tuple[tuple[str, str], ...] = ()
     """The files that the model has weights in, beside its own, and the digest of their content."""
     source: str = ""
@@ -89,7 +89,8 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
             if magic != _MAGIC or os.fstat(file.fileno()).st_size != total:
                 return None
             text = file.read(length)
-            code = os.pread(file.fileno(), end - start, start)
+            file.seek(start)
+            code = file.read(end - start)
             if hashlib.sha256(text + code).digest() != digest:
                 return None
             directory.used(path)
@@ -117,10 +118,10 @@ def source_of(path: Path) -> str | None:
 
 
 def _encoded(file: PlanFile, encoder: PlanEncoder) -> StoredFile:
-    pool = encoder.place_code(file.team)
+    pool = encoder.place_code(file.thread_pool)
     return StoredFile(
         source=file.source,
-        thread_pool={name: pool + offset for name, offset in file.team.entries.items()},
+        thread_pool={name: pool + offset for name, offset in file.thread_pool.entries.items()},
         plan=encoder.plan(file.plan),
         outputs=[encoder.tensor(tensor) for tensor in file.outputs],
         inputs=[encoder.type(name, type_) for name, type_ in file.inputs],

@@ -16,7 +16,7 @@ from ingot.runtime.frame import Frame, SegmentFrame, StepTable, fresh_array
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, exceeded
 from ingot.runtime.plan import Jump, Plan, Segment, StepObserver
-from ingot.runtime.team import team
+from ingot.runtime.thread_pool import thread_pool
 
 if TYPE_CHECKING:
     from ingot.runtime.interrupt import Interrupt
@@ -128,7 +128,7 @@ class PlanRunner:
         for check in self._checks:
             check.require(values, sizes)
         charge, few, held = limit.charge_new, limit.few, 0
-        start = team().start
+        start = thread_pool().start
         for stage, segment in frame.stages:
             binding = stage.binder.bind(sizes)
             if binding.needed > few and binding.needed > limit.left - held:
@@ -163,7 +163,7 @@ class PlanRunner:
         while row < len(steps) and not (words[0] or words[1]):
             step = steps[row]
             begin = perf_counter()
-            following = team().run(segment.rows[row : row + 1], frame.table, frame.state, self.plan.threads)
+            following = thread_pool().run(segment.rows[row : row + 1], frame.table, frame.state, self.plan.threads)
             if isinstance(step, Jump):
                 row = following
             else:

@@ -73,7 +73,7 @@ def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], time
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]
     nodes = [_node(node, fate, steps) for node, fate in traced.nodes.items()]
     every = [compiled, *(body for _, body in bodies_in(compiled))]
-    nodes += [_node(node, Fate(How.GONE), steps) for each in every for node in each.removed]
+    nodes += [_node(node, Fate(How.GONE), steps) for each in every for node in each.optimised.removed]
     counts = Counter(entry.how for entry in nodes)
     return Explained(
         compiled.plan.threads,

@@ -19,7 +19,7 @@ from ingot.loops.cost import cost_of
 from ingot.loops.ir import Kernel
 from ingot.prim.tensor import Call
 from ingot.runtime.plan import KernelStep
-from ingot.runtime.team import team
+from ingot.runtime.thread_pool import thread_pool
 from ingot.session import Session
 from ingot.tools.inspect.titles import number, title
 
@@ -181,6 +181,6 @@ def _start(threads: int) -> float:
     times = []
     for _ in range(_STARTS):
         begin = perf_counter()
-        team().run(steps, slots, state, threads)
+        thread_pool().run(steps, slots, state, threads)
         times.append(perf_counter() - begin)
     return median(times)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingot.codegen.turns import AGAIN, BEGIN, GO
+from ingot.codegen.jumps import AGAIN, BEGIN, GO
 from ingot.compile import Artifacts
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step, kernels_in

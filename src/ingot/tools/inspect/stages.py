@@ -10,7 +10,6 @@ from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.compile import Artifacts
 from ingot.fuse.trace import Trace, Work
-from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ir.text import to_text
 from ingot.loops.ir import BranchStep, Kernel, LoopStep, Step, kernels_in
@@ -18,14 +17,13 @@ from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel, show_loop
 from ingot.prim.show import show, typed
 from ingot.prim.tensor import Call, Tensor
-from ingot.providers.cpu import compiled as code_of
-from ingot.providers.cpu import tiled
+from ingot.providers.cpu.plan import compiled as code_of
+from ingot.providers.cpu.plan import tiled
 from ingot.schedule.target import Target
 from ingot.session import Session
 from ingot.tools.inspect.bodies import bodies_in, said_of
 from ingot.tools.inspect.plans import plan_text
 from ingot.tools.inspect.titles import operators
-from ingot.versions.upgrade import upgrade
 
 _SHOWN = 16
 """Elements of a tensor in the text of a model."""
@@ -58,7 +56,8 @@ class Stages:
     def parts(self, stage: str) -> Iterator[Part]:
         """The text of a stage, kernel by kernel where it has kernels."""
         whole: dict[str, Callable[[], str]] = {
-            "typed": self._typed,
+            "typed": lambda: _text(self._session.typed.model),
+            "specialised": lambda: _text(self._compiled.specialised.model),
             "optimised": self._optimised,
         }
         if stage in whole:
@@ -77,18 +76,9 @@ class Stages:
             else:
                 yield from self._code(compiled, stage)
 
-    def _typed(self) -> str:
-        return self._text(_ready(self._session))
-
     def _optimised(self) -> str:
-        found = self._text(self._compiled.model)
-        same = found == self._typed()
-        return f"# as it is typed: there is nothing to optimise\n{found}" if same else found
-
-    def _text(self, model: Model) -> str:
-        copy = model.copy()
-        infer(copy, catalog=self._session.catalog)
-        return to_text(copy, elide=_SHOWN).rstrip("\n")
+        optimised, before = _text(self._compiled.optimised.model), _text(self._compiled.specialised.model)
+        return f"# as specialised: there is nothing to optimise\n{optimised}" if optimised == before else optimised
 
     def _shown(self, compiled: Artifacts, steps: Sequence[Step], tiles: bool) -> Iterator[Part]:
         for step in steps:
@@ -136,18 +126,15 @@ class Stages:
         return f"{operators(work)}, stores {_stored(work)}: {work.why}"
 
 
-STAGES = ("typed", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
+STAGES = ("typed", "specialised", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
 """The stages that can be shown, in order."""
 
-SUFFIXES = {"typed": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
+SUFFIXES = {"typed": ".onnxtxt", "specialised": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
 """How files of a stage end; others are `.txt`."""
 
 
-def _ready(session: Session) -> Model:
-    """The model of a session in the newest operators."""
-    model = session.model.copy()
-    upgrade(model, catalog=session.catalog)
-    return model
+def _text(model: Model) -> str:
+    return to_text(model, elide=_SHOWN).rstrip("\n")
 
 
 def _primitives(compiled: Artifacts) -> str:

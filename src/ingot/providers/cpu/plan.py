@@ -20,14 +20,14 @@ from ingot.fuse.fuse import Fused
 from ingot.loops.digest import digest
 from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, KernelNest, Tile, Winograd, extent
 from ingot.loops.parametrise import parametrise
-from ingot.lower.graph import Program
+from ingot.lower.program import Program
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
-from ingot.providers.rows import JumpRow, flattened, jump_of, lives_of
+from ingot.providers.cpu.rows import JumpRow, flattened, jump_of, lives_of
 from ingot.runtime.frame import aligned
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
-from ingot.runtime.team import begin_team, processors
+from ingot.runtime.thread_pool import begin_thread_pool, processors
 from ingot.schedule.target import Target
 from ingot.schedule.tile import attention_tile, tile_of
 
@@ -58,7 +58,7 @@ def plan_of(
     rows, arms = flattened(fused.steps)
     tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in rows]
     begun = [None if kernel is None else (kernel, *_begun(kernel, target)) for kernel in tiles]
-    begin_team(target)
+    begin_thread_pool(target)
     for kernel in tiles:
         for buffer in () if kernel is None else buffers_of(kernel):
             slots.setdefault(buffer, len(slots))

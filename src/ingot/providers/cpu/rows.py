@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ingot.codegen.turns import AGAIN, BEGIN, CHOOSE, GO
+from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.guard import Guard
