@@ -14,7 +14,8 @@ from itertools import count
 
 from ingot.dims import symbols
 from ingot.errors import CheckError, CompileError, IngotError
-from ingot.fuse.fuse import Fused, fuse
+from ingot.fuse.build import Fused
+from ingot.fuse.fuse import fuse
 from ingot.infer.driver import Facts
 from ingot.infer.typed import TypedModel, type_model
 from ingot.ir.graph import Graph
@@ -36,6 +37,7 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
+from ingot.schedule.schedule import Scheduled
 from ingot.versions.upgrade import upgrade
 
 
@@ -94,6 +96,7 @@ class Artifacts:
     optimised: Optimised
     program: Program
     fused: Fused
+    scheduled: Scheduled
     plan: Plan
     outputs: tuple[Tensor, ...]
     bodies: Mapping[Call, tuple[Artifacts | None, ...]] = field(default_factory=dict)
@@ -179,17 +182,18 @@ class _Compilation:
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = roots_of(program, outputs)
         fused = fuse(roots, name)
+        scheduled = provider.schedule(fused)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
         plan = provider.plan(
             program,
-            fused,
+            scheduled,
             roots,
             {call: tuple(body.plan for body in each) for call, each in bodies.items()},
             threads=options.threads,
             most_runs=options.limits.nodes,
         )
         inside = {call: tuple(body.artifacts for body in each) for call, each in bodies.items()}
-        return Artifacts(specialised, optimised, program, fused, plan, outputs, inside, name)
+        return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
 
     def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_Body, ...]:
         return tuple(self._body(call, graph, program, around) for graph in call.node.subgraphs)
@@ -211,7 +215,7 @@ class _Compilation:
         around_names = tuple(outlined.model.graph.inputs.names)[len(graph.inputs) :]
         captured = tuple(value.name for value in outlined.captured)
         try:
-            hoisted = None if call.node.op_type == "If" else hoist_invariants(outlined, catalog)
+            hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
             body = self.of(specialise_body(outlined.model, catalog, outlined.given, guards), self._name())
             if hoisted is not None:

@@ -14,6 +14,7 @@ from ingot.cache import contents, directory
 from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
 from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.ir.domains import TRAINING
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
@@ -145,7 +146,7 @@ def _nodes(artifacts: Artifacts) -> Iterator[bytes]:
     from ingot.ir.extract import extract
 
     nodes = list(artifacts.program.calls)
-    if any(node.op_type == "Gradient" for node in nodes):
+    if any(node.applies("Gradient", domain=TRAINING) for node in nodes):
         raise plan_file.Unstorable("a gradient, which is of the whole model")
     ends = [value for node in nodes for value in node.outputs if value.name]
     read = [value for node in nodes for value in _reads(node) if value not in ends]

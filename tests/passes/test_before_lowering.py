@@ -31,7 +31,7 @@ def session(text: str, **named: Any) -> ingot.Session:
 
 def kernels(opened: ingot.Session) -> list[str]:
     assert opened.compiled is not None
-    return [show_kernel(step) for step in opened.compiled.fused.steps if isinstance(step, Kernel)]
+    return [show_kernel(step) for step in opened.compiled.scheduled.steps if isinstance(step, Kernel)]
 
 
 def test_a_normalisation_is_in_the_weights_of_the_convolution_before_it() -> None:

@@ -48,9 +48,8 @@ def feeds_of(text: str, seed: int) -> dict[str, Any]:
 @pytest.mark.parametrize("text", [CHAIN, CALLED], ids=["kernels", "bodies"])
 def test_two_threads_run_one_session_with_sizes_of_their_own(text: str, threads: int) -> None:
     one = session(text, threads)
-    expected = [
-        Session(ingot.parse_model(text), providers=("reference",)).run(None, feeds_of(text, s)) for s in range(12)
-    ]
+    reference = Session(ingot.parse_model(text), providers=("reference",))
+    expected = [reference.run(None, feeds_of(text, seed)) for seed in range(12)]
     barrier = threading.Barrier(2)
 
     def work(first: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ingot.dims import Dim, symbols
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph
-from ingot.ir.model import FunctionId, Model
+from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor as Held
@@ -130,10 +130,9 @@ class _Lowering:
         facts: Mapping[Value, Fact],
     ) -> list[Tensor]:
         """What a node computes, in primitives; Refused, with the reason, by the provider or by the rule."""
-        if FunctionId(node.domain, node.op_type, node.overload) in self.model.functions:
+        if self.model.function_of(node) is not None:
             raise Refused("a function of the model that was not inlined")
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        operator = self.catalog.find(domain, node.op_type, self.model.opset_imports.get(domain, 0))
+        operator = self.catalog.operator_of(node, self.model.opset_imports)
         reason = self.refuses(node, operator, known, found)
         if reason is not None or operator is None or "lower" not in operator.rules:
             raise Refused(reason or f"{node.op_type} has no rule")

@@ -11,6 +11,7 @@ from ingot.errors import CheckError
 from ingot.infer import infer
 from ingot.infer.driver import Facts
 from ingot.ir.clone import copy_function, copy_graph
+from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.sort import captures
@@ -45,7 +46,7 @@ def outline(
     call: Call, graph: Graph, program: Program, model: Model, facts: Facts, catalog: Catalog
 ) -> Outlined | None:
     """A graph of the node of a call as a model; None if what is around it cannot be left out, or no types fit it."""
-    if any(node.op_type == "Gradient" for each in nested_graphs(graph) for node in each):
+    if any(node.applies("Gradient", domain=TRAINING) for each in nested_graphs(graph) for node in each):
         return None
     making = _Making(call, graph, program, model, facts, catalog)
     try:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_ori
 import numpy as np
 
 from ingot.ir import AttributeKind, Graph, SparseTensor, Tensor
+from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.types import Type
 from ingot.ops.typesets import TypeSet
 
@@ -112,7 +113,7 @@ class Operator:
     def __init__(self, name: str, domain: str, since: tuple[int, ...], evaluate: Rule, deprecated: bool) -> None:
         """An operator; its function is read when that is first asked for: most are of no use to a model."""
         self.name = name
-        self.domain = domain
+        self.domain = canonical(domain)
         self.since = since
         self.evaluate = evaluate
         self.deprecated = deprecated
@@ -217,7 +218,7 @@ class Operator:
         return rule
 
     def __repr__(self) -> str:
-        return f"<Operator {self.domain or 'ai.onnx'}.{self.name}-{self.version}>"
+        return f"<Operator {spelled_out(self.domain)}.{self.name}-{self.version}>"
 
 
 def operator(

@@ -11,8 +11,9 @@ import numpy as np
 from ingot.dtypes import DType
 from ingot.errors import CheckError, IngotError, InputError
 from ingot.ir.attribute import Attribute
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
-from ingot.ir.model import Function, FunctionId, Model, nested_graphs
+from ingot.ir.model import Function, Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import TensorType
@@ -138,11 +139,9 @@ class Evaluation:
         return found
 
     def operator(self, node: Node, imports: Mapping[str, int]) -> Operator:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        version = imports.get(domain, imports.get("ai.onnx") if not domain else None)
-        if version is None:
-            raise CheckError(f"domain '{domain or 'ai.onnx'}' is not imported")
-        return self._catalog.get(domain, node.op_type, version)
+        if node.domain not in imports:
+            raise CheckError(f"domain '{spelled_out(node.domain)}' is not imported")
+        return self._catalog.get(node.domain, node.op_type, imports[node.domain])
 
     def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
         """What a node gives, by the first evaluator that takes it."""
@@ -152,7 +151,7 @@ class Evaluation:
         return operator.evaluate(*inputs, **arguments)
 
     def function(self, node: Node) -> Function | None:
-        return self._model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
+        return self._model.function_of(node)
 
     def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
         """The derivative of a value by others, for what is given by name."""
@@ -243,9 +242,9 @@ class _Scope:
                 runtime.close()
         several = len(operator.outputs) != 1 or operator.outputs[0].variadic
         results = result if several and isinstance(result, tuple | list) else (result,)
-        if node.op_type == "Constant" and not node.domain:
+        if node.applies("Constant"):
             self._evaluation.ledger.exempt(result)
-        elif node.op_type not in _MOVING or node.domain or not inputs or not isinstance(inputs[0], list):
+        elif not node.applies(*_MOVING) or not inputs or not isinstance(inputs[0], list):
             self._evaluation.ledger.charge(results)
         return results
 

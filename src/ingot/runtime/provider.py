@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from ingot.fuse.fuse import Fused
+    from ingot.fuse.build import Fused
     from ingot.ir.node import Node
     from ingot.lower.program import Program
     from ingot.ops.define import Operator
     from ingot.ops.facts import Fact
     from ingot.prim.tensor import Call, Tensor
     from ingot.runtime.plan import Body, Plan
+    from ingot.schedule.schedule import Scheduled
 
 
 class Provider(Protocol):
@@ -56,14 +57,17 @@ class Compiler(Provider, Protocol):
     def warm_up(self) -> None:
         """Start what will be needed to compile, beside other work: a model is being loaded meanwhile."""
 
+    def schedule(self, fused: Fused) -> Scheduled:
+        """The kernels of a program with their loops adapted to the machine."""
+
     def plan(
         self,
         program: Program,
-        fused: Fused,
+        scheduled: Scheduled,
         roots: Sequence[Tensor],
         bodies: Mapping[Call, tuple[Body | None, ...]],
         *,
         threads: int | None,
         most_runs: int,
     ) -> Plan:
-        """The kernels scheduled for the machine and compiled, in a plan that computes the roots from the inputs."""
+        """The kernels compiled, in a plan that computes the roots from the inputs."""

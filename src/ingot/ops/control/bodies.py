@@ -12,12 +12,12 @@ from ingot.ir.types import TensorType, Type
 
 def repeats(node: Node) -> bool:
     """Whether a node may run its body more than once."""
-    return not node.domain and node.op_type in ("Loop", "Scan")
+    return node.applies("Loop", "Scan")
 
 
 def first_types(node: Node, body: Graph, given: Sequence[Type | None]) -> list[Type | None]:
     """The types of the inputs of the body of a Loop or a Scan in its first run, for those of the inputs of the node."""
-    if node.op_type == "Loop":
+    if node.applies("Loop"):
         heads: list[Type | None] = [
             TensorType(dtype, (1,) * (_rank(value.type) or 0))
             for dtype, value in zip((DType.INT64, DType.BOOL), body.inputs, strict=False)
@@ -32,7 +32,7 @@ def first_types(node: Node, body: Graph, given: Sequence[Type | None]) -> list[T
 
 def states(node: Node, body: Graph) -> list[tuple[int, int]]:
     """The inputs of the body of a Loop or a Scan that carry states, each with the output that the next run takes."""
-    if node.op_type == "Loop":
+    if node.applies("Loop"):
         return [(place, place - 1) for place in range(2, len(body.inputs))]
     return [(place, place) for place in range(len(body.inputs) - _scanned(node))]
 

@@ -10,13 +10,14 @@ from ingot.codegen.llvm.workers import workers
 from ingot.runtime.thread_pool import processors
 
 if TYPE_CHECKING:
-    from ingot.fuse.fuse import Fused
+    from ingot.fuse.build import Fused
     from ingot.ir.node import Node
     from ingot.lower.program import Program
     from ingot.ops.define import Operator
     from ingot.ops.facts import Fact
     from ingot.prim.tensor import Call, Tensor
     from ingot.runtime.plan import Body, Plan
+    from ingot.schedule.schedule import Scheduled
     from ingot.schedule.target import Target
 
 
@@ -52,10 +53,15 @@ class Cpu:
 
         return refuse_to_lower(node, operator, inputs, outputs)
 
+    def schedule(self, fused: Fused) -> Scheduled:
+        from ingot.schedule.schedule import schedule  # not needed to run what was compiled before
+
+        return schedule(fused, self.target)
+
     def plan(
         self,
         program: Program,
-        fused: Fused,
+        scheduled: Scheduled,
         roots: Sequence[Tensor],
         bodies: Mapping[Call, tuple[Body | None, ...]],
         *,
@@ -64,4 +70,4 @@ class Cpu:
     ) -> Plan:
         from ingot.providers.cpu.plan import plan_of  # LLVM's emitters
 
-        return plan_of(program, fused, roots, self.target, threads or processors(), most_runs, bodies)
+        return plan_of(program, scheduled, roots, self.target, threads or processors(), most_runs, bodies)

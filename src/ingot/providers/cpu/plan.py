@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from ingot.codegen.llvm.templates import Template, template
 from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import Array
 from ingot.format.pages import release
-from ingot.fuse.contraction import Filters, Packed
-from ingot.fuse.fuse import Fused
+from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
-from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, KernelNest, Tile, Winograd, extent
+from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd
 from ingot.loops.parametrise import parametrise
 from ingot.lower.program import Program
 from ingot.prim.guard import Guard
@@ -28,8 +27,9 @@ from ingot.providers.cpu.rows import JumpRow, flattened, jump_of, lives_of
 from ingot.runtime.frame import aligned
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.thread_pool import begin_thread_pool, processors
+from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
-from ingot.schedule.tile import attention_tile, tile_of
+from ingot.schedule.winograd import Filters
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class CompiledKernel:
 
 def plan_of(
     program: Program,
-    fused: Fused,
+    scheduled: Scheduled,
     stored: Sequence[Tensor],
     target: Target,
     threads: int,
@@ -55,26 +55,26 @@ def plan_of(
     The bodies of loops are run at most `most_trips` times, all together. `bodies` are those of calls that have plans.
     """
     slots: dict[Buffer, int] = {}
-    rows, arms = flattened(fused.steps)
-    tiles = [tiled(step, target) if isinstance(step, Kernel) else None for step in rows]
-    begun = [None if kernel is None else (kernel, *_begun(kernel, target)) for kernel in tiles]
+    rows, arms = flattened(scheduled.steps)
+    kernels = [row for row in rows if isinstance(row, Kernel)]
+    begun = {kernel: _begun(kernel, target) for kernel in kernels}
     begin_thread_pool(target)
-    for kernel in tiles:
-        for buffer in () if kernel is None else buffers_of(kernel):
+    for kernel in kernels:
+        for buffer in buffers_of(kernel):
             slots.setdefault(buffer, len(slots))
     for row in rows:
         if isinstance(row, JumpRow):
             for buffer in row.buffers:
                 slots.setdefault(buffer, len(slots))
-    owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
-    visible = {fused.placed[tensor].buffer: tensor for tensor in stored if tensor in fused.placed}
+    owners = {placed.buffer: tensor for tensor, placed in scheduled.placed.items()}
+    visible = {scheduled.placed[tensor].buffer: tensor for tensor in stored if tensor in scheduled.placed}
     template = np.zeros(max(1, len(slots)), np.int64)
     constants: dict[Tensor, Array] = {}
-    products = [nest for step in tiles if step for nest in step.nests if isinstance(nest, Contraction | Winograd)]
+    products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction | Winograd)]
     columns = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
-    zeros = np.zeros(64 + max((_length(buffer) for buffer in fused.zeros), default=0), np.uint8)
-    memory = [(slots[buffer], zeros) for buffer in fused.zeros]
-    held = {buffer: constant for buffer, constant in fused.constants.items() if buffer in slots}
+    zeros = np.zeros(64 + max((_length(buffer) for buffer in scheduled.zeros), default=0), np.uint8)
+    memory = [(slots[buffer], zeros) for buffer in scheduled.zeros]
+    held = {buffer: constant for buffer, constant in scheduled.constants.items() if buffer in slots}
     with ThreadPoolExecutor(processors()) as crew:  # numpy copies without holding the others up
         arrays = crew.map(lambda item: _memory(item[1], columns.get(item[0]), target), held.items())
         memory += [(slots[buffer], array) for buffer, array in zip(held, arrays, strict=True)]
@@ -85,7 +85,7 @@ def plan_of(
             constants[tensor] = tensor.array
     given: dict[Tensor, int] = {
         tensor: slots[placed.buffer]
-        for tensor, placed in fused.placed.items()
+        for tensor, placed in scheduled.placed.items()
         if isinstance(tensor, Parameter | CallResult) and placed.buffer in slots
     }
     made: dict[Call, list[CallResult]] = {}
@@ -99,12 +99,12 @@ def plan_of(
     bound = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    guards = [Guard(*pair) for pair in dict.fromkeys((*program.claims, *fused.claims))]
-    codes = [None if each is None else _finished(*each) for each in begun]
-    keep = tuple(code.code for code in codes if code is not None)
-    idle = {kernel for kernel, tensor in fused.made.items() if not isinstance(tensor, Scatter)}
+    guards = [Guard(*pair) for pair in dict.fromkeys((*program.claims, *scheduled.claims))]
+    codes = {kernel: _finished(kernel, *template) for kernel, template in begun.items()}
+    keep = tuple(code.code for code in codes.values())
+    idle = {kernel for kernel, tensor in scheduled.stores.items() if not isinstance(tensor, Scatter)}
     segments = _segments(rows, arms, codes, slots, owners, visible, guards, bound, made, idle)
-    plain = {code.code.address: code.code.plain for code in codes if code is not None and code.code.plain is not None}
+    plain = {code.address: code.plain for code in keep if code.plain is not None}
     seen = (program.inputs, given, template, constants, made)
     return Plan(segments, *seen, keep, threads, tuple(memory), plain, most_trips, bodies or {})
 
@@ -112,7 +112,7 @@ def plan_of(
 def _segments(
     rows: Sequence[Kernel | JumpRow | Call],
     arms: Sequence[Arm],
-    codes: Sequence[CompiledKernel | None],
+    codes: Mapping[Kernel, CompiledKernel],
     slots: Mapping[Buffer, int],
     owners: Mapping[Buffer, Tensor],
     visible: Mapping[Buffer, Tensor],
@@ -138,8 +138,7 @@ def _segments(
                 steps.append(jump_of(row, slots, base))
                 needed = row.allocates
             else:
-                code = codes[number]
-                assert code is not None
+                code = codes[row]
                 read = tuple(slots[buffer] for buffer in code.buffers)
                 writes = tuple(slots[buffer] for buffer in row.writes if buffer in slots) if row in idle else ()
                 steps.append(KernelStep(row.name, code.code.address, read, code.sizes, writes))
@@ -222,20 +221,3 @@ def _begun(kernel: Kernel, target: Target) -> tuple[Future[Template], Mapping[st
 def _finished(kernel: Kernel, template: Future[Template], names: Mapping[str, Dim]) -> CompiledKernel:
     found = template.result()
     return CompiledKernel(found.code, buffers_of(kernel), tuple(substitute(size, names) for size in found.sizes))
-
-
-def tiled(kernel: Kernel, target: Target) -> Kernel:
-    """A kernel whose products have the tiles that suit their sizes and the target."""
-    nests = tuple(_tiled(nest, target) for nest in kernel.nests)
-    return Kernel(kernel.name, nests, kernel.reads, kernel.writes, kernel.scratch)
-
-
-def _tiled(nest: KernelNest, target: Target) -> KernelNest:
-    match nest:
-        case Contraction():
-            return replace(nest, tile=tile_of(nest.dtype, extent(nest.m), extent(nest.n), target))
-        case Winograd():  # it has tiles for any rest of the rows
-            return replace(nest, tile=tile_of(nest.dtype, None, extent(nest.n), target))
-        case Attention():
-            return replace(nest, tile=attention_tile(nest.dtype, target))
-    return nest

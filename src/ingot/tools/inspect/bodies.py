@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingot.compile import Artifacts
-from ingot.fuse.trace import Fate, Trace, trace
 from ingot.ir.node import Node
 from ingot.prim.tensor import Call
+from ingot.tools.inspect.trace import Fate, Trace, trace
 
 
 def bodies_in(compiled: Artifacts) -> Iterator[tuple[str, Artifacts]]:
@@ -24,7 +24,7 @@ def bodies_in(compiled: Artifacts) -> Iterator[tuple[str, Artifacts]]:
 
 def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace:
     """What became of the nodes of a model and of its bodies, and what their kernels are for."""
-    own = trace(compiled.optimised.model.graph, compiled.program, compiled.fused, compiled.outputs, stores)
+    own = trace(compiled.optimised.model.graph, compiled.program, compiled.scheduled, compiled.outputs, stores)
     nodes: dict[Node, Fate] = {}
     kernels = dict(own.kernels)
     for node, fate in own.nodes.items():

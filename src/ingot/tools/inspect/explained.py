@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ingot.compile import Artifacts
 from ingot.dims import Dim
-from ingot.fuse.trace import Fate, How, Trace, Work
 from ingot.ir.node import Node
 from ingot.loops.cost import cost_of
 from ingot.loops.ir import Kernel
@@ -16,6 +15,7 @@ from ingot.prim.show import typed
 from ingot.tools.inspect.bodies import bodies_in
 from ingot.tools.inspect.measured import Measured, Step
 from ingot.tools.inspect.titles import amount, number, operators
+from ingot.tools.inspect.trace import Fate, How, Trace, Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,19 @@ of inputs, filters and sums are seen as polynomials, which are multiplied by the
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
-from ingot.fuse.contraction import THREADS, ContractionNest, Filters, Packed
-from ingot.loops.ir import Buffer, Contraction, Index, Load, Var, Winograd
+from ingot.fuse.contraction import Packed
+from ingot.loops.ir import Buffer, Contraction, Index, Load, Var, Winograd, extent
 from ingot.prim.tensor import Constant
+from ingot.schedule.scratch import THREADS
+from ingot.schedule.target import Target
+from ingot.schedule.tile import tile_of
 
 POINTS: dict[int, tuple[float, ...]] = {2: (1.0,), 4: (0.75, 1.5)}
 """For each side: the points are zero, each of these and its negative, and infinity.
@@ -37,9 +41,6 @@ _SPARE = 64
 _BLOCK = 24
 """Tiles that come together, so that weights are read but once for all: enough to hide that, few enough for a cache."""
 
-_L2 = 1 << 20
-"""Bytes that stay in the cache of a core."""
-
 _UNKNOWN = 32
 """What a row or column of results is taken for when its size is open."""
 
@@ -50,13 +51,28 @@ _READ, _READ_NEAR = 8, 2
 """What it takes to read a weight, from memory or from the cache of a core, in products: as many tiles hide it."""
 
 
-def quickest(made: ContractionNest, name: str) -> ContractionNest:
-    """A product as Winograd's algorithm, if that is possible and takes less time; else as it is."""
-    product = made.apart
-    if not _applies(product) or not _is_moderate(made):
-        return made
-    side = min((0, *POINTS), key=lambda side: _time(product, side))
-    return made if side == 0 else _transformed(made, side, name)
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Constant filters as [3, 3, channel, filter], to be transformed for tiles of a side, and stored in panels."""
+
+    array: Array
+    side: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """A contraction as Winograd's algorithm, and what its constant buffers hold."""
+
+    nest: Winograd
+    constants: Mapping[Buffer, Filters | Constant]
+
+
+def winograd_of(product: Contraction, weights: Packed, name: str, target: Target) -> Transformed | None:
+    """A contraction whose axes are not joined by Winograd's algorithm; None if that is not possible, or no quicker."""
+    if not _applies(product) or not _is_moderate(weights):
+        return None
+    side = min((0, *POINTS), key=lambda side: _time(product, side, target.l2))
+    return None if side == 0 else _transformed(product, weights, side, name, target)
 
 
 def at_points(filters: Array, side: int) -> Array:
@@ -92,9 +108,8 @@ def _applies(product: Contraction) -> bool:
     return _slides(product, product.m[-2], product.k[0]) and _slides(product, product.m[-1], product.k[1])
 
 
-def _is_moderate(made: ContractionNest) -> bool:
+def _is_moderate(weights: Packed) -> bool:
     """Whether all weights are finite, and stay so when they are transformed."""
-    (weights,) = made.constants.values()
     return bool(weights.array.max() < _LARGEST and weights.array.min() > -_LARGEST)
 
 
@@ -106,7 +121,7 @@ def _slides(product: Contraction, along: Var, tap: Var) -> bool:
     return all(index.factor(along) == index.factor(tap) for index in (load.index, *(each.index for each in load.where)))
 
 
-def _time(product: Contraction, side: int) -> float:
+def _time(product: Contraction, side: int, l2: int) -> float:
     """What a convolution takes, in products: in tiles of a side, or directly if that is zero."""
     channels, filters = _known(product.k[2].extent), _known(product.n[0].extent)
     rows, columns = (_known(var.extent) for var in product.m[-2:])
@@ -114,7 +129,7 @@ def _time(product: Contraction, side: int) -> float:
     for var in product.m[:-2]:
         images *= _known(var.extent, 1)
     points = (side + 2) ** 2 if side else 9
-    read = _READ if 4 * points * channels * filters > _L2 else _READ_NEAR
+    read = _READ if 4 * points * channels * filters > l2 else _READ_NEAR
     if side == 0:
         return float(points * channels * filters * max(images * rows * columns, read))
     tiles = images * -(-rows // side) * -(-columns // side)
@@ -125,10 +140,7 @@ def _known(size: Dim, unknown: int = _UNKNOWN) -> int:
     return size if isinstance(size, int) else unknown
 
 
-def _transformed(made: ContractionNest, side: int, name: str) -> ContractionNest:
-    product = made.apart
-    (weights,) = made.constants.values()
-    assert isinstance(weights, Packed)
+def _transformed(product: Contraction, weights: Packed, side: int, name: str, target: Target) -> Transformed:
     channel, filter_ = product.k[2], product.n[0]
     channels, filters = _known(channel.extent), _known(filter_.extent)
     plain = weights.array.reshape(3, 3, channels, filters)
@@ -155,12 +167,10 @@ def _transformed(made: ContractionNest, side: int, name: str) -> ContractionNest
         lines,
         scratch,
         Buffer(f"{name}_zeros", product.dtype, channels),
+        tile_of(product.dtype, None, extent(product.n), target),  # it has tiles for any rest of the rows
     )
-    constants: dict[Buffer, Packed | Filters | Constant] = {
-        nest.rhs.buffer: Filters(plain, side),
-        original.buffer: Constant(product.dtype, (plain.size,), np.ascontiguousarray(plain).reshape(-1)),
-    }
-    return replace(made, product=nest, constants=constants)
+    original_filters = Constant(product.dtype, (plain.size,), np.ascontiguousarray(plain).reshape(-1))
+    return Transformed(nest, {nest.rhs.buffer: Filters(plain, side), original.buffer: original_filters})
 
 
 def _padded(count: int) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ingot.fuse.choose import CONTRACTION, RESULT, SHARED
 from ingot.fuse.contraction import is_constant
-from ingot.fuse.fuse import Fused
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
@@ -17,19 +17,18 @@ from ingot.lower.program import Program
 from ingot.prim.tensor import (
     Call,
     CallResult,
-    Concat,
     Constant,
     Contract,
     Iota,
     Parameter,
     Reduce,
-    Scan,
     Scatter,
     Size,
     Tensor,
     View,
 )
 from ingot.prim.walk import in_order
+from ingot.schedule.schedule import Scheduled
 
 _MOST_READERS = 3
 
@@ -79,17 +78,21 @@ class Trace:
 
 
 def trace(
-    graph: Graph, program: Program, fused: Fused, outputs: Sequence[Tensor], stores: str = "an output of the model"
+    graph: Graph,
+    program: Program,
+    scheduled: Scheduled,
+    outputs: Sequence[Tensor],
+    stores: str = "an output of the model",
 ) -> Trace:
     """What became of every node of a graph, and what every kernel of it is for; `stores` is what an output is."""
-    return _Tracing(graph, program, fused, outputs, stores).run()
+    return _Tracing(graph, program, scheduled, outputs, stores).run()
 
 
 @dataclass(slots=True)
 class _Tracing:
     graph: Graph
     program: Program
-    fused: Fused
+    scheduled: Scheduled
     outputs: Sequence[Tensor]
     stores: str
     owners: dict[Tensor, Node] = field(default_factory=dict)
@@ -98,7 +101,7 @@ class _Tracing:
 
     def run(self) -> Trace:
         self._divide()
-        for kernel, tensor in self.fused.made.items():
+        for kernel, tensor in self.scheduled.stores.items():
             self.inside[kernel] = self._computed(kernel, tensor)
         homes: dict[Tensor, list[Kernel]] = {}
         for kernel, tensors in self.inside.items():
@@ -112,7 +115,7 @@ class _Tracing:
         fates = {node: self._fate(node, homes, needed) for node in self._nodes()}
         return Trace(
             fates,
-            {kernel: self._work(kernel, tensor, names.get(tensor)) for kernel, tensor in self.fused.made.items()},
+            {kernel: self._work(kernel, tensor, names.get(tensor)) for kernel, tensor in self.scheduled.stores.items()},
         )
 
     def _divide(self) -> None:
@@ -141,14 +144,17 @@ class _Tracing:
         """The primitives between what a kernel loads and what it stores."""
         loaded = set(kernel.reads)
         found: dict[Tensor, None] = {}
+        place = self.scheduled.placed.get(stored)
+        if place is not None and place.buffer in loaded:  # it packs or copies what is computed already
+            return []
         pending: list[Tensor] = [stored]
         if isinstance(stored, Scatter):  # it takes two kernels: what is written over, and what is written
-            copies = next(each for each, tensor in self.fused.made.items() if tensor is stored) is kernel
+            copies = next(each for each, tensor in self.scheduled.stores.items() if tensor is stored) is kernel
             pending = [stored.x] if copies else [each for each in stored.reads if each is not stored.x]
             found = {} if copies else {stored: None}
         while pending:
             tensor = pending.pop()
-            placed = self.fused.placed.get(tensor)
+            placed = self.scheduled.placed.get(tensor)
             read = tensor is not stored and placed is not None and placed.buffer in loaded
             if read or tensor in found or isinstance(tensor, Parameter | CallResult):
                 continue
@@ -159,7 +165,7 @@ class _Tracing:
     def _fate(self, node: Node, homes: Mapping[Tensor, Sequence[Kernel]], needed: set[Node]) -> Fate:
         call = self.program.calls.get(node)
         if call is not None:
-            return Fate(How.CALLED, (), call.reason) if call in self.fused.steps else Fate(How.UNUSED)
+            return Fate(How.CALLED, (), call.reason) if call in self.scheduled.steps else Fate(How.UNUSED)
         real = [tensor for tensor in self.own[node] if not isinstance(tensor, Constant | Iota | Size)]
         if not real and self._is_passed_on(node):
             return Fate(How.SAME)
@@ -168,7 +174,7 @@ class _Tracing:
             kernels = tuple(kernel for kernel in self.inside if any(kernel in homes.get(t, ()) for t in tensors))
             if kernels:
                 return Fate(how, kernels)
-        stored = [tensor for tensor in real if tensor in self.fused.placed]
+        stored = [tensor for tensor in real if tensor in self.scheduled.placed]
         return Fate(How.KNOWN if stored or node in needed else How.UNUSED)
 
     def _is_passed_on(self, node: Node) -> bool:
@@ -186,7 +192,13 @@ class _Tracing:
         ordered = sorted(nodes, key=lambda node: places[node])
         computed = tuple(node for node in ordered if nodes[node])
         views = tuple(node for node in ordered if not nodes[node])
-        return Work(computed, views, tensor, value, self._why(tensor))
+        return Work(computed, views, tensor, value, self._why_packed(kernel) or self._why(tensor))
+
+    def _why_packed(self, kernel: Kernel) -> str | None:
+        """Why a kernel packs what it reads; None for one that does not."""
+        panels = [nest.panels for nest in kernel.nests if isinstance(nest, Contraction) and nest.panels is not None]
+        readers = [each.name for each in self.inside if each is not kernel and set(panels) & set(each.reads)]
+        return f"{_listed(readers)} multiplies it in every run of a loop" if panels else None
 
     def _why(self, tensor: Tensor) -> str:
         """What a tensor is stored for."""
@@ -195,16 +207,10 @@ class _Tracing:
         calls = [call for call in self.program.calls.values() if tensor in call.arguments]
         if calls:
             return f"the reference reads it, for {' and '.join(_quoted(call) for call in calls[:2])}"
-        if tensor in self.fused.why:
-            return self.fused.why[tensor]
-        match tensor:
-            case Concat():
-                return "tensors joined are stored"
-            case Scan():
-                return "running totals are stored"
-            case Scatter():
-                return "what is written at computed places is stored"
-        buffer = self.fused.placed[tensor].buffer
+        why = self.scheduled.why[tensor]
+        if why not in (RESULT, CONTRACTION, SHARED):
+            return why
+        buffer = self.scheduled.placed[tensor].buffer
         readers = [kernel for kernel in self.inside if buffer in kernel.reads]
         if len(readers) == 1:
             return self._why_alone(tensor, readers[0])

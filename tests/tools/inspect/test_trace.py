@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ingot
 from ingot.compile import Artifacts
-from ingot.fuse.trace import How, Trace, trace
 from ingot.session import Session
+from ingot.tools.inspect.trace import How, Trace, trace
 
 HEADER = '<ir_version: 10, opset_import: ["" : 20]>'
 
@@ -20,7 +20,7 @@ def traced(graph: str) -> tuple[Artifacts, Trace]:
     )
     compiled = session.compiled
     assert compiled is not None
-    return compiled, trace(compiled.optimised.model.graph, compiled.program, compiled.fused, compiled.outputs)
+    return compiled, trace(compiled.optimised.model.graph, compiled.program, compiled.scheduled, compiled.outputs)
 
 
 def fates(found: Trace) -> dict[str, How]:
@@ -92,7 +92,7 @@ def test_every_kernel_has_its_work_and_every_computed_node_its_kernels() -> None
       y = Add (s, x)
       z = Transpose <perm = [1, 0]> (s)
     }""")
-    assert list(found.kernels) == compiled.fused.steps
+    assert tuple(found.kernels) == compiled.scheduled.steps
     for fate in found.nodes.values():
         assert fate.kernels
     (copied,) = [work for work in found.kernels.values() if work.value is not None and work.value.name == "z"]
