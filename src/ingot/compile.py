@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from ingot.dims import symbols
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
@@ -255,5 +254,4 @@ def _has_kernels(body: Artifacts) -> bool:
 
 def _can_check(guards: Guards, body: Artifacts) -> bool:
     """Whether a run of a body knows all sizes that its guards compare."""
-    sizes = [size for pairs in guards.values() for pair in pairs for size in pair]
-    return all(symbols(size) <= body.program.told for size in sizes)
+    return all(guard.names <= body.program.told for own in guards.values() for guard in own)

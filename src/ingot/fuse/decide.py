@@ -13,10 +13,10 @@ from ingot.dims import symbols
 from ingot.errors import CompileError
 from ingot.fuse.attention import attention_order
 from ingot.fuse.choose import Choice, choose
-from ingot.fuse.claims import claims_in
 from ingot.fuse.contraction import contraction_order, is_constant
 from ingot.fuse.decision import Decision, Planned, Reading, Store, StoreBranch, StoreLoop
 from ingot.fuse.gemv import is_gemv
+from ingot.fuse.guards import guards_in
 from ingot.fuse.kernels import read
 from ingot.fuse.order import order_like
 from ingot.fuse.placement import ROOT, Placement
@@ -85,7 +85,7 @@ class _Deciding:
             tuple(self.known),
             self.why,
             self.size_calls,
-            claims_in(self.uses, ROOT),
+            guards_in(self.uses, ROOT),
             self.readings,
         )
 
@@ -250,8 +250,8 @@ class _Deciding:
             for tensor in results:
                 self._write(values[tensor.index], self.placed[tensor], side, "what a branch gives is stored")
         then, otherwise = (tuple(self.steps[side]) for side in sides)
-        claims = [(*region.claims[number], *claims_in(self.uses, side)) for number, side in enumerate(sides)]
-        return StoreBranch(name, region, self._buffer(region.condition), then, otherwise, (claims[0], claims[1]))
+        guards = [(*region.guards[number], *guards_in(self.uses, side)) for number, side in enumerate(sides)]
+        return StoreBranch(name, region, self._buffer(region.condition), then, otherwise, (guards[0], guards[1]))
 
     def _loop(self, region: Repeat, results: Sequence[RegionResult], body: Placement) -> StoreLoop:
         name = self._name("loop")

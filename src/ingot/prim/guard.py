@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ingot.dims import Dim, evaluate, symbols
 
@@ -16,9 +17,17 @@ class Guard:
     right: Dim
     otherwise: str = "sizes that were assumed to be equal are not"
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The named sizes that it depends on."""
+        return symbols(self.left) | symbols(self.right)
+
     def failure(self, sizes: Mapping[str, int]) -> str:
         """That it fails for sizes by name, with its own."""
         return f"{self.otherwise}: {_shown(self.left, sizes)}, {_shown(self.right, sizes)}"
+
+
+Guards: TypeAlias = tuple[Guard, ...]
 
 
 def _shown(dim: Dim, sizes: Mapping[str, int]) -> str:

@@ -99,11 +99,13 @@ def plan_of(
     bound = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    guards = [Guard(*pair) for pair in dict.fromkeys((*program.claims, *scheduled.claims))]
+    guards: dict[tuple[Dim, Dim], Guard] = {}
+    for guard in (*program.guards, *scheduled.guards):
+        guards.setdefault((guard.left, guard.right), guard)
     codes = {kernel: _finished(kernel, *template) for kernel, template in begun.items()}
     keep = tuple(code.code for code in codes.values())
     idle = {kernel for kernel, tensor in scheduled.stores.items() if not isinstance(tensor, Scatter)}
-    segments = _segments(rows, arms, codes, slots, owners, visible, guards, bound, made, idle)
+    segments = _segments(rows, arms, codes, slots, owners, visible, list(guards.values()), bound, made, idle)
     plain = {code.address: code.plain for code in keep if code.plain is not None}
     seen = (program.inputs, given, template, constants, made)
     return Plan(segments, *seen, keep, threads, tuple(memory), plain, most_trips, bodies or {})
@@ -149,22 +151,18 @@ def _segments(
                     allocations.append(_allocation(buffer, slots[buffer], *lives[buffer], owners, visible))
             continue
         own = tuple(Arm(arm.first - base, arm.end - base, arm.guards) for arm in arms if base <= arm.first < number)
-        now = [guard for guard in guards if _names(guard) <= bound]
+        now = [guard for guard in guards if guard.names <= bound]
         guards = [guard for guard in guards if guard not in now]
         dims = [dim for step in steps for dim in (step.scalars if isinstance(step, KernelStep) else (step.trips,))]
         dims += [dim for allocation in allocations for dim in allocation.shape]
         names = {name for dim in dims for name in symbols(dim)}
-        names |= {name for guard in (*now, *(each for arm in own for each in arm.guards)) for name in _names(guard)}
+        names |= {name for guard in (*now, *(each for arm in own for each in arm.guards)) for name in guard.names}
         segments.append(Segment(tuple(steps), tuple(allocations), tuple(sorted(names)), tuple(now), row, own, base))
         steps, allocations = [], []
         base = number + 1
         if row is not None:
             bound |= {name for tensor in call_results.get(row, ()) for size in tensor.shape for name in symbols(size)}
     return tuple(segments)
-
-
-def _names(guard: Guard) -> frozenset[str]:
-    return symbols(guard.left) | symbols(guard.right)
 
 
 def _allocation(

@@ -9,7 +9,6 @@ from itertools import chain
 from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
-from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call
 from ingot.runtime.plan import MOST_TRIPS, Arm, Jump
 
@@ -80,8 +79,7 @@ def _add(steps: Sequence[Step], rows: list[Row], arms: list[Arm]) -> None:
                 _add(step.otherwise, rows, arms)
                 rows[begin] = JumpRow(step, CHOOSE, begin + 1, middle + 1)
                 rows[middle] = JumpRow(step, GO, len(rows), 0)
-                guards = [tuple(Guard(*pair) for pair in pairs) for pairs in step.claims]
-                arms += [Arm(begin + 1, middle, guards[0]), Arm(middle + 1, len(rows), guards[1])]
+                arms += [Arm(begin + 1, middle, step.guards[0]), Arm(middle + 1, len(rows), step.guards[1])]
             case _:
                 rows.append(step)
 
