@@ -38,16 +38,16 @@ class Arena:
 
 def _neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]]:
     """For each allocation, the others that are needed at the same time as it."""
-    found: list[list[int]] = [[] for _ in lifetimes]
+    neighbours: list[list[int]] = [[] for _ in lifetimes]
     live: list[int] = []
     for index in sorted(range(len(lifetimes)), key=lambda i: lifetimes[i][0]):
         first, _ = lifetimes[index]
         live = [other for other in live if lifetimes[other][1] >= first]
         for other in live:
-            found[index].append(other)
-            found[other].append(index)
+            neighbours[index].append(other)
+            neighbours[other].append(index)
         live.append(index)
-    return found
+    return neighbours
 
 
 def rounded(size: int) -> int:

@@ -22,7 +22,7 @@ _MOST_BINDINGS = 64
 """Sizes that a segment remembers the bindings of."""
 
 _OPERANDS = struct.Struct("<6q")
-"""What a jump is given; every step has room for it, so that it can be replaced by one."""
+"""The operands of a jump; the scalars of every step take as many words, so that it can be replaced by one."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,9 +73,9 @@ class Binder:
         self._formula = formula = Formula(segment.names)
         self._left = formula.sizes([guard.left for guard in segment.guards])
         self._right = formula.sizes([guard.right for guard in segment.guards])
-        given = [_scalars(step, most_trips) for step in segment.steps]
-        self._counts = [(step, len(scalars)) for step, scalars in zip(segment.steps, given, strict=True)]
-        self._scalars = formula.sizes([dim for scalars in given for dim in scalars])
+        scalars = [_scalars(step, most_trips) for step in segment.steps]
+        self._counts = [(step, len(own)) for step, own in zip(segment.steps, scalars, strict=True)]
+        self._scalars = formula.sizes([dim for own in scalars for dim in own])
         self._bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self._allocations])
         self._shapes = [formula.sizes(each.shape) for each in self.results]
         self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
@@ -179,7 +179,7 @@ class Binder:
     def _laid_out(self, sizes: tuple[int, ...]) -> Layout:
         """A layout for arena allocations of these sizes.
 
-        The one of before, if they fit; else the first is exact, and those that follow leave room for sizes that grow.
+        That of the last binding, if they fit; else a new one: exact if it is the first, then for sizes that may grow.
         """
         layout = self._layout
         if layout is not None:
@@ -210,7 +210,7 @@ class _BoundArm:
 
 
 def _scalars(step: KernelStep | Jump, most_trips: int) -> tuple[Dim, ...]:
-    """What a step is given: the runtime scalars of a kernel, or the operands of a jump."""
+    """The runtime scalars of a kernel, or the operands of a jump."""
     if isinstance(step, KernelStep):
         return step.scalars
     return (step.kind, step.target, step.otherwise, step.trips, step.pairs, most_trips)
@@ -239,7 +239,7 @@ def _fits(sizes: tuple[int, ...], layout: Layout) -> bool:
 
 
 def _key(names: Sequence[str]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
-    """How the sizes of these names are taken out of all that are known."""
+    """A function from all known sizes to those of these names."""
     if not names:
         return lambda _: ()
     if len(names) == 1:

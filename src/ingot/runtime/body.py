@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BodyRunners:
-    """The bodies of a plan ready to run, and what the nodes of its calls read: found with the first call of each."""
+    """The bodies of a plan ready to run, and what the nodes of its calls read: both from the first call of each on."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -31,11 +31,11 @@ class BodyRunners:
 
     def reads(self, call: Call) -> list[Value | None]:
         """What a node and its subgraphs read, in the order of the arguments of its call."""
-        found = self._reads.get(call)
-        if found is None:
+        reads = self._reads.get(call)
+        if reads is None:
             outer = [value for graph in call.node.subgraphs for value in dict.fromkeys(captures(graph))]
-            found = self._reads[call] = [*call.node.inputs, *outer]
-        return found
+            reads = self._reads[call] = [*call.node.inputs, *outer]
+        return reads
 
     def inside(self, call: Call) -> Mapping[Graph, BodyRunner | None]:
         """The subgraphs of the node of a call that have plans."""
@@ -44,8 +44,8 @@ class BodyRunners:
             return {}
         runners = self._runners.get(call)
         if runners is None:
-            made = tuple(None if body is None else BodyRunner(body) for body in bodies)
-            runners = self._runners.setdefault(call, made)
+            runners = tuple(None if body is None else BodyRunner(body) for body in bodies)
+            runners = self._runners.setdefault(call, runners)
         return dict(zip(call.node.subgraphs, runners, strict=True))
 
 
@@ -108,7 +108,7 @@ class _Within:
     bodies: Mapping[Graph, BodyRunner | None]
 
     def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> BodyRun | None:
-        """A body made ready to be run, so many subgraphs deep, with the values around it; None if it has no plan."""
+        """A run of a body, so many subgraphs deep, with the values around it; None if it is left to the reference."""
         runner = self.bodies.get(graph)
         if runner is None:
             return None

@@ -1,4 +1,4 @@
-"""Entries: the checks of an array that comes into a plan from outside, and the named sizes that it tells."""
+"""Entries: how an array comes into a plan from outside: its checks, and the named sizes that are known by it."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ class Entry:
         self._dtype = None if slot is None else tensor.dtype.numpy
         self._sizes = tuple(_name_or_number(size) for size in tensor.shape)
 
-    def admit(self, given: Any, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
-        """Note a value, where it lies, and the sizes it tells; GuardFailed if it is not what was assumed."""
+    def admit(self, value: Any, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
+        """Note a value, its address, and the named sizes that it has; GuardFailed if it is not what was assumed."""
         if self._slot is None:
-            values[self.number] = given
+            values[self.number] = value
             return
-        if type(given) is not np.ndarray or not given.flags.c_contiguous:
-            given = np.ascontiguousarray(given).reshape(np.shape(given))
-        values[self.number] = given
-        shape = given.shape
-        dtype = given.dtype
+        if type(value) is not np.ndarray or not value.flags.c_contiguous:
+            value = np.ascontiguousarray(value).reshape(np.shape(value))
+        values[self.number] = value
+        shape = value.shape
+        dtype = value.dtype
         if len(shape) != len(self._sizes) or (dtype is not self._dtype and dtype != self._dtype):
-            raise self._failure(given, sizes)
-        slots[self._slot] = address_of(given)
+            raise self._failure(value, sizes)
+        slots[self._slot] = address_of(value)
         for size, real in zip(self._sizes, shape, strict=True):
             if type(size) is str:
                 if sizes.setdefault(size, real) != real:
-                    raise self._failure(given, sizes)
+                    raise self._failure(value, sizes)
             elif size is not None and size != real:
-                raise self._failure(given, sizes)
+                raise self._failure(value, sizes)
 
-    def checks(self, told: frozenset[str]) -> list[SizeCheck]:
-        """The sizes that follow from others, of those that are told by then."""
+    def checks(self, known: frozenset[str]) -> list[SizeCheck]:
+        """Checks of the sizes that follow from named ones, where these are known by then."""
         if self._slot is None:
             return []
         return [
             SizeCheck(self, axis, size)
             for axis, size in enumerate(self.tensor.shape)
-            if not isinstance(_name_or_number(size), int | str) and symbols(size) <= told
+            if not isinstance(_name_or_number(size), int | str) and symbols(size) <= known
         ]
 
     @property
@@ -63,17 +63,17 @@ class Entry:
 
     @property
     def names(self) -> frozenset[str]:
-        """The named sizes that it tells."""
+        """The named sizes that it has."""
         return frozenset() if self._slot is None else frozenset(each for each in self._sizes if isinstance(each, str))
 
-    def _failure(self, given: Array, sizes: dict[str, int]) -> GuardFailed:
+    def _failure(self, value: Array, sizes: dict[str, int]) -> GuardFailed:
         """What to raise for an array of another type, rank or size."""
         wanted = self.tensor
-        if given.ndim != wanted.rank or given.dtype != wanted.dtype.numpy:
+        if value.ndim != wanted.rank or value.dtype != wanted.dtype.numpy:
             assumed = f"{wanted.dtype}[{', '.join(map(str, wanted.shape))}]"
-            text = f"{_label(wanted)} is {given.dtype}{list(given.shape)}, {assumed} was assumed"
+            text = f"{_label(wanted)} is {value.dtype}{list(value.shape)}, {assumed} was assumed"
             return GuardFailed((), sizes, text)
-        return _size_failure(wanted, given.shape, sizes)
+        return _size_failure(wanted, value.shape, sizes)
 
 
 class SizeCheck:

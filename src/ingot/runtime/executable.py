@@ -61,5 +61,5 @@ class Executable:
 
     @cached_property
     def runner(self) -> PlanRunner:
-        """What runs the plan: made for the first run, so that a model is opened without it."""
+        """What runs the plan; it takes longer to build than a model that is in the cache takes to open."""
         return PlanRunner(self.plan, self.outputs)

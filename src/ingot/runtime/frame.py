@@ -1,4 +1,4 @@
-"""Frames: what one run of a plan at a time needs, kept for the next one."""
+"""Frames: the memory of one run of a plan at a time, which is left to the next."""
 
 from __future__ import annotations
 

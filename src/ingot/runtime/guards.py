@@ -8,7 +8,7 @@ from ingot.prim.guard import Guard
 
 
 class GuardFailed(Exception):
-    """What was assumed when a plan was made does not hold in this run, as the message says: it has no answer for it.
+    """What a plan assumes does not hold in this run, as the message says, so that it has no answer for it.
 
     `guards` are the assumptions about sizes that failed, none where it is about something else; `sizes` are the real
     sizes by name, as far as they were known by then.

@@ -30,11 +30,11 @@ from ingot.runtime.plan_schema import (
 
 _DTYPES = {int(dtype): dtype for dtype in DType}
 _KERNEL_FIELDS = 5
-"""By which a kernel is told from a jump, which has more."""
+"""A jump has more: so the two are told apart."""
 
 
 class PlanDecoder:
-    """The records of one file, and what was made of them."""
+    """Decodes the records of one file, each tensor and call once."""
 
     def __init__(self, file: StoredFile, memory: Array, code: int, owner: Any, threads: int, most_trips: int) -> None:
         """`memory` holds the arrays, the code lies at an address; `owner` keeps both."""

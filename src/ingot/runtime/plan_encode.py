@@ -65,7 +65,7 @@ class PlanEncoder:
         placed = [(self.tensor(tensor), slot) for tensor, slot in plan.placed.items()]
         memory = [(slot, self.array(array)) for slot, array in plan.memory]
         constants = [(self.tensor(tensor), self.array(array)) for tensor, array in plan.constants.items()]
-        results = [(self._call(call), [self.tensor(each) for each in made]) for call, made in plan.call_results.items()]
+        results = [(self._call(call), list(map(self.tensor, own))) for call, own in plan.call_results.items()]
         calls = [self._call(call) for call in plan.bodies]
         bodies = [[None if body is None else self._body(body) for body in inside] for inside in plan.bodies.values()]
         self._number = number

@@ -53,14 +53,14 @@ class PlanRunner:
         for tensor in (*plan.constants, *produced, *called):
             numbers.setdefault(tensor, len(numbers))
         entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
-        told = frozenset({"threads"}).union(*(entry.names for entry in entries))
+        known = frozenset({"threads"}).union(*(entry.names for entry in entries))
         self._fixed = entries[len(entries) - fixed :]
         self._placed = [entry for entry in entries[: len(entries) - fixed] if entry.is_placed]
-        self._checks = [check for entry in entries for check in entry.checks(told)]
+        self._checks = [check for entry in entries for check in entry.checks(known)]
         self.stages: list[Stage] = []
         for segment in plan.segments:
-            stage = Stage(plan, segment, numbers, told)
-            told = told.union(*(entry.names for entry in stage.entries))
+            stage = Stage(plan, segment, numbers, known)
+            known = known.union(*(entry.names for entry in stage.entries))
             self.stages.append(stage)
         self.outputs = [numbers[tensor] for tensor in outputs]
         self._values: list[Any] = [None] * len(numbers)
@@ -103,8 +103,8 @@ class PlanRunner:
     def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
         """Have the last inputs be the same in all runs with a frame; GuardFailed if they are not as assumed."""
         values, sizes = self._values.copy(), self._sizes.copy()
-        for entry, given in zip(self._fixed, inputs, strict=True):
-            entry.admit(given, values, sizes, frame.slots)
+        for entry, value in zip(self._fixed, inputs, strict=True):
+            entry.admit(value, values, sizes, frame.slots)
         frame.values, frame.sizes = values, sizes
 
     def run(
@@ -174,8 +174,8 @@ class PlanRunner:
 class Stage:
     """A segment of a plan ready to run: its binder, and which values it gives and takes."""
 
-    def __init__(self, plan: Plan, segment: Segment, numbers: Mapping[Tensor, int], told: frozenset[str]) -> None:
-        """`told` are the named sizes known before it."""
+    def __init__(self, plan: Plan, segment: Segment, numbers: Mapping[Tensor, int], known: frozenset[str]) -> None:
+        """`known` are the names of the sizes that are known before it."""
         self.binder = Binder(segment, plan.most_trips)
         self.table = StepTable(self.binder)
         self.results = [
@@ -184,13 +184,13 @@ class Stage:
             if each.tensor is not None
         ]
         self.call = segment.call
-        made = () if segment.call is None else plan.call_results.get(segment.call, ())
+        results = () if segment.call is None else plan.call_results.get(segment.call, ())
         arguments = () if segment.call is None else segment.call.arguments
         self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
-        self._indices = [tensor.index for tensor in made]
-        self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in made]
-        told = told.union(*(entry.names for entry in self.entries))
-        self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(told)]
+        self._indices = [tensor.index for tensor in results]
+        self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in results]
+        known = known.union(*(entry.names for entry in self.entries))
+        self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(known)]
 
     def make(self, step: Call, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
         """Make the call, and note what it gives; GuardFailed if that is not what was assumed."""
