@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ingot.dims import symbols
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
@@ -256,10 +255,9 @@ def _calls_with_bodies(fused: Fused) -> list[Call]:
 
 def _has_kernels(body: Artifacts) -> bool:
     """Whether there is a kernel in a body, or in one inside of it."""
-    return any(segment.kernels for segment in body.plan.segments) or any(map(any, body.bodies.values()))
+    return any(segment.steps for segment in body.plan.segments) or any(map(any, body.bodies.values()))
 
 
 def _can_check(guards: Guards, body: Artifacts) -> bool:
     """Whether a run of a body knows all sizes that its guards compare."""
-    sizes = [size for pairs in guards.values() for pair in pairs for size in pair]
-    return all(symbols(size) <= body.program.told for size in sizes)
+    return all(guard.names <= body.program.told for own in guards.values() for guard in own)

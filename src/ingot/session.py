@@ -14,9 +14,10 @@ from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.providers import PROVIDERS, resolve
-from ingot.runtime.executable import Deoptimised, Executable
+from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.provider import Compiler, Evaluator, Provider
@@ -296,10 +297,11 @@ class Session:
                 try:
                     results = executable.run(ready, evaluation, interrupt, observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-                except Deoptimised as failed:
+                except GuardFailed as failed:
                     reason = str(failed)
-                    if not failed.is_guard:
-                        break  # the reference says what is wrong, and where, or that nothing is
+                except KernelError as error:
+                    reason = str(error)
+                    break  # the reference says what is wrong, and where, or that nothing is
         results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
         if reason is not None:
             self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}")
