@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.loops import Lane, Loops
 from ingot.codegen.llvm.math.exponential import exp_weight
 from ingot.codegen.llvm.math.lanes import lanes_of
 from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
-from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
+from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I32, I64, element, room, vector, width
-from ingot.dims import Dim
 from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
 from ingot.schedule.tile import heights
 
@@ -31,7 +31,7 @@ _KEYS, _VALUES, _SCORES = 0, 1, 2
 """Which of the scratch buffers."""
 
 
-def emit_attention(b: Builder, frame: Frame, nest: Attention) -> None:
+def _emit(b: Builder, frame: Frame, nest: Attention) -> None:
     """Attention, shared among threads by tiles of rows; each puts keys and values in panels for the stacks it meets.
 
     In which order a row is summed does not depend on how rows are shared.
@@ -39,9 +39,10 @@ def emit_attention(b: Builder, frame: Frame, nest: Attention) -> None:
     _Emitter(b, frame, nest).emit()
 
 
-def attention_share(b: Builder, size: Callable[[Dim], ir.Value], nest: Attention, threads: ir.Value) -> Share:
+def _share(b: Builder, sharing: Sharing, nest: Attention) -> Share:
     """How attention can be shared: by stacks; where these are few, by tiles of rows too."""
     assert nest.tile is not None
+    size, threads = sharing.size, sharing.threads
     stacks, rows = extent(nest.batch), extent(nest.m)
     tiles = up(b, size(rows), I64(nest.tile.rows))
     work = b.sdiv(size(stacks * rows * nest.t.extent * (nest.k.extent + nest.n.extent)), I64(_GRAIN))
@@ -379,3 +380,6 @@ class _Emitter:
 
     def _ceil(self, value: ir.Value, by: int) -> ir.Value:
         return self.b.sdiv(self.b.add(value, I64(by - 1)), I64(by))
+
+
+EMITTER = NestEmitter(_emit, _share)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from ingot.codegen.llvm import ir
-from ingot.codegen.llvm.attention import attention_share, emit_attention
+from ingot.codegen.llvm import attention, ir, loops, product, winograd
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.loops import Frame, Loops, loops_share
-from ingot.codegen.llvm.product import contraction_share, emit_contraction
-from ingot.codegen.llvm.share import Share, pieces_of
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
-from ingot.codegen.llvm.winograd import emit_winograd, winograd_share
 from ingot.dims import Dim
 from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Winograd
 from ingot.loops.rewrite import sizes_indexed
 from ingot.schedule.target import Target
 
 ENTRY = "kernel"
+
+EMITTERS: Mapping[type, NestEmitter[Any]] = {
+    tuple: loops.EMITTER,
+    Contraction: product.EMITTER,
+    Winograd: winograd.EMITTER,
+    Attention: attention.EMITTER,
+}
+"""The code generator of each kind of nest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +74,7 @@ def _body(
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
         with _unless_empty(b, frame, sizes_indexed(nest)):
-            if isinstance(nest, Contraction):
-                emit_contraction(b, frame, nest)
-            elif isinstance(nest, Winograd):
-                emit_winograd(b, frame, nest)
-            elif isinstance(nest, Attention):
-                emit_attention(b, frame, nest)
-            else:
-                Loops(b, frame).nest(nest)
+            EMITTERS[type(nest)].emit(b, frame, nest)
     b.ret_void()
     return function
 
@@ -86,17 +85,8 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
     function.linkage = "internal"
     table, threads = function.args
     b = _begun(function)
-    size = _told(b, table, sizes)
-    shares: list[Share] = []
-    for nest in kernel.nests:
-        if isinstance(nest, Contraction):
-            shares.append(contraction_share(b, size, nest, threads))
-        elif isinstance(nest, Winograd):
-            shares.append(winograd_share(b, size, nest, threads))
-        elif isinstance(nest, Attention):
-            shares.append(attention_share(b, size, nest, threads))
-        else:
-            shares.append(loops_share(b, size, nest, target))
+    sharing = Sharing(_told(b, table, sizes), threads, target)
+    shares = [EMITTERS[type(nest)].share(b, sharing, nest) for nest in kernel.nests]
     b.ret(pieces_of(b, shares, threads))
     return function
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.share import Share, part_of, up
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.share import Share, Sharing, part_of, up
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, element, is_float, room, stored, vector, width, zeros
 from ingot.dims import Dim
 from ingot.dtypes import DType
@@ -35,9 +36,9 @@ from ingot.loops.ir import (
     Var,
     extent,
 )
-from ingot.loops.rewrite import parts
+from ingot.loops.rewrite import parts, stores, within
+from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
-from ingot.schedule.target import Target
 
 _GRAIN = 1 << 17
 """Work that is worth a thread of its own, some microseconds: elements times the functions of each and its transport."""
@@ -59,22 +60,6 @@ _MOST_TOGETHER = 256
 
 _HEAVY_FOR_UNROLLING = 24
 """Functions in the body of a reduction from which on it is not unrolled four times."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What a kernel has at hand: where its buffers are, its sizes, what to report errors to, and which piece it does.
-
-    What a thread needs its own of is found by its number; a piece is the same whoever does it.
-    """
-
-    buffers: Mapping[Buffer, ir.Value]
-    size: Callable[[Dim], ir.Value]
-    state: ir.Value
-    thread: ir.Value
-    piece: ir.Value
-    pieces: ir.Value
-    target: Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +88,6 @@ class _Ahead:
     then: ir.Block
     variables: frozenset[Var]
     places: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)
-
-
-def loops_share(b: Builder, size: Callable[[Dim], ir.Value], statements: Sequence[Statement], target: Target) -> Share:
-    """How statements of a kernel can be shared: by rows, by vectors if there is but one loop, or not at all."""
-    chain, body = _chained(statements)
-    parts: ir.Value = I64(1)
-    if chain:
-        parts = size(extent(chain))
-    elif _is_vector(body):
-        assert isinstance(body[0], For)
-        parts = up(b, size(body[0].var.extent), I64(target.lanes(_MOST_WIDTH)))
-    return Share(b.sdiv(size(_rounds(statements)), I64(max(1, _GRAIN // _weight(statements)))), parts)
 
 
 class Loops:
@@ -246,7 +219,7 @@ class Loops:
         if self._lane is None or not isinstance(statement.var.extent, int):
             return False
         times = max(1, len(self._together))
-        for each in _within((statement,)):
+        for each in within((statement,)):
             if isinstance(each, For):
                 if not isinstance(each.var.extent, int):
                     return False
@@ -331,17 +304,17 @@ class Loops:
         block, then = (self.b.append_basic_block(name) for name in ("ahead", "then"))
         self.b.branch(block)
         self.b.position_at_end(then)
-        inside = {each.var for each in _within((statement,)) if isinstance(each, For)}
+        inside = {each.var for each in within((statement,)) if isinstance(each, For)}
         return _Ahead(block, then, frozenset(self.variables.keys() - inside))
 
     def _hoist(self, statement: For) -> None:
         """Compute what does not change in a loop before it."""
-        inside = {statement.var, *(each.var for each in _within(statement.body) if isinstance(each, For))}
-        changed = {each.name for each in _within(statement.body) if isinstance(each, Let | Update)}
-        values = [each.value for each in _within(statement.body) if not isinstance(each, For)]
+        inside = {statement.var, *(each.var for each in within(statement.body) if isinstance(each, For))}
+        changed = {each.name for each in within(statement.body) if isinstance(each, Let | Update)}
+        values = [each.value for each in within(statement.body) if not isinstance(each, For)]
         known: dict[int, bool] = {}
         for part in parts(values):
-            if isinstance(part, Apply) and not _moves(part, inside, changed, known):
+            if isinstance(part, Apply) and not _is_variant(part, inside, changed, known):
                 self.scalar(part)
 
     def _body(
@@ -414,7 +387,7 @@ class Loops:
         return value
 
     def _lanes(self, statement: For) -> int:
-        widths = [width(each.buffer.dtype) for each in _stores(statement.body)]
+        widths = [width(each.buffer.dtype) for each in stores(statement.body)]
         widths += [
             width(self.cells[e.name].dtype) for e in statement.body if isinstance(e, Update) and e.name in self.cells
         ]
@@ -754,51 +727,45 @@ class Loops:
         return self.b.icmp_unsigned("!=", value, zero)
 
 
+def _emit(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None:
+    Loops(b, frame).nest(statements)
+
+
+def _share(b: Builder, sharing: Sharing, statements: Sequence[Statement]) -> Share:
+    """How statements of a kernel can be shared: by rows, by vectors if there is but one loop, or not at all."""
+    size = sharing.size
+    chain, body = _chained(statements)
+    parts: ir.Value = I64(1)
+    if chain:
+        parts = size(extent(chain))
+    elif _is_vector(body):
+        assert isinstance(body[0], For)
+        parts = up(b, size(body[0].var.extent), I64(sharing.target.lanes(_MOST_WIDTH)))
+    return Share(b.sdiv(size(_rounds(statements)), I64(max(1, _GRAIN // _weight(statements)))), parts)
+
+
 def _count(value: ir.Value) -> int:
     return value.type.count if isinstance(value.type, ir.VectorType) else 1
 
 
-def _within(statements: Sequence[Statement]) -> Iterator[Statement]:
-    for statement in statements:
-        yield statement
-        if isinstance(statement, For):
-            yield from _within(statement.body)
-
-
-def _moves(value: Scalar, inside: set[Var], changed: set[str], known: dict[int, bool]) -> bool:
-    """Whether an expression changes in a loop over the variables `inside` that sets the locals `changed`."""
-    if id(value) not in known:
-        terms: list[Var | Scalar] = []
-        match value:
+def _is_variant(node: Node, variables: set[Var], changed: set[str], known: dict[int, bool]) -> bool:
+    """Whether a node changes in a loop over `variables` that sets the locals `changed`."""
+    if id(node) not in known:
+        match node:
             case Local():
-                known[id(value)] = value.name in changed
-            case Apply():
-                terms = list(value.arguments)
+                variant = node.name in changed
             case CheckedIndex():  # it may report, which is to be done where it is met
-                known[id(value)] = True
-            case Position():
-                terms = [term for term, _ in value.index.terms]
-            case Load():
-                terms = [term for index in (value.index, *_indices(value.where)) for term, _ in index.terms]
-            case Select():
-                terms = [value.value, *(term for index in _indices(value.where) for term, _ in index.terms)]
-        if id(value) not in known:
-            known[id(value)] = any(
-                term in inside if isinstance(term, Var) else _moves(term, inside, changed, known) for term in terms
-            )
-    return known[id(value)]
+                variant = True
+            case Index() if any(term in variables for term, _ in node.terms if isinstance(term, Var)):
+                variant = True
+            case _:
+                variant = any(_is_variant(part, variables, changed, known) for part in children(node))
+        known[id(node)] = variant
+    return known[id(node)]
 
 
 def _indices(where: Sequence[Inside]) -> Iterator[Index]:
     return (each.index for each in where)
-
-
-def _stores(statements: Sequence[Statement]) -> Iterator[Store]:
-    for statement in statements:
-        if isinstance(statement, Store):
-            yield statement
-        elif isinstance(statement, For):
-            yield from _stores(statement.body)
 
 
 def _chained(statements: Sequence[Statement]) -> tuple[list[Var], tuple[Statement, ...]]:
@@ -846,3 +813,6 @@ def _functions(statements: Sequence[Statement]) -> int:
         elif isinstance(value, Select | CheckedIndex):
             pending.append(value.value)
     return count
+
+
+EMITTER = NestEmitter(_emit, _share)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.loops import Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
-from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
+from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.types import I64, element, room, vector, width
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
@@ -29,14 +30,15 @@ _LEAST_TILES = 8
 """Tiles in a panel of columns that are worth packing it once more for another thread."""
 
 
-def emit_contraction(b: Builder, frame: Frame, product: Contraction) -> None:
+def _emit(b: Builder, frame: Frame, product: Contraction) -> None:
     """A contraction, shared among threads by tiles: column panels outermost, so that each is read from memory once."""
     _Emitter(b, frame, product).emit()
 
 
-def contraction_share(b: Builder, size: Callable[[Dim], ir.Value], product: Contraction, threads: ir.Value) -> Share:
+def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     """How a contraction can be shared: by tiles; if it packs, by panels of columns, and these only if they are few."""
     assert product.tile is not None
+    size, threads = sharing.size, sharing.threads
     depth = extent(product.batch) * extent(product.n) * extent(product.k)
     work = b.sdiv(size(depth * (extent(product.m) + _READ)), I64(_GRAIN))
     panels = up(b, size(extent(product.n)), I64(product.tile.columns))
@@ -281,3 +283,6 @@ def _nested(loops: Loops, frame: Frame, variables: Sequence[Var]) -> Iterator[No
         for var in variables:
             loops.variables[var] = stack.enter_context(loops.loop(I64(0), frame.size(var.extent), 1))
         yield
+
+
+EMITTER = NestEmitter(_emit, _share)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.loops import Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
-from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
+from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transform import input_transform, output_transform
 from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, room, vector, width
-from ingot.dims import Dim
 from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent
 from ingot.schedule.tile import heights
 
@@ -29,7 +27,7 @@ _INPUTS, _SUMS = 0, 1
 """Which of the scratch buffers."""
 
 
-def emit_winograd(b: Builder, frame: Frame, nest: Winograd) -> None:
+def _emit(b: Builder, frame: Frame, nest: Winograd) -> None:
     """A convolution, shared among threads by blocks of tiles and, in each, panels of filters.
 
     What is summed for a tile and a filter, and in which order, does not depend on how they are shared.
@@ -37,9 +35,10 @@ def emit_winograd(b: Builder, frame: Frame, nest: Winograd) -> None:
     _Emitter(b, frame, nest).emit()
 
 
-def winograd_share(b: Builder, size: Callable[[Dim], ir.Value], nest: Winograd, threads: ir.Value) -> Share:
+def _share(b: Builder, sharing: Sharing, nest: Winograd) -> Share:
     """How a convolution can be shared: by blocks of tiles; where these are few, by panels of filters too."""
     assert nest.tile is not None
+    size, threads = sharing.size, sharing.threads
     tiles, (filter_,) = extent(_tiles(nest)), nest.n
     panels = up(b, size(filter_.extent), I64(nest.tile.columns))
     blocks = _blocks(b, size(tiles), size(nest.block))
@@ -275,3 +274,6 @@ def _tiles(nest: Winograd) -> tuple[Var, ...]:
     """What numbers tiles: what is before rows and columns, and these in steps of a side."""
     *images, row, column = nest.m
     return (*images, *(Var(var.name, (var.extent + (nest.side - 1)) // nest.side) for var in (row, column)))
+
+
+EMITTER = NestEmitter(_emit, _share)
