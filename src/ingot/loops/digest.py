@@ -36,7 +36,7 @@ class _Table:
         self._labelled = 0
 
     def token(self, value: object) -> str:
-        kind = type(value)
+        kind: type = type(value)
         if kind is tuple:
             return f"({' '.join(map(self.token, value))})"  # type: ignore[call-overload]
         if kind is int:
@@ -59,8 +59,9 @@ class _Table:
         return known[1]
 
     def _row(self, value: object) -> str:
-        content, is_labelled = _content(type(value))
-        tokens = [type(value).__name__, *(self.token(getattr(value, name)) for name in content)]
+        kind: type = type(value)
+        content, is_labelled = _content(kind)
+        tokens = [kind.__name__, *(self.token(getattr(value, name)) for name in content)]
         if is_labelled:
             tokens.append(f"@{self._labelled}")
             self._labelled += 1

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingot.dims import Dim
 from ingot.loops.ir import (
-    Attention,
     Buffer,
     CheckedIndex,
-    Contraction,
     For,
     Index,
     Inside,
@@ -22,9 +20,8 @@ from ingot.loops.ir import (
     Store,
     Update,
     Var,
-    Winograd,
 )
-from ingot.loops.walk import Transform, children, walk
+from ingot.loops.walk import Transform, children, is_scalar, walk
 
 
 class Reindexed:
@@ -62,14 +59,13 @@ def sizes_indexed(nest: KernelNest) -> list[Dim]:
 
 def roots_of(nest: KernelNest) -> list[Scalar]:
     """The expressions of a nest."""
-    found: list[Scalar] = []
+    roots: list[Scalar] = []
     for part in nest if isinstance(nest, tuple) else children(nest):
-        if isinstance(part, For | Let | Update | Store):
-            found += values((part,))
-        else:
-            assert not isinstance(part, Index | Inside | Contraction | Winograd | Attention)
-            found.append(part)
-    return found
+        if is_scalar(part):
+            roots.append(part)
+        elif isinstance(part, For | Let | Update | Store):
+            roots += values((part,))
+    return roots
 
 
 def locals_in(value: Scalar) -> set[str]:
@@ -92,16 +88,13 @@ def parts(roots: Sequence[Scalar]) -> Iterator[Scalar]:
 
 def operands(value: Scalar) -> list[Scalar]:
     """The expressions that one is made of, those in its indices too."""
-    found: list[Scalar] = []
+    parts: list[Scalar] = []
     for part in children(value):
-        match part:
-            case Index():
-                found += _opaque(part)
-            case Inside():
-                found += _opaque(part.index)
-            case _:
-                found.append(part)
-    return found
+        if is_scalar(part):
+            parts.append(part)
+        elif isinstance(part, Index | Inside):
+            parts += _opaque(part if isinstance(part, Index) else part.index)
+    return parts
 
 
 def values(statements: Sequence[Statement]) -> Iterator[Scalar]:
@@ -128,8 +121,8 @@ def within(statements: Sequence[Statement]) -> Iterator[Statement]:
             yield from within(statement.body)
 
 
-def _opaque(*found: Index) -> list[Scalar]:
-    return [term for index in found for term, _ in index.terms if not isinstance(term, Var)]
+def _opaque(index: Index) -> list[Scalar]:
+    return [term for term, _ in index.terms if not isinstance(term, Var)]
 
 
 def joins(outer: Var, inner: Var, seen: Iterable[Index]) -> bool:

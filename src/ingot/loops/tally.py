@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ingot.dims import Dim, minimum
-from ingot.loops.ir import Apply, Buffer, For, Index, Inside, Load, Scalar, Statement, Update, Var, extent
+from ingot.loops.ir import Apply, Buffer, For, Index, Load, Scalar, Statement, Update, Var, extent
 from ingot.loops.rewrite import parts, stores, values
-from ingot.loops.walk import children, walk
+from ingot.loops.walk import children, is_scalar, walk
 
 
 class Tally:
@@ -61,7 +61,7 @@ def functions_in(expressions: Sequence[Scalar]) -> int:
         if id(value) not in seen:
             seen.add(id(value))
             count += isinstance(value, Apply) and value.function != "cast"
-            pending += [part for part in children(value) if not isinstance(part, Index | Inside)]  # type: ignore[misc]
+            pending += filter(is_scalar, children(value))
     return count
 
 

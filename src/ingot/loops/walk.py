@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Any, TypeAlias, TypeGuard, TypeVar, get_args, get_type_hints
 
 from ingot.loops.ir import Attention, Contraction, Index, Inside, Scalar, Statement, Winograd
 
@@ -19,26 +19,33 @@ Node: TypeAlias = Scalar | Index | Inside | Statement | Contraction | Winograd |
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 _NODES = frozenset(get_args(Node))
+_SCALARS = frozenset(get_args(Scalar))
+
+
+def is_scalar(node: Node) -> TypeGuard[Scalar]:
+    return type(node) in _SCALARS
 
 
 def children(node: Node) -> list[Node]:
     """The nodes that a node is made of, in the order of its fields."""
+    kind: type = type(node)
     found: list[Node] = []
-    for value in _parts_of(type(node))[1](node):
+    for value in _parts_of(kind)[1](node):
         _collect(value, found)
     return found
 
 
 def rebuilt(node: AnyNode, parts: Iterable[Node]) -> AnyNode:
     """A node made of others than its `children`, as many; all else as it is. One without any is itself."""
-    names, values_of = _parts_of(type(node))
+    kind: Any = type(node)
+    names, values_of = _parts_of(kind)
     remaining = iter(parts)
     changed = {name: _replaced(value, remaining) for name, value in zip(names, values_of(node), strict=True)}
-    assert next(remaining, None) is None, f"too many parts for a {type(node).__name__}"
+    assert next(remaining, None) is None, f"too many parts for a {kind.__name__}"
     if not changed:
         return node
     rest = {field.name: getattr(node, field.name) for field in fields(node) if field.name not in changed}
-    return type(node)(**changed, **rest)
+    return kind(**changed, **rest)  # type: ignore[no-any-return]
 
 
 class Transform:
