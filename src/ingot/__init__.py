@@ -15,6 +15,7 @@ from ingot.errors import (
     ConvertError,
     DecodeError,
     ExternalDataError,
+    FallbackWarning,
     IngotError,
     InputError,
     ParseError,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
         inserting,
         op,
     )
-    from ingot.convert.door import (
+    from ingot.convert.api import (
         convert,
     )
     from ingot.convert.export import (
@@ -128,7 +129,7 @@ _LATER = {
         "Float8E5M2 Float8E5M2FNUZ Float8E8M0 Float16 Float32 Float64 Int2 Int4 Int8 Int16 Int32 Int64 String "
         "UInt2 UInt4 UInt8 UInt16 UInt32 UInt64 build function inserting op"
     ),
-    "ingot.convert.door": "convert",
+    "ingot.convert.api": "convert",
     "ingot.convert.export": "export",
     "ingot.infer.check": "check",
     "ingot.convert.to_torch.module": "to_torch",
@@ -180,6 +181,7 @@ __all__ = [
     "DType",
     "DecodeError",
     "ExternalDataError",
+    "FallbackWarning",
     "Float4E2M1",
     "Float6E2M3",
     "Float6E3M2",

@@ -115,3 +115,37 @@ def test_a_frame_that_another_thread_takes_first_is_missed_by_nobody(monkeypatch
     found = quick(doubled, x=floats(3))
     assert found is not None
     np.testing.assert_array_equal(found[0], [0, 2, 4])
+
+
+@pytest.mark.parametrize("limit", [{"cancel": ingot.Cancel()}, {"deadline": 60.0}, {"outputs": ["y"]}])
+def test_what_may_be_interrupted_or_is_asked_for_by_name_goes_the_quick_way(
+    limit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
+    doubled.run(feeds={"x": floats(3)}, **limit)
+    assert doubled._compiled is not None
+    monkeypatch.setattr(doubled._compiled, "run", None)
+    assert doubled.run(feeds={"x": floats(3)}, **limit)[0].tolist() == [0, 2, 4]
+
+
+def test_an_output_named_twice_is_two_arrays() -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
+    for _ in range(2):
+        one, other = doubled.run(["y", "y"], {"x": floats(3)})
+        assert one.tolist() == other.tolist() == [0, 2, 4]
+        assert not np.may_share_memory(one, other)
+
+
+def test_a_run_that_was_cancelled_leaves_nothing_to_the_next() -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { t = Softmax (x) y = Mul (t, t) }")
+    expected = doubled.run(None, {"x": floats(3)})[0].tolist()
+    doubled.run(None, {"x": floats(3)})
+    cancel = ingot.Cancel()
+    cancel.cancel()
+    for _ in range(2):
+        with pytest.raises(ingot.Interrupted, match="cancelled"):
+            doubled.run(None, {"x": floats(3)}, cancel=cancel)
+        with pytest.raises(ingot.Interrupted, match="longer than 0 s"):
+            doubled.run(None, {"x": floats(3)}, deadline=0)
+        for _ in range(2):
+            assert doubled.run(None, {"x": floats(3)})[0].tolist() == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ingot.prim.tensor import Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.plan import Plan, fresh_array
 from ingot.runtime.team import Job, team
+
+if TYPE_CHECKING:
+    from ingot.runtime.interrupt import Interrupt
 
 _MOST_KNOWN = 32
 """Sizes of inputs that are remembered."""
@@ -53,8 +56,11 @@ class FastPath:
         self._takes = len(plan.segments) == 1 and plan.segments[0].call is None
         self._takes &= all(tensor in plan.placed or not tensor.shape for tensor in plan.inputs.values())
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any] | None:
-        """The results; None if this has to go the long way: other sizes, other types, or something to complain of."""
+    def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
+        """The results; None if this has to go the long way: other sizes, other types, or something to complain of.
+
+        Interrupted where `interrupt` ends the run.
+        """
         if not self._known or len(feeds) != len(self._names):
             return None
         key: list[Any] = []
@@ -77,13 +83,28 @@ class FastPath:
             result = fresh_array(shape, dtype)
             slots[slot] = address_of(result)
             results.append(result)
-        team().start(frame.job)
+        if interrupt is None:
+            team().start(frame.job)
+        else:
+            self._interruptible(frame, interrupt)
         if frame.state[0]:
             frame.state[0] = 0
             known.idle.append(frame)
             return None
         known.idle.append(frame)
         return [results[index] for index in known.order]
+
+    def _interruptible(self, frame: _Frame, interrupt: Interrupt) -> None:
+        """Run a frame; it is not used again once it was stopped."""
+        state = frame.state
+        interrupt.attach(state)
+        try:
+            team().start(frame.job)
+        finally:
+            interrupt.detach(state)
+        if state[1]:
+            self._plan.give_back(frame.arena)
+        interrupt.check()
 
     def learn(self, feeds: Mapping[str, Any], most: int) -> None:
         """Remember what follows from inputs that ran, unless that takes more than `most` bytes."""

@@ -116,7 +116,7 @@ class Body:
 
 
 class GuardFailed(Exception):
-    """Sizes that were taken to be equal are not: the reference has to say what that means."""
+    """Sizes that were taken to be equal are not, as the message says: the reference has to say what that means."""
 
 
 StepObserver: TypeAlias = Callable[[KernelStep | Call, float, Mapping[str, int]], None]
@@ -196,7 +196,7 @@ class Plan:
                 self._given(tensor, given, slots, values, known)
         for tensor in self.inputs.values():  # a size may be told by an input that comes later
             if tensor in self.placed:
-                _require_sizes(tensor, values[tensor], known)
+                self._require_sizes(tensor, values[tensor], known)
         arenas: list[Array] = []
         try:
             for number, segment in enumerate(self.segments):
@@ -256,7 +256,7 @@ class Plan:
         values: dict[Tensor, Any],
         known: dict[str, int],
     ) -> None:
-        """Make a call, and note what it gives; Mistaken if that is not what it was taken to be."""
+        """Make a call, and note what it gives; GuardFailed if that is not what it was taken to be."""
         results = call(step, [None if tensor is None else values[tensor] for tensor in step.arguments])
         for tensor in self.made.get(step, ()):
             values[tensor] = results[tensor.index]
@@ -264,22 +264,37 @@ class Plan:
                 self._given(tensor, values[tensor], slots, values, known)
         for tensor in self.made.get(step, ()):
             if tensor in self.placed:
-                _require_sizes(tensor, values[tensor], known)
+                self._require_sizes(tensor, values[tensor], known)
 
     def _given(self, tensor: Tensor, given: Any, slots: Ints, values: dict[Tensor, Any], known: dict[str, int]) -> None:
-        """Take an array as what a tensor is: its memory, and the sizes it tells; Mistaken if it is of another type."""
+        """Take an array as what a tensor is: its memory, and the sizes it has; GuardFailed if it is of another type."""
         array = np.ascontiguousarray(given)
         values[tensor] = array if array.shape == np.shape(given) else array.reshape(np.shape(given))
         slots[self.placed[tensor]] = array.ctypes.data
         shape = values[tensor].shape
         if len(shape) != tensor.rank or array.dtype != tensor.dtype.numpy:
-            raise GuardFailed
+            raise GuardFailed(f"{self._label(tensor)} is {array.dtype}{list(shape)}, {described(tensor)} was assumed")
         for size, real in zip(tensor.shape, shape, strict=True):
             if symbols(size) == {str(size)}:
                 known.setdefault(str(size), real)
 
+    def _require_sizes(self, tensor: Tensor, array: Array, known: Mapping[str, int]) -> None:
+        """GuardFailed if an array has other sizes than a tensor; those with an unknown name are no kernel's."""
+        for axis, (size, real) in enumerate(zip(tensor.shape, array.shape, strict=True)):
+            if symbols(size) <= known.keys():
+                assumed = size if isinstance(size, int) else evaluate(size, known)
+                if assumed != real:
+                    shown = f"{size} = {assumed}" if size is not assumed else str(size)
+                    raise GuardFailed(f"axis {axis} of {self._label(tensor)} is {real}, {shown} was assumed")
+
+    def _label(self, tensor: Tensor) -> str:
+        """What a tensor that has been given is called in messages."""
+        if isinstance(tensor, CallResult):
+            return f"result {tensor.index} of {tensor.call.node.op_type} '{tensor.call.node.label}'"
+        return next((f"input '{name}'" for name, each in self.inputs.items() if each is tensor), "a tensor")
+
     def bound(self, feeds: Mapping[str, Any]) -> Bound:
-        """What follows from inputs for the first segment; Mistaken if they are not what was compiled for."""
+        """What follows from inputs for the first segment; GuardFailed if they are not what was compiled for."""
         known: dict[str, int] = {"threads": self.threads, "runs": self.runs}
         values: dict[Tensor, Any] = {}
         for name, tensor in self.inputs.items():
@@ -313,24 +328,18 @@ class Plan:
         return aligned(size)
 
 
-def _require_sizes(tensor: Tensor, array: Array, known: Mapping[str, int]) -> None:
-    """Mistaken if an array has not the sizes of a tensor; those with a name that nothing tells are no kernel's."""
-    for size, real in zip(tensor.shape, array.shape, strict=True):
-        if symbols(size) <= known.keys() and (size if isinstance(size, int) else evaluate(size, known)) != real:
-            raise GuardFailed
-
-
 def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     """What follows from sizes: those that kernels are told, and where buffers lie.
 
-    InputError if a buffer would be out of all proportion, Mistaken if sizes are not equal that were taken to be.
+    InputError if a buffer would be out of all proportion, GuardFailed if sizes are not equal that were taken to be.
     """
 
     def size(dim: Dim) -> int:
         return dim if isinstance(dim, int) else evaluate(dim, known)
 
-    if any(size(one) != size(other) for one, other in segment.claims):
-        raise GuardFailed
+    for one, other in segment.claims:
+        if size(one) != size(other):
+            raise GuardFailed(unequal(one, other, size(one), size(other)))
     closed = [side for side in segment.sides if not _holds(side, segment, size)]
     rooms = [
         ((0,), 0) if _is_in(room, closed, segment.base) else _roomy(room, tuple(size(dim) for dim in room.shape))
@@ -363,6 +372,17 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     steps = np.asarray(rows, np.int64).reshape(-1, 3)
     spots = np.asarray(slots, np.int64), np.asarray(places, np.int64)
     return Bound(steps, tuple(keep), *spots, whole, tuple(fresh), needed)
+
+
+def unequal(one: Dim, other: Dim, first: int, second: int) -> str:
+    """That two sizes differ that were assumed to be equal."""
+    sides = [f"{dim} = {size}" if dim is not size else str(dim) for dim, size in ((one, first), (other, second))]
+    return f"sizes that were assumed to be equal are not: {sides[0]}, {sides[1]}"
+
+
+def described(tensor: Tensor) -> str:
+    """The element type and the sizes of a tensor, in messages."""
+    return f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
 
 
 def jump_operands(step: Jump, most: int) -> tuple[Dim, ...]:

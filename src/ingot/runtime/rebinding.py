@@ -23,6 +23,7 @@ from ingot.runtime.plan import (
     Segment,
     bind,
     jump_operands,
+    unequal,
 )
 from ingot.runtime.team import Job
 
@@ -84,7 +85,7 @@ class Rebinding:
                 job.use(state)
 
     def ready(self, known: Mapping[str, int]) -> None:
-        """Make ready for sizes, by name; Mistaken if they are not such as were taken for granted."""
+        """Make ready for sizes, by name; GuardFailed if they are not such as were taken for granted."""
         key = tuple([known[name] for name in self._segment.names])
         if key == self._key:
             return
@@ -104,7 +105,8 @@ class Rebinding:
         except ZeroDivisionError:
             return False
         if one != other:
-            raise GuardFailed
+            pairs = zip(self._segment.claims, one, other, strict=True)
+            raise GuardFailed(next(unequal(*pair, a, b) for pair, a, b in pairs if a != b))
         if told and (max(told) > MOST_STEPS or min(told) < -MOST_STEPS):
             return False
         if (signs and min(signs) < 0) or 0 in inside or 0 in outside or sum(inside) + sum(outside) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""The door: `convert` recognises what it is given, has it converted, and proves the result."""
+"""`convert`: recognises the framework of a model, has it converted, and compares the result with the original."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DEFAULT_OPSET = 21
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """A framework we convert from: whose objects and files are its, who converts them, what must be installed."""
+    """A framework we convert from: how its objects and files are recognised, what converts them, what to install."""
 
     name: str
     roots: tuple[str, ...]
-    """Top-level packages: an object is the framework's if a class of its type's lineage comes from one."""
+    """Top-level packages: an object is the framework's if its class, or one it inherits from, is defined in one."""
     function: str
     """`module:function` of `(model, example, request) -> Source`; paths are given to it as they are."""
     extra: str
@@ -112,13 +112,13 @@ def converted(
         framework = framework_of(model)
     step(f"converting from {framework.name}")
     source = _source(framework, model, example, replace(request, trusted=trust_pickle))
-    made = in_versions(source.model, request.opset_version)
+    onnx = in_versions(source.model, request.opset_version)
     step("comparing with the original")
-    return made, verify_source(source, made) if verify else None
+    return onnx, verify_source(source, onnx) if verify else None
 
 
 def framework_of(model: object) -> Framework:
-    """Whose object it is, told by the modules its classes come from; ConvertError if it is nobody's we know."""
+    """The framework of an object, by the modules that define its classes; ConvertError if there is none."""
     roots = [kind.__module__.partition(".")[0] for kind in type(model).__mro__]
     for framework in FRAMEWORKS:
         if any(root in framework.roots for root in roots):
@@ -130,9 +130,9 @@ def framework_of(model: object) -> Framework:
 
 
 def framework_of_file(path: Path) -> Framework:
-    """Whose file it is, told by its ending, or of a directory by what is in it.
+    """The framework of a file, by its suffix, or of a directory, by its contents.
 
-    InputError if it is not there, ConvertError if it is nobody's we know.
+    InputError if it does not exist, ConvertError if no framework has such files.
     """
     if not path.exists():
         raise InputError(f"there is no file '{path}'")
@@ -164,23 +164,24 @@ def in_versions(model: Model, wanted: int | Mapping[str, int] | None) -> Model:
     versions = normalised({"": DEFAULT_OPSET, **versions})
     if not 1 <= versions[""] <= NEWEST[""]:
         raise InputError(f"opset {versions['']} is not known", hint=f"versions 7 to {NEWEST['']} are")
-    made = model.copy()
-    versions = {domain: version for domain, version in versions.items() if domain in made.opset_imports}
+    rewritten = model.copy()
+    versions = {domain: version for domain, version in versions.items() if domain in rewritten.opset_imports}
     try:
-        convert_versions(made, versions)
+        convert_versions(rewritten, versions)
     except UnsupportedError as error:
         if wanted is not None:
             raise
         raise ConvertError(error.message, where=error.where, hint="ask for a newer opset_version") from error
-    made.ir_version = max(ir_version_of(made.opset or versions.get("", DEFAULT_OPSET)), needed_ir_version(made))
-    return made
+    opset = rewritten.opset or versions.get("", DEFAULT_OPSET)
+    rewritten.ir_version = max(ir_version_of(opset), needed_ir_version(rewritten))
+    return rewritten
 
 
 def _source(framework: Framework, model: Any, example: Any, request: Request) -> Source:
     module, _, name = framework.function.partition(":")
     try:
-        write: Callable[[Any, Any, Request], Source] = getattr(import_module(module), name)
-        return write(model, example, request)
+        converter: Callable[[Any, Any, Request], Source] = getattr(import_module(module), name)
+        return converter(model, example, request)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing == "ingot":
@@ -189,7 +190,7 @@ def _source(framework: Framework, model: Any, example: Any, request: Request) ->
 
 
 def _without(package: str, what: str, extra: str | None) -> ConvertError:
-    """What is said where a package is missing: the extra that installs it, or else the package itself."""
+    """The error for a missing package, with the extra that installs it, or else the package itself."""
     wanted = package if extra is None else f"'ingot[{extra}]'"
     return ConvertError(f"{what} needs the package '{package}'", hint=f"pip install {wanted}")
 

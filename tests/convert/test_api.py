@@ -1,4 +1,4 @@
-"""The door of the converters: what it recognises, what it refuses, and how."""
+"""`convert`: what it recognises, what it refuses, and how."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import ingot
 from ingot.builder import Float32, build, op
 from ingot.convert import Request, Source, Tolerance, Unsupported
-from ingot.convert.door import framework_of, framework_of_file, in_versions
+from ingot.convert.api import framework_of, framework_of_file, in_versions
 from ingot.convert.verify import compare, verify
 from ingot.errors import ConvertError, InputError, VerifyError
 
@@ -62,13 +62,13 @@ def test_an_infinity_is_near_itself_alone() -> None:
 
 
 def test_every_unsupported_piece_is_said_at_once() -> None:
-    found = Unsupported()
-    found.refuse("toy")
-    found.add("step 'a'", reason="no rule", hint="register one")
-    found.add("step 'a'", reason="no rule", hint="register one")
-    found.add("step 'b'", place="the pipeline")
+    unsupported = Unsupported()
+    unsupported.refuse("toy")
+    unsupported.add("step 'a'", reason="no rule", hint="register one")
+    unsupported.add("step 'a'", reason="no rule", hint="register one")
+    unsupported.add("step 'b'", place="the pipeline")
     with pytest.raises(ConvertError, match="2 pieces of the toy model cannot be converted") as caught:
-        found.refuse("toy")
+        unsupported.refuse("toy")
     assert caught.value.where == ("step 'a': no rule", "step 'b' (in the pipeline)")
     assert caught.value.hint == "register one"
 
@@ -122,7 +122,7 @@ def test_models_come_in_the_versions_asked_for() -> None:
 def test_convert_can_be_called_however_it_was_imported() -> None:
     script = (
         "import ingot, sys\nassert 'ingot.convert' not in sys.modules\n"
-        "assert callable(ingot.convert)\nimport ingot.convert.door as door\n"
-        "assert callable(ingot.convert) and ingot.convert.Report is door.Report\n"
+        "assert callable(ingot.convert)\nfrom ingot.convert import api\n"
+        "assert callable(ingot.convert) and ingot.convert.Report is api.Report\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
