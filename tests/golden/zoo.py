@@ -14,7 +14,7 @@ import hashlib
 import json
 import lzma
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -25,19 +25,23 @@ import numpy as np
 
 import ingot
 from ingot import compile as stages
+from ingot import prim
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.templates import Template
 from ingot.dtypes import Array, DType
 from ingot.format import decode, encode
+from ingot.fuse.fuse import Fused, fuse
 from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
 from ingot.loops.ir import Kernel
 from ingot.loops.parametrise import parametrise
+from ingot.loops.verify import verify_kernel
 from ingot.ops.catalog import standard
 from ingot.prepare import prepared
+from ingot.prim.verify import verify
 from ingot.providers import cpu
 from ingot.runtime.limits import RunLimits
 from ingot.schedule.target import Target
@@ -67,11 +71,13 @@ def digests_of(name: str) -> list[str]:
 
 
 def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
-    """Each kernel of a model as a plan has it, and its template in LLVM."""
+    """Each kernel of a model as a plan has it, verified, and its template in LLVM."""
     seen: list[tuple[Kernel, str]] = []
 
     def begun(kernel: Kernel, target: Target) -> tuple[Future[Template], dict[str, object]]:
         general = parametrise(kernel)
+        verify_kernel(kernel)
+        verify_kernel(general.kernel)
         emitted = emit(general.kernel, target)
         seen.append((kernel, emitted.text))
         done: Future[Template] = Future()
@@ -81,10 +87,15 @@ def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
     def unpacked(*_: object) -> Array:
         return np.zeros(64, np.uint8)
 
+    def fused(stored: Sequence[prim.Tensor], *arguments: Any) -> Fused:
+        verify(stored)
+        return fuse(stored, *arguments)
+
     ready = prepared(model, standard(), RunLimits()).ready
     inputs_to_initializers(ready)
     with (
         patch.object(cpu, "_begun", begun),
+        patch.object(stages, "fuse", fused),
         patch.object(cpu, "packed", unpacked),
         patch.object(cpu, "begin_team", lambda _: None),
     ):

@@ -11,6 +11,7 @@ from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
 from ingot.loops.parameters import Parameters
+from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
 
 _SOFTMAX = 4
@@ -57,4 +58,20 @@ def _cost(nest: Attention, tally: Tally) -> None:
     tally.statements(nest.body, extent((*nest.batch, *nest.m, nest.n)))
 
 
-KIND = NestKind(_show, _parametrise, _cost)
+def _verify(nest: Attention, scope: Scope) -> None:
+    with scope.inside("queries", (*nest.batch, *nest.m, nest.k)):
+        scope.expression(nest.queries)
+    with scope.inside("keys", (*nest.batch, nest.t, nest.k)):
+        scope.expression(nest.keys)
+    with scope.inside("values", (*nest.batch, nest.t, nest.n)):
+        scope.expression(nest.values)
+    with scope.inside("score", (*nest.batch, *nest.m, nest.t), {"sum": nest.dtype}):
+        scope.expression(nest.score)
+    for each in (nest.queries, nest.keys, nest.values, nest.score):
+        if each.dtype is not nest.dtype:
+            scope.refuse(f"attention of {each.dtype} computed in {nest.dtype}")
+    with scope.inside("epilogue", (*nest.batch, *nest.m, nest.n), {"read": nest.dtype, "total": nest.dtype}):
+        scope.statements(nest.body)
+
+
+KIND = NestKind(_show, _parametrise, _cost, _verify)

@@ -11,6 +11,7 @@ from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
 from ingot.loops.parameters import Parameters
+from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
 
 
@@ -59,4 +60,25 @@ def _cost(nest: Contraction, tally: Tally) -> None:
     tally.statements(nest.body, sums)
 
 
-KIND = NestKind(_show, _parametrise, _cost)
+def _verify(nest: Contraction, scope: Scope) -> None:
+    with scope.inside("right side", (*nest.batch, *nest.n, *nest.k)):
+        scope.expression(nest.rhs, bounded=not nest.packed)
+    if nest.panels is not None:
+        scope.stored[nest.panels] = None
+        return
+    with scope.inside("left side", (*nest.batch, *nest.m, *nest.k)):
+        scope.expression(nest.lhs)
+    if nest.zeros is not None:
+        scope.loaded[nest.zeros] = None
+    elif nest.lhs.where:
+        scope.refuse("a padded left side has no zeros to read")
+    if not nest.packed and len(nest.scratch) != 1:
+        scope.refuse("a right side that is not packed has no buffer for its panels")
+    for each in (nest.lhs, nest.rhs):
+        if each.dtype is not nest.dtype:
+            scope.refuse(f"a product of {each.dtype} summed as {nest.dtype}")
+    with scope.inside("epilogue", (*nest.batch, *nest.m, *nest.n), {"sum": nest.dtype}):
+        scope.statements(nest.body)
+
+
+KIND = NestKind(_show, _parametrise, _cost, _verify)

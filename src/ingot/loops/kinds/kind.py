@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from ingot.loops.expressions import ExpressionText
 from ingot.loops.parameters import Parameters
+from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
 
 Nest = TypeVar("Nest")
@@ -23,3 +24,5 @@ class NestKind(Generic[Nest]):
     """A nest with parameters for its sizes, numbers and names."""
     cost: Callable[[Nest, Tally], None]
     """Adds what a nest takes to a tally."""
+    verify: Callable[[Nest, Scope], None]
+    """Refuses a nest that breaks a rule of the loop IR."""

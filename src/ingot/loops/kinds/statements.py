@@ -9,6 +9,7 @@ from ingot.loops.ir import For, Kind, Let, Position, Statement, Store, Update
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import indented
 from ingot.loops.parameters import Parameters
+from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
 
 
@@ -39,4 +40,8 @@ def _cost(statements: tuple[Statement, ...], tally: Tally) -> None:
     tally.statements(statements)
 
 
-KIND = NestKind(show, _parametrise, _cost)
+def _verify(statements: tuple[Statement, ...], scope: Scope) -> None:
+    scope.statements(statements)
+
+
+KIND = NestKind(show, _parametrise, _cost, _verify)

@@ -12,6 +12,7 @@ from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, tile, variables
 from ingot.loops.parameters import Parameters
+from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
 
 
@@ -57,4 +58,18 @@ def _products(nest: Winograd) -> Dim:
     return tiles * (nest.side + 2) ** 2 * nest.k[-1].extent * extent(nest.n)
 
 
-KIND = NestKind(_show, _parametrise, _cost)
+def _verify(nest: Winograd, scope: Scope) -> None:
+    with scope.inside("left side", (*nest.m, *nest.k)):
+        scope.expression(nest.lhs)
+    with scope.inside("right side", (*nest.n, *nest.k)):
+        scope.expression(nest.plain)
+        scope.expression(nest.rhs, bounded=False)
+    scope.loaded[nest.zeros] = None
+    for each in (nest.lhs, nest.rhs, nest.plain):
+        if each.dtype is not nest.dtype:
+            scope.refuse(f"a product of {each.dtype} summed as {nest.dtype}")
+    with scope.inside("epilogue", (*nest.m, *nest.n), {"sum": nest.dtype}):
+        scope.statements(nest.body)
+
+
+KIND = NestKind(_show, _parametrise, _cost, _verify)
