@@ -1,8 +1,8 @@
 """The identity of kernels: a digest over the fields of the dataclasses that they are made of.
 
 No class of the loop IR is named here: a new field, or a new class, is part of every digest without a change to this
-file. What a field declares to be a label is left out. A dataclass that has one is told from others of the same content
-by where it is met first: two variables of the same extent stay two, whatever they are called.
+file. What a field declares to be a label is left out. A dataclass that has one is known by its identity:
+two variables of the same extent stay two, whatever they are called.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Parameters:
         return self._sizes[of, size]
 
     def _step(self, size: Dim, of: Hashable) -> Dim:
-        """The parameter for a step through a buffer: steps that are multiples of others are said as such."""
+        """The parameter for a step through a buffer; a multiple of another step is a multiple of its parameter."""
         if size in self._multiples:
             part, times = self._multiples[size]
             return self._step(part, of) * times

@@ -1,4 +1,4 @@
-"""Loops with other indices: every index of a statement replaced by what a function says."""
+"""Loops with other indices, and questions about what is in them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def parts(roots: Sequence[Scalar]) -> Iterator[Scalar]:
 
 
 def operands(value: Scalar) -> list[Scalar]:
-    """The expressions that one is made of, those in its indices too."""
+    """The scalars that one is computed from, those in its indices too."""
     parts: list[Scalar] = []
     for part in children(value):
         if is_scalar(part):

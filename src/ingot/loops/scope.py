@@ -201,7 +201,7 @@ class Scope:
 
 
 def _range(index: Index) -> tuple[Dim | None, Dim | None]:
-    """The least and the greatest value of an index, as far as they can be told."""
+    """The least and the greatest value of an index, as far as they are known."""
     least: Dim | None = index.offset
     most: Dim | None = index.offset
     for term, factor in index.terms:

@@ -1,4 +1,4 @@
-"""Going through the loop IR: what a node is made of, and the same node made of something else.
+"""Traversal of the loop IR: the children of a node, and the same node with other children.
 
 A node is a scalar, an index, a condition, a statement or a nest. Which fields of a class hold nodes is read from the
 types of the fields: no class is named here. Expressions share their parts, so that whatever goes through all of them
@@ -27,16 +27,16 @@ def is_scalar(node: Node) -> TypeGuard[Scalar]:
 
 
 def children(node: Node) -> list[Node]:
-    """The nodes that a node is made of, in the order of its fields."""
+    """The nodes in the fields of a node, in the order of the fields."""
     kind: type = type(node)
-    found: list[Node] = []
+    nodes: list[Node] = []
     for value in _parts_of(kind)[1](node):
-        _collect(value, found)
-    return found
+        _collect(value, nodes)
+    return nodes
 
 
 def rebuilt(node: AnyNode, parts: Iterable[Node]) -> AnyNode:
-    """A node made of others than its `children`, as many; all else as it is. One without any is itself."""
+    """A node with others in the place of its `children`, as many; one without children is itself."""
     kind: Any = type(node)
     names, values_of = _parts_of(kind)
     remaining = iter(parts)
@@ -87,12 +87,12 @@ def walk(*nodes: Node) -> Iterator[Node]:
         pending += reversed(children(node))
 
 
-def _collect(value: object, found: list[Node]) -> None:
+def _collect(value: object, nodes: list[Node]) -> None:
     if type(value) is tuple:
         for each in value:
-            _collect(each, found)
+            _collect(each, nodes)
     elif type(value) in _NODES:
-        found.append(value)  # type: ignore[arg-type]
+        nodes.append(value)  # type: ignore[arg-type]
 
 
 def _replaced(value: object, remaining: Iterator[Node]) -> object:

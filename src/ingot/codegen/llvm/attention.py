@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
-from ingot.codegen.llvm.loops import Lane, Loops
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.math.exponential import exp_weight
 from ingot.codegen.llvm.math.lanes import lanes_of
 from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
@@ -19,7 +20,7 @@ from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, V
 from ingot.schedule.tile import heights
 
 READ, TOTAL = "read", "total"
-"""The locals that hold the weighted sum of values and the sum of weights in what is made of them."""
+"""The locals that hold the weighted sum of values and the sum of weights in the epilogue."""
 
 _GRAIN = 1 << 18
 """Products that are worth a thread of their own: some microseconds."""
@@ -124,9 +125,8 @@ class _Emitter:
         for line in range(tile.lanes):
             self.loops.variables[nest.t] = self._smaller(b.add(first, I64(line)), last)
             place = self.loops.index(nest.keys.index)
-            found = b.load(b.gep(self.frame.buffers[nest.keys.buffer], [place], source_etype=self.kind), typ=self.lanes)
-            found.align = width(nest.dtype)
-            lines.append(found)
+            start_of_key = b.gep(self.frame.buffers[nest.keys.buffer], [place], source_etype=self.kind)
+            lines.append(b.load(start_of_key, typ=self.lanes, align=width(nest.dtype)))
         for line, value in enumerate(transposed(b, lines)):
             place = b.add(start, b.mul(b.add(k, I64(line)), I64(tile.columns)))
             b.store(value, self._at(_KEYS, place)).align = self.align
@@ -192,15 +192,15 @@ class _Emitter:
 
     def _heights(self, rows: ir.Value) -> Iterator[int]:
         """Emit what follows for each height of a tile: the smallest that has all rows runs."""
-        b, found = self.b, heights(self.tile)
+        b, rows_of = self.b, heights(self.tile)
         done = b.append_basic_block("done")
-        for position, height in enumerate(found):
-            if position + 1 == len(found):
+        for position, height in enumerate(rows_of):
+            if position + 1 == len(rows_of):
                 yield height
                 b.branch(done)
                 break
             here, fewer = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
-            b.cbranch(b.icmp_signed(">", rows, I64(found[position + 1])), here, fewer)
+            b.cbranch(b.icmp_signed(">", rows, I64(rows_of[position + 1])), here, fewer)
             b.position_at_end(here)
             yield height
             b.branch(done)
@@ -265,9 +265,8 @@ class _Emitter:
         b.store(ir.Constant(self.lanes, None), sums)
         with self.loops.loop(I64(0), count, lanes) as first:
             place = self._at(_SCORES, b.add(start, first))
-            found = b.load(place, typ=self.lanes)
-            found.align = self.align
-            weight = self._exp(b.fsub(found, shift))
+            score = b.load(place, typ=self.lanes, align=self.align)
+            weight = self._exp(b.fsub(score, shift))
             b.store(weight, place).align = self.align
             b.store(b.fadd(b.load(sums, typ=self.lanes), weight), sums)
         total = self._of_row(self.total, line)
@@ -326,9 +325,8 @@ class _Emitter:
             for index, cell in enumerate(sums):
                 offset = I64(line * tile.columns + index * tile.lanes)
                 place = self._at(_SCORES, self._read(b.add(start, offset)))
-                found = b.load(place, typ=self.lanes)
-                found.align = self.align
-                added = scalars.intrinsic(b, "fma", self.lanes, [found, scale, b.load(cell, typ=self.lanes)])
+                before = b.load(place, typ=self.lanes, align=self.align)
+                added = scalars.intrinsic(b, "fma", self.lanes, [before, scale, b.load(cell, typ=self.lanes)])
                 b.store(added, place).align = self.align
 
     def _finish(self, row: ir.Value, rows: ir.Value) -> None:
@@ -341,10 +339,9 @@ class _Emitter:
                 panel = b.sdiv(first, I64(tile.columns))
                 place = b.mul(b.add(b.mul(panel, I64(tile.rows)), line), I64(tile.columns))
                 place = b.add(place, b.srem(first, I64(tile.columns)))
-                found = b.load(self._at(_SCORES, self._read(place)), typ=self.lanes)
-                found.align = self.align
+                values = b.load(self._at(_SCORES, self._read(place)), typ=self.lanes, align=self.align)
                 left = b.sub(self.columns, first)
-                loops.locals = {READ: found, TOTAL: total}
+                loops.locals = {READ: values, TOTAL: total}
                 with b.if_else(b.icmp_signed(">=", left, I64(tile.lanes))) as (whole, part):
                     with whole:
                         loops.in_lanes(nest.body, Lane(nest.n, tile.lanes, None), first)

@@ -30,7 +30,7 @@ EMITTERS: Mapping[type, NestEmitter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """The text of a module with one kernel, the buffers it takes in order, and the sizes it has to be told."""
+    """The text of a module with one kernel, the buffers it takes in order, and the sizes in its table."""
 
     text: str
     buffers: tuple[Buffer, ...]
@@ -69,8 +69,8 @@ def _body(
     *pointers, table, state, thread, piece, pieces = function.args
     for argument in (*pointers, table, state):
         argument.add_attribute("noalias")
-    b = _begun(function)
-    size = _told(b, table, sizes)
+    b = _opened(function)
+    size = _size_table(b, table, sizes)
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
         with _unless_empty(b, frame, sizes_indexed(nest)):
@@ -84,15 +84,15 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
     function = ir.Function(module, ir.FunctionType(I64, [PTR, I64]), "pieces")
     function.linkage = "internal"
     table, threads = function.args
-    b = _begun(function)
-    sharing = Sharing(_told(b, table, sizes), threads, target)
+    b = _opened(function)
+    sharing = Sharing(_size_table(b, table, sizes), threads, target)
     shares = [EMITTERS[type(nest)].share(b, sharing, nest) for nest in kernel.nests]
     b.ret(pieces_of(b, shares, threads))
     return function
 
 
-def _begun(function: ir.Function) -> Builder:
-    """A builder behind the entry of a function, which is left to what is needed everywhere."""
+def _opened(function: ir.Function) -> Builder:
+    """A builder after the entry block of a function, to which allocations and sizes are added later."""
     b = Builder(function.append_basic_block("entry"))
     begin = b.append_basic_block("begin")
     b.branch(begin)
@@ -100,8 +100,8 @@ def _begun(function: ir.Function) -> Builder:
     return b
 
 
-def _told(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
-    """What finds sizes in the table of a kernel, where they get places as they are asked for."""
+def _size_table(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
+    """A function that loads a size from the table of a kernel; `places` gets a place for each that is asked for."""
     known: dict[Dim, ir.Value] = {}
 
     def size(dim: Dim) -> ir.Value:

@@ -1,4 +1,4 @@
-"""Contractions in LLVM: sums of products in a tile of registers, and what becomes of them while they are at hand."""
+"""Contractions in LLVM: sums of products in a tile of registers, and their epilogue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
-from ingot.codegen.llvm.loops import Lane, Loops
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.types import I64, element, room, vector, width
@@ -18,7 +19,7 @@ from ingot.loops.rewrite import Reindexed
 from ingot.schedule.tile import heights
 
 SUM = "sum"
-"""The local that holds a sum in what is made of it."""
+"""The local that holds a sum in the epilogue."""
 
 _GRAIN = 1 << 18
 """Products that are worth a thread of their own: some microseconds."""
@@ -233,7 +234,7 @@ class _Emitter:
         place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
         return self.b.gep(self.sums, [place], source_etype=self.lanes)
 
-    # --- what becomes of the sums
+    # --- the epilogue
 
     def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
         b, tile, loops = self.b, self.tile, self.loops
@@ -271,9 +272,9 @@ def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
         rest = Index(tuple(item for item in each.terms if item[0] is not var), each.offset)
         return rest + index.times(factor)
 
-    found = Reindexed(change).scalar(load)
-    assert isinstance(found, Load)
-    return found
+    changed = Reindexed(change).scalar(load)
+    assert isinstance(changed, Load)
+    return changed
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
-from ingot.codegen.llvm.loops import Lane, Loops
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
@@ -103,13 +104,13 @@ class _Emitter:
         channels = self.frame.size(self.channel.extent)
         with self.loops.loop(I64(0), channels, self.tile.lanes) as first:
             mask = self._lanes_below(b.sub(channels, first))
-            found = []
+            inputs = []
             for number in range(span**2):
                 start = b.load(b.gep(self.places, [I64(number)], source_etype=PTR), typ=PTR)
-                found.append(self._loaded(b.gep(start, [first], source_etype=self.kind), mask))
+                inputs.append(self._loaded(b.gep(start, [first], source_etype=self.kind), mask))
                 if number % span >= 2:
                     self._fetch_ahead(start, first)
-            values = input_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
+            values = input_transform(b, self.side, [inputs[i * span : (i + 1) * span] for i in range(span)])
             place = self._place(_INPUTS, tile, first)
             for number, value in enumerate(each for line in values for each in line):
                 b.store(value, self._at(_INPUTS, I64(number), place)).align = self.align
@@ -188,10 +189,10 @@ class _Emitter:
         """The sums of a tile for a vector of filters, which are kept too."""
         b, span = self.b, self.span
         place = self._place(_SUMS, tile, first)
-        found: list[ir.Value] = [
+        sums: list[ir.Value] = [
             b.load(self._at(_SUMS, I64(number), place), typ=self.lanes, align=self.align) for number in range(span**2)
         ]
-        lines = output_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
+        lines = output_transform(b, self.side, [sums[i * span : (i + 1) * span] for i in range(span)])
         sums = [each for line in lines for each in line]
         for number, value in enumerate(sums):
             b.store(value, b.gep(self.sums, [I64(number)], source_etype=self.lanes))
@@ -265,9 +266,9 @@ class _Emitter:
 
 def _blocks(b: Builder, tiles: ir.Value, most: ir.Value) -> ir.Value:
     """How many blocks there are, of at most so many tiles: an even number, but for one."""
-    found = up(b, tiles, most)
-    odd = b.and_(b.and_(found, I64(1)), b.zext(b.icmp_signed(">", found, I64(1)), I64))
-    return b.add(found, odd)
+    blocks = up(b, tiles, most)
+    odd = b.and_(b.and_(blocks, I64(1)), b.zext(b.icmp_signed(">", blocks, I64(1)), I64))
+    return b.add(blocks, odd)
 
 
 def _tiles(nest: Winograd) -> tuple[Var, ...]:
