@@ -30,19 +30,19 @@ from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.templates import Template
+from ingot.compile import Options, compile_model, prepare
 from ingot.dtypes import Array, DType
 from ingot.format import decode, encode
-from ingot.fuse.fuse import Fused, fuse
-from ingot.ir.interface import inputs_to_initializers
+from ingot.fuse.build import Fused
+from ingot.fuse.fuse import fuse
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
-from ingot.loops.ir import Kernel
+from ingot.loops.ir import Kernel, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.loops.verify import verify_kernel
 from ingot.ops.catalog import standard
-from ingot.prepare import prepared
 from ingot.prim.verify import verify
-from ingot.providers import cpu
+from ingot.providers.cpu import Cpu, plan
 from ingot.runtime.limits import RunLimits
 from ingot.schedule.target import Target
 
@@ -87,19 +87,21 @@ def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
     def unpacked(*_: object) -> Array:
         return np.zeros(64, np.uint8)
 
-    def fused(stored: Sequence[prim.Tensor], *arguments: Any) -> Fused:
-        verify(stored)
-        return fuse(stored, *arguments)
+    def fused(roots: Sequence[prim.Tensor], name: str) -> Fused:
+        verify(roots)
+        result = fuse(roots, name)
+        for kernel in kernels_in(result.steps):
+            verify_kernel(kernel)
+        return result
 
-    ready = prepared(model, standard(), RunLimits()).ready
-    inputs_to_initializers(ready)
+    typed = prepare(model, standard(), RunLimits())
     with (
-        patch.object(cpu, "_begun", begun),
         patch.object(stages, "fuse", fused),
-        patch.object(cpu, "packed", unpacked),
-        patch.object(cpu, "begin_team", lambda _: None),
+        patch.object(plan, "_begun", begun),
+        patch.object(plan, "packed", unpacked),
+        patch.object(plan, "begin_thread_pool", lambda _: None),
     ):
-        stages.compile_model(ready, standard(), target, threads=2)
+        compile_model(typed, Cpu(target), Options(standard(), threads=2))
     yield from seen
 
 

@@ -30,6 +30,7 @@ from ingot.loops.ir import (
     Select,
     Statement,
     Store,
+    Tile,
     Update,
     Var,
     Winograd,
@@ -168,6 +169,7 @@ PRODUCT = Contraction(
     Load(FLOAT, B, Index(((K, 5), (C, 1)))),
     (Store(OUT, Index(((M, 5), (C, 1))), Local(FLOAT, "sum")),),
     packed=True,
+    tile=Tile(4, 2, 8),
 )
 
 

@@ -123,7 +123,7 @@ def test_what_follows_the_rules_is_right(tensor: Tensor) -> None:
 def test_what_breaks_a_rule_is_refused(reason: str, tensor: Tensor) -> None:
     with pytest.raises(CompileError, match=reason) as caught:
         verify([tensor])
-    assert "tensor " in str(caught.value)
+    assert f": {type(tensor).__name__} {tensor.dtype}" in str(caught.value)
 
 
 def test_a_body_argument_is_read_inside_of_its_region_alone() -> None:

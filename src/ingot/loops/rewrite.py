@@ -21,7 +21,7 @@ from ingot.loops.ir import (
     Update,
     Var,
 )
-from ingot.loops.walk import Transform, children, is_scalar, walk
+from ingot.loops.walk import Node, Transform, children, is_scalar, walk
 
 
 class Reindexed:
@@ -60,11 +60,15 @@ def sizes_indexed(nest: KernelNest) -> list[Dim]:
 def roots_of(nest: KernelNest) -> list[Scalar]:
     """The expressions of a nest."""
     roots: list[Scalar] = []
-    for part in nest if isinstance(nest, tuple) else children(nest):
-        if is_scalar(part):
-            roots.append(part)
-        elif isinstance(part, For | Let | Update | Store):
-            roots += values((part,))
+    pending: list[Node] = list(reversed(nest)) if isinstance(nest, tuple) else [nest]
+    while pending:
+        node = pending.pop()
+        if is_scalar(node):
+            roots.append(node)
+        elif isinstance(node, For | Let | Update | Store):
+            roots += values((node,))
+        else:
+            pending += reversed(children(node))
     return roots
 
 

@@ -13,9 +13,9 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeGuard, TypeVar, get_args, get_type_hints
 
-from ingot.loops.ir import Attention, Contraction, Index, Inside, Scalar, Statement, Winograd
+from ingot.loops.ir import Attention, Contraction, Index, Inside, Nest, Scalar, Stage, Statement, Winograd
 
-Node: TypeAlias = Scalar | Index | Inside | Statement | Contraction | Winograd | Attention
+Node: TypeAlias = Scalar | Index | Inside | Statement | Contraction | Winograd | Attention | Nest | Stage
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 _NODES = frozenset(get_args(Node))

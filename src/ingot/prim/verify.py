@@ -9,6 +9,7 @@ from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.prim.functions import FUNCTIONS
 from ingot.prim.make import count
+from ingot.prim.show import names_of
 from ingot.prim.tensor import (
     AssumeShape,
     BodyArgument,
@@ -49,7 +50,7 @@ def verify(results: Sequence[Tensor]) -> None:
     """
     _refuse_cycles(results)
     free: dict[Tensor, frozenset[Tensor]] = {}
-    for number, tensor in enumerate(in_order(results)):
+    for tensor in in_order(results):
         reason = next(_problems(tensor), None)
         free[tensor] = _free_arguments(tensor, free)
         if reason is None and isinstance(tensor, RegionResult) and isinstance(tensor.region, Repeat):
@@ -57,7 +58,8 @@ def verify(results: Sequence[Tensor]) -> None:
             if any(own & free[each] for each in tensor.region.before):
                 reason = "what is read before the first run depends on an argument of the body"
         if reason is not None:
-            raise CompileError(f"a primitive breaks its rule: {reason}", where=(f"tensor {number}: {_named(tensor)}",))
+            where = f"in {names_of(results)[tensor]}: {_named(tensor)}"
+            raise CompileError(f"a primitive breaks its rule: {reason}", where=(where,))
     for result in results:
         for argument in free[result]:
             message = "an argument of a body is read outside of it"

@@ -74,6 +74,7 @@ def _body(
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
         with _unless_empty(b, frame, sizes_indexed(nest)):
+            assert type(nest) in EMITTERS, "a kernel is scheduled before it is emitted"
             EMITTERS[type(nest)].emit(b, frame, nest)
     b.ret_void()
     return function

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.loops.ir import Attention, Contraction, KernelNest, Winograd
-from ingot.loops.kinds import attention, contraction, statements, winograd
+from ingot.loops.ir import Attention, Contraction, KernelNest, Nest, Winograd
+from ingot.loops.kinds import attention, contraction, nest, statements, winograd
 from ingot.loops.kinds.kind import NestKind
 
 KINDS: Mapping[type, NestKind[Any]] = {
+    Nest: nest.KIND,
     tuple: statements.KIND,
     Contraction: contraction.KIND,
     Winograd: winograd.KIND,
@@ -17,6 +18,6 @@ KINDS: Mapping[type, NestKind[Any]] = {
 }
 
 
-def kind_of(nest: KernelNest) -> NestKind[Any]:
+def kind_of(loops: KernelNest) -> NestKind[Any]:
     """The rules of a nest's kind."""
-    return KINDS[type(nest)]
+    return KINDS[type(loops)]

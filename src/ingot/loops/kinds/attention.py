@@ -20,8 +20,9 @@ _SOFTMAX = 4
 
 def _show(nest: Attention, text: ExpressionText) -> Iterator[str]:
     yield f"attend {roles({'batch': nest.batch, 'm': nest.m, 'n': (nest.n,)})}{tile(nest.tile)}:"
-    keys, values, scores = nest.lines
-    yield f"  {nest.block} of {variables((nest.t,))} at a time, in lines of {keys}, {values} and {scores}"
+    if nest.block:
+        keys, values, scores = nest.lines
+        yield f"  {nest.block} of {variables((nest.t,))} at a time, in lines of {keys}, {values} and {scores}"
     lines, (query, key, score, value) = text.of(nest.queries, nest.keys, nest.score, nest.values, factors=True)
     yield f"  sum = over {variables((nest.k,))}: {query} * {key}"
     yield f"  total = over {variables((nest.t,))}: weight of {score}"

@@ -70,10 +70,11 @@ def _verify(nest: Contraction, scope: Scope) -> None:
         scope.expression(nest.lhs)
     if nest.zeros is not None:
         scope.loaded[nest.zeros] = None
-    elif nest.lhs.where:
-        scope.refuse("a padded left side has no zeros to read")
-    if not nest.packed and len(nest.scratch) != 1:
-        scope.refuse("a right side that is not packed has no buffer for its panels")
+    if nest.tile is not None:  # it is scheduled
+        if nest.zeros is None and nest.lhs.where:
+            scope.refuse("a padded left side has no zeros to read")
+        if not nest.packed and len(nest.scratch) != 1:
+            scope.refuse("a right side that is not packed has no buffer for its panels")
     for each in (nest.lhs, nest.rhs):
         if each.dtype is not nest.dtype:
             scope.refuse(f"a product of {each.dtype} summed as {nest.dtype}")
