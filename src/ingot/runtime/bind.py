@@ -118,7 +118,7 @@ class Binder:
         sizes = self._bytes(values)
         if self._arms or None in values or 0 in sizes:
             return self._bind_in_part(values, known)
-        scalars = self.runtime_scalars(values)
+        scalars = self._scalars(values)
         if values and (max(values) > MOST_BYTES or min(values) < -MOST_STEPS):
             self._refuse_disproportion(sizes, scalars, known)
         shapes = tuple([shape(values) for shape in self._shapes])
@@ -146,7 +146,7 @@ class Binder:
                 jumps[row] = (GO, row + 1, 0, MOST_TRIPS, 0, MOST_TRIPS)
         replaced = {steps[row] for row in jumps}
         owners = [step for step, count in self._counts for _ in range(count)]
-        pairs = zip(owners, self.runtime_scalars(values), strict=True)
+        pairs = zip(owners, self._scalars(values), strict=True)
         scalars = [0 if owner in replaced else scalar for owner, scalar in pairs]
         if None in (*sizes.values(), *scalars, *self._left(values)):
             raise self._failure(values, known)
