@@ -176,6 +176,7 @@ def test_what_is_neither_stored_nor_fused_is_found() -> None:
 def test_debugging_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(chained(), steps=())
     monkeypatch.setattr("ingot.fuse.fuse.decide", lambda *_: replace(wrong, results=(apply("exp", X),)))
+    monkeypatch.delenv("INGOT_DEBUG")
     fuse([X])
     monkeypatch.setenv("INGOT_DEBUG", "1")
     with pytest.raises(CompileError, match="a result, Map, is not stored"):
