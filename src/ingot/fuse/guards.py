@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingot.dims import Dim
 from ingot.fuse.placement import Placement
-from ingot.fuse.unread_indices import unseen
+from ingot.fuse.unread_indices import unread_guards
 from ingot.fuse.uses import Uses
 from ingot.prim.tensor import AssumeShape, Gather, Repeat, Scatter
 
@@ -19,7 +19,7 @@ def guards_in(uses: Uses, body: Placement) -> tuple[tuple[Dim, Dim], ...]:
             sizes = zip(tensor.x.shape, tensor.shape, strict=True)
             pairs.update(dict.fromkeys((one, other) for one, other in sizes if one != other))
         else:
-            pairs.update(dict.fromkeys(unseen(tensor)))
+            pairs.update(dict.fromkeys(unread_guards(tensor)))
     return tuple(pairs)
 
 
