@@ -83,7 +83,7 @@ class FastPath:
 
     def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> None:
         """Remember the binding that inputs ran with, if the plan has a fast path."""
-        if len(self._ready) >= _MOST_READY or set(feeds) != set(self._names) or not _has_fast_path(runner):
+        if set(feeds) != set(self._names) or not _has_fast_path(runner):
             return
         arrays = [feeds[name] for name in self._names]
         if binding is None or any(type(array) is not np.ndarray for array in arrays):
@@ -96,6 +96,8 @@ class FastPath:
         numbers = [number for number, _, _ in stage.results]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
+        while len(self._ready) >= _MOST_READY:
+            self._ready.pop(next(iter(self._ready)), None)
         self._ready[key] = Ready(runner, binding, inputs, results, outputs)
 
 
