@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.prim.guard import Guards
 from ingot.prim.tensor import Call
 
 LABEL = "label"
@@ -342,14 +343,14 @@ class LoopStep:
 class BranchStep:
     """The steps of `then` where `condition` holds, else those of `otherwise`.
 
-    `claims` are the sizes that each of the two takes to be equal: where they are not, it cannot be run.
+    `guards` are what each of the two assumes of sizes: where one fails, it cannot be run.
     """
 
     name: str = field(metadata={LABEL: True})
     condition: Buffer
     then: tuple[Step, ...]
     otherwise: tuple[Step, ...]
-    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]]
+    guards: tuple[Guards, Guards]
 
 
 Step: TypeAlias = Kernel | Call | LoopStep | BranchStep
