@@ -48,7 +48,7 @@ def test_one_byte_changes_the_fingerprint_if_a_session_depends_on_it(
 def test_source_files_are_read_once(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
     before = fingerprint.digest_of_sources(str(copy))
-    path = copy / "dims.py"
+    path = copy / "dtypes.py"
     content = path.read_bytes()
     path.write_bytes(content[::-1])
     os.utime(path, ns=(0, 0))

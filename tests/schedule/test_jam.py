@@ -1,4 +1,4 @@
-"""Rows that are taken together are those of the reference, wherever windows end, and only where something is shared."""
+"""Rows that are jammed are those of the reference, wherever windows end, and only where something is shared."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def loops(session: ingot.Session) -> str:
 
 
 def check(case: Depthwise, **sizes: int) -> None:
-    """AssertionError unless rows are taken together, nothing beside a buffer is touched, and the result is right."""
+    """AssertionError unless rows are jammed, nothing beside a buffer is touched, and the result is right."""
     x = case.feed(**sizes)
     (expected,) = ingot.Session(case.model()).run(None, {"x": x})
     with fenced() as fences:
         session = compiled(case.model())
-        assert " together:" in loops(session)
+        assert " jam:" in loops(session)
         (result,) = session.run(None, {"x": fences.holding(x)})
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
@@ -136,16 +136,16 @@ def test_pools_whose_windows_overlap(pool: str, columns: int) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_nothing_is_taken_together_where_windows_do_not_meet() -> None:
+def test_nothing_is_jammed_where_windows_do_not_meet() -> None:
     text = "g (float[1,16,8,8] x) => (float[1,16,4,4] y) { y = MaxPool <kernel_shape=[2,2], strides=[2,2]> (x) }"
     session = compiled(ingot.parse_model(f'<ir_version: 13, opset_import: ["" : 22]> {text}'))
-    assert " together:" not in loops(session)
+    assert " jam:" not in loops(session)
 
 
 def test_more_channels_than_there_are_zeros_are_taken_alone() -> None:
     case = Depthwise((1, 2, 4, 2049))
     session = compiled(case.model())
-    assert " together:" not in loops(session)
+    assert " jam:" not in loops(session)
     (expected,) = ingot.Session(case.model()).run(None, {"x": case.feed()})
     np.testing.assert_allclose(session.run(None, {"x": case.feed()})[0], expected, rtol=1e-5, atol=1e-5)
 

@@ -104,7 +104,7 @@ def test_windows_that_overlap_are_jammed() -> None:
 kernel k1(x: float32[2048], k1_out: float32[896])
   for i0 < 4 parallel:
     for i2 < 32 vector:
-      for i1t < 7 together:
+      for i1t < 7 jam:
         r0 = -inf
         for j3 < 3:
           r0 = maximum(r0, x[i0*512 + j3*32 + i2 + i1t*64])

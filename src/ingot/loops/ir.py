@@ -139,21 +139,21 @@ class CheckedIndex:
 Scalar: TypeAlias = Literal | RuntimeScalar | Local | Position | Load | Apply | Select | CheckedIndex
 
 
-LONGEST_TOGETHER = 2048
-"""Elements of the longest loop in vectors that is around one run together: so many zeros are there to be read."""
+LONGEST_JAMMED = 2048
+"""Elements of the longest loop in vectors around a jammed one: so many zeros are there to be read."""
 
 
 class Kind(Enum):
-    """How a loop runs: one after another, shared among threads, many at once, or a few step by step together.
+    """How a loop runs: one iteration after another, shared among threads, in vectors, or unrolled and jammed.
 
-    `TOGETHER`, each statement is run for all values of the variable before the next one is, and each value has locals
-    of its own. What several of them read is then read once.
+    In a loop that is jammed (unroll-and-jam), each statement runs for all values of the variable before the next one
+    does, and each value has locals of its own. What several of them read is then read once.
     """
 
     SERIAL = "serial"
     PARALLEL = "parallel"
     VECTOR = "vector"
-    TOGETHER = "together"
+    JAM = "jam"
 
 
 @dataclass(frozen=True, slots=True)

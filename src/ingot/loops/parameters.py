@@ -94,7 +94,7 @@ class Parameters:
     def _relate(self, nest: KernelNest) -> None:
         """Note which steps of jammed loops are multiples of others, so that places are seen to be the same."""
         nodes = list(walk(*(nest if isinstance(nest, tuple) else (nest,))))
-        jammed = {node.var for node in nodes if isinstance(node, For) and node.kind is Kind.TOGETHER}
+        jammed = {node.var for node in nodes if isinstance(node, For) and node.kind is Kind.JAM}
         for index in (node for node in nodes if jammed and isinstance(node, Index)):
             terms = [
                 (term, factor)

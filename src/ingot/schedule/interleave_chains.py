@@ -45,7 +45,7 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
         return None
     steps = last.extent // count
     split = Jam(last, None if steps == 1 else Var(f"{last.name}s", steps), Var(f"{last.name}t", count), None)
-    return [*rows, *([] if split.steps is None else [split.steps])], split.together(body)
+    return [*rows, *([] if split.steps is None else [split.steps])], split.jammed(body)
 
 
 def _in_order(value: Scalar, seen: set[int]) -> Iterator[Scalar]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingot.dims import Dim
-from ingot.loops.ir import LONGEST_TOGETHER, Apply, For, Index, Kind, Load, Nest, Stage, Statement, Var
+from ingot.loops.ir import LONGEST_JAMMED, Apply, For, Index, Kind, Load, Nest, Stage, Statement, Var
 from ingot.loops.rewrite import Reindexed, parts, values
 
 _COUNTS = (7, 4, 5, 6, 8, 3, 2)
@@ -41,10 +41,10 @@ class Jam:
     place: Var
     rest: Var | None
 
-    def together(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+    def jammed(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
         """Statements for all places of one step."""
         change = self._changed(Index() if self.steps is None else Index(((self.steps, self.place.extent),)), self.place)
-        return (For(self.place, tuple(map(change.statement, body)), Kind.TOGETHER),)
+        return (For(self.place, tuple(map(change.statement, body)), Kind.JAM),)
 
     def alone(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
         """Statements for one of the rest."""
@@ -65,7 +65,7 @@ def jam_of(nest: Nest, across: Var) -> Jam | None:
     """How the innermost rows that are not run in vectors are jammed; None if nothing is gained by it."""
     rows = [row for row in nest.rows if row is not across]
     sums = sum(len(stage.starts) for stage in nest.stages)
-    if not isinstance(across.extent, int) or across.extent > LONGEST_TOGETHER:
+    if not isinstance(across.extent, int) or across.extent > LONGEST_JAMMED:
         return None
     if not rows or not sums or not any(_shares(stage, rows[-1]) for stage in nest.stages):
         return None

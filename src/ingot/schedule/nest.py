@@ -30,18 +30,18 @@ def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
 
 
 def _across(nest: Nest, across: Var) -> tuple[Statement, ...]:
-    """The loops of a nest whose rows are run in vectors, those beside them together where they read the same."""
+    """The loops of a nest whose rows are run in vectors, those beside them jammed where they read the same."""
     body = tuple(statement for stage in nest.stages for statement in _serial(stage))
     rows = [row for row in nest.rows if row is not across]
     split = jam_of(nest, across)
     if split is None:
         return _shared(rows, (For(across, body, Kind.VECTOR),))
-    together: tuple[Statement, ...] = (For(across, split.together(body), Kind.VECTOR),)
+    jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)
     if split.rest is None:
-        return _shared([*rows[:-1], *([] if split.steps is None else [split.steps])], together)
+        return _shared([*rows[:-1], *([] if split.steps is None else [split.steps])], jammed)
     assert split.steps is not None
     alone = For(split.rest, (For(across, split.alone(body), Kind.VECTOR),))
-    return _shared(rows[:-1], (For(split.steps, together), alone))
+    return _shared(rows[:-1], (For(split.steps, jammed), alone))
 
 
 def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statement, ...]:

@@ -90,7 +90,7 @@ class Loops(Vectors):
             match statement:
                 case For(kind=Kind.VECTOR) if self._lane is None:
                     self._vector(statement, shared=False)
-                case For(kind=Kind.TOGETHER):
+                case For(kind=Kind.JAM):
                     self._jam(statement)
                 case For() if self._unrolls(statement):
                     assert isinstance(statement.var.extent, int)

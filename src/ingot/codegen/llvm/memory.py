@@ -12,7 +12,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lanes, count_of
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
 from ingot.dims import Dim
-from ingot.loops.ir import LONGEST_TOGETHER, Buffer, Index, Inside, Load, Scalar, Store, Var
+from ingot.loops.ir import LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
@@ -214,7 +214,7 @@ class Memory(Lanes, ABC):
                 address = b.gep(self.frame.buffers[buffer], [self._sum(index, lane.var)], source_etype=kind)
                 for condition in where:
                     inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
-                    address = b.select(inside, address, self._zeros(LONGEST_TOGETHER * width(buffer.dtype)))
+                    address = b.select(inside, address, self._zeros(LONGEST_JAMMED * width(buffer.dtype)))
             preheader.addresses[tuple(key)] = address
         return b.gep(address, [self.variables[lane.var]], source_etype=kind)
 

@@ -104,7 +104,7 @@ class Vectors(Expressions):
         outer = {each.name: self.cells[each.name] for each in reductions if each.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
-        if any(isinstance(each, For) and each.kind is Kind.TOGETHER for each in statement.body):
+        if any(isinstance(each, For) and each.kind is Kind.JAM for each in statement.body):
             self._preheader = self._open_preheader(statement)
         start = low
         if times > 1:
