@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot.dims import Dim
 from ingot.fuse.contraction import Packed
 from ingot.fuse.decision import Decision, Planned, Reading, Store, StoreBranch, StoreLoop, stores_in
 from ingot.fuse.kernels import read
 from ingot.fuse.read import Placed
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.evaluate import evaluate
+from ingot.prim.guard import Guards
 from ingot.prim.make import constant
 from ingot.prim.tensor import Constant, Tensor
 
@@ -29,7 +29,7 @@ class Fused:
     constants: Mapping[Buffer, Tensor | Packed]
     stores: Mapping[Kernel, Tensor]
     why: Mapping[Tensor, str]
-    guards: tuple[tuple[Dim, Dim], ...]
+    guards: Guards
 
 
 def build(decision: Decision) -> Fused:

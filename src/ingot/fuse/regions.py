@@ -47,7 +47,7 @@ def branch_step(deciding: Deciding, region: Branch, results: Sequence[RegionResu
         for tensor in results:
             deciding.write(values[tensor.index], memory.placed[tensor], side, BRANCH_RESULT)
     then, otherwise = (tuple(deciding.steps[side]) for side in sides)
-    guards = [(*region.claims[number], *guards_in(deciding.uses, side)) for number, side in enumerate(sides)]
+    guards = [(*region.guards[number], *guards_in(deciding.uses, side)) for number, side in enumerate(sides)]
     return StoreBranch(name, region, memory.buffer(region.condition), then, otherwise, (guards[0], guards[1]))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ingot.dims import Dim
 from ingot.fuse.build import Fused
 from ingot.fuse.contraction import Packed
 from ingot.fuse.read import Placed
@@ -28,6 +27,7 @@ from ingot.loops.ir import (
     kernels_in,
 )
 from ingot.loops.kernel import kernel_of
+from ingot.prim.guard import Guards
 from ingot.prim.tensor import Tensor
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
@@ -56,7 +56,7 @@ class Scheduled:
     zeros: tuple[Buffer, ...]
     stores: Mapping[Kernel, Tensor]
     why: Mapping[Tensor, str]
-    guards: tuple[tuple[Dim, Dim], ...]
+    guards: Guards
 
 
 def schedule(fused: Fused, target: Target) -> Scheduled:
