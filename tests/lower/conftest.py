@@ -19,6 +19,7 @@ from ingot.schedule.schedule import Scheduled
 
 @pytest.fixture(autouse=True)
 def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGOT_DEBUG", "1")  # decisions of fusion verify themselves
     schedule = Cpu.schedule
 
     def fused(roots: Sequence[Tensor], name: str) -> Fused:

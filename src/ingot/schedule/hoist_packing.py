@@ -53,10 +53,9 @@ def _invariant(loop: LoopStep) -> Iterator[Kernel]:
     written.update(buffer for kernel in kernels for buffer in kernel.writes)
     written.update(buffer for inner in _loops_in(loop.steps) for pair in inner.swapped for buffer in pair)
     for kernel in kernels:
-        nest = kernel.nests[0]
-        packs = isinstance(nest, Contraction) and not nest.packed and nest.panels is None
-        if packs and isinstance(nest, Contraction) and nest.rhs.buffer not in written:
-            yield kernel
+        match kernel.nests:
+            case (Contraction(packed=False, panels=None) as product,) if product.rhs.buffer not in written:
+                yield kernel
 
 
 def _loops_in(steps: Sequence[Step]) -> Iterator[LoopStep]:
