@@ -19,7 +19,7 @@ from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
-from ingot.runtime.limits import LimitError, RunLimits
+from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.provider import Compiler, Evaluator, Provider
 from ingot.runtime.results import owned
 from ingot.variants import Variants
@@ -125,7 +125,7 @@ class Session:
             if self._loaded is None or self._typed is None:
                 from ingot.compile import prepare  # all operators
 
-                loaded = _load(self._source)
+                loaded = _load(self._source, self._limits)
                 self._typed = prepare(loaded, self.catalog, self._limits)
                 self._loaded = loaded
                 self._source = None
@@ -373,11 +373,13 @@ def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | Non
     return Deadline(deadline) if cancel is None else Either(cancel, Deadline(deadline))
 
 
-def _load(source: Model | ModelSource | ModelKey | None) -> Model:
+def _load(source: Model | ModelSource | ModelKey | None, limits: RunLimits) -> Model:
     """A model that is nobody else's."""
     assert source is not None
     if isinstance(source, Model):
-        return source.copy()
+        refuse_nesting(source, limits)
+        with within_the_stack():
+            return source.copy()
     return load(source.data, folder=source.folder) if isinstance(source, ModelKey) else load(source)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ingot.dims import Dim
-from ingot.fuse.attention import AttentionMatch
+from ingot.fuse.attention_match import AttentionMatch
 from ingot.fuse.contraction import Packed
 from ingot.fuse.read import Placed, c_strides
 from ingot.loops.ir import Buffer, Index, Kernel

@@ -119,16 +119,16 @@ def _winograd(kernel: Kernel, constants: dict[Buffer, ConstantMemory], target: T
 
 def _replaced(steps: Sequence[Step], kernels: Mapping[Kernel, tuple[Kernel, ...]]) -> tuple[Step, ...]:
     """Steps with scheduled kernels in the place of fused ones."""
-    found: list[Step] = []
+    replaced: list[Step] = []
     for step in steps:
         match step:
             case Kernel():
-                found.extend(kernels[step])
+                replaced.extend(kernels[step])
             case LoopStep():
-                found.append(replace(step, steps=_replaced(step.steps, kernels)))
+                replaced.append(replace(step, steps=_replaced(step.steps, kernels)))
             case BranchStep():
                 then, otherwise = _replaced(step.then, kernels), _replaced(step.otherwise, kernels)
-                found.append(replace(step, then=then, otherwise=otherwise))
+                replaced.append(replace(step, then=then, otherwise=otherwise))
             case _:
-                found.append(step)
-    return tuple(found)
+                replaced.append(step)
+    return tuple(replaced)
