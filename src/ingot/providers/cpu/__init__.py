@@ -30,6 +30,7 @@ class Cpu:
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM is asked for when it is needed."""
         self._target = target
+        self._is_host = target is None
 
     @property
     def target(self) -> Target:
@@ -42,7 +43,7 @@ class Cpu:
 
     @property
     def fingerprint(self) -> str | None:
-        return processor() if self._target is None else repr(self._target)
+        return processor() if self._is_host else repr(self._target)
 
     def warm_up(self) -> None:
         workers(processors()).begin()
