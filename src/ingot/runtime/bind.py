@@ -73,7 +73,7 @@ class Binder:
         self._formula = formula = Formula(segment.names)
         self._left = formula.sizes([guard.left for guard in segment.guards])
         self._right = formula.sizes([guard.right for guard in segment.guards])
-        scalars = [runtime_scalars(step, most_trips) for step in segment.steps]
+        scalars = [scalars_of(step, most_trips) for step in segment.steps]
         self._counts = [(step, len(own)) for step, own in zip(segment.steps, scalars, strict=True)]
         self._scalars = formula.sizes([dim for own in scalars for dim in own])
         self._arena_bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self.arena])
@@ -209,7 +209,7 @@ class _BoundArm:
         return not extents or min(extents) >= 0
 
 
-def runtime_scalars(step: KernelStep | Jump, most_trips: int) -> tuple[Dim, ...]:
+def scalars_of(step: KernelStep | Jump, most_trips: int) -> tuple[Dim, ...]:
     """The runtime scalars of a kernel, or the operands of a jump."""
     if isinstance(step, KernelStep):
         return step.scalars
