@@ -200,8 +200,7 @@ def _memory(constant: Tensor | Packed | Filters, tile: Tile | None, target: Targ
     array = np.ascontiguousarray(constant.array)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    anywhere = target.triple.startswith("x86_64")  # loads there need no alignment
-    if anywhere or array.ctypes.data % array.dtype.itemsize == 0:
+    if target.unaligned or array.ctypes.data % array.dtype.itemsize == 0:
         return array
     room = aligned(array.nbytes)
     room[: array.nbytes] = array.reshape(-1).view(np.uint8)

@@ -327,7 +327,7 @@ class _Emitter:
                 place = self._at(_SCORES, self._read(b.add(start, offset)))
                 found = b.load(place, typ=self.lanes)
                 found.align = self.align
-                added = scalars.intrinsic(b, "fma", self.lanes, [found, scale, b.load(cell, typ=self.lanes)])
+                added = scalars.multiply_add(b, found, scale, b.load(cell, typ=self.lanes))
                 b.store(added, place).align = self.align
 
     def _finish(self, row: ir.Value, rows: ir.Value) -> None:

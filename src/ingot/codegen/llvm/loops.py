@@ -458,7 +458,7 @@ class Loops:
         a, b, total = self._alike(*map(self.scalar, value.arguments), self._fetched(cell))
         if _count(total) != cell.lanes:
             return False
-        self.b.store(scalars.intrinsic(self.b, "fma", total.type, [a, b, total]), cell.pointer)
+        self.b.store(scalars.multiply_add(self.b, a, b, total), cell.pointer)
         return True
 
     def _fetched(self, cell: _Cell) -> ir.Value:

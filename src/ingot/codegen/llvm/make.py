@@ -38,25 +38,41 @@ def facts() -> Facts:
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), has
 
 
+@cache
+def _foreign() -> None:
+    """Have LLVM make code for all machines it knows; it assembles nothing written by hand for others than this one."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
 def made(request: Request) -> Answer:
     """The code of a text; RuntimeError if LLVM refuses it."""
-    facts()
-    text, triple, cpu, features, anywhere = request
-    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
-        machine = machine_for(triple, cpu, features, anywhere)
-        optimise(module, machine)
-        code = bytes(machine.emit_object(module))
-        return code, tuple(function.name for function in module.functions if not function.is_declaration)
+    with llvm.create_context() as context:
+        module, machine = _optimised(request, context)
+        with module:
+            code = bytes(machine.emit_object(module))
+            return code, tuple(function.name for function in module.functions if not function.is_declaration)
 
 
 def assembly(request: Request) -> str:
     """The assembly of a text."""
-    facts()
+    with llvm.create_context() as context:
+        module, machine = _optimised(request, context)
+        with module:
+            return str(machine.emit_assembly(module))
+
+
+def _optimised(request: Request, context: Any) -> tuple[Any, Any]:
+    """A text as a module of LLVM, and what makes code of it."""
     text, triple, cpu, features, anywhere = request
-    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
-        machine = machine_for(triple, cpu, features, anywhere)
-        optimise(module, machine)
-        return str(machine.emit_assembly(module))
+    if triple.split("-")[0] != facts()[0].split("-")[0]:
+        _foreign()
+    machine = machine_for(triple, cpu, features, anywhere)
+    module = llvm.parse_assembly(text, context)
+    if not triple.startswith("x86_64"):  # whose sizes and alignments are those that LLVM takes for granted
+        module.data_layout = str(machine.target_data)
+    optimise(module, machine)
+    return module, machine
 
 
 def optimise(module: Any, machine: Any) -> None:
@@ -71,6 +87,8 @@ def optimise(module: Any, machine: Any) -> None:
 def machine_for(triple: str, cpu: str, features: str, anywhere: bool) -> Any:
     """What makes code for a processor."""
     model = {"reloc": "pic", "codemodel": "small"} if anywhere else {}
+    if triple.startswith("wasm"):  # its linker knows where everything is
+        model = {"reloc": "static", "codemodel": "small"}
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2, **model)
 
 
