@@ -21,6 +21,7 @@ LAYERS = [
         "compile",
         "kept",
         "prepare",
+        "deploy",
         "session",
         "convert",
         "compat",

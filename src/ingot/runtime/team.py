@@ -129,10 +129,11 @@ def provide(code: Code) -> None:
 
 
 def begin_team(target: Target) -> None:
-    """Have the code of teams made beside other work, unless there is some."""
+    """Have the code of teams made beside other work, unless there is some, or the target is another machine."""
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
+    from ingot.codegen.llvm.target import host
 
-    if not _CODE:
+    if not _CODE and target == host():
         _CODE.append(code_later(team_text(target), target, lambda code: load(code, target)))
 
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ingot.codegen.llvm.ir import (
     Access,
     Block,
+    Callee,
     Constant,
     Function,
     IntType,
@@ -278,7 +279,7 @@ class Builder:
         line = f"shufflevector {x.type.text} {x.text}, {y.type.text} {y.text}, {mask.type.text} {mask.text}"
         return self._new(kind, line)
 
-    def call(self, function: Function, arguments: Sequence[Value]) -> Value:
+    def call(self, function: Function | Callee, arguments: Sequence[Value]) -> Value:
         kind = function.function_type.return_type
         said = ", ".join([f"{each.type.text} {each.text}" for each in arguments])
         line = f"call {kind.text} {function.text}({said})"

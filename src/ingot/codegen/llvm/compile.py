@@ -1,13 +1,14 @@
-"""LLVM's language to machine code: made, linked, and loaded."""
+"""LLVM's language to machine code: made, linked, and loaded where it can run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
 from ingot.codegen.link import Plain, linkable, plain
-from ingot.codegen.llvm.target import Target
+from ingot.codegen.llvm.target import Target, host
 from ingot.codegen.llvm.workers import workers
 from ingot.codegen.memory import Code, placed
 
@@ -20,7 +21,8 @@ T = TypeVar("T")
 def code_of(text: str, target: Target) -> Plain:
     """A module of LLVM as machine code; CompileError if LLVM refuses it.
 
-    It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM to load.
+    It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM or the
+    linker of a machine to load.
     """
     return code_later(text, target, lambda code: code).result()
 
@@ -38,8 +40,17 @@ def assembly_of(text: str, target: Target) -> str:
     return assembly(_request(text, target))
 
 
+def objects_of(texts: Iterable[str], target: Target) -> list[bytes]:
+    """Modules of LLVM as object files; CompileError if LLVM refuses one."""
+    pending = [_asked(_request(text, target, anywhere=True), len(text)) for text in texts]
+    return [each.result() for each in pending]
+
+
 def load(code: Plain, target: Target) -> Code:
-    """Machine code made ready to be called."""
+    """Machine code made ready to be called; that of another kind of machine has numbers in place of addresses."""
+    if target.machine != host().machine:
+        number = int.from_bytes(hashlib.sha256(code.code).digest()[:7], "little")
+        return Code(dict.fromkeys(code.entries, number), None, code)
     if linkable(target.triple):
         return placed(code)
     import llvmlite.binding as llvm  # not free to load
@@ -55,10 +66,21 @@ def load(code: Plain, target: Target) -> Code:
     return Code({name: engine.get_function_address(name) for name in code.entries}, engine)
 
 
-def _request(text: str, target: Target) -> Request:
-    return text, target.triple, target.cpu, target.features, linkable(target.triple)
+def _asked(request: Request, weight: int) -> Future[bytes]:
+    return workers().submit(lambda ask: ask(request)[0], weight)
+
+
+def _request(text: str, target: Target, anywhere: bool | None = None) -> Request:
+    anywhere = _becomes_plain(target) if anywhere is None else anywhere
+    return text, target.triple, target.cpu, target.features, anywhere
 
 
 def _linked(answer: Answer, target: Target) -> Plain:
     made, names = answer
-    return plain(made) if linkable(target.triple) else Plain(made, dict.fromkeys(names, 0))
+    return plain(made) if _becomes_plain(target) else Plain(made, dict.fromkeys(names, 0))
+
+
+def _becomes_plain(target: Target) -> bool:
+    """Whether code is linked here: what runs here only if it can be mapped too, else all that is in ELF."""
+    foreign = target.machine != host().machine
+    return linkable(target.triple) or (foreign and "linux" in target.triple)

@@ -257,6 +257,16 @@ class Function(Value):
         return "\n".join([*lines, "}"])
 
 
+class Callee:
+    """What can be called though it is no function of the module: an address that was computed."""
+
+    __slots__ = ("function_type", "text")
+
+    def __init__(self, function_type: FunctionType, text: str) -> None:
+        self.function_type: Final = function_type
+        self.text: Final = text
+
+
 class GlobalVariable(Value):
     """A constant or variable of a module."""
 

@@ -7,7 +7,6 @@ small to be shared, up to the next one that is not, which it announces to the ot
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,13 +54,13 @@ _MOST_PIECES = (1 << 24) - 1
 
 def team_text(target: Target) -> str:
     """A module with the functions of a team."""
-    machine = target.triple.split("-")[0]
-    linux = sys.platform == "linux" and machine in _FUTEX
+    machine = target.machine
     pause = "call void @llvm.x86.sse2.pause()" if machine == "x86_64" else ""
     declare = "declare void @llvm.x86.sse2.pause()" if machine == "x86_64" else ""
-    offer = "call i32 @sched_yield()" if sys.platform != "win32" else "add i32 0, 0"
+    yields = target.threads and "windows" not in target.triple
+    offer = "call i32 @sched_yield()" if yields else "add i32 0, 0"
     sleep, wake = f"%slept.for = {offer}", ""
-    if linux:
+    if target.futex and machine in _FUTEX:
         offer = _system(machine, _YIELD[machine], "0", "0", "0", "0")
         futex = _FUTEX[machine]
         sleep = "%slept.for = " + _system(machine, futex, "%word.i", str(_WAIT), "%seen.wide", "%bit.wide")
