@@ -17,8 +17,8 @@ from ingot.deploy.elf import MACHINES, READ, RUN, WRITE, Segment, executable
 from ingot.deploy.start import START, WORDS, entry_code, start_text, system_code
 from ingot.dtypes import Array
 from ingot.errors import InputError, UnsupportedError
-from ingot.format.load import ModelSource
-from ingot.ir.interface import inputs_to_initializers
+from ingot.format.load import ModelSource, load
+from ingot.ir.interface import inputs_to_initializers, set_shapes
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog, standard
 from ingot.prepare import prepared
@@ -70,7 +70,9 @@ def program(
     if target.machine not in MACHINES or "linux" not in target.triple:
         raise UnsupportedError(f"programs are written for Linux on {' and '.join(MACHINES)}, not for {target.triple}")
     catalog = catalog or standard()
-    model = prepared(source, catalog, RunLimits()).ready
+    given = source.copy() if isinstance(source, Model) else load(source)
+    set_shapes(given, {name: tuple(shape) for name, shape in shapes.items()})
+    model = prepared(given, catalog, RunLimits()).ready
     inputs_to_initializers(model)
     compiled = compile_model(model, catalog, target, 1, None, optimise)
     plan = compiled.plan

@@ -125,9 +125,7 @@ def named(name: str) -> Target:
     """The target of a name; InputError lists the names if there is none of this one."""
     target = _NAMED.get(name)
     if target is None:
-        raise InputError(
-            f"there is no target '{name}'; there are {', '.join(_NAMED)}", hint=nearest(name, _NAMED)
-        )
+        raise InputError(f"there is no target '{name}'; there are {', '.join(_NAMED)}", hint=nearest(name, _NAMED))
     return target
 
 
