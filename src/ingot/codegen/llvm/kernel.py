@@ -40,7 +40,7 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
     -1, it does nothing but tell how many pieces there are best, for as many threads as `pieces` says.
     """
     module = ir.Module(ENTRY)
-    module.triple, module.fma = target.triple, target.fma
+    module.triple, module.fma, module.half = target.triple, target.fma, target.half
     buffers = buffers_of(kernel)
     sizes: dict[Dim, int] = {}
     body = _body(module, kernel, buffers, target, sizes)

@@ -1,0 +1,144 @@
+"""Kernels compiled for other machines than this one: all kinds of nests, all types, with nothing left to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codegen.every_nest import models
+from ingot.codegen.link import Plain
+from ingot.codegen.llvm.kernel import emit
+from ingot.codegen.llvm.target import Dot, Target, host, named, names
+from ingot.codegen.llvm.target import _cache_sizes as cache_sizes
+from ingot.compile import Compiled, compile_model
+from ingot.errors import InputError
+from ingot.lower.general import generalised
+from ingot.lower.loops import Attend, Chosen, Product, Repeated, Winograd, kernels_in
+from ingot.ops.catalog import standard
+from ingot.prepare import prepared
+from ingot.providers.cpu import tiled
+from ingot.runtime.limits import RunLimits
+from ingot.tools.inside.objects import objects_for
+
+MODELS = models()
+MAGIC = {"x86-64-v3": b"\x7fELF", "aarch64": b"\x7fELF", "wasm32": b"\0asm"}
+
+
+def compiled(name: str, target: Target) -> Compiled:
+    ready = prepared(MODELS[name], standard(), RunLimits()).ready
+    return compile_model(ready, standard(), target, 1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("target", MAGIC)
+def test_every_kind_of_nest_is_compiled_and_needs_nothing_from_elsewhere(name: str, target: str) -> None:
+    codes = compiled(name, named(target)).plan.codes
+    assert codes
+    for code in codes.values():
+        assert "kernel" in code.entries
+        if target == "wasm32":  # what is linked here is refused if something is missing
+            assert code.code.startswith(MAGIC[target])
+            assert not list(functions_imported(code))
+
+
+def test_the_models_have_every_kind_of_nest_and_of_step() -> None:
+    steps = [step for name in MODELS for step in compiled(name, named("wasm32")).fused.steps]
+    kinds = {type(nest) for kernel in kernels_in(steps) for nest in kernel.nests}
+    assert {Product, Winograd, Attend, tuple} <= kinds
+    assert {Repeated, Chosen} <= set(map(type, steps))
+
+
+@pytest.mark.parametrize("target", MAGIC)
+def test_object_files_are_those_of_the_target(target: str) -> None:
+    made = objects_for(compiled("attention", named("aarch64")), named(target))
+    assert made
+    assert all(code.startswith(MAGIC[target]) for code in made.values())
+
+
+def test_addresses_have_eight_bytes_in_tables_where_pointers_have_four() -> None:
+    kernel = next(kernels_in(compiled("indices", named("wasm32")).fused.steps))
+    narrow, wide = (
+        emit(generalised(tiled(kernel, named(target))).kernel, named(target)).text for target in ("wasm32", "aarch64")
+    )
+    assert "getelementptr i64, ptr %a0, i64 %v" in narrow.split('@"kernel"')[1]
+    assert "getelementptr ptr, ptr %a0, i64 %v" in wide.split('@"kernel"')[1]
+
+
+def test_kernels_are_alike_for_all_machines_that_fuse_multiplication_and_addition() -> None:
+    fused, apart = (
+        [emit(generalised(tiled(kernel, target)).kernel, target).text for kernel in kernels]
+        for target in (named("aarch64"), named("wasm32"))
+        for kernels in [list(kernels_in(compiled("products", target).fused.steps))]
+    )
+    assert any("llvm.fma" in text for text in fused)
+    assert not any("llvm.fma" in text for text in apart)
+
+
+def test_a_name_that_no_target_has_lists_those_there_are() -> None:
+    with pytest.raises(InputError, match="there is no target 'x86-64-v5'; there are x86-64-v2, x86-64-v3") as caught:
+        named("x86-64-v5")
+    assert caught.value.hint is not None
+    assert "'x86-64-v4'" in caught.value.hint
+
+
+def test_targets_say_what_a_machine_has() -> None:
+    assert all(named(name).vector in (16, 32, 64) for name in names())
+    assert Dot.AMX_INT8 in named("x86-64-v4+amx").dots
+    assert Dot.AVX512_VNNI in named("x86-64-v4+vnni").dots
+    assert named("aarch64+sve").scalable
+    assert not named("x86-64-v2").fma
+    assert (named("wasm32").pointer, named("wasm32").threads, named("wasm32").futex) == (32, False, False)
+    assert host().pointer == 64
+
+
+def test_caches_are_as_large_as_the_system_says(tmp_path: Path) -> None:
+    described = [("1", "Data", "48K"), ("1", "Instruction", "64K"), ("2", "Unified", "2048K"), ("3", "Unified", "32M")]
+    for number, (level, kind, size) in enumerate([*described, ("4", "Unified", "1G"), ("2", "Unified", "?")]):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, text in (("level", level), ("type", kind), ("size", size)):
+            (folder / name).write_text(text + "\n")
+    (tmp_path / "index9").mkdir()
+    assert cache_sizes(tmp_path) == {"l1": 48 << 10, "l2": 2 << 20, "l3": 32 << 20}
+    assert cache_sizes(tmp_path / "none") == {}
+
+
+def functions_imported(code: Plain) -> Iterator[str]:
+    """The functions that an object file for WebAssembly wants from elsewhere."""
+    content = code.code
+    at = 8
+    while at < len(content):
+        kind, (size, at) = content[at], _number(content, at + 1)
+        if kind == 2:
+            yield from _imports(content, at)
+        at += size
+
+
+def _imports(content: bytes, at: int) -> Iterator[str]:
+    count, at = _number(content, at)
+    for _ in range(count):
+        for _part in ("module", "name"):
+            size, at = _number(content, at)
+            name, at = content[at : at + size].decode(), at + size
+        kind, at = content[at], at + 1
+        if kind == 0:
+            _, at = _number(content, at)
+            yield name
+        elif kind == 3:
+            at += 2
+        else:  # a table, after its type, or memory: bounds
+            limited, at = _number(content, at + (kind == 1))
+            for _bound in range(1 + (limited & 1)):
+                _, at = _number(content, at)
+
+
+def _number(content: bytes, at: int) -> tuple[int, int]:
+    total = shift = 0
+    while True:
+        byte, at = content[at], at + 1
+        total |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return total, at
