@@ -222,7 +222,7 @@ def tried(sample: Sample) -> Outcome:
     """What became of a sample."""
     used: set[str] = set()
 
-    def recorded(target: str, rule: Rule) -> Rule:
+    def recorded(target: str, rule: Rule[..., Any]) -> Rule[..., Any]:
         def write(*args: Any, **kwargs: Any) -> Any:
             used.add(target.removeprefix(COMPLEX))
             return rule(*args, **kwargs)

@@ -12,9 +12,9 @@ import pytest
 import ingot
 from ingot import compile as compiling
 from ingot import prepare
-from ingot.codegen import sources
-from ingot.codegen.link import linkable
-from ingot.codegen.llvm.target import host
+from ingot.cache import contents
+from ingot.codegen.elf import linkable
+from ingot.codegen.llvm.host import host
 from ingot.session import Session
 
 LAYERS = """<ir_version: 3, opset_import: ["" : 9]>
@@ -101,7 +101,7 @@ def test_what_was_compiled_for_inputs_given_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[list[str]]
 ) -> None:
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(sources, "_SETTLED", -(10**18))
+    monkeypatch.setattr(contents, "SETTLED", -(10**18))
     path = tmp_path / "m.onnx"
     ingot.save(ingot.parse_model(SHAPED.format(10)), path)
     looked: list[object] = []

@@ -12,22 +12,21 @@ import pytest
 import ingot
 
 LAYERS = [
-    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "passes", "targets"),
+    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries", "versions"),
     *(
+        "passes",
+        "engine_support",
         "lower",
+        "loops",
+        "schedule",
+        "fuse",
+        "cache",
         "codegen",
         "runtime",
         "providers",
         "compile",
-        "kept",
-        "prepare",
-        "deploy",
-        "session",
-        "convert",
-        "compat",
-        "tools",
-        "cli",
     ),
+    *("warm_start", "prepare", "deploy", "session", "convert", "compat", "tools", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from ingot.cli.main import main
-from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.host import host
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-a-model-becomes-machine-code.md"
 MODEL = re.compile(r"^```text\n(<ir_version.*?)^```", re.MULTILINE | re.DOTALL)

@@ -19,8 +19,8 @@ import onnx
 
 import ingot
 from benchmarks.targets.probe import cases
-from ingot.targets import check_for
-from ingot.targets.table import table_for
+from ingot.engine_support import check_for
+from ingot.engine_support.table import table_for
 
 PAGE = Path(__file__).parents[1] / "results" / "targets.md"
 _HEAD = """# Checks against targets

@@ -18,9 +18,9 @@ import onnx
 import ingot
 from benchmarks.targets.probe import Probe, cases, own_probes, probe_of, retyped, with_constants
 from benchmarks.targets.table_file import write
+from ingot.engine_support.opsets import at_opset
+from ingot.engine_support.table import table_for
 from ingot.errors import IngotError
-from ingot.targets.opsets import at_opset
-from ingot.targets.table import table_for
 
 _PATIENCE = 60.0  # seconds for one model
 _CASES_PER_VERSION = 6

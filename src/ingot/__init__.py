@@ -15,6 +15,7 @@ from ingot.errors import (
     ConvertError,
     DecodeError,
     ExternalDataError,
+    FallbackWarning,
     IngotError,
     InputError,
     ParseError,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
         inserting,
         op,
     )
-    from ingot.convert.door import (
+    from ingot.convert.api import (
         convert,
     )
     from ingot.convert.export import (
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from ingot.convert.to_torch.source import (
         to_torch_source,
     )
+    from ingot.engine_support.check import check_for
     from ingot.infer.check import check
     from ingot.ir.extract import (
         extract,
@@ -118,9 +120,8 @@ if TYPE_CHECKING:
     )
     from ingot.ops.define import operator
     from ingot.passes.optimise import optimise
-    from ingot.passes.upgrade import upgrade
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
-    from ingot.targets.check import check_for
+    from ingot.versions.upgrade import upgrade
 
 _LATER = {
     "ingot.builder": (
@@ -128,7 +129,7 @@ _LATER = {
         "Float8E5M2 Float8E5M2FNUZ Float8E8M0 Float16 Float32 Float64 Int2 Int4 Int8 Int16 Int32 Int64 String "
         "UInt2 UInt4 UInt8 UInt16 UInt32 UInt64 build function inserting op"
     ),
-    "ingot.convert.door": "convert",
+    "ingot.convert.api": "convert",
     "ingot.convert.export": "export",
     "ingot.infer.check": "check",
     "ingot.convert.to_torch.module": "to_torch",
@@ -144,9 +145,9 @@ _LATER = {
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
-    "ingot.passes.upgrade": "upgrade",
+    "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
-    "ingot.targets.check": "check_for",
+    "ingot.engine_support.check": "check_for",
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names.split()}
 
@@ -180,6 +181,7 @@ __all__ = [
     "DType",
     "DecodeError",
     "ExternalDataError",
+    "FallbackWarning",
     "Float4E2M1",
     "Float6E2M3",
     "Float6E3M2",

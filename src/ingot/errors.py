@@ -1,4 +1,4 @@
-"""Every error ingot raises on purpose: what went wrong, where, and one action to try."""
+"""Every error and warning ingot raises on purpose: what went wrong, where, and one action to try."""
 
 from __future__ import annotations
 
@@ -102,6 +102,10 @@ class CompileError(IngotError):
 
 class ProviderError(IngotError):
     """A device refused or failed."""
+
+
+class FallbackWarning(RuntimeWarning):
+    """A model that was to run compiled runs on the reference, which takes longer; the message says why."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

@@ -9,10 +9,10 @@ from ingot.format.load import ModelSource, load
 from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ir.verify import verify
-from ingot.kept import Origin
 from ingot.ops.catalog import Catalog
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
+from ingot.versions.upgrade import upgrade
+from ingot.warm_start import ModelKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class Prepared:
     ready: Model
 
 
-def prepared(source: Model | ModelSource | Origin, catalog: Catalog, limits: RunLimits) -> Prepared:
+def prepared(source: Model | ModelSource | ModelKey, catalog: Catalog, limits: RunLimits) -> Prepared:
     """A model, or the one in a path, bytes or a ModelProto, made ready; a model given is not changed.
 
     CheckError if it breaks the standard, LimitError if it nests deeper than a run may follow.
     """
-    if isinstance(source, Origin):
+    if isinstance(source, ModelKey):
         given = load(source.data, folder=source.folder)
     else:
         given = source if isinstance(source, Model) else load(source)

@@ -6,24 +6,25 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ingot.codegen.llvm.workers import workers
-from ingot.errors import CheckError, CompileError, IngotError, InputError, UnsupportedError
+from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
-from ingot.kept import Origin, find, keep, origin_of, with_given
-from ingot.runtime.executable import Executable, Failed
+from ingot.runtime.executable import Deoptimised, Executable
+from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.results import owned
 from ingot.runtime.team import processors
+from ingot.warm_start import ModelKey, find, keep, key_of, with_given
 
 if TYPE_CHECKING:
-    from ingot.compile import Compiled
+    from ingot.compile import Artifacts
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
     from ingot.prepare import Prepared
@@ -40,24 +41,6 @@ PROVIDERS = ("cpu", "reference")
 
 _MOST_GIVEN = 8
 """Sets of inputs with defaults that a session remembers what it compiled for."""
-
-
-class Interrupted(IngotError):
-    """A run ended before it was done: its deadline passed, or somebody cancelled it."""
-
-
-class Cancel:
-    """Given to a run, ends it from another thread."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def cancel(self) -> None:
-        self._event.set()
-
-    @property
-    def cancelled(self) -> bool:
-        return self._event.is_set()
 
 
 class Session:
@@ -84,9 +67,10 @@ class Session:
         `providers` are who runs it, the first before the others: `cpu` compiles it for this processor and leaves what
         it cannot to `reference`, which takes everything; by default both, or those that INGOT_PROVIDERS lists.
         `threads` are how many run a compiled model, by default as many as the process may use processors. A model that
-        fails to compile is left to the reference, or, without `fallback`, a CompileError. `optimise` is how much a
-        model is changed before it is compiled: not at all (0), so that every result stays as it is (1), or also so that
-        it is rounded differently (2).
+        fails to compile is left to the reference, or, without `fallback`, a CompileError. The first time that the
+        reference runs what was to run compiled, a FallbackWarning says why. `optimise` is how much a model is changed
+        before it is compiled: not at all (0), so that every result stays as it is (1), or also so that it is rounded
+        differently (2).
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
         random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
@@ -102,7 +86,8 @@ class Session:
         self._fallback = fallback
         self._orders: Orders = {}
         self._prepared: Prepared | None = None
-        self._stages: Compiled | None = None
+        self._warned = False
+        self._stages: Artifacts | None = None
         self._lock = threading.Lock()
         if optimise not in (0, 1, 2):
             raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
@@ -111,7 +96,7 @@ class Session:
             raise InputError(f"there is no provider '{(unknown or [''])[0]}'", hint=f"one of {', '.join(PROVIDERS)}")
         origin = found = None
         if self._providers[0] == "cpu" and self._catalog is None:
-            origin = origin_of(model, self._limits, optimise)
+            origin = key_of(model, self._limits, optimise)
             found = None if origin is None else find(origin, threads, self._limits)
         self._source = model if origin is None else origin
         self._compiled = None if found is None else found.executable
@@ -144,14 +129,15 @@ class Session:
     def _ready(self) -> Model:
         return self._prepare().ready
 
-    def _compile(self, fallback: bool, origin: Origin | None = None) -> None:
+    def _compile(self, fallback: bool, origin: ModelKey | None = None) -> None:
         from ingot.compile import executable  # LLVM is not free to load
 
         try:
             made = executable(self._ready.copy(), self.catalog, self._threads, self._limits, self._optimise)
-        except CompileError:
+        except CompileError as error:
             if not fallback:
                 raise
+            self._warn(f"the model is not compiled, the reference runs it: {error.message}")
             return
         self._compiled, self._stages = made.executable, made.compiled
         if origin is not None:
@@ -175,9 +161,11 @@ class Session:
                 try:
                     ready = prepared_without(self._prepare().given, given, self.catalog, self._limits)
                     made = executable(ready, self.catalog, self._threads, self._limits, self._optimise)
-                except (CheckError, CompileError, UnsupportedError):
+                except (CheckError, CompileError, UnsupportedError) as error:
                     if not self._fallback:
                         raise
+                    names = ", ".join(f"'{name}'" for name in sorted(given))
+                    self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
                     return None
                 found = made.executable
                 if origin is not None:
@@ -217,7 +205,7 @@ class Session:
         return {value.name: value.type for value in self._outputs}
 
     @property
-    def compiled(self) -> Compiled | None:
+    def compiled(self) -> Artifacts | None:
         """The stages that the model went through on its way to machine code; None if it is not compiled."""
         if self._stages is None and self._compiled is not None:
             self._compile(fallback=False)  # it was opened from what was kept, which has no stages
@@ -249,45 +237,46 @@ class Session:
         compiled = self._compiled if observe is None and self._has(outputs) else None
         if compiled is not None and self._defaults and not self._defaults.isdisjoint(feeds or ()):
             compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
-        if compiled is not None and feeds is not None:
-            plain = deadline is None and cancel is None and observe_steps is None
-            results = compiled.again.run(feeds) if plain else None
+        interrupt = _interrupt(deadline, cancel)
+        if compiled is not None and feeds is not None and observe_steps is None:
+            results = compiled.fast_path.run(feeds, interrupt)
             if results is not None:
-                return results if outputs is None else self._chosen(results, outputs)
-        if deadline is not None and not deadline >= 0:
-            raise InputError(f"a deadline is a number of seconds, not {deadline}")
-        end = None if deadline is None else monotonic() + deadline
-
-        def proceed() -> None:
-            if cancel is not None and cancel.cancelled:
-                raise Interrupted("the run was cancelled")
-            if end is not None and monotonic() >= end:
-                raise Interrupted(f"the run took longer than {deadline} s")
-
-        asked = None if cancel is None and end is None else proceed
+                if outputs is None:
+                    return results
+                chosen = self._chosen(results, outputs)
+                return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
         ready = checked_feeds(self._inputs, feeds or {}, self._defaults)
 
         def evaluation(model: Model) -> Evaluation:
             from ingot.runtime.evaluate import Evaluation  # all operators
 
-            chosen = self._seed if seed is None else seed
             return Evaluation(
                 model,
                 self.catalog,
-                seed=chosen,
+                seed=self._seed if seed is None else seed,
                 limits=self._limits,
-                proceed=asked,
+                proceed=None if interrupt is None else interrupt.check,
                 observe=observe,
                 orders=self._orders,
             )
 
+        reason = None
         if compiled is not None:
             try:
-                results = compiled.run(ready, evaluation, asked, observe_steps)
+                results = compiled.run(ready, evaluation, interrupt, observe_steps)
                 return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-            except Failed:
-                pass  # the reference says what is wrong, and where
-        return owned(evaluation(self._ready).run(ready, outputs), ready.values())
+            except Deoptimised as failed:
+                reason = str(failed)  # the reference says what is wrong, and where, or that nothing is
+        results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
+        if reason is not None:
+            self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}")
+        return results
+
+    def _warn(self, message: str) -> None:
+        """Warn of a fallback, the first time in this session."""
+        if not self._warned:
+            self._warned = True
+            warn_fallback(message)
 
     def _has(self, outputs: Sequence[str] | None) -> bool:
         """Whether all that is asked for are outputs of the model, which is what a plan computes."""
@@ -338,6 +327,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.model.graph!r}>"
+
+
+def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | None:
+    """What may end a run that begins now; InputError if the deadline is no number of seconds."""
+    if deadline is None:
+        return cancel
+    if not deadline >= 0:
+        raise InputError(f"a deadline is a number of seconds, not {deadline}")
+    return Deadline(deadline) if cancel is None else Either(cancel, Deadline(deadline))
 
 
 def _default_providers() -> tuple[str, ...]:

@@ -10,8 +10,7 @@ import pytest
 
 import ingot
 from cli.samples import Run
-from ingot.codegen import cache
-from ingot.codegen.link import Plain
+from ingot.cache import kernels
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +25,7 @@ def test_an_empty_cache_says_so(run: Run, own_folder: Path) -> None:
 
 def test_kernels_are_counted_and_cleared(run: Run) -> None:
     for key in ("aa", "bb"):
-        cache.write(key, cache.Entry(Plain(bytes(3000), {}), ()))
+        kernels.write(key, kernels.Entry(bytes(3000), {}, ()))
     found = json.loads(run("cache", "--json").stdout)
     assert (found["kernels"], found["deleted"]) == (2, 0)
     assert found["bytes"] > 6000
@@ -37,7 +36,7 @@ def test_kernels_are_counted_and_cleared(run: Run) -> None:
 
 def test_the_cache_is_cut_down_to_a_size(run: Run) -> None:
     for key in ("aa", "bb", "cc"):
-        cache.write(key, cache.Entry(Plain(bytes(3000), {}), ()))
+        kernels.write(key, kernels.Entry(bytes(3000), {}, ()))
     assert "1 kernel," in run("cache", "--prune", "4K").stdout
 
 

@@ -9,7 +9,7 @@ import pytest
 import ingot
 from cli.samples import Run
 from ingot.cli.dump import STAGES
-from ingot.tools.inside import stages
+from ingot.tools.inspect import stages
 
 
 @pytest.mark.parametrize(

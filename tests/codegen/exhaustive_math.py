@@ -26,10 +26,10 @@ from codegen.ulps import errors, exact_error
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.compile import assembly_of, code_of, load
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.math import FUNCTIONS, Function
 from ingot.codegen.llvm.math.lanes import Floats, Ints, splat
-from ingot.codegen.llvm.target import host
 from ingot.codegen.llvm.types import PTR
 
 Array = NDArray[Any]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.compile import code_of, load
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.math import FUNCTIONS
-from ingot.codegen.llvm.target import host
 from ingot.codegen.llvm.types import PTR
 
 Array = NDArray[Any]

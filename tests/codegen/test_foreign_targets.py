@@ -8,25 +8,26 @@ from pathlib import Path
 import pytest
 
 from codegen.every_nest import models
-from ingot.codegen.link import Plain
+from ingot.codegen.elf import LinkedCode
+from ingot.codegen.llvm.host import _cache_sizes as cache_sizes
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
-from ingot.codegen.llvm.target import Dot, Target, host, named, names
-from ingot.codegen.llvm.target import _cache_sizes as cache_sizes
-from ingot.compile import Compiled, compile_model
+from ingot.compile import Artifacts, compile_model
 from ingot.errors import InputError
-from ingot.lower.general import generalised
-from ingot.lower.loops import Attend, Chosen, Product, Repeated, Winograd, kernels_in
+from ingot.loops.ir import Attention, BranchStep, Contraction, LoopStep, Winograd, kernels_in
+from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import standard
 from ingot.prepare import prepared
 from ingot.providers.cpu import tiled
 from ingot.runtime.limits import RunLimits
-from ingot.tools.inside.objects import objects_for
+from ingot.schedule.target import Dot, Target, named, names
+from ingot.tools.inspect.objects import objects_for
 
 MODELS = models()
 MAGIC = {"x86-64-v3": b"\x7fELF", "aarch64": b"\x7fELF", "wasm32": b"\0asm"}
 
 
-def compiled(name: str, target: Target) -> Compiled:
+def compiled(name: str, target: Target) -> Artifacts:
     ready = prepared(MODELS[name], standard(), RunLimits()).ready
     return compile_model(ready, standard(), target, 1)
 
@@ -46,8 +47,8 @@ def test_every_kind_of_nest_is_compiled_and_needs_nothing_from_elsewhere(name: s
 def test_the_models_have_every_kind_of_nest_and_of_step() -> None:
     steps = [step for name in MODELS for step in compiled(name, named("wasm32")).fused.steps]
     kinds = {type(nest) for kernel in kernels_in(steps) for nest in kernel.nests}
-    assert {Product, Winograd, Attend, tuple} <= kinds
-    assert {Repeated, Chosen} <= set(map(type, steps))
+    assert {Contraction, Winograd, Attention, tuple} <= kinds
+    assert {LoopStep, BranchStep} <= set(map(type, steps))
 
 
 @pytest.mark.parametrize("target", MAGIC)
@@ -60,7 +61,7 @@ def test_object_files_are_those_of_the_target(target: str) -> None:
 def test_addresses_have_eight_bytes_in_tables_where_pointers_have_four() -> None:
     kernel = next(kernels_in(compiled("indices", named("wasm32")).fused.steps))
     narrow, wide = (
-        emit(generalised(tiled(kernel, named(target))).kernel, named(target)).text for target in ("wasm32", "aarch64")
+        emit(parametrise(tiled(kernel, named(target))).kernel, named(target)).text for target in ("wasm32", "aarch64")
     )
     assert "getelementptr i64, ptr %a0, i64 %v" in narrow.split('@"kernel"')[1]
     assert "getelementptr ptr, ptr %a0, i64 %v" in wide.split('@"kernel"')[1]
@@ -68,7 +69,7 @@ def test_addresses_have_eight_bytes_in_tables_where_pointers_have_four() -> None
 
 def test_kernels_are_alike_for_all_machines_that_fuse_multiplication_and_addition() -> None:
     fused, apart = (
-        [emit(generalised(tiled(kernel, target)).kernel, target).text for kernel in kernels]
+        [emit(parametrise(tiled(kernel, target)).kernel, target).text for kernel in kernels]
         for target in (named("aarch64"), named("wasm32"))
         for kernels in [list(kernels_in(compiled("products", target).fused.steps))]
     )
@@ -105,7 +106,7 @@ def test_caches_are_as_large_as_the_system_says(tmp_path: Path) -> None:
     assert cache_sizes(tmp_path / "none") == {}
 
 
-def functions_imported(code: Plain) -> Iterator[str]:
+def functions_imported(code: LinkedCode) -> Iterator[str]:
     """The functions that an object file for WebAssembly wants from elsewhere."""
     content = code.code
     at = 8

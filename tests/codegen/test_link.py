@@ -7,10 +7,10 @@ import ctypes
 import llvmlite.binding as llvm
 import pytest
 
-from ingot.codegen.link import linkable, plain
+from ingot.codegen.elf import linkable, linked
+from ingot.codegen.executable_memory import placed
 from ingot.codegen.llvm.compile import code_of, load
-from ingot.codegen.llvm.target import host
-from ingot.codegen.memory import placed
+from ingot.codegen.llvm.host import host
 from ingot.errors import CompileError
 
 TRIPLE = f'target triple = "{host().triple}"\n'
@@ -52,7 +52,7 @@ def test_what_needs_something_from_elsewhere_is_refused() -> None:
 
 def test_another_format_is_refused() -> None:
     with pytest.raises(CompileError, match="another format"):
-        plain(b"\xcf\xfa\xed\xfe" + bytes(100))
+        linked(b"\xcf\xfa\xed\xfe" + bytes(100))
 
 
 def test_llvm_loads_what_is_not_made_plain(monkeypatch: pytest.MonkeyPatch) -> None:

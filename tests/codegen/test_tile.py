@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingot.codegen.llvm.target import Target
-from ingot.codegen.llvm.tile import tile_of
 from ingot.dtypes import DType
+from ingot.schedule.target import Target
+from ingot.schedule.tile import tile_of
 
 IN_TWO_STEPS = Target("x86_64-unknown-linux-gnu", "znver4", "", 64, 32)
 AT_ONCE = Target("x86_64-unknown-linux-gnu", "sapphirerapids", "", 64, 32)

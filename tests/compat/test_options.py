@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import ingot.compat.onnxruntime as ort
-from compat.samples import X, add_relu, external_add
+from compat.samples import X, add_relu, external_add, model
 from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, ModelLoadCanceled
 from ingot.compat.onnxruntime.errors import Unsupported
 
@@ -98,11 +101,15 @@ def test_a_free_dimension_is_fixed_by_its_denotation() -> None:
 
 
 @pytest.mark.parametrize("overridable", [True, False])
-def test_an_initializer_is_replaced(overridable: bool) -> None:
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_an_initializer_is_replaced(overridable: bool, in_a_file: bool, tmp_path: Path) -> None:
+    data = add_relu(overridable=overridable)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(data)
     options = ort.SessionOptions()
     options.add_initializer("w", ort.OrtValue.ortvalue_from_numpy(np.full(3, 100, np.float32)))
     options.add_initializer("unknown", ort.OrtValue.ortvalue_from_numpy(np.zeros(3, np.float32)))
-    (result,) = ort.InferenceSession(add_relu(overridable=overridable), options).run(None, {"x": X})
+    (result,) = ort.InferenceSession(path if in_a_file else data, options).run(None, {"x": X})
     np.testing.assert_array_equal(result, X + 100)
 
 
@@ -199,3 +206,67 @@ def test_terminate_ends_a_run_and_what_is_not_run_options_is_refused() -> None:
         session.run(None, {"x": X}, options)
     with pytest.raises(TypeError, match="RunOptions"):
         session.run(None, {"x": X}, {})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Sessions are compiled, and those of a file are kept."""
+    monkeypatch.setenv("INGOT_PROVIDERS", "cpu,reference")
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_terminate_ends_the_runs_in_progress_and_can_be_taken_back() -> None:
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", "n"]) for name in "xy")
+    nodes = [helper.make_node("Sin", ["x"], ["s"]), helper.make_node("MatMul", ["s", "x"], ["y"])]
+    session = ort.InferenceSession(model(nodes, [x], [y]))
+    options = ort.RunOptions()
+    ended: list[Exception] = []
+
+    def work() -> None:
+        try:
+            session.run(None, {"x": np.ones((5000, 5000), np.float32)}, options)
+        except Fail as error:
+            ended.append(error)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while not options._cancel._states:
+        time.sleep(0.01)
+    begin = time.perf_counter()
+    options.terminate = True
+    options.terminate = False
+    worker.join()
+    assert time.perf_counter() - begin < 1
+    assert "cancelled" in str(ended[0])
+    assert session.run(["y"], {"x": np.ones((2, 2), np.float32)}, options)[0].shape == (2, 2)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("names", [None, ["z"]])
+@pytest.mark.parametrize("options", [None, ort.RunOptions()])
+def test_a_run_starts_no_thread_and_takes_the_fast_path(
+    names: list[str] | None, options: ort.RunOptions | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = ort.InferenceSession(add_relu(overridable=False))
+    session.run(names, {"x": X}, options)
+    compiled = session._engine._compiled
+    assert compiled is not None
+    monkeypatch.setattr(compiled, "run", None)
+    monkeypatch.setattr(threading.Thread, "start", None)
+    np.testing.assert_array_equal(
+        session.run(names, {"x": X}, options)[0], np.maximum(X + np.array([1, 2, 3], np.float32), 0)
+    )
+
+
+@pytest.mark.usefixtures("compiled")
+def test_names_of_outputs_do_not_have_the_session_load_its_model(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(add_relu(overridable=False))
+    ort.InferenceSession(path)
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+    session = ort.InferenceSession(path)
+    session.run(["z"], {"x": X})
+    assert session._engine._prepared is None

@@ -14,8 +14,8 @@ from onnx.backend.test.loader import load_model_tests
 import ingot
 from ingot.infer import infer
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 UNPREDICTABLE = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 """Operators that draw random numbers: the standard names no generator, so that only types and shapes are compared."""

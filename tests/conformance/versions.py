@@ -27,7 +27,7 @@ import ingot
 from conformance.cases import UNPREDICTABLE, node_cases, plain, same
 from conformance.known import KNOWN
 from ingot.builder.versions import domain_version_of, ir_version_of
-from ingot.passes.versions import convert_versions
+from ingot.versions.convert import convert_versions
 
 OPSETS = (28, 27, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 1)
 

@@ -12,9 +12,9 @@ from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.lower.graph import Program, lower_graph
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import upgrade
 from ingot.prim.evaluate import evaluate
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 
 def agree(graph: str, rtol: float = 1e-6, atol: float = 0, /, **feeds: Any) -> None:

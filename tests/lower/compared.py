@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ingot.codegen.llvm import forms
+from ingot.codegen.llvm import templates
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError
 from ingot.infer import infer
@@ -79,7 +79,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
     assert compiled is not None
     calls = Counter(f"{node.op_type}: {call.reason}" for node, call in compiled.program.calls.items())
     tally.add({"calls": calls.total(), "reasons": calls})
-    codes = len(forms.FORMS)
+    codes = len(templates.TEMPLATES)
     for sizes in drawn.bindings:
         feeds = drawn.feeds(sizes)
         tally.add({"runs": 1, "sizes": Counter(str(size) for size in sizes.values())})
@@ -90,7 +90,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
             taken = not all(isinstance(each, str) for each in found)
             tally.add({"spared": {expected.split("\n")[0]: 1} if taken else {}})
             assert not taken or _spared(drawn.model, feeds), f"{sizes}: the reference refuses: {expected}"
-            codes = len(forms.FORMS)
+            codes = len(templates.TEMPLATES)
             continue
         values = _values(reference, feeds)
         exact = bounds(reference._ready, values)
@@ -111,7 +111,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
                     value: LOOSER * each for value, each in bounds(reference._ready, values, nearest=False).items()
                 }
                 _same(reference._ready, loose, expected, results, f"{sizes}, level {level}", Tally())
-    assert len(forms.FORMS) == codes, "something was compiled for other sizes"
+    assert len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
 
 
 def _kinds(model: Model) -> dict[str, Any]:

@@ -29,7 +29,7 @@ import ingot
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.providers import cpu
-from ingot.runtime import again, plan
+from ingot.runtime import fast_path, plan
 from ingot.runtime.arena import ALIGN, Life
 from lower.compared import Tally, check, wrong
 from lower.random_graphs import Drawn
@@ -114,7 +114,7 @@ def fenced(front: bool = False) -> Iterator[Fences]:
 
     with (
         patch.object(plan, "fresh_array", fences.array),
-        patch.object(again, "fresh_array", fences.array),
+        patch.object(fast_path, "fresh_array", fences.array),
         patch.object(plan, "offsets", fences.offsets),
         patch.object(plan.Plan, "take", lambda _made, size: fences.arena(size)),
         patch.object(cpu, "_memory", constant),

@@ -24,9 +24,9 @@ from conformance.known import KNOWN
 from ingot.infer import infer
 from ingot.lower.graph import lower_graph
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import upgrade
 from ingot.prim.evaluate import evaluate
 from ingot.prim.tensor import Parameter
+from ingot.versions.upgrade import upgrade
 
 
 def lowered(case: Any) -> str | None:

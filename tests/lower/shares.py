@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from ingot.codegen.llvm import forms, loops, product, winograd
+from ingot.codegen.llvm import loops, product, templates, winograd
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def small_shares() -> Iterator[None]:
     with (
         tempfile.TemporaryDirectory() as folder,
         patch.dict(os.environ, {"INGOT_CACHE": folder}),
-        patch.object(forms, "FORMS", {}),
+        patch.object(templates, "TEMPLATES", {}),
         patch.object(loops, "_GRAIN", 16),
         patch.object(product, "_GRAIN", 64),
         patch.object(winograd, "_GRAIN", 64),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ingot
-from ingot.lower.loops import Kernel, Product
+from ingot.loops.ir import Contraction, Kernel
 
 
 def quantised(k: int, n: int, block: int) -> ingot.Model:
@@ -26,7 +26,7 @@ def test_weights_of_four_bits_are_packed_as_floats_once() -> None:
     (kernel,) = session.compiled.fused.steps
     assert isinstance(kernel, Kernel)
     (product,) = kernel.nests
-    assert isinstance(product, Product)
+    assert isinstance(product, Contraction)
     assert product.packed
     x = np.random.default_rng(1).standard_normal((5, 64)).astype(np.float32)
     expected = ingot.Session(model, providers=["reference"]).run(None, {"x": x})[0]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pytest
 
 import ingot
-from ingot.errors import IngotError
-from ingot.lower.loops import Chosen, Kernel, Repeated
-from ingot.lower.show import show_kernel
+from ingot import operator
+from ingot.dtypes import Array
+from ingot.errors import FallbackWarning, IngotError
+from ingot.loops.ir import BranchStep, Kernel, LoopStep
+from ingot.loops.show import show_kernel
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.typesets import FLOAT32, types
 from ingot.prim.evaluate import evaluate
 from ingot.prim.show import show
 from ingot.runtime.limits import LimitError, RunLimits
-from ingot.runtime.plan import Native
+from ingot.runtime.plan import KernelStep
 from ingot.session import Interrupted, Session
 
 HEAD = '<ir_version: 13, opset_import: ["" : 28]>'
@@ -78,7 +82,7 @@ def test_a_loop_runs_as_often_as_its_count_says(trips: int) -> None:
 def test_what_every_run_would_compute_alike_is_computed_before_the_loop() -> None:
     made = session(COUNTED).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, Repeated)]
+    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
     before = [step for step in made.fused.steps if isinstance(step, Kernel)]
     assert len(loop.steps) == 2
     assert len(loop.swapped) == 2
@@ -131,7 +135,7 @@ def test_a_state_that_stays_is_not_copied() -> None:
     agree(graph, {"m": i64(3), "x": f32(1, 2), "y": f32(3, 4)})
     made = session(graph).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, Repeated)]
+    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
     assert len(loop.swapped) == len(loop.steps) == 1
 
 
@@ -191,9 +195,9 @@ def test_one_branch_runs() -> None:
     ran: list[str] = []
     made = session(CHOICE)
     feeds = {"c": np.asarray(True), "x": f32(1, 2, 3), "w": w}
-    made.run(None, feeds, observe_steps=lambda step, *_: ran.append(step.name if isinstance(step, Native) else ""))
+    made.run(None, feeds, observe_steps=lambda step, *_: ran.append(step.name if isinstance(step, KernelStep) else ""))
     assert made.compiled is not None
-    (choice,) = [step for step in made.compiled.fused.steps if isinstance(step, Chosen)]
+    (choice,) = [step for step in made.compiled.fused.steps if isinstance(step, BranchStep)]
     assert {step.name for step in choice.then if isinstance(step, Kernel)} <= set(ran)
     assert not {step.name for step in choice.otherwise if isinstance(step, Kernel)} & set(ran)
 
@@ -214,7 +218,9 @@ def test_sizes_are_compared_outside_of_a_branch_that_compares_them_too() -> None
               else_branch = e () => (float[N] b) { b = Neg(x) }> (c)
     }"""
     x, w = f32(1, 2, 3), f32(1, 2, 3)
-    agree(graph, *({"c": np.asarray(taken), "x": x, "w": w[:size]} for taken in (False, True) for size in (3, 1, 2)))
+    feeds = [{"c": np.asarray(taken), "x": x, "w": w[:size]} for taken in (False, True) for size in (3, 1, 2)]
+    with pytest.warns(FallbackWarning, match="assumed to be equal are not: M = 1, N = 3"):
+        agree(graph, *feeds)
 
 
 def test_a_branch_whose_sizes_cannot_be_hinders_only_who_takes_it() -> None:
@@ -242,7 +248,8 @@ def test_an_axis_is_taken_to_be_one_where_a_branch_for_that_has_other_axes() -> 
                    else_branch = e () => (b) { b = Identity(x) }> (is_one)
       y = Neg(narrow)
     }"""
-    agree(graph, *({"x": np.ones((3, columns), np.float32), "c": np.asarray(True)} for columns in (1, 2, 1)))
+    with pytest.warns(FallbackWarning, match="assumed to be equal are not: M = 2, 1"):
+        agree(graph, *({"x": np.ones((3, columns), np.float32), "c": np.asarray(True)} for columns in (1, 2, 1)))
 
 
 SCAN = """g (float[2] s, float[T, 2] x, float[2, T] w) => (last, kept, back) {
@@ -282,7 +289,7 @@ def test_primitives_say_what_the_reference_does(graph: str) -> None:
     expected = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, given)
     for one, other in zip(evaluate(made.outputs, given, sizes), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert ("repeat" in show(made.outputs)) == any(isinstance(step, Repeated) for step in made.fused.steps)
+    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.fused.steps)
 
 
 ENDLESS = """g (bool c, float[N] x) => (a) {
@@ -352,3 +359,37 @@ def test_a_loop_in_a_loop_starts_every_time_from_what_it_starts_from() -> None:
       }> (m, , zero)
     }"""
     agree(graph, *({"m": i64(trips), "x": f32(1, 2, 3)} for trips in (0, 1, 2, 5)))
+
+
+T: TypeAlias = Annotated[Array, types("T", FLOAT32)]
+
+
+@operator("Identity", since=1, domain="my.own")
+def successor(x: T, /) -> T:
+    """`x` plus one: an Identity in name alone."""
+    return np.asarray(x + np.float32(1), x.dtype)
+
+
+@successor.infer
+def infer_successor(x: Fact, /) -> Inferred:
+    return x.type
+
+
+@successor.lower
+def lower_successor(x: Any, /) -> Any:
+    return x + 1.0
+
+
+@pytest.mark.parametrize("providers", [("reference",), ("cpu", "reference")])
+@pytest.mark.parametrize("identity", ["my.own.Identity", "Identity"])
+def test_an_identity_of_another_domain_is_not_the_standards(identity: str, providers: tuple[str, ...]) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "my.own" : 1]>
+    g (float[2] x, int64 m) => (float[2] y) {{
+      y = Loop <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {{
+          d = Identity (c)
+          t = {identity} (s)
+      }}> (m, , x)
+    }}"""
+    made = Session(ingot.parse_model(text), operators=[successor], providers=providers, threads=1)
+    expected = 3 if identity.startswith("my") else 0
+    assert made.run(None, {"x": f32(0, 0), "m": i64(3)})[0].tolist() == [expected] * 2

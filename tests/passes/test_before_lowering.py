@@ -11,8 +11,8 @@ import pytest
 
 import ingot
 from ingot.errors import InputError
-from ingot.lower.loops import Kernel
-from ingot.lower.show import show_kernel
+from ingot.loops.ir import Kernel
+from ingot.loops.show import show_kernel
 from passes.written import parsed
 
 NORMALISED = """g (float[n, 2, h, w] x) => (float[n, 3, h, w] y)

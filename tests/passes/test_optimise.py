@@ -15,9 +15,9 @@ from conformance.known import KNOWN
 from conformance.old_wheels import run as run_old
 from conformance.test_old_models import SAMPLES
 from ingot.ops.catalog import standard
-from ingot.passes.lowest import lowered
 from ingot.passes.optimise import LEVELS, optimise, passes
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.lowest import lowered
 from models import real_models
 from passes.written import compare, lines, parsed, random_feeds
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,6 +57,39 @@ def test_a_long_kernel_ends_soon_after_it_is_cancelled(
     with pytest.raises(Interrupted):
         session.run(None, given, cancel=cancel)
     assert time.perf_counter() - cancelled[0] < SOON
+
+
+@pytest.mark.parametrize("way", ["first run", "fast path", "many at once"])
+def test_cancel_and_deadline_stop_runs_in_progress(way: str) -> None:
+    model = ingot.parse_model(f"{HEADER} {LOOPS}")
+    session = ingot.Session(model, providers=("cpu", "reference"), threads=1, fallback=False)
+    given = {"x": floats(1500, 1, 1000), "y": floats(1, 1500, 1000)}
+    if way == "fast path":
+        session.run(None, given)
+    cancel = Cancel()
+    ended: list[str] = []
+
+    def work(**limits: Any) -> None:
+        try:
+            session.run(None, given, **limits)
+        except Interrupted as error:
+            ended.append(error.message)
+
+    count = 3 if way == "many at once" else 1
+    for limits, message in (({"cancel": cancel}, "the run was cancelled"), ({"deadline": 0.05}, "longer than 0.05 s")):
+        ended.clear()
+        workers = [threading.Thread(target=work, kwargs=limits) for _ in range(count)]
+        begin = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        time.sleep(0.05)
+        cancel.cancel()
+        for worker in workers:
+            worker.join()
+        assert time.perf_counter() - begin < SOON
+        assert len(ended) == count
+        assert all(message in each for each in ended)
+    assert sum(thread.name == "ingot-deadlines" for thread in threading.enumerate()) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import ingot
 from ingot.prim.tensor import Call
-from ingot.runtime.plan import Native
+from ingot.runtime.plan import KernelStep
 from ingot.session import Session
 
 MODEL = """<ir_version: 10, opset_import: ["" : 20]>
@@ -28,7 +28,7 @@ def test_each_step_is_seen_with_its_time_and_the_sizes(threads: int) -> None:
     session = Session(ingot.parse_model(MODEL), providers=("cpu", "reference"), threads=threads, fallback=False)
     seen: list[tuple[str, float, dict[str, int]]] = []
 
-    def observe(step: Native | Call, seconds: float, sizes: Mapping[str, int]) -> None:
+    def observe(step: KernelStep | Call, seconds: float, sizes: Mapping[str, int]) -> None:
         name = step.node.op_type if isinstance(step, Call) else step.name
         seen.append((name, seconds, dict(sizes)))
 

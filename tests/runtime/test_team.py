@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.compile import code_of, load
-from ingot.codegen.llvm.target import host
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.team import MOST_THREADS
-from ingot.codegen.memory import Code
 from ingot.runtime.team import Team
 
 PIECES = 40

@@ -28,13 +28,13 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
     for caches, up to INGOT_CACHE_BYTES (4 GiB), and are made again when they
     are missed.
     """
-    from ingot.codegen import folder  # the root command loads nothing it does not need
-    from ingot.runtime.stored import source_of
+    from ingot.cache import directory  # the root command loads nothing it does not need
+    from ingot.runtime.plan_file import source_of
 
     most = 0 if clear else prune
-    gone = 0 if most is None else folder.prune(most)
-    kernels = [path.stat().st_size for path in folder.entries("kernel")]
-    plans = sorted(((path.stat(), path) for path in folder.entries("plan")), key=lambda each: -each[0].st_mtime)
+    gone = 0 if most is None else directory.prune(most)
+    kernels = [path.stat().st_size for path in directory.entries("kernel")]
+    plans = sorted(((path.stat(), path) for path in directory.entries("plan")), key=lambda each: -each[0].st_mtime)
     total = sum(kernels) + sum(status.st_size for status, _ in plans)
     if as_json:
         kept = [
@@ -42,12 +42,12 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
             for status, path in plans
         ]
         counts = {"kernels": len(kernels), "models": len(plans), "bytes": total, "deleted": gone}
-        write_json({"folder": str(folder.root()), **counts, "kept": kept})
+        write_json({"folder": str(directory.root()), **counts, "kept": kept})
         return
     if gone:
         click.echo(f"deleted {counted(gone, 'file')}", err=True)
     held = f"{counted(len(plans), 'model')}, {counted(len(kernels), 'kernel')}"
-    write_text(f"{folder.root()}: {held}, {size_text(total)}\n")
+    write_text(f"{directory.root()}: {held}, {size_text(total)}\n")
     if not plans:
         return
     from ingot.cli.show import heading, rows, show  # imports rich
@@ -60,7 +60,7 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
 
 def _name(path: Path) -> str:
     """The file that a model was in, as far as that is known."""
-    from ingot.runtime.stored import source_of
+    from ingot.runtime.plan_file import source_of
 
     source = source_of(path)
     return "by another version of ingot" if source is None else source or "given as bytes"

@@ -18,9 +18,9 @@ from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
 
 if TYPE_CHECKING:
+    from ingot.engine_support import Finding, Verdict
     from ingot.infer.problem import Problem
     from ingot.ir import Model
-    from ingot.targets import Finding, Verdict
 
 
 @click.command(
@@ -72,7 +72,7 @@ def check(model: str, targets: tuple[str, ...], as_json: bool, folder: Path | No
 def _verdicts(model: Model, targets: list[str]) -> list[Verdict]:
     if not targets:
         return []
-    from ingot.targets import verdict  # not free to import
+    from ingot.engine_support import verdict  # not free to import
 
     return [verdict(model, target) for target in targets]
 

@@ -74,7 +74,7 @@ def convert(
         return
     for name, value in ("TF_CPP_MIN_LOG_LEVEL", "3"), ("TF_ENABLE_ONEDNN_OPTS", "0"):
         os.environ.setdefault(name, value)  # TensorFlow speaks of itself as it is imported
-    from ingot.convert.door import converted  # not free to import
+    from ingot.convert.api import converted  # not free to import
     from ingot.convert.request import Request
 
     request = Request(

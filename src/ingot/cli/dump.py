@@ -16,7 +16,7 @@ from ingot.cli.units import counted
 from ingot.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    from ingot.tools.inside.stages import Part, Stages
+    from ingot.tools.inspect.stages import Part, Stages
 
 STAGES = ("typed", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
 
@@ -53,7 +53,7 @@ def dump(
     if stage is None and output is None:
         raise click.UsageError(f"say which stage: --at {'|'.join(STAGES)}, or -o FOLDER for all")
     found = look_inside(model, Places(folder, trusted), shapes, threads, quiet=stage not in (None, "plan"))
-    from ingot.tools.inside.stages import Stages
+    from ingot.tools.inspect.stages import Stages
 
     stages = Stages(found.session, found.compiled, found.trace, found.sizes)
     if output is None:
@@ -76,7 +76,7 @@ def _chosen(stages: Stages, stage: str, kernel: str | None) -> list[Part]:
 
 def _write(stage: str, parts: list[Part], folder: Path) -> None:
     """A file of a stage, or one for each kernel in a folder of its own."""
-    from ingot.tools.inside.stages import SUFFIXES
+    from ingot.tools.inspect.stages import SUFFIXES
 
     suffix = SUFFIXES.get(stage, ".txt")
     whole = [part for part in parts if part.kernel is None]

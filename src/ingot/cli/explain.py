@@ -41,8 +41,8 @@ def explain(
     With --seconds 0 nothing is run, and no times are shown.
     """
     found = look_inside(model, Places(folder, trusted), shapes, threads)
-    from ingot.tools.inside.explained import explained
-    from ingot.tools.inside.measured import measured
+    from ingot.tools.inspect.explained import explained
+    from ingot.tools.inspect.measured import measured
 
     times = measured(found.session, found.trace, found.feeds, seconds) if seconds else None
     entry = explained(found.compiled, found.trace, found.sizes, times)

@@ -12,8 +12,8 @@ from ingot.cli.models import Places, open_model
 from ingot.cli.printable import printable
 
 if TYPE_CHECKING:
-    from ingot.compile import Compiled
-    from ingot.lower.trace import Trace
+    from ingot.compile import Artifacts
+    from ingot.fuse.trace import Trace
     from ingot.session import Session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -24,7 +24,7 @@ class Inside:
     """A compiled model, inputs for it, and the named sizes that these tell."""
 
     session: Session
-    compiled: Compiled
+    compiled: Artifacts
     trace: Trace
     feeds: dict[str, Any]
     sizes: dict[str, int]
@@ -51,8 +51,8 @@ def look_inside(
     """
     from ingot.cli.bench_inputs import inputs
     from ingot.session import Session
-    from ingot.tools.inside.bodies import traced
-    from ingot.tools.inside.titles import known_sizes
+    from ingot.tools.inspect.bodies import traced
+    from ingot.tools.inspect.titles import known_sizes
 
     model = open_model(source, places).model
     feeds, open_sizes = inputs(model.copy(), shapes, {}, 0)

@@ -85,8 +85,8 @@ def _written(model: Model, before: Model, opset: int | None) -> Model:
     """The model in the version asked for, or in the oldest from its own on that can say it."""
     from ingot.builder.versions import ir_version_of
     from ingot.ir.needs import needed_ir_version
-    from ingot.passes.lowest import lowered
-    from ingot.passes.versions import convert_versions
+    from ingot.versions.convert import convert_versions
+    from ingot.versions.lowest import lowered
 
     if opset is None:
         model = lowered(model, before.opset_imports)

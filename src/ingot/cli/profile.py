@@ -47,8 +47,8 @@ def profile(
     """
     found = look_inside(model, Places(folder, trusted), shapes, threads)
     from ingot.cli.bench_inputs import described
-    from ingot.tools.inside.chrome import chrome_trace
-    from ingot.tools.inside.measured import measured
+    from ingot.tools.inspect.chrome import chrome_trace
+    from ingot.tools.inspect.measured import measured
 
     times = measured(found.session, found.trace, found.feeds, seconds)
     if trace is not None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from ingot.cli.bench_page import busy, seconds_text
 from ingot.cli.show import heading, rows
 from ingot.cli.units import counted, size_text
-from ingot.tools.inside.measured import Measured, Step
+from ingot.tools.inspect.measured import Measured, Step
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -139,8 +139,8 @@ def _change(model: Model, direction: Direction, wanted: Mapping[str, int]) -> No
     from ingot.builder.versions import ir_version_of
     from ingot.ir.needs import needed_ir_version
     from ingot.ops.rewrite import newest, normalised
-    from ingot.passes.upgrade import upgrade
-    from ingot.passes.versions import convert_versions
+    from ingot.versions.convert import convert_versions
+    from ingot.versions.upgrade import upgrade
 
     everything = wanted.keys() >= normalised(model.opset_imports).keys()
     if direction == "upgrade" and everything and dict(wanted) == newest(wanted):
@@ -161,7 +161,7 @@ def _change(model: Model, direction: Direction, wanted: Mapping[str, int]) -> No
 def _nearest(model: Model, wanted: Mapping[str, int], refusal: str) -> list[str]:
     """A line that says how far down a model can go that was refused on its way, if it gets anywhere."""
     from ingot.ops.rewrite import normalised
-    from ingot.passes.versions import convert_versions
+    from ingot.versions.convert import convert_versions
 
     place = re.match(r"(\S+) (\d+) cannot say this", refusal)
     if place is None:

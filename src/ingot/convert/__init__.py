@@ -4,7 +4,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ingot.convert.door import convert, converted
+from ingot.convert.api import convert, converted
 from ingot.convert.export import export
 from ingot.convert.request import Request
 from ingot.convert.source import Source, Tolerance
@@ -26,11 +26,11 @@ __all__ = [
 ]
 
 
-class _Door(ModuleType):
+class _CallableModule(ModuleType):
     """The package can be called, so that `ingot.convert(model)` works whether or not it was imported before."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return convert(*args, **named)
 
 
-sys.modules[__name__].__class__ = _Door
+sys.modules[__name__].__class__ = _CallableModule

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingot.convert.door import converted
+from ingot.convert.api import converted
 from ingot.convert.request import DynamicAxes, Request
 from ingot.errors import InputError
 from ingot.format import save
@@ -63,14 +63,14 @@ def export(
         options={name: value for name, value in options.items() if value is not None},
     )
     example = None if isinstance(args, tuple) and not args else args
-    made, report = converted(model, example, request, verify=verify and export_params)
+    onnx, report = converted(model, example, request, verify=verify and export_params)
     if f is not None:
-        save(made, f)
+        save(onnx, f)
     if verbose:
         from ingot.ir.text import to_text  # only for this
 
-        sys.stdout.write(f"{to_text(made)}\n{report or ''}\n")
-    return made
+        sys.stdout.write(f"{to_text(onnx)}\n{report or ''}\n")
+    return onnx
 
 
 _CHANGE_NOTHING = {

@@ -16,7 +16,7 @@ DynamicAxes: TypeAlias = Mapping[str, Mapping[int, str] | Sequence[int]] | Seque
 class Request:
     """What `convert` was asked for; `options` are those of one framework alone.
 
-    None for names and axes means that the converter chooses; for `opset_version`, the door's default.
+    None for names and axes means that the converter chooses; for `opset_version`, the default of `convert`.
     """
 
     input_names: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""Source: what the converter of a framework hands to the door."""
+"""Source: what the converter of a framework returns."""
 
 from __future__ import annotations
 

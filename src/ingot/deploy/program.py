@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingot.codegen.link import Plain, alignment
+from ingot.codegen.elf import LinkedCode, alignment
 from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.kernel import ENTRY
-from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.team import ALONE, ALONE_WORDS, team_text
 from ingot.compile import compile_model
 from ingot.deploy.elf import MACHINES, READ, RUN, WRITE, Segment, executable
@@ -24,7 +23,8 @@ from ingot.ops.catalog import Catalog, standard
 from ingot.prepare import prepared
 from ingot.prim.tensor import Parameter, Tensor
 from ingot.runtime.limits import RunLimits
-from ingot.runtime.plan import Bound, Mistaken, Plan
+from ingot.runtime.plan import Bound, GuardFailed, Plan
+from ingot.schedule.target import Target
 
 _CODE, _DATA, _ZEROS = 1 << 22, 1 << 32, 1 << 36
 """Where code, what is known, and what is computed lie."""
@@ -83,7 +83,7 @@ def program(
     feeds = {name: _example(name, tensor, shapes) for name, tensor in plan.inputs.items()}
     try:
         bound = plan.bound(feeds)
-    except Mistaken:
+    except GuardFailed:
         said = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
         raise InputError(f"the model takes no inputs of these shapes: {said}") from None
     names = [value.name for value in model.graph.outputs]
@@ -166,7 +166,7 @@ def _slots(
     return slots, places
 
 
-def _steps(codes: Mapping[int, Plain], bound: Bound, code: _Code, data: _Data) -> Array:
+def _steps(codes: Mapping[int, LinkedCode], bound: Bound, code: _Code, data: _Data) -> Array:
     """The rows of a job: of each step its code, or 0, which slots it takes, and its sizes."""
     entries: dict[int, int] = {0: 0}
     rows = []

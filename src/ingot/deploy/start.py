@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import I32, I64, PTR
+from ingot.schedule.target import Target
 
 START = "start"
 WALK, JOB, STATE, SYSTEM, INPUTS, OUTPUTS, WORDS = range(7)

@@ -15,14 +15,14 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.lower.settle import no_zeros
+from ingot.lower.specialise_branches import no_zeros
 from ingot.ops.catalog import Catalog
-from ingot.ops.control.carried import truth
+from ingot.ops.control.carried import forwarded, truth
 from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
 from ingot.prim.make import gather, permute, reshape, size, slice_
 from ingot.prim.region import branch, repeated
-from ingot.prim.tensor import Constant, Inner, Refused, Tensor, scalar
+from ingot.prim.tensor import BodyArgument, Constant, Refused, Tensor, scalar
 
 REGIONS = {"If", "Loop", "Scan"}
 
@@ -76,11 +76,11 @@ def _loop(node: Node, inputs: Sequence[Tensor | None], found: Sequence[Fact], ar
     initial = _whole(inputs[2:])
     body = copy_graph(_graph(node, "body"))
     carried = len(initial)
-    same = [_passed_on(body.outputs[1 + place]) is body.inputs[2 + place] for place in range(carried)]
-    number = Inner(DType.INT64, (), "number")
-    states = [Inner(each.dtype, each.shape, f"state{place}") for place, each in enumerate(initial)]
+    same = [forwarded(body.outputs[1 + place]) is body.inputs[2 + place] for place in range(carried)]
+    number = BodyArgument(DType.INT64, (), "number")
+    states = [BodyArgument(each.dtype, each.shape, f"state{place}") for place, each in enumerate(initial)]
     seen: list[Tensor] = [start if same[place] else states[place] for place, start in enumerate(initial)]
-    goes_on = _passed_on(body.outputs[0]) is body.inputs[1] or truth(_passed_on(body.outputs[0]).constant) is True
+    goes_on = forwarded(body.outputs[0]) is body.inputs[1] or truth(forwarded(body.outputs[0]).constant) is True
     if condition is None and not goes_on and body.inputs[1].uses:
         raise Refused("a condition that is looked at but does not end the loop")
     true = scalar(True, DType.BOOL)
@@ -123,8 +123,8 @@ def _scan(node: Node, inputs: Sequence[Tensor | None], around: Around) -> list[T
     backwards_out = numbers(node, "scan_output_directions", collects)
     first = given[carried]
     trips = first.shape[axes[0] % first.rank]
-    number = Inner(DType.INT64, (), "number")
-    states = [Inner(each.dtype, each.shape, f"state{place}") for place, each in enumerate(given[:carried])]
+    number = BodyArgument(DType.INT64, (), "number")
+    states = [BodyArgument(each.dtype, each.shape, f"state{place}") for place, each in enumerate(given[:carried])]
     slices = []
     for x, axis, reverse in zip(given[carried:], axes, backwards, strict=True):
         axis %= x.rank
@@ -181,13 +181,6 @@ def _as_declared(value: Value, tensor: Tensor) -> Tensor:
     """A single element with the axes an input of a body declares: none, or one."""
     rank = value.type.rank if isinstance(value.type, TensorType) else 0
     return reshape(tensor, (1,) * (rank or 0))
-
-
-def _passed_on(value: Value) -> Value:
-    """What a value is, through any number of identities."""
-    while value.producer is not None and value.producer.op_type == "Identity" and value.producer.inputs[0]:
-        value = value.producer.inputs[0]
-    return value
 
 
 def _count(found: Sequence[Fact], around: Around) -> Dim:

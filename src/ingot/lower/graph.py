@@ -20,7 +20,17 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
 from ingot.prim.make import cast, constant
-from ingot.prim.tensor import Call, Claim, Outcome, Parameter, Refused, Result, Sizes, Tensor, claim
+from ingot.prim.tensor import (
+    AssumeShape,
+    Call,
+    CallResult,
+    Parameter,
+    Refused,
+    RegionResult,
+    Sizes,
+    Tensor,
+    assume_shape,
+)
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -95,9 +105,9 @@ def _claimed(tensors: Iterable[Tensor]) -> Iterator[tuple[Dim, Dim]]:
         if tensor in seen:
             continue
         seen.add(tensor)
-        if isinstance(tensor, Claim):
+        if isinstance(tensor, AssumeShape):
             yield from (pair for pair in zip(tensor.x.shape, tensor.shape, strict=True) if pair[0] != pair[1])
-        pending += tensor.region.before if isinstance(tensor, Outcome) else tensor.reads
+        pending += tensor.region.before if isinstance(tensor, RegionResult) else tensor.reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,7 @@ class _Lowering:
                 raise Refused(f"{node.op_type} in it: {call.reason}")
         results = [program.values[value] for value in graph.outputs]
         for tensor in results:
-            if tensor.dtype not in ELEMENTS or (isinstance(tensor, Result) and tensor.opaque):
+            if tensor.dtype not in ELEMENTS or (isinstance(tensor, CallResult) and tensor.opaque):
                 raise Refused("a result that is no tensor of numbers")
         return results
 
@@ -200,7 +210,7 @@ def lower_node(
         if (
             each is not None
             and each.dtype is DType.UNDEFINED
-            and (isinstance(each, Result) or not isinstance(fact.type, TensorType))
+            and (isinstance(each, CallResult) or not isinstance(fact.type, TensorType))
         ):
             raise Refused("an input that is no tensor of numbers")
     wide = [cast(each, DType.FLOAT32) if each is not None and each.dtype in _HALVES else each for each in inputs]
@@ -229,7 +239,7 @@ def _fitting(part: Tensor, fact: Fact, program: Program) -> Tensor:
         _require_told(sizes[-1], program)
         if made_up and name not in program.sizes:
             program.sizes[name] = own
-    return claim(part, tuple(sizes))
+    return assume_shape(part, tuple(sizes))
 
 
 def _require_told(size: Dim, program: Program) -> None:
@@ -275,7 +285,7 @@ def _call(
     for index, fact in enumerate(found):
         sized = _sized(fact)
         if sized is None:
-            results.append(Result(DType.UNDEFINED, (), call, index, opaque=True))
+            results.append(CallResult(DType.UNDEFINED, (), call, index, opaque=True))
         else:
-            results.append(Result(*sized, call, index))
+            results.append(CallResult(*sized, call, index))
     return results

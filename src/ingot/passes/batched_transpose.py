@@ -6,9 +6,9 @@ from ingot.builder import inserting, op
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.passes.known import is_op, made_by, shape
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
+from ingot.queries.values import is_op, made_by, shape
 
 
 def unstack_transposes(model: Model, facts: Facts) -> int:

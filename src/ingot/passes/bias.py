@@ -8,8 +8,8 @@ from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.passes.known import dtype, is_op, made_by, only_reader, read, shape
 from ingot.passes.replacing import replace
+from ingot.queries.values import dtype, is_op, made_by, only_reader, read, shape
 
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16)
 

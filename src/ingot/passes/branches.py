@@ -6,8 +6,8 @@ from ingot.infer.driver import Facts
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.passes.known import is_op, number, read
 from ingot.passes.replacing import drop
+from ingot.queries.values import is_op, number, read
 
 
 def settle_branches(model: Model, facts: Facts) -> int:

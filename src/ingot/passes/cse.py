@@ -16,8 +16,8 @@ from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.rewrite import normalised
-from ingot.passes.known import STANDARD, fact, is_op
 from ingot.passes.replacing import replace, stands_in
+from ingot.queries.values import STANDARD, fact, is_op
 
 Seen: TypeAlias = "ChainMap[Hashable, tuple[Value, ...]]"
 

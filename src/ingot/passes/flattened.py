@@ -14,9 +14,9 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
-from ingot.passes.known import constant, is_op, made_by, only_reader, read, shape
 from ingot.passes.replacing import add_constant, replace
 from ingot.passes.transpose import UNARY
+from ingot.queries.values import constant, is_op, made_by, only_reader, read, shape
 
 
 def transpose_weights(model: Model, facts: Facts) -> int:

@@ -16,8 +16,8 @@ from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.ops.rewrite import normalised
-from ingot.passes.known import STANDARD, constant, fact, is_op
 from ingot.passes.replacing import replace_by_constant
+from ingot.queries.values import STANDARD, constant, fact, is_op
 
 MOST_BYTES = 1 << 20
 """A constant larger than this is made only if the constants it is made of, and which then go, were as large."""

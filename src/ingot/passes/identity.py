@@ -12,8 +12,8 @@ from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.passes.known import dtype, elements, integers, is_op, made_by, number, rank, read, same_type
 from ingot.passes.replacing import replace, stands_in
+from ingot.queries.values import dtype, elements, integers, is_op, made_by, number, rank, read, same_type
 
 Rule: TypeAlias = Callable[[Node, Facts], "Value | None"]
 """Which value the first output of a node is; None where it is none of them."""

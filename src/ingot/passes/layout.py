@@ -17,9 +17,9 @@ from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.passes.known import constant, integers, is_op, made_by, rank, read, shape
 from ingot.passes.replacing import replace, stands_in
 from ingot.passes.transpose import BINARY, UNARY
+from ingot.queries.values import constant, integers, is_op, made_by, rank, read, shape
 
 CHANNELS_FIRST = "_nchw"
 """What the name of a value ends in that is another one, channels first."""

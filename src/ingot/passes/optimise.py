@@ -23,17 +23,17 @@ from ingot.passes.branches import settle_branches
 from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
-from ingot.passes.gather import gather
 from ingot.passes.identity import skip
 from ingot.passes.inline import inline_functions
-from ingot.passes.known import STANDARD
 from ingot.passes.normalisation_folding import fold_scales
 from ingot.passes.padding import absorb_padding
 from ingot.passes.recognise import recognise
 from ingot.passes.reshape import merge_views
 from ingot.passes.shapes import known_integers
 from ingot.passes.transpose import cancel_transposes
-from ingot.passes.upgrade import upgrade
+from ingot.queries.lenient_inference import gather
+from ingot.queries.values import STANDARD
+from ingot.versions.upgrade import upgrade
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
 """A pass edits a model by what is known of its values, and says how much it changed; no value changes what it holds."""

@@ -6,8 +6,8 @@ from ingot.infer.driver import Facts
 from ingot.ir.attribute import Attribute
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.passes.known import integers, is_op, made_by, number, rank, read
 from ingot.passes.replacing import replace
+from ingot.queries.values import integers, is_op, made_by, number, rank, read
 
 
 def absorb_padding(model: Model, facts: Facts) -> int:

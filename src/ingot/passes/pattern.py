@@ -17,8 +17,8 @@ from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.passes.known import dtype, made_by, number
 from ingot.passes.replacing import replace
+from ingot.queries.values import dtype, made_by, number
 
 Pattern: TypeAlias = "str | float | Op | Either"
 

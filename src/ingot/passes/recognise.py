@@ -12,8 +12,8 @@ from ingot.infer.driver import Facts
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
-from ingot.passes.known import constant, dtype, integers, number, read, shape
 from ingot.passes.pattern import Either, Found, Op, Pattern, Rule, rewrite_all
+from ingot.queries.values import constant, dtype, integers, number, read, shape
 
 
 def recognise(model: Model, facts: Facts) -> int:

@@ -13,8 +13,8 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
-from ingot.passes.known import constant, is_op, made_by, read, shape
 from ingot.passes.replacing import add_constant, replace, stands_in
+from ingot.queries.values import constant, is_op, made_by, read, shape
 
 VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that give the elements as they are, in another shape."""

@@ -9,8 +9,8 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import is_static
 from ingot.ops.facts import Fact
-from ingot.passes.known import fact, is_op
 from ingot.passes.replacing import replace_by_constant
+from ingot.queries.values import fact, is_op
 
 
 def known_integers(model: Model, facts: Facts) -> int:

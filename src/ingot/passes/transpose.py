@@ -12,8 +12,8 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
-from ingot.passes.known import constant, is_op, made_by, only_reader, rank
 from ingot.passes.replacing import add_constant, replace
+from ingot.queries.values import constant, is_op, made_by, only_reader, rank
 
 
 def _words(names: str) -> frozenset[str]:

@@ -2,13 +2,13 @@
 
 from ingot.prim.make import (
     cast,
+    concat,
     constant,
     contract,
     count,
     full,
     gather,
     iota,
-    join,
     pad,
     permute,
     reduce_,
@@ -22,15 +22,16 @@ from ingot.prim.make import (
     where,
     window,
 )
-from ingot.prim.tensor import Refused, Tensor, apply, broadcast, claim, expand, scalar
+from ingot.prim.tensor import Refused, Tensor, apply, assume_shape, broadcast, expand, scalar
 
 __all__ = [
     "Refused",
     "Tensor",
     "apply",
+    "assume_shape",
     "broadcast",
     "cast",
-    "claim",
+    "concat",
     "constant",
     "contract",
     "count",
@@ -38,7 +39,6 @@ __all__ = [
     "full",
     "gather",
     "iota",
-    "join",
     "pad",
     "permute",
     "reduce_",

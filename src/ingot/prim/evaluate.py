@@ -12,21 +12,21 @@ from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.tensor import (
+    AssumeShape,
+    BodyArgument,
     Branch,
-    Claim,
+    Concat,
     Constant,
     Contract,
     Expand,
     Gather,
-    Inner,
     Iota,
-    Join,
     Map,
-    Outcome,
     Pad,
     Parameter,
     Permute,
     Reduce,
+    RegionResult,
     Repeat,
     Reshape,
     Scan,
@@ -64,7 +64,7 @@ def _evaluated(
             found[tensor] = given[tensor.name]
             continue
         shape = tuple(size_of(size, sizes) for size in tensor.shape)
-        if isinstance(tensor, Outcome):
+        if isinstance(tensor, RegionResult):
             array = _outcome(tensor, found, given, sizes)
         else:
             reads = [found[each] for each in tensor.reads]
@@ -79,16 +79,16 @@ def _unknown(
     tensor: Tensor, found: Mapping[Tensor, Array], waiting: Mapping[Tensor, frozenset[Tensor]]
 ) -> frozenset[Tensor]:
     """What is given to bodies around a tensor, and not known."""
-    if isinstance(tensor, Inner):
+    if isinstance(tensor, BodyArgument):
         return frozenset({tensor})
     read = frozenset[Tensor]().union(*(waiting.get(each, frozenset()) for each in tensor.reads if each not in found))
-    if isinstance(tensor, Outcome) and isinstance(tensor.region, Repeat):
+    if isinstance(tensor, RegionResult) and isinstance(tensor.region, Repeat):
         return read - {tensor.region.number, *tensor.region.states}
     return read
 
 
 def _outcome(
-    tensor: Outcome, found: Mapping[Tensor, Array], given: Mapping[str, Array], sizes: Mapping[str, int]
+    tensor: RegionResult, found: Mapping[Tensor, Array], given: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> Array:
     region = tensor.region
     if isinstance(region, Branch):
@@ -135,7 +135,7 @@ def _compute(
         case Contract():
             left, right, result = tensor.labels
             return np.asarray(np.einsum(f"{left},{right}->{result}", *reads, dtype=tensor.dtype.numpy))
-        case Claim():
+        case AssumeShape():
             return reads[0]
         case Permute():
             return reads[0].transpose(tensor.order)
@@ -155,7 +155,7 @@ def _compute(
             return reads[0][_places(tensor.places, found, shape)]
         case Scatter():
             return _scatter(tensor, reads, found)
-        case Join():
+        case Concat():
             return np.concatenate(reads, tensor.axis)
         case Scan():
             return _scan(tensor, reads[0])

@@ -22,11 +22,11 @@ from ingot.prim.make import (
     where,
 )
 from ingot.prim.tensor import (
-    Claim,
+    AssumeShape,
+    Concat,
     Contract,
     Expand,
     Gather,
-    Join,
     Map,
     Pad,
     Permute,
@@ -39,7 +39,7 @@ from ingot.prim.tensor import (
     Tensor,
     Window,
     apply,
-    claim,
+    assume_shape,
     expand,
 )
 from ingot.prim.walk import in_order
@@ -85,8 +85,8 @@ def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
             return [(tensor.x, reduce_("add", g, axes))]
         case Reshape():
             return [(tensor.x, reshape(g, tensor.x.shape))]
-        case Claim():
-            return [(tensor.x, claim(g, tensor.x.shape))]
+        case AssumeShape():
+            return [(tensor.x, assume_shape(g, tensor.x.shape))]
         case Slice():
             return [(tensor.x, _through_slice(tensor, g))]
         case Pad():
@@ -97,7 +97,7 @@ def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
             return [(tensor.x, scatter(full(0, tensor.x.shape, g.dtype), g, tensor.places, "add"))]
         case Scatter(function="add"):
             return [(tensor.x, g), (tensor.updates, gather(g, tensor.places, tensor.updates.shape))]
-        case Join():
+        case Concat():
             return _through_join(tensor, g)
         case Scan(function="add"):
             back = scan("add", g, tensor.axis, exclusive=tensor.exclusive, reverse=not tensor.reverse)
@@ -226,7 +226,7 @@ def _through_window(tensor: Window, g: Tensor) -> Tensor:
     return scatter(full(0, x.shape, g.dtype), g, places, "add")
 
 
-def _through_join(tensor: Join, g: Tensor) -> list[tuple[Tensor, Tensor | None]]:
+def _through_join(tensor: Concat, g: Tensor) -> list[tuple[Tensor, Tensor | None]]:
     found: list[tuple[Tensor, Tensor | None]] = []
     start = tensor.parts[0].shape[tensor.axis] * 0
     for part in tensor.parts:

@@ -10,12 +10,12 @@ from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.prim.functions import ELEMENTS, FLOATING
 from ingot.prim.tensor import (
+    Concat,
     Constant,
     Contract,
     Expand,
     Gather,
     Iota,
-    Join,
     Map,
     Operand,
     Pad,
@@ -32,7 +32,7 @@ from ingot.prim.tensor import (
     Window,
     agreed,
     apply,
-    claim,
+    assume_shape,
     expand,
     scalar,
 )
@@ -180,8 +180,8 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
             raise Refused(f"a contraction '{labels}' of ranks {lhs.rank} and {rhs.rank}")
         for name, size in zip(names, tensor.shape, strict=True):
             sizes[name] = agreed([sizes[name], size]) if name in sizes else size
-    lhs = claim(lhs, tuple(sizes[name] for name in left))
-    rhs = claim(rhs, tuple(sizes[name] for name in right))
+    lhs = assume_shape(lhs, tuple(sizes[name] for name in left))
+    rhs = assume_shape(rhs, tuple(sizes[name] for name in right))
     if set(left) - set(right) - set(result) or set(right) - set(left) - set(result):
         raise Refused(f"a contraction '{labels}' that sums one side alone")
     if not set(right) - set(left) and (set(left) & set(right) & set(result) or not set(left) - set(right)):
@@ -233,7 +233,7 @@ def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function
     return Scatter(x.dtype, x.shape, x, updates, found, function)
 
 
-def join(parts: Sequence[Tensor], axis: int) -> Tensor:
+def concat(parts: Sequence[Tensor], axis: int) -> Tensor:
     """Tensors one after another along an axis."""
     if len(parts) == 1:
         return parts[0]
@@ -242,10 +242,10 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
         total = total + part.shape[axis]
     shared = [total if place == axis else agreed(part.shape[place] for part in parts) for place in range(parts[0].rank)]
     claimed = [
-        claim(part, tuple(part.shape[axis] if place == axis else size for place, size in enumerate(shared)))
+        assume_shape(part, tuple(part.shape[axis] if place == axis else size for place, size in enumerate(shared)))
         for part in parts
     ]
-    return Join(parts[0].dtype, tuple(shared), tuple(claimed), axis)
+    return Concat(parts[0].dtype, tuple(shared), tuple(claimed), axis)
 
 
 def scan(function: str, x: Tensor, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Tensor:

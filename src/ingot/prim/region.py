@@ -8,14 +8,14 @@ from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.prim.make import reshape
 from ingot.prim.tensor import (
+    AssumeShape,
+    BodyArgument,
     Branch,
-    Claim,
-    Inner,
-    Outcome,
     Refused,
+    RegionResult,
     Repeat,
     Tensor,
-    claim,
+    assume_shape,
 )
 from ingot.prim.walk import in_order
 
@@ -28,8 +28,8 @@ def repeat(trips: Dim, initial: Sequence[Tensor], body: Body) -> tuple[list[Tens
 
     Refused if a state changes its type or size.
     """
-    number = Inner(DType.INT64, (), "number")
-    states = tuple(Inner(each.dtype, each.shape, f"state{place}") for place, each in enumerate(initial))
+    number = BodyArgument(DType.INT64, (), "number")
+    states = tuple(BodyArgument(each.dtype, each.shape, f"state{place}") for place, each in enumerate(initial))
     results, rows = body(number, states)
     return repeated(trips, None, initial, number, states, None, results, rows, trips)
 
@@ -38,8 +38,8 @@ def repeated(
     trips: Dim | Tensor | None,
     condition: Tensor | None,
     initial: Sequence[Tensor],
-    number: Inner,
-    states: Sequence[Inner],
+    number: BodyArgument,
+    states: Sequence[BodyArgument],
     going: Tensor | None,
     results: Sequence[Tensor],
     rows: Sequence[Tensor],
@@ -51,8 +51,8 @@ def repeated(
     for state, result in zip(states, results, strict=True):
         if result.dtype is not state.dtype or result.rank != state.rank:
             raise Refused("a state that changes its type")
-        fits = claim(result, state.shape)
-        own = fits in inside and fits not in made and not isinstance(fits, Inner | Outcome)
+        fits = assume_shape(result, state.shape)
+        own = fits in inside and fits not in made and not isinstance(fits, BodyArgument | RegionResult)
         made.append(fits if own else copied(fits))
     region = Repeat(
         trips,
@@ -64,9 +64,9 @@ def repeated(
         tuple(made),
         tuple(map(copied, rows)),
     )
-    last: list[Tensor] = [Outcome(each.dtype, each.shape, region, place) for place, each in enumerate(initial)]
+    last: list[Tensor] = [RegionResult(each.dtype, each.shape, region, place) for place, each in enumerate(initial)]
     kept: list[Tensor] = [
-        Outcome(each.dtype, (count, *each.shape), region, place) for place, each in enumerate(rows, len(initial))
+        RegionResult(each.dtype, (count, *each.shape), region, place) for place, each in enumerate(rows, len(initial))
     ]
     return last, kept
 
@@ -82,12 +82,12 @@ def branch(
         if one.dtype is not other.dtype or one.shape != other.shape:
             raise Refused("branches that make different sizes")
     region = Branch(reshape(condition, ()), tuple(map(copied, then)), tuple(map(copied, otherwise)), claims)
-    return [Outcome(each.dtype, each.shape, region, place) for place, each in enumerate(then)]
+    return [RegionResult(each.dtype, each.shape, region, place) for place, each in enumerate(then)]
 
 
 def copied(x: Tensor) -> Tensor:
     """The same elements as a tensor of its own."""
-    return Claim(x.dtype, x.shape, x)
+    return AssumeShape(x.dtype, x.shape, x)
 
 
 def _made_inside(given: set[Tensor], results: Sequence[Tensor]) -> set[Tensor]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ingot.prim.tensor import (
+    BodyArgument,
+    CallResult,
+    Concat,
     Constant,
     Contract,
     Gather,
-    Inner,
     Iota,
-    Join,
     Map,
-    Outcome,
     Pad,
     Parameter,
     Permute,
     Reduce,
+    RegionResult,
     Repeat,
-    Result,
     Scan,
     Scatter,
     Size,
@@ -77,21 +77,21 @@ def _said(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -> str:
             if isinstance(tensor, Gather):
                 return f"gather({reads[0]}) at ({', '.join(places)})"
             return f"scatter {tensor.function or 'set'}({reads[0]}, {reads[1]}) at ({', '.join(places)})"
-        case Join():
+        case Concat():
             return f"join({given}) along {tensor.axis}"
         case Scan():
             how = "".join([" exclusive" * tensor.exclusive, " reverse" * tensor.reverse])
             return f"scan {tensor.function}({given}) along {tensor.axis}{how}"
-        case Inner():
+        case BodyArgument():
             return f"{tensor.name} of a loop"
-        case Outcome():
+        case RegionResult():
             return _outcome(tensor, known)
-        case Result():
+        case CallResult():
             return f"result {tensor.index} of call {tensor.call.node.op_type}({given})"
     return f"{type(tensor).__name__.lower()}({given})"
 
 
-def _outcome(tensor: Outcome, known: Mapping[Tensor, str]) -> str:
+def _outcome(tensor: RegionResult, known: Mapping[Tensor, str]) -> str:
     region = tensor.region
     if not isinstance(region, Repeat):
         one, other = (body[tensor.index] for body in region.bodies)

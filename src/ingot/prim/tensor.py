@@ -161,7 +161,7 @@ class Reshape(View):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Claim(View):
+class AssumeShape(View):
     """The same elements under sizes that look different and are taken to be equal: each run makes sure of that."""
 
 
@@ -221,7 +221,7 @@ class Scatter(Tensor):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Join(Tensor):
+class Concat(Tensor):
     """Tensors one after another along `axis`."""
 
     parts: tuple[Tensor, ...]
@@ -257,7 +257,7 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Result(Tensor):
+class CallResult(Tensor):
     """One of the results of a call; what is no tensor, or one of strings, has no sizes and is read by calls alone."""
 
     call: Call
@@ -270,7 +270,7 @@ class Result(Tensor):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Inner(Tensor):
+class BodyArgument(Tensor):
     """Given inside of a region: which run of its body this is, or what a state is before it."""
 
     name: str
@@ -287,8 +287,8 @@ class Repeat:
     trips: Dim | Tensor | None
     condition: Tensor | None
     initial: tuple[Tensor, ...]
-    number: Inner
-    states: tuple[Inner, ...]
+    number: BodyArgument
+    states: tuple[BodyArgument, ...]
     going: Tensor | None
     results: tuple[Tensor, ...]
     rows: tuple[Tensor, ...]
@@ -330,7 +330,7 @@ Region: TypeAlias = Repeat | Branch
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Outcome(Tensor):
+class RegionResult(Tensor):
     """What a region makes: of a repetition the last of each state, then the rows along a new first axis."""
 
     region: Region
@@ -393,13 +393,13 @@ def agreed(sizes: Iterable[Dim]) -> Dim:
     return fixed[0] if fixed else different[0] if different else 1
 
 
-def claim(x: Tensor, shape: Sizes) -> Tensor:
+def assume_shape(x: Tensor, shape: Sizes) -> Tensor:
     """`x` as a tensor of sizes that are taken to be its own."""
     if x.shape == shape:
         return x
     if any(a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(x.shape, shape, strict=True)):
         raise Refused(f"sizes {list(map(str, x.shape))} that are not {list(map(str, shape))}")
-    return Claim(x.dtype, shape, x)
+    return AssumeShape(x.dtype, shape, x)
 
 
 def expand(x: Tensor, shape: Sizes) -> Tensor:
@@ -410,5 +410,7 @@ def expand(x: Tensor, shape: Sizes) -> Tensor:
     if isinstance(x, Expand):
         x = x.x
     lifted = x if not front else Reshape(x.dtype, front + x.shape, x)
-    lifted = claim(lifted, tuple(1 if size == 1 else whole for size, whole in zip(lifted.shape, shape, strict=True)))
+    lifted = assume_shape(
+        lifted, tuple(1 if size == 1 else whole for size, whole in zip(lifted.shape, shape, strict=True))
+    )
     return lifted if lifted.shape == shape else Expand(x.dtype, shape, lifted)

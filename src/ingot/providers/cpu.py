@@ -8,30 +8,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingot.codegen.llvm.forms import Form, form
+from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.kernel import buffers_of, emit
 from ingot.codegen.llvm.pack import packed
-from ingot.codegen.llvm.target import Target
-from ingot.codegen.llvm.tile import attending_tile, tile_of
-from ingot.codegen.memory import Code
+from ingot.codegen.llvm.templates import Template, template
 from ingot.dims import Dim, substitute, symbols
 from ingot.dtypes import Array
 from ingot.format.pages import release
-from ingot.lower.fuse import Fused
-from ingot.lower.general import generalised
+from ingot.fuse.contraction import Filters, Packed
+from ingot.fuse.fuse import Fused
+from ingot.loops.digest import digest
+from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, KernelNest, Tile, Winograd, extent
+from ingot.loops.parametrise import parametrise
 from ingot.lower.graph import Program
-from ingot.lower.loops import Attend, Buffer, Kernel, KernelNest, Product, Tile, Winograd, extent
-from ingot.lower.matrix import Filters, Packed
-from ingot.lower.show import exactly
-from ingot.prim.tensor import Call, Constant, Parameter, Result, Scatter, Tensor
+from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
-from ingot.providers.rows import Turning, flattened, lives_of, turn_of
-from ingot.runtime.plan import MOST_RUNS, Body, Native, Plan, Room, Segment, Side, Turn, aligned
+from ingot.providers.rows import JumpRow, flattened, jump_of, lives_of
+from ingot.runtime.plan import MOST_RUNS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment, aligned
 from ingot.runtime.team import begin_team, processors
+from ingot.schedule.target import Target
+from ingot.schedule.tile import attention_tile, tile_of
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledKernel:
     """A kernel in machine code: the buffers it takes, in order, and the sizes it is told."""
 
     code: Code
@@ -61,14 +61,14 @@ def plan_of(
         for buffer in () if kernel is None else buffers_of(kernel):
             slots.setdefault(buffer, len(slots))
     for row in rows:
-        if isinstance(row, Turning):
+        if isinstance(row, JumpRow):
             for buffer in row.buffers:
                 slots.setdefault(buffer, len(slots))
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     visible = {fused.placed[tensor].buffer: tensor for tensor in stored if tensor in fused.placed}
     template = np.zeros(max(1, len(slots)), np.int64)
     constants: dict[Tensor, Array] = {}
-    products = [nest for step in tiles if step for nest in step.nests if isinstance(nest, Product | Winograd)]
+    products = [nest for step in tiles if step for nest in step.nests if isinstance(nest, Contraction | Winograd)]
     columns = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
     zeros = np.zeros(64 + max((_length(buffer) for buffer in fused.zeros), default=0), np.uint8)
     memory = [(slots[buffer], zeros) for buffer in fused.zeros]
@@ -84,14 +84,14 @@ def plan_of(
     given: dict[Tensor, int] = {
         tensor: slots[placed.buffer]
         for tensor, placed in fused.placed.items()
-        if isinstance(tensor, Parameter | Result) and placed.buffer in slots
+        if isinstance(tensor, Parameter | CallResult) and placed.buffer in slots
     }
-    made: dict[Call, list[Result]] = {}
+    made: dict[Call, list[CallResult]] = {}
     for tensor in in_order(stored):
-        if isinstance(tensor, Result):
+        if isinstance(tensor, CallResult):
             made.setdefault(tensor.call, []).append(tensor)
     for tensor in (*program.inputs.values(), *(each for some in made.values() for each in some)):
-        if isinstance(tensor, Parameter | Result) and tensor not in given and tensor.shape:
+        if isinstance(tensor, Parameter | CallResult) and tensor not in given and tensor.shape:
             given[tensor] = len(slots) + len(given)  # nobody reads it, but its sizes are told
     template = np.concatenate([template, np.zeros(len(given) + 1, np.int64)])
     bound = {"threads"} | {
@@ -108,15 +108,15 @@ def plan_of(
 
 
 def _segments(
-    steps: Sequence[Kernel | Turning | Call],
-    sides: Sequence[Side],
-    codes: Sequence[Compiled | None],
+    steps: Sequence[Kernel | JumpRow | Call],
+    sides: Sequence[Arm],
+    codes: Sequence[CompiledKernel | None],
     slots: Mapping[Buffer, int],
     owners: Mapping[Buffer, Tensor],
     visible: Mapping[Buffer, Tensor],
     claims: list[tuple[Dim, Dim]],
     bound: set[str],
-    made: Mapping[Call, Sequence[Result]],
+    made: Mapping[Call, Sequence[CallResult]],
     idle: Collection[Kernel],
 ) -> tuple[Segment, ...]:
     """Kernels up to each call; `bound` are the sizes known from the start, `claims` those to be made sure of.
@@ -126,21 +126,21 @@ def _segments(
     lives = lives_of(steps)
     found: list[Segment] = []
     roomed: set[Buffer] = set()
-    kernels: list[Native | Turn] = []
-    rooms: list[Room] = []
+    kernels: list[KernelStep | Jump] = []
+    rooms: list[Allocation] = []
     base = 0
     for number, step in enumerate([*steps, None]):
-        if isinstance(step, Kernel | Turning):
+        if isinstance(step, Kernel | JumpRow):
             needed: Sequence[Buffer]
-            if isinstance(step, Turning):
-                kernels.append(turn_of(step, slots, base))
+            if isinstance(step, JumpRow):
+                kernels.append(jump_of(step, slots, base))
                 needed = step.rooms
             else:
                 code = codes[number]
                 assert code is not None
                 which = tuple(slots[buffer] for buffer in code.buffers)
                 writes = tuple(slots[buffer] for buffer in step.writes if buffer in slots) if step in idle else ()
-                kernels.append(Native(step.name, code.code.address, which, code.sizes, writes))
+                kernels.append(KernelStep(step.name, code.code.address, which, code.sizes, writes))
                 needed = (*step.writes, *step.scratch)
             for buffer in needed:
                 if buffer in slots and buffer not in roomed:
@@ -148,10 +148,12 @@ def _segments(
                     rooms.append(_room(buffer, slots[buffer], *lives[buffer], owners, visible))
             continue
         own = tuple(
-            Side(side.first - base, side.end - base, side.claims) for side in sides if base <= side.first < number
+            Arm(side.first - base, side.end - base, side.claims) for side in sides if base <= side.first < number
         )
-        names = {name for kernel in kernels if isinstance(kernel, Native) for s in kernel.sizes for name in symbols(s)}
-        names |= {name for kernel in kernels if isinstance(kernel, Turn) for name in symbols(kernel.trips)}
+        names = {
+            name for kernel in kernels if isinstance(kernel, KernelStep) for s in kernel.sizes for name in symbols(s)
+        }
+        names |= {name for kernel in kernels if isinstance(kernel, Jump) for name in symbols(kernel.trips)}
         names |= {name for room in rooms for size in room.shape for name in symbols(size)}
         now = [pair for pair in claims if _names(pair) <= bound]
         claims = [pair for pair in claims if pair not in now]
@@ -175,13 +177,13 @@ def _room(
     last: int,
     owners: Mapping[Buffer, Tensor],
     visible: Mapping[Buffer, Tensor],
-) -> Room:
+) -> Allocation:
     tensor = visible.get(buffer)
     if tensor is not None:
-        return Room(slot, buffer.dtype, tensor.shape, first, last, tensor)
+        return Allocation(slot, buffer.dtype, tensor.shape, first, last, tensor)
     owner = owners.get(buffer)
     shape = (buffer.elements,) if owner is None else owner.shape
-    return Room(slot, buffer.dtype, shape, first, last)
+    return Allocation(slot, buffer.dtype, shape, first, last)
 
 
 def _length(buffer: Buffer) -> int:
@@ -207,20 +209,20 @@ def _memory(constant: Tensor | Packed | Filters, tile: Tile | None, target: Targ
     return room
 
 
-def compiled(kernel: Kernel, target: Target) -> Compiled:
+def compiled(kernel: Kernel, target: Target) -> CompiledKernel:
     """The code of a kernel, with its own buffers and sizes; kernels of one form share it."""
     return _finished(kernel, *_begun(kernel, target))
 
 
-def _begun(kernel: Kernel, target: Target) -> tuple[Future[Form], Mapping[str, Dim]]:
+def _begun(kernel: Kernel, target: Target) -> tuple[Future[Template], Mapping[str, Dim]]:
     """The form of a kernel, which others may be about to make, and what it calls its sizes."""
-    general = generalised(kernel)
-    return form(exactly(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
+    general = parametrise(kernel)
+    return template(digest(general.kernel), target, lambda: emit(general.kernel, target)), general.sizes
 
 
-def _finished(kernel: Kernel, form: Future[Form], names: Mapping[str, Dim]) -> Compiled:
-    found = form.result()
-    return Compiled(found.code, buffers_of(kernel), tuple(substitute(size, names) for size in found.sizes))
+def _finished(kernel: Kernel, template: Future[Template], names: Mapping[str, Dim]) -> CompiledKernel:
+    found = template.result()
+    return CompiledKernel(found.code, buffers_of(kernel), tuple(substitute(size, names) for size in found.sizes))
 
 
 def tiled(kernel: Kernel, target: Target) -> Kernel:
@@ -231,10 +233,10 @@ def tiled(kernel: Kernel, target: Target) -> Kernel:
 
 def _tiled(nest: KernelNest, target: Target) -> KernelNest:
     match nest:
-        case Product():
+        case Contraction():
             return replace(nest, tile=tile_of(nest.dtype, extent(nest.m), extent(nest.n), target))
         case Winograd():  # it has tiles for any rest of the rows
             return replace(nest, tile=tile_of(nest.dtype, None, extent(nest.n), target))
-        case Attend():
-            return replace(nest, tile=attending_tile(nest.dtype, target))
+        case Attention():
+            return replace(nest, tile=attention_tile(nest.dtype, target))
     return nest

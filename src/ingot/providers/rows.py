@@ -8,16 +8,16 @@ from itertools import chain
 
 from ingot.codegen.turns import AGAIN, BEGIN, CHOOSE, GO
 from ingot.dims import Dim
-from ingot.lower.loops import Buffer, Chosen, Kernel, Repeated, Step
+from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.tensor import Call
-from ingot.runtime.plan import MOST_RUNS, Side, Turn
+from ingot.runtime.plan import MOST_RUNS, Arm, Jump
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Turning:
+class JumpRow:
     """A row that says which comes next: `yes`, or `no`, both counted from the first of all rows."""
 
-    step: Repeated | Chosen
+    step: LoopStep | BranchStep
     does: int
     yes: int
     no: int
@@ -25,75 +25,75 @@ class Turning:
     @property
     def buffers(self) -> tuple[Buffer, ...]:
         """What it reads or writes, or changes the places of."""
-        if isinstance(self.step, Chosen):
+        if isinstance(self.step, BranchStep):
             return (self.step.condition,) if self.does == CHOOSE else ()
         return (self.step.number, *filter(None, (self.limit, self.going)), *chain(*self.pairs))
 
     @property
     def rooms(self) -> tuple[Buffer, ...]:
         """What it needs room for."""
-        return (self.step.number,) if isinstance(self.step, Repeated) else ()
+        return (self.step.number,) if isinstance(self.step, LoopStep) else ()
 
     @property
     def limit(self) -> Buffer | None:
-        assert isinstance(self.step, Repeated)
+        assert isinstance(self.step, LoopStep)
         return self.step.trips if isinstance(self.step.trips, Buffer) else None
 
     @property
     def going(self) -> Buffer | None:
-        assert isinstance(self.step, Repeated)
+        assert isinstance(self.step, LoopStep)
         return self.step.condition if self.does == BEGIN else self.step.going
 
     @property
     def pairs(self) -> tuple[tuple[Buffer, Buffer], ...]:
-        assert isinstance(self.step, Repeated)
+        assert isinstance(self.step, LoopStep)
         return self.step.swapped
 
 
-Row = Kernel | Call | Turning
+Row = Kernel | Call | JumpRow
 
 
-def flattened(steps: Sequence[Step]) -> tuple[list[Row], list[Side]]:
+def flattened(steps: Sequence[Step]) -> tuple[list[Row], list[Arm]]:
     """All steps in rows, and which of them are the sides of choices."""
     rows: list[Row] = []
-    sides: list[Side] = []
+    sides: list[Arm] = []
     _add(steps, rows, sides)
     return rows, sides
 
 
-def _add(steps: Sequence[Step], rows: list[Row], sides: list[Side]) -> None:
+def _add(steps: Sequence[Step], rows: list[Row], sides: list[Arm]) -> None:
     for step in steps:
         begin = len(rows)
         match step:
-            case Repeated():
-                rows.append(Turning(step, BEGIN, 0, 0))
+            case LoopStep():
+                rows.append(JumpRow(step, BEGIN, 0, 0))
                 _add(step.steps, rows, sides)
                 end = len(rows) + 1
-                rows.append(Turning(step, AGAIN, begin + 1, end))
-                rows[begin] = Turning(step, BEGIN, begin + 1, end)
-            case Chosen():
-                rows.append(Turning(step, CHOOSE, 0, 0))
+                rows.append(JumpRow(step, AGAIN, begin + 1, end))
+                rows[begin] = JumpRow(step, BEGIN, begin + 1, end)
+            case BranchStep():
+                rows.append(JumpRow(step, CHOOSE, 0, 0))
                 _add(step.then, rows, sides)
                 middle = len(rows)
-                rows.append(Turning(step, GO, 0, 0))
+                rows.append(JumpRow(step, GO, 0, 0))
                 _add(step.otherwise, rows, sides)
-                rows[begin] = Turning(step, CHOOSE, begin + 1, middle + 1)
-                rows[middle] = Turning(step, GO, len(rows), 0)
-                sides += [Side(begin + 1, middle, step.claims[0]), Side(middle + 1, len(rows), step.claims[1])]
+                rows[begin] = JumpRow(step, CHOOSE, begin + 1, middle + 1)
+                rows[middle] = JumpRow(step, GO, len(rows), 0)
+                sides += [Arm(begin + 1, middle, step.claims[0]), Arm(middle + 1, len(rows), step.claims[1])]
             case _:
                 rows.append(step)
 
 
-def turn_of(row: Turning, slots: Mapping[Buffer, int], base: int) -> Turn:
+def jump_of(row: JumpRow, slots: Mapping[Buffer, int], base: int) -> Jump:
     """A row as a plan has it: buffers by their slots, rows counted from `base`."""
     step = row.step
-    if isinstance(step, Chosen):
-        return Turn(step.name, row.does, (slots[step.condition],), row.yes - base, row.no - base)
+    if isinstance(step, BranchStep):
+        return Jump(step.name, row.does, (slots[step.condition],), row.yes - base, row.no - base)
     limit, going = (-1 if each is None else slots[each] for each in (row.limit, row.going))
     swapped = tuple(slots[buffer] for pair in row.pairs for buffer in pair)
     trips: Dim = MOST_RUNS if step.trips is None or isinstance(step.trips, Buffer) else step.trips
     which = (slots[step.number], limit, going, *swapped)
-    return Turn(step.name, row.does, which, row.yes - base, row.no - base, trips, len(row.pairs))
+    return Jump(step.name, row.does, which, row.yes - base, row.no - base, trips, len(row.pairs))
 
 
 def lives_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
@@ -102,16 +102,16 @@ def lives_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
     What is there before a loop, and read in it, is needed until the loop ends; so is what one run leaves to the next.
     """
     found: dict[Buffer, tuple[int, int]] = {}
-    loops: list[tuple[int, int, Repeated]] = []
+    loops: list[tuple[int, int, LoopStep]] = []
     for number, row in enumerate(rows):
         if isinstance(row, Kernel):
             used: Sequence[Buffer] = (*row.reads, *row.writes, *row.scratch)
         else:
-            used = row.buffers if isinstance(row, Turning) else ()
+            used = row.buffers if isinstance(row, JumpRow) else ()
         for buffer in used:
             found[buffer] = (found.get(buffer, (number, number))[0], number)
-        if isinstance(row, Turning) and row.does == AGAIN:
-            assert isinstance(row.step, Repeated)
+        if isinstance(row, JumpRow) and row.does == AGAIN:
+            assert isinstance(row.step, LoopStep)
             loops.append((row.yes - 1, number, row.step))
     for begin, end, loop in loops:  # those inside come first
         for buffer, (first, last) in found.items():

@@ -15,8 +15,8 @@ from ingot.ir.sort import captures
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.limits import LimitError, exceeded
-from ingot.runtime.piece import Piece
-from ingot.runtime.plan import Body, Mistaken, Plan, StepObserver, fresh_array
+from ingot.runtime.plan import Body, GuardFailed, Plan, StepObserver, described, fresh_array
+from ingot.runtime.rebinding import Rebinding
 from ingot.runtime.team import team
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ _FEW_BYTES = 1 << 16
 
 
 class Unsettled(Exception):
-    """A graph was changed for sizes that were taken to be equal and are not: the reference has to run all of it."""
+    """A graph was changed for sizes that are not as assumed, as the message says: the reference has to run all."""
+
+
+KERNEL_ERROR = "a kernel met an index out of range, or a branch that these sizes rule out"
 
 
 class Reference:
@@ -93,7 +96,7 @@ class _Within:
         if body is None:
             return None
         if body.plan is None:
-            raise Unsettled
+            raise Unsettled(f"graph '{graph.name}' was changed for assumed sizes and is not compiled")
         named = {value.name: value for value in captures(graph)} if body.captured else {}
         return Running(body, body.plan, [around[named[name]] for name in body.captured], self.reference, depth)
 
@@ -125,6 +128,7 @@ class Running:
         evaluation.proceed(self._count)
         drawn = evaluation.drawn
         results: list[Any] | None = None
+        reason = KERNEL_ERROR
         try:
             if self._waiting:
                 self._compute_first()
@@ -133,14 +137,14 @@ class Running:
             else:
                 frame = self._frame or self._begin()
                 results = self._run(frame, inputs) if frame.results is None else self._once(frame, inputs)
-        except Mistaken:
-            pass
+        except GuardFailed as mistaken:
+            reason = str(mistaken)
         if words[1]:
             evaluation.proceed()
         if words[0] or words[1] or results is None:
             words[0] = 0
             if self._body.strict:
-                raise Unsettled
+                raise Unsettled(reason)
             evaluation.drawn = drawn
             return None
         return results
@@ -152,7 +156,7 @@ class Running:
             self._plan.frames.append(frame)
 
     def _compute_first(self) -> None:
-        """Have what every run would compute alike, when there is a first run; Mistaken if that goes wrong."""
+        """Have what every run would compute alike, when there is a first run; GuardFailed if that goes wrong."""
         first = self._body.first
         assert first is not None
         assert first.plan is not None
@@ -164,7 +168,7 @@ class Running:
         finally:
             once.close()
         if found is None:
-            raise Mistaken
+            raise GuardFailed("what all runs of a body share cannot be computed once")
         self._captured = [*self._captured, *found]
         self._waiting = False
 
@@ -200,8 +204,8 @@ class Running:
         for given, entry in zip(inputs, frame.entries, strict=True):
             entry.take(given, values, known, slots)
         for size, tensor, axis in frame.checks:
-            if evaluate(size, known) != values[tensor].shape[axis]:
-                raise Mistaken
+            if (assumed := evaluate(size, known)) != (real := values[tensor].shape[axis]):
+                raise GuardFailed(f"axis {axis} of an input of a body is {real}, {size} = {assumed} was assumed")
         left, charge = self._ledger.left, self._ledger.charge_new
         for piece in frame.pieces:
             piece.ready(known)
@@ -260,7 +264,7 @@ class _Entry:
     sizes: tuple[str | int | None, ...]
 
     def take(self, given: Any, values: dict[Tensor, Any], known: dict[str, int], slots: Any) -> None:
-        """Note an array; Mistaken if it is of another type, or of other sizes than there are."""
+        """Note an array; GuardFailed if it is of another type, or of other sizes than there are."""
         values[self.tensor] = given
         if self.slot is None:
             return
@@ -269,17 +273,21 @@ class _Entry:
         self.note(given, known, slots)
 
     def note(self, array: Array, known: dict[str, int], slots: Any) -> None:
-        """Note where an array is, and the sizes it tells; Mistaken if it is of another type, or of other sizes."""
+        """Note where an array is, and the sizes it tells; GuardFailed if it is of another type, or of other sizes."""
         shape = array.shape
         if len(shape) != len(self.sizes) or (array.dtype is not self.dtype and array.dtype != self.dtype):
-            raise Mistaken
+            raise self._mistaken(array)
         slots[self.slot] = address_of(array)
         for size, real in zip(self.sizes, shape, strict=True):
             if type(size) is str:
                 if known.setdefault(size, real) != real:
-                    raise Mistaken
+                    raise self._mistaken(array)
             elif size is not None and size != real:
-                raise Mistaken
+                raise self._mistaken(array)
+
+    def _mistaken(self, array: Array) -> GuardFailed:
+        shown = f"{array.dtype}{list(array.shape)}"
+        return GuardFailed(f"an input of a body is {shown}, {described(self.tensor)} was assumed")
 
 
 @dataclass(slots=True)
@@ -293,7 +301,7 @@ class _Frame:
     entries: list[_Entry] = field(init=False)
     captured: list[_Entry] = field(init=False)
     checks: list[tuple[Dim, Tensor, int]] = field(init=False)
-    pieces: list[Piece] = field(init=False)
+    pieces: list[Rebinding] = field(init=False)
     placed: list[tuple[int, _Entry]] = field(init=False)
     """The inputs that have slots, with their places among all."""
     results: list[tuple[int, Any]] | None = field(init=False)
@@ -313,7 +321,7 @@ class _Frame:
             for axis, size in enumerate(entry.tensor.shape)
             if not isinstance(size, int) and symbols(size) != {str(size)}
         ]
-        self.pieces = [Piece(plan, segment, self.slots, self.words) for segment in plan.segments]
+        self.pieces = [Rebinding(plan, segment, self.slots, self.words) for segment in plan.segments]
         self.placed = [(place, entry) for place, entry in enumerate(self.entries) if entry.slot is not None]
         self.results = self._results()
 

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingot.dtypes import Array
-from ingot.errors import IngotError
 from ingot.prim.tensor import Tensor
-from ingot.runtime.again import Again
-from ingot.runtime.body import Reference, Unsettled
-from ingot.runtime.plan import Mistaken, Plan, StepObserver
+from ingot.runtime.body import KERNEL_ERROR, Reference, Unsettled
+from ingot.runtime.fast_path import FastPath
+from ingot.runtime.plan import GuardFailed, Plan, StepObserver
 
 if TYPE_CHECKING:
     from ingot.ir.model import Model
     from ingot.runtime.evaluate import Evaluation
-
-_POLL = 0.005
-"""Seconds between two looks at whether a run is to end."""
+    from ingot.runtime.interrupt import Interrupt
 
 
-class Failed(Exception):
-    """What was given is not what was compiled for: an index is out of range, or sizes are not what they seemed.
+class Deoptimised(Exception):
+    """What was given is not what was compiled for: an index is out of range, or sizes are not as the message says.
 
     The reference runs it, or says what is wrong.
     """
@@ -45,56 +39,35 @@ class Executable:
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
-        self.again = Again(plan, self.outputs)
+        self.fast_path = FastPath(plan, self.outputs)
         self._most = most_bytes
 
     def run(
         self,
         feeds: Mapping[str, Any],
         evaluation: Callable[[Model], Evaluation],
-        proceed: Callable[[], None] | None,
+        interrupt: Interrupt | None,
         observe: StepObserver | None = None,
     ) -> list[Any]:
-        """The outputs of the model; `proceed` is asked now and then whether to go on, and raises if not.
+        """The outputs of the model; Interrupted where `interrupt` ends the run.
 
-        `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan. Failed
-        if a kernel met an error.
+        `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan.
+        Deoptimised if a kernel met an error, or sizes are not as assumed.
         """
         state = np.zeros(16, np.int32)
+        if interrupt is not None:
+            interrupt.attach(state)
         try:
-            with _watched(state, proceed):
-                call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
-                values = self.plan.run(feeds, call, state, observe, self._most)
-        except (Mistaken, Unsettled):
-            raise Failed from None
-        if proceed is not None:
-            proceed()
+            call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
+            values = self.plan.run(feeds, call, state, observe, self._most)
+        except (GuardFailed, Unsettled) as reason:
+            raise Deoptimised(str(reason)) from None
+        finally:
+            if interrupt is not None:
+                interrupt.detach(state)
+        if interrupt is not None:
+            interrupt.check()
         if state[0]:
-            raise Failed
-        self.again.learn(feeds, self._most)
+            raise Deoptimised(KERNEL_ERROR)
+        self.fast_path.learn(feeds, self._most)
         return [values[tensor] for tensor in self.outputs]
-
-
-@contextmanager
-def _watched(state: Array, proceed: Callable[[], None] | None) -> Iterator[None]:
-    """While it is open, another thread asks whether to go on, and stops the kernels if not."""
-    if proceed is None:
-        yield
-        return
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(_POLL):
-            try:
-                proceed()
-            except IngotError:
-                state[1] = 1
-                return
-
-    watcher = threading.Thread(target=watch, daemon=True, name="ingot-watch")
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()

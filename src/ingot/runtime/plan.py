@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ingot.codegen.link import Plain
+from ingot.codegen.elf import LinkedCode
 from ingot.codegen.turns import FAIL, GO
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
-from ingot.prim.tensor import Call, Result, Tensor
+from ingot.prim.tensor import Call, CallResult, Tensor
 from ingot.runtime.arena import ALIGN, Life, offsets
 from ingot.runtime.limits import RunLimits, exceeded
 from ingot.runtime.team import team
@@ -35,7 +35,7 @@ _MOST_BINDINGS = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Native:
+class KernelStep:
     """A kernel in a plan: where its code is, which slots it reads and writes, and the sizes it is told."""
 
     name: str
@@ -47,7 +47,7 @@ class Native:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Turn:
+class Jump:
     """A step that says which comes next, by its row: it begins a loop or its next run, or chooses; see `codegen`."""
 
     name: str
@@ -60,7 +60,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Arm:
     """The rows of one side of a choice, from `first` to before `end`; it is not run where its claims do not hold."""
 
     first: int
@@ -69,7 +69,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Allocation:
     """A slot that memory is found for: in the arena of its segment, or (`fresh`) an array of its own."""
 
     slot: int
@@ -84,14 +84,14 @@ class Room:
 class Segment:
     """Kernels that run without a stop, the memory they need first, and the call that follows them."""
 
-    kernels: tuple[Native | Turn, ...]
-    rooms: tuple[Room, ...]
+    kernels: tuple[KernelStep | Jump, ...]
+    rooms: tuple[Allocation, ...]
     names: tuple[str, ...]
     """The named sizes that all this depends on."""
     claims: tuple[tuple[Dim, Dim], ...]
     """Sizes that were taken to be equal."""
     call: Call | None
-    sides: tuple[Side, ...] = ()
+    sides: tuple[Arm, ...] = ()
     base: int = 0
     """What rooms call the first of the kernels."""
 
@@ -115,11 +115,11 @@ class Body:
     first: Body | None = None
 
 
-class Mistaken(Exception):
-    """Sizes that were taken to be equal are not: the reference has to say what that means."""
+class GuardFailed(Exception):
+    """Sizes that were taken to be equal are not, as the message says: the reference has to say what that means."""
 
 
-StepObserver: TypeAlias = Callable[[Native | Call, float, Mapping[str, int]], None]
+StepObserver: TypeAlias = Callable[[KernelStep | Call, float, Mapping[str, int]], None]
 """Called after each step with it, the seconds it took, and the named sizes known by then."""
 
 
@@ -152,12 +152,12 @@ class Plan:
     results: tuple[Tensor, ...]
     template: Ints
     constants: Mapping[Tensor, Array]
-    made: Mapping[Call, Sequence[Result]]
+    made: Mapping[Call, Sequence[CallResult]]
     keep: tuple[Any, ...]
     threads: int
     memory: tuple[tuple[int, Array], ...] = ()
     """The arrays that constants are in, by slot."""
-    codes: Mapping[int, Plain] = field(default_factory=dict)
+    codes: Mapping[int, LinkedCode] = field(default_factory=dict)
     """The code of kernels, by its address; none where it is no plain code."""
     runs: int = MOST_RUNS
     """How often the bodies of loops are run, all together, before the reference is asked what to say of it."""
@@ -196,7 +196,7 @@ class Plan:
                 self._given(tensor, given, slots, values, known)
         for tensor in self.inputs.values():  # a size may be told by an input that comes later
             if tensor in self.placed:
-                _require_sizes(tensor, values[tensor], known)
+                self._require_sizes(tensor, values[tensor], known)
         arenas: list[Array] = []
         try:
             for number, segment in enumerate(self.segments):
@@ -242,7 +242,7 @@ class Plan:
             kernel = segment.kernels[place]
             begin = perf_counter()
             following = team().run(bound.steps[place : place + 1], slots, state, self.threads)
-            if isinstance(kernel, Turn):
+            if isinstance(kernel, Jump):
                 place = following
             else:
                 observe(kernel, perf_counter() - begin, known)
@@ -256,7 +256,7 @@ class Plan:
         values: dict[Tensor, Any],
         known: dict[str, int],
     ) -> None:
-        """Make a call, and note what it gives; Mistaken if that is not what it was taken to be."""
+        """Make a call, and note what it gives; GuardFailed if that is not what it was taken to be."""
         results = call(step, [None if tensor is None else values[tensor] for tensor in step.arguments])
         for tensor in self.made.get(step, ()):
             values[tensor] = results[tensor.index]
@@ -264,22 +264,37 @@ class Plan:
                 self._given(tensor, values[tensor], slots, values, known)
         for tensor in self.made.get(step, ()):
             if tensor in self.placed:
-                _require_sizes(tensor, values[tensor], known)
+                self._require_sizes(tensor, values[tensor], known)
 
     def _given(self, tensor: Tensor, given: Any, slots: Ints, values: dict[Tensor, Any], known: dict[str, int]) -> None:
-        """Take an array as what a tensor is: its memory, and the sizes it tells; Mistaken if it is of another type."""
+        """Take an array as what a tensor is: its memory, and the sizes it has; GuardFailed if it is of another type."""
         array = np.ascontiguousarray(given)
         values[tensor] = array if array.shape == np.shape(given) else array.reshape(np.shape(given))
         slots[self.placed[tensor]] = array.ctypes.data
         shape = values[tensor].shape
         if len(shape) != tensor.rank or array.dtype != tensor.dtype.numpy:
-            raise Mistaken
+            raise GuardFailed(f"{self._label(tensor)} is {array.dtype}{list(shape)}, {described(tensor)} was assumed")
         for size, real in zip(tensor.shape, shape, strict=True):
             if symbols(size) == {str(size)}:
                 known.setdefault(str(size), real)
 
+    def _require_sizes(self, tensor: Tensor, array: Array, known: Mapping[str, int]) -> None:
+        """GuardFailed if an array has other sizes than a tensor; those with an unknown name are no kernel's."""
+        for axis, (size, real) in enumerate(zip(tensor.shape, array.shape, strict=True)):
+            if symbols(size) <= known.keys():
+                assumed = size if isinstance(size, int) else evaluate(size, known)
+                if assumed != real:
+                    shown = f"{size} = {assumed}" if size is not assumed else str(size)
+                    raise GuardFailed(f"axis {axis} of {self._label(tensor)} is {real}, {shown} was assumed")
+
+    def _label(self, tensor: Tensor) -> str:
+        """What a tensor that has been given is called in messages."""
+        if isinstance(tensor, CallResult):
+            return f"result {tensor.index} of {tensor.call.node.op_type} '{tensor.call.node.label}'"
+        return next((f"input '{name}'" for name, each in self.inputs.items() if each is tensor), "a tensor")
+
     def bound(self, feeds: Mapping[str, Any]) -> Bound:
-        """What follows from inputs for the first segment; Mistaken if they are not what was compiled for."""
+        """What follows from inputs for the first segment; GuardFailed if they are not what was compiled for."""
         known: dict[str, int] = {"threads": self.threads, "runs": self.runs}
         values: dict[Tensor, Any] = {}
         for name, tensor in self.inputs.items():
@@ -313,24 +328,18 @@ class Plan:
         return aligned(size)
 
 
-def _require_sizes(tensor: Tensor, array: Array, known: Mapping[str, int]) -> None:
-    """Mistaken if an array has not the sizes of a tensor; those with a name that nothing tells are no kernel's."""
-    for size, real in zip(tensor.shape, array.shape, strict=True):
-        if symbols(size) <= known.keys() and (size if isinstance(size, int) else evaluate(size, known)) != real:
-            raise Mistaken
-
-
 def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     """What follows from sizes: those that kernels are told, and where buffers lie.
 
-    InputError if a buffer would be out of all proportion, Mistaken if sizes are not equal that were taken to be.
+    InputError if a buffer would be out of all proportion, GuardFailed if sizes are not equal that were taken to be.
     """
 
     def size(dim: Dim) -> int:
         return dim if isinstance(dim, int) else evaluate(dim, known)
 
-    if any(size(one) != size(other) for one, other in segment.claims):
-        raise Mistaken
+    for one, other in segment.claims:
+        if size(one) != size(other):
+            raise GuardFailed(unequal(one, other, size(one), size(other)))
     closed = [side for side in segment.sides if not _holds(side, segment, size)]
     rooms = [
         ((0,), 0) if _is_in(room, closed, segment.base) else _roomy(room, tuple(size(dim) for dim in room.shape))
@@ -341,16 +350,16 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     for place, kernel in enumerate(segment.kernels):
         if any(side.first <= place < side.end for side in closed):
             kernel = _REFUSAL
-        elif isinstance(kernel, Native) and kernel.writes and empty.issuperset(kernel.writes):
-            kernel = Turn("nothing", GO, (-1,), place + 1)  # however many steps of its outer loops there are
+        elif isinstance(kernel, KernelStep) and kernel.writes and empty.issuperset(kernel.writes):
+            kernel = Jump("nothing", GO, (-1,), place + 1)  # however many steps of its outer loops there are
         which = np.asarray(kernel.which, np.int32)
-        own = kernel.sizes if isinstance(kernel, Native) else turning(kernel, known.get("runs", MOST_RUNS))
+        own = kernel.sizes if isinstance(kernel, KernelStep) else jump_operands(kernel, known.get("runs", MOST_RUNS))
         told = [size(dim) for dim in own]
-        if isinstance(kernel, Native) and max(map(abs, told), default=0) > MOST_STEPS:
+        if isinstance(kernel, KernelStep) and max(map(abs, told), default=0) > MOST_STEPS:
             raise InputError(f"a computation over these sizes takes {max(map(abs, told)):,} steps")
         sizes = np.asarray(told or [0], np.int64)
         keep += [which, sizes]
-        rows.append((kernel.address if isinstance(kernel, Native) else 0, which.ctypes.data, sizes.ctypes.data))
+        rows.append((kernel.address if isinstance(kernel, KernelStep) else 0, which.ctypes.data, sizes.ctypes.data))
     lives, slots, fresh = [], [], []
     for room, (shape, total) in zip(segment.rooms, rooms, strict=True):
         if room.fresh is not None:
@@ -365,15 +374,26 @@ def bind(segment: Segment, known: Mapping[str, int]) -> Bound:
     return Bound(steps, tuple(keep), *spots, whole, tuple(fresh), needed)
 
 
-def turning(step: Turn, most: int) -> tuple[Dim, ...]:
+def unequal(one: Dim, other: Dim, first: int, second: int) -> str:
+    """That two sizes differ that were assumed to be equal."""
+    sides = [f"{dim} = {size}" if dim is not size else str(dim) for dim, size in ((one, first), (other, second))]
+    return f"sizes that were assumed to be equal are not: {sides[0]}, {sides[1]}"
+
+
+def described(tensor: Tensor) -> str:
+    """The element type and the sizes of a tensor, in messages."""
+    return f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+
+
+def jump_operands(step: Jump, most: int) -> tuple[Dim, ...]:
     """What a step is told that says which comes next."""
     return (step.does, step.yes, step.no, step.trips, step.pairs, most)
 
 
-_REFUSAL = Turn("refusal", FAIL, (-1,), 0)
+_REFUSAL = Jump("refusal", FAIL, (-1,), 0)
 
 
-def _holds(side: Side, segment: Segment, size: Callable[[Dim], int]) -> bool:
+def _holds(side: Arm, segment: Segment, size: Callable[[Dim], int]) -> bool:
     """Whether one side of a choice can be run: its sizes are such as there can be, and equal where they have to be."""
     try:
         if any(size(one) != size(other) for one, other in side.claims):
@@ -384,11 +404,11 @@ def _holds(side: Side, segment: Segment, size: Callable[[Dim], int]) -> bool:
         return False
 
 
-def _is_in(room: Room, sides: Sequence[Side], base: int) -> bool:
+def _is_in(room: Allocation, sides: Sequence[Arm], base: int) -> bool:
     return any(side.first <= room.first - base and room.last - base < side.end for side in sides)
 
 
-def _roomy(room: Room, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+def _roomy(room: Allocation, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     """The sizes of a room, and the bytes it takes; InputError if these are out of all proportion."""
     total = room.dtype.numpy.itemsize
     for each in shape:

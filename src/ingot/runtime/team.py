@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingot.codegen.link import Plain, linkable
+from ingot.codegen.elf import LinkedCode, linkable
+from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.team import ALONE_WORDS, DISMISS, JOB_WORDS, LEAD, MOST_THREADS, SERVE, SHARED, team_text
-from ingot.codegen.memory import Code
 
 if TYPE_CHECKING:
-    from ingot.codegen.llvm.target import Target
+    from ingot.schedule.target import Target
 
 
 class Job:
@@ -131,25 +131,25 @@ def provide(code: Code) -> None:
 def begin_team(target: Target) -> None:
     """Have the code of teams made beside other work, unless there is some, or the target is another machine."""
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
-    from ingot.codegen.llvm.target import host
+    from ingot.codegen.llvm.host import host
 
     if not _CODE and target == host():
         _CODE.append(code_later(team_text(target), target, lambda code: load(code, target)))
 
 
-def code() -> Plain | None:
+def code() -> LinkedCode | None:
     """The code that teams run, to be kept; None if it is no plain code."""
     if _made().plain is not None:
         return _made().plain
     from ingot.codegen.llvm.compile import code_of
-    from ingot.codegen.llvm.target import host
+    from ingot.codegen.llvm.host import host
 
     return code_of(team_text(host()), host()) if linkable(host().triple) else None
 
 
 def _made() -> Code:
     if not _CODE:
-        from ingot.codegen.llvm.target import host  # who has the code needs no compiler
+        from ingot.codegen.llvm.host import host  # who has the code needs no compiler
 
         begin_team(host())
     try:

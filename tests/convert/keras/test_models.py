@@ -26,7 +26,7 @@ from convert.keras.cases import TEXTS, WORDS, filled, one
 from ingot.builder import op
 from ingot.cli.main import main
 from ingot.convert import Request, converted
-from ingot.convert.door import in_versions
+from ingot.convert.api import in_versions
 from ingot.convert.keras import Conversion, convert_keras, register
 from ingot.convert.verify import verify
 from ingot.errors import ConvertError, InputError, VerifyError
@@ -309,6 +309,22 @@ def test_layers_of_ones_own_are_registered() -> None:
 
     register(Doubled, doubled)
     assert kinds(equal(model)) == ["Mul"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "dtype", "reason"),
+    [
+        (L.StringLookup(vocabulary=WORDS, num_oov_indices=2), "string", "unknown words go to 2 places by FarmHash"),
+        (L.StringLookup(vocabulary=WORDS, output_mode="count", sparse=True), "string", "a sparse tensor"),
+        (L.IntegerLookup(vocabulary=[3, 5], output_mode="count", sparse=True), "int64", "a sparse tensor"),
+    ],
+)
+def test_a_lookup_is_refused_where_unknown_words_are_hashed_or_its_output_is_sparse(
+    layer: Any, dtype: str, reason: str
+) -> None:
+    example = np.full((2, 3), WORDS[0] if dtype == "string" else 3, object if dtype == "string" else dtype)
+    with pytest.raises(ConvertError, match=reason):
+        ingot.convert(one(layer, 3, dtype=dtype), example)
 
 
 def test_everything_that_cannot_be_converted_is_said_at_once() -> None:

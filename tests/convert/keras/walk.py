@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from convert.keras.cases import NO_MEANING, NOT_EXPRESSIBLE, cases, public
 from ingot import encode
 from ingot.convert import Request, compare, converted
-from ingot.convert.door import in_versions
+from ingot.convert.api import in_versions
 from ingot.convert.keras import convert_keras
 from ingot.errors import ConvertError, IngotError, UnsupportedError, VerifyError
 

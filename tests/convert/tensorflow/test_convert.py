@@ -13,7 +13,7 @@ import pytest
 
 import ingot
 from ingot.convert import Request, Source, converted
-from ingot.convert.door import in_versions
+from ingot.convert.api import in_versions
 from ingot.convert.verify import verify
 from ingot.errors import ConvertError, InputError
 

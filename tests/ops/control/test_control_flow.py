@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 import numpy as np
 import pytest
 
+from ingot import Session, operator, parse_model
+from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.typesets import BOOL
+from ingot.ops.typesets import types as types_of
 from ops.control.written import f32, i64, run, types
 
 CHOICE = """g (bool{shape} c, float[N] x) => ({out} y) {{
@@ -234,3 +241,28 @@ def test_a_body_that_never_runs_and_declares_nothing_is_beyond_us() -> None:
     }"""
     with pytest.raises((UnsupportedError, CheckError)):
         run(graph, m=np.asarray(0), x=f32(1))
+
+
+B: TypeAlias = Annotated[Array, types_of("B", BOOL)]
+
+
+@operator("Identity", since=1, domain="my.own")
+def inverse(x: B, /) -> B:
+    """Not `x`: an Identity in name alone."""
+    return np.logical_not(x)
+
+
+@inverse.infer
+def infer_inverse(x: Fact, /) -> Inferred:
+    return x.type
+
+
+@pytest.mark.parametrize(("identity", "rows"), [("Identity", 5), ("my.own.Identity", 1)])
+def test_a_condition_through_an_identity_of_another_domain_may_end_a_loop(identity: str, rows: int) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "my.own" : 1]>
+    g (float[2] x) => (y) <int64 m = {{5}}, bool go = {{1}}> {{
+      y = Loop <body = b (int64 i, bool c) => (bool d, float[2] t) {{ d = {identity} (c) t = Neg (x) }}> (m, go)
+    }}"""
+    made = Session(parse_model(text), operators=[inverse], providers=("reference",))
+    assert str(made.outputs["y"]) == ("float32[5, 2]" if rows == 5 else "float32[?, 2]")
+    assert made.run(None, {"x": f32(1, 2)})[0].shape == (rows, 2)

@@ -11,8 +11,8 @@ import ingot
 from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 
 def model(graph: str, *, opset: int = 28) -> Model:

@@ -17,7 +17,7 @@ from ingot.errors import UnsupportedError
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
-from ingot.passes.versions import convert_versions
+from ingot.versions.convert import convert_versions
 
 
 def said(

@@ -12,8 +12,8 @@ import ingot
 from ingot.dtypes import Array
 from ingot.infer import infer
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import NEWEST, upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import NEWEST, upgrade
 
 X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(2, 3, 4)
 

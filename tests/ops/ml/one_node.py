@@ -13,8 +13,8 @@ from ingot.dtypes import DType
 from ingot.infer import infer
 from ingot.ir.model import Model
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 
 def evaluate(

@@ -11,7 +11,7 @@ import pytest
 import ingot
 from ingot.errors import UnsupportedError
 from ingot.ir.model import Model
-from ingot.passes.versions import convert_versions
+from ingot.versions.convert import convert_versions
 from ops.ml.one_node import loaded, strings, tensor, written
 
 

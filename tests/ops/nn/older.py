@@ -14,7 +14,7 @@ import ingot
 from ingot.builder.versions import ir_version_of
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
-from ingot.passes.versions import convert_versions
+from ingot.versions.convert import convert_versions
 
 
 def older(

@@ -12,8 +12,8 @@ import ingot
 from ingot.errors import CheckError, UnsupportedError
 from ingot.infer import infer
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 RNG = np.random.default_rng(0)
 

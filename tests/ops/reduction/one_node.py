@@ -13,8 +13,8 @@ from ingot.dtypes import DType
 from ingot.infer import infer
 from ingot.ops.catalog import standard
 from ingot.ops.facts import Fact
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 
 def evaluate(op_type: str, *inputs: Any, opset: int = 28, outputs: int = 1, **attributes: Any) -> Any:

@@ -14,7 +14,7 @@ import ingot
 from ingot.builder.versions import ir_version_of
 from ingot.errors import UnsupportedError
 from ingot.ir.model import Model
-from ingot.passes.versions import convert_versions
+from ingot.versions.convert import convert_versions
 
 
 def older(graph: str, to: int, *feeds: Mapping[str, Any], opset: int = 28) -> list[str]:

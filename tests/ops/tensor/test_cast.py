@@ -19,8 +19,8 @@ from ingot.ops.facts import Fact
 from ingot.ops.tensor.bitcast import bit_cast
 from ingot.ops.tensor.cast import cast, cast_like
 from ingot.ops.tensor.convert import convert
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 NUMBERS = [dtype for dtype in DType if (dtype.is_float or dtype.is_integer) or dtype is DType.BOOL]
 NARROW = [

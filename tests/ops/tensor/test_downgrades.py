@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, parser
 
 import ingot
-from ingot.passes.versions import convert_versions
+from ingot.versions.convert import convert_versions
 from ops.tensor.older import converted, floats, older, refusal
 
 X = floats(3, 4)

@@ -13,8 +13,8 @@ import ingot
 from ingot.errors import CheckError
 from ingot.infer import infer
 from ingot.ops.catalog import standard
-from ingot.passes.upgrade import upgrade
 from ingot.runtime.evaluate import Evaluation
+from ingot.versions.upgrade import upgrade
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 

@@ -9,7 +9,7 @@ import pytest
 import ingot
 from ingot.infer import infer
 from ingot.passes.attention import recognise_products
-from ingot.passes.lowest import lowered
+from ingot.versions.lowest import lowered
 from passes.written import applied, compare, parsed, random_feeds
 
 INPUTS = "float[b, 4, n, 8] q, float[b, 4, m, 8] k, float[b, 4, m, 8] v"

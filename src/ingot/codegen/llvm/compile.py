@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
-from ingot.codegen.link import Plain, linkable, plain
-from ingot.codegen.llvm.target import Target, host
+from ingot.codegen.elf import LinkedCode, linkable, linked
+from ingot.codegen.executable_memory import Code, placed
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.workers import workers
-from ingot.codegen.memory import Code, placed
+from ingot.schedule.target import Target
 
 if TYPE_CHECKING:
     from ingot.codegen.llvm.make import Answer, Request
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def code_of(text: str, target: Target) -> Plain:
+def code_of(text: str, target: Target) -> LinkedCode:
     """A module of LLVM as machine code; CompileError if LLVM refuses it.
 
     It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM or the
@@ -27,7 +28,7 @@ def code_of(text: str, target: Target) -> Plain:
     return code_later(text, target, lambda code: code).result()
 
 
-def code_later(text: str, target: Target, then: Callable[[Plain], T]) -> Future[T]:
+def code_later(text: str, target: Target, then: Callable[[LinkedCode], T]) -> Future[T]:
     """What `then` makes of that code, both beside other work."""
     request = _request(text, target)
     return workers().submit(lambda ask: then(_linked(ask(request), target)), len(text))
@@ -46,7 +47,7 @@ def objects_of(texts: Iterable[str], target: Target) -> list[bytes]:
     return [each.result() for each in pending]
 
 
-def load(code: Plain, target: Target) -> Code:
+def load(code: LinkedCode, target: Target) -> Code:
     """Machine code made ready to be called; that of another kind of machine has numbers in place of addresses."""
     if target.machine != host().machine:
         number = int.from_bytes(hashlib.sha256(code.code).digest()[:7], "little")
@@ -75,9 +76,9 @@ def _request(text: str, target: Target, anywhere: bool | None = None) -> Request
     return text, target.triple, target.cpu, target.features, anywhere
 
 
-def _linked(answer: Answer, target: Target) -> Plain:
+def _linked(answer: Answer, target: Target) -> LinkedCode:
     made, names = answer
-    return plain(made) if _becomes_plain(target) else Plain(made, dict.fromkeys(names, 0))
+    return linked(made) if _becomes_plain(target) else LinkedCode(made, dict.fromkeys(names, 0))
 
 
 def _becomes_plain(target: Target) -> bool:

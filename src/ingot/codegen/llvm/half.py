@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import F16, F32, I16, I32
+from ingot.schedule.target import Target
 
 _INFINITE_16, _INFINITE_32 = 0x7C00, 0x7F800000
 _SCALE = 2.0**112

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir
-from ingot.codegen.llvm.attend import attend_share, emit_attend
+from ingot.codegen.llvm.attention import attention_share, emit_attention
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.half import define_half_conversions
 from ingot.codegen.llvm.loops import Frame, Loops, loops_share
-from ingot.codegen.llvm.product import emit_product, product_share
+from ingot.codegen.llvm.product import contraction_share, emit_contraction
 from ingot.codegen.llvm.share import Share, pieces_of
-from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
 from ingot.codegen.llvm.winograd import emit_winograd, winograd_share
 from ingot.dims import Dim
-from ingot.lower.loops import Attend, Buffer, Kernel, Product, Winograd
-from ingot.lower.rewrite import sizes_indexed
+from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Winograd
+from ingot.loops.rewrite import sizes_indexed
+from ingot.schedule.target import Target
 
 ENTRY = "kernel"
 
@@ -73,12 +73,12 @@ def _body(
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
         with _unless_empty(b, frame, sizes_indexed(nest)):
-            if isinstance(nest, Product):
-                emit_product(b, frame, nest)
+            if isinstance(nest, Contraction):
+                emit_contraction(b, frame, nest)
             elif isinstance(nest, Winograd):
                 emit_winograd(b, frame, nest)
-            elif isinstance(nest, Attend):
-                emit_attend(b, frame, nest)
+            elif isinstance(nest, Attention):
+                emit_attention(b, frame, nest)
             else:
                 Loops(b, frame).nest(nest)
     b.ret_void()
@@ -94,12 +94,12 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
     size = _told(b, table, sizes)
     shares: list[Share] = []
     for nest in kernel.nests:
-        if isinstance(nest, Product):
-            shares.append(product_share(b, size, nest, threads))
+        if isinstance(nest, Contraction):
+            shares.append(contraction_share(b, size, nest, threads))
         elif isinstance(nest, Winograd):
             shares.append(winograd_share(b, size, nest, threads))
-        elif isinstance(nest, Attend):
-            shares.append(attend_share(b, size, nest, threads))
+        elif isinstance(nest, Attention):
+            shares.append(attention_share(b, size, nest, threads))
         else:
             shares.append(loops_share(b, size, nest, target))
     b.ret(pieces_of(b, shares, threads))

@@ -9,35 +9,35 @@ from dataclasses import dataclass, field
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.share import Share, part_of, up
-from ingot.codegen.llvm.target import Target
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, element, is_float, room, stored, vector, width, zeros
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.lower.loops import (
+from ingot.loops.ir import (
     LONGEST_TOGETHER,
     Apply,
     Buffer,
-    Checked,
-    Choose,
+    CheckedIndex,
     For,
     Index,
     Inside,
     Kind,
     Let,
+    Literal,
     Load,
     Local,
-    Number,
     Position,
+    RuntimeScalar,
     Scalar,
+    Select,
     Statement,
     Store,
-    Told,
     Update,
     Var,
     extent,
 )
-from ingot.lower.rewrite import parts
+from ingot.loops.rewrite import parts
 from ingot.prim.functions import identity
+from ingot.schedule.target import Target
 
 _GRAIN = 1 << 17
 """Work that is worth a thread of its own, some microseconds: elements times the functions of each and its transport."""
@@ -478,9 +478,9 @@ class Loops:
 
     def _scalar(self, value: Scalar) -> ir.Value:
         match value:
-            case Number():
+            case Literal():
                 return scalars.number(value.dtype, value.value, 1)
-            case Told():
+            case RuntimeScalar():
                 return scalars.from_bits(self.b, value.dtype, [self.frame.size(half) for half in value.bits])
             case Local():
                 return self.locals[value.name] if value.name in self.locals else self._fetched(self.cells[value.name])
@@ -490,11 +490,11 @@ class Loops:
                 return self._load(value)
             case Apply():
                 return self._apply(value)
-            case Choose():
+            case Select():
                 inside = self._inside(value.where)
                 found, other = self.scalar(value.value), scalars.number(value.dtype, value.fill, 1)
                 return self.b.select(*self._alike(inside, found, other))
-            case Checked():
+            case CheckedIndex():
                 return self._checked(value)
 
     def _apply(self, value: Apply) -> ir.Value:
@@ -512,7 +512,7 @@ class Loops:
             lanes = _count(divisor)
             self._report(self.b.icmp_signed("==", divisor, scalars.number(dtype, 0, lanes)))
 
-    def _checked(self, value: Checked) -> ir.Value:
+    def _checked(self, value: CheckedIndex) -> ir.Value:
         b = self.b
         index = self.scalar(value.value)
         lanes = _count(index)
@@ -774,13 +774,13 @@ def _moves(value: Scalar, inside: set[Var], changed: set[str], known: dict[int, 
                 known[id(value)] = value.name in changed
             case Apply():
                 terms = list(value.arguments)
-            case Checked():  # it may report, which is to be done where it is met
+            case CheckedIndex():  # it may report, which is to be done where it is met
                 known[id(value)] = True
             case Position():
                 terms = [term for term, _ in value.index.terms]
             case Load():
                 terms = [term for index in (value.index, *_indices(value.where)) for term, _ in index.terms]
-            case Choose():
+            case Select():
                 terms = [value.value, *(term for index in _indices(value.where) for term, _ in index.terms)]
         if id(value) not in known:
             known[id(value)] = any(
@@ -843,6 +843,6 @@ def _functions(statements: Sequence[Statement]) -> int:
         if isinstance(value, Apply):
             count += 1 if value.function not in ("exp", "tanh", "erf", "log", "sigmoid") else 12
             pending.extend(value.arguments)
-        elif isinstance(value, Choose | Checked):
+        elif isinstance(value, Select | CheckedIndex):
             pending.append(value.value)
     return count

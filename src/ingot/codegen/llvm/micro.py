@@ -9,7 +9,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.types import I64, element, is_float, room, vector, width
 from ingot.dtypes import DType
-from ingot.lower.loops import Tile
+from ingot.loops.ir import Tile
 
 Cells = list[list[ir.Value]]
 """Where the sums of each row are while they are summed: LLVM makes registers of them."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.lower.loops import Tile
-from ingot.lower.matrix import Filters, Packed
-from ingot.lower.winograd import at_points
+from ingot.fuse.contraction import Filters, Packed
+from ingot.fuse.winograd import at_points
+from ingot.loops.ir import Tile
 
 
 def packed(weights: Packed | Filters, tile: Tile) -> Array:

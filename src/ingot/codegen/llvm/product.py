@@ -10,11 +10,11 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Frame, Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
-from ingot.codegen.llvm.tile import heights
 from ingot.codegen.llvm.types import I64, element, room, vector, width
 from ingot.dims import Dim
-from ingot.lower.loops import Buffer, For, Index, Inside, Kind, Load, Product, Store, Var, extent
-from ingot.lower.rewrite import Reindexed
+from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
+from ingot.loops.rewrite import Reindexed
+from ingot.schedule.tile import heights
 
 SUM = "sum"
 """The local that holds a sum in what is made of it."""
@@ -29,12 +29,12 @@ _LEAST_TILES = 8
 """Tiles in a panel of columns that are worth packing it once more for another thread."""
 
 
-def emit_product(b: Builder, frame: Frame, product: Product) -> None:
+def emit_contraction(b: Builder, frame: Frame, product: Contraction) -> None:
     """A contraction, shared among threads by tiles: column panels outermost, so that each is read from memory once."""
     _Emitter(b, frame, product).emit()
 
 
-def product_share(b: Builder, size: Callable[[Dim], ir.Value], product: Product, threads: ir.Value) -> Share:
+def contraction_share(b: Builder, size: Callable[[Dim], ir.Value], product: Contraction, threads: ir.Value) -> Share:
     """How a contraction can be shared: by tiles; if it packs, by panels of columns, and these only if they are few."""
     assert product.tile is not None
     depth = extent(product.batch) * extent(product.n) * extent(product.k)
@@ -51,7 +51,7 @@ def product_share(b: Builder, size: Callable[[Dim], ir.Value], product: Product,
 
 
 class _Emitter:
-    def __init__(self, b: Builder, frame: Frame, product: Product) -> None:
+    def __init__(self, b: Builder, frame: Frame, product: Contraction) -> None:
         self.b = b
         self.frame = frame
         self.product = product

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingot.codegen.llvm.target import Target
+    from ingot.schedule.target import Target
 
 ALONE, SHARED, LEAD, SERVE, DISMISS = "kernel", "shared", "lead", "serve", "dismiss"
 """The functions: a job walked by one thread; whether it is worth several; one led by the caller; what others do; their

@@ -10,11 +10,11 @@ from ingot.codegen.llvm.loops import Frame, Lane, Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
-from ingot.codegen.llvm.tile import heights
 from ingot.codegen.llvm.transform import input_transform, output_transform
 from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, room, vector, width
 from ingot.dims import Dim
-from ingot.lower.loops import Apply, For, Let, Number, Statement, Update, Var, Winograd, extent
+from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent
+from ingot.schedule.tile import heights
 
 Origin = tuple[ir.Value, ir.Value]
 """The row and the column that a tile begins at."""
@@ -214,7 +214,7 @@ class _Emitter:
         loops: Statement = Update(SUM, "add", Apply(nest.dtype, "multiply", (nest.lhs, nest.plain)))
         for var in reversed(nest.k):
             loops = For(var, (loops,))
-        return (Let(SUM, Number(nest.dtype, 0.0)), loops)
+        return (Let(SUM, Literal(nest.dtype, 0.0)), loops)
 
     def _finish(self, origin: Origin, first: ir.Value, mask: ir.Value | None, before: tuple[Statement, ...]) -> None:
         """What the body says, for the sums of a tile that are inside: those kept, or what statements `before` make."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,9 @@ def opened(inputs: Mapping[str, Type | None], feed: Mapping[str, Any]) -> dict[s
     ValueError, in onnxruntime's words, if an input that is not optional is missing; InvalidArgument for None where no
     optional is.
     """
-    fed = list(feed.keys())
-    missing = [name for name, type_ in inputs.items() if name not in fed and not isinstance(type_, OptionalType)]
+    missing = [name for name, type_ in inputs.items() if name not in feed and not isinstance(type_, OptionalType)]
     if missing:
-        raise ValueError(f"Required inputs ({missing}) are missing from input feed ({fed}).")
+        raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
     found = {name: _opened(name, inputs.get(name), value) for name, value in feed.items()}
     for name, type_ in inputs.items():
         if isinstance(type_, OptionalType):
@@ -33,19 +32,32 @@ def opened(inputs: Mapping[str, Type | None], feed: Mapping[str, Any]) -> dict[s
     return found
 
 
-def names_agree(inputs: Mapping[str, Type | None], feeds: Mapping[str, Any]) -> bool:
+SharedSizes = Mapping[str, Sequence[tuple[str, int]]]
+"""The inputs and axes of each size that more than one axis has."""
+
+
+def shared_sizes(inputs: Mapping[str, Type | None]) -> SharedSizes:
+    axes: dict[str, list[tuple[str, int]]] = {}
+    for name, type_ in inputs.items():
+        for axis, dim in enumerate(type_.shape or () if isinstance(type_, TensorType) else ()):
+            if isinstance(dim, Expr):
+                axes.setdefault(dim_name(dim), []).append((name, axis))
+    return {size: places for size, places in axes.items() if len(places) > 1}
+
+
+def names_agree(shared: SharedSizes, feeds: Mapping[str, Any]) -> bool:
     """Whether every size of one name is the same in all feeds: onnxruntime does not ask for it."""
-    sizes: dict[str, int] = {}
-    for name, array in feeds.items():
-        type_ = inputs.get(name)
-        if isinstance(type_, TensorType) and type_.shape and isinstance(array, np.ndarray):
-            for dim, size in zip(type_.shape, array.shape, strict=False):
-                if isinstance(dim, Expr) and sizes.setdefault(dim_name(dim), size) != size:
-                    return False
+    for places in shared.values():
+        arrays = [(feeds.get(name), axis) for name, axis in places]
+        sizes = {array.shape[axis] for array, axis in arrays if isinstance(array, np.ndarray) and axis < array.ndim}
+        if len(sizes) > 1:
+            return False
     return True
 
 
 def _opened(name: str, type_: Type | None, value: Any) -> Any:
+    if type(value) is np.ndarray and type(type_) is TensorType and type_.dtype is not DType.STRING:
+        return value
     if isinstance(value, OrtValue):
         value = value.to_object()
     if isinstance(value, SparseTensor):

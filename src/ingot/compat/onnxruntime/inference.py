@@ -16,14 +16,14 @@ from ingot.compat.onnxruntime.devices import CPU_MEMORY, OrtDevice, OrtMemoryInf
 from ingot.compat.onnxruntime.environment import SEEDS
 from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevice, assigned, get_ep_devices
 from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, loading, running
-from ingot.compat.onnxruntime.feeds import names_agree, opened
+from ingot.compat.onnxruntime.feeds import names_agree, opened, shared_sizes
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions
 from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, leaves_alone, prepared, without_names
 from ingot.compat.onnxruntime.profile import Profile
 from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
 from ingot.compat.onnxruntime.values import OrtValue
 from ingot.ir.model import Model
-from ingot.session import Cancel, RunLimits, Session
+from ingot.session import RunLimits, Session
 
 _RANDOM = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -82,6 +82,9 @@ class InferenceSession:
             )
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
+        self._output_names = frozenset(inferred)
+        self._input_types = self._engine.inputs
+        self._shared_sizes = shared_sizes(self._input_types)
         self._overridable = _overridable(model)
         self._is_random = any(node.op_type in _RANDOM for node in model.nodes())
 
@@ -131,7 +134,7 @@ class InferenceSession:
 
         Feeds are arrays, lists or OrtValues. Beyond what onnxruntime allows, any value of the model can be named.
         """
-        feeds = opened(self._engine.inputs, input_feed)
+        feeds = opened(self._input_types, input_feed)
         return self._run(self._named(output_names), feeds, run_options)
 
     def run_async(
@@ -143,7 +146,7 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> None:
         """Return at once; another thread calls `callback(results, user_data, "")`, or `([], user_data, message)`."""
-        feeds = opened(self._engine.inputs, input_feed)
+        feeds = opened(self._input_types, input_feed)
         names = self._named(output_names)
 
         def work() -> None:
@@ -237,19 +240,21 @@ class InferenceSession:
         """The device of each input: the CPU."""
         return get_ep_devices() * len(self._inputs)
 
-    def _named(self, names: Sequence[str] | None) -> list[str]:
+    def _named(self, names: Sequence[str] | None) -> list[str] | None:
+        """The names as a list, None for all outputs; InvalidArgument for one that no value of the model has."""
         if not names:
-            return [output.name for output in self._outputs]
-        graph = self._engine.model.graph
+            return None
         for name in names:
-            if graph.find(name) is None:
+            if name not in self._output_names and self._engine.model.graph.find(name) is None:
                 known = ", ".join(output.name for output in self._outputs)
                 raise InvalidArgument(f"Invalid output name:{name}: the outputs are {known}")
         return list(names)
 
-    def _run(self, names: list[str], feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
-        engine = self._engine if names_agree(self._engine.inputs, feeds) else self._nameless
-        cancel = _Terminate(options)
+    def _run(self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
+        engine = self._engine if names_agree(self._shared_sizes, feeds) else self._nameless
+        if options is not None and not isinstance(options, RunOptions):
+            raise TypeError(f"run_options are RunOptions, not {type(options).__name__}")
+        cancel = None if options is None else options._cancel
         observe = None if self._profile is None else self._profile.node
         seed = SEEDS.next() if self._is_random else None
         with running(), self._phase("model_run"):
@@ -267,20 +272,6 @@ class InferenceSession:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_profile": None}
-
-
-class _Terminate(Cancel):
-    """Cancelled when the options of a run say so."""
-
-    def __init__(self, options: RunOptions | None) -> None:
-        super().__init__()
-        if options is not None and not isinstance(options, RunOptions):
-            raise TypeError(f"run_options are RunOptions, not {type(options).__name__}")
-        self._options = options
-
-    @property
-    def cancelled(self) -> bool:
-        return self._options is not None and self._options.terminate
 
 
 def _level(options: SessionOptions) -> int:

@@ -14,6 +14,7 @@ from ingot.compat.onnxruntime.enums import (
 from ingot.compat.onnxruntime.ep_devices import OrtEpDevice
 from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
 from ingot.compat.onnxruntime.values import OrtValue
+from ingot.session import Cancel
 
 T = TypeVar("T")
 
@@ -195,15 +196,32 @@ FIELDS = frozenset(name for name, item in vars(SessionOptions).items() if isinst
 
 
 class RunOptions(_Options):
-    """How one run goes; `terminate` ends the runs that use these options, from any thread."""
+    """How one run goes."""
 
-    __slots__ = ()
+    __slots__ = ("_cancel",)
 
     log_severity_level = _Field(-1)
     log_verbosity_level = _Field(0)
     logid = _Field("")
     only_execute_path_to_fetches = _Field(False)
-    terminate = _Field(False)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancel = Cancel()
+
+    @property
+    def terminate(self) -> bool:
+        """Set, from any thread, to end the runs that use these options."""
+        return self._cancel.cancelled
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(f"RunOptions.terminate is a bool, not a {type(value).__name__}")
+        if value:
+            self._cancel.cancel()
+        elif self._cancel.cancelled:
+            self._cancel = Cancel()  # runs that are about to end keep the one they have
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         self._add(key, value)

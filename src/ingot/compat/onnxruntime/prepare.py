@@ -42,8 +42,9 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
 
 def leaves_alone(options: SessionOptions) -> bool:
     """Whether options change nothing about a model and where it is read from."""
-    changes = (options._external, options._files, options._dims_by_name, options._dims_by_denotation)
-    return not any(changes) and not options._entries.get(_FOLDER)
+    weights = (options._initializers, options._external, options._files)
+    sizes = (options._dims_by_name, options._dims_by_denotation)
+    return not any((*weights, *sizes)) and not options._entries.get(_FOLDER)
 
 
 def forget_unknown_sizes(model: Model) -> bool:

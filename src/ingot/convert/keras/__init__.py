@@ -2,6 +2,6 @@
 
 from ingot.convert.keras.conversion import Conversion
 from ingot.convert.keras.convert import convert_keras
-from ingot.convert.keras.registry import register, rule
+from ingot.convert.keras.rule import register, rule
 
 __all__ = ["Conversion", "convert_keras", "register", "rule"]

@@ -12,17 +12,17 @@ import keras
 import numpy as np
 from keras import tree
 
-from ingot.builder import Var, op
+from ingot.builder import Var
 from ingot.builder.emission import emit
-from ingot.builder.known import shape_of
 from ingot.builder.literals import as_value
+from ingot.convert import operands
 from ingot.convert.keras.activations import ACTIVATIONS
 from ingot.convert.keras.graph import calls_between
 from ingot.convert.keras.quiet import quiet
-from ingot.convert.keras.registry import find_rule, reason_against
+from ingot.convert.keras.rule import find_rule, reason_against
 from ingot.convert.keras.tracing import Untraceable, traced_call, traced_mask
+from ingot.convert.rules import NO_RULE
 from ingot.convert.unsupported import Unsupported
-from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.graph import Graph
@@ -51,25 +51,25 @@ class Conversion:
     stateful layers keep, by variable, with what they are changed to in `changed`.
     """
 
-    def __init__(self, graph: Graph, made: list[Node]) -> None:
+    def __init__(self, graph: Graph, nodes: list[Node]) -> None:
         self.unsupported = Unsupported()
         self.results: list[Any] = []
         self.notes: list[tuple[Value, Any]] = []
         self.states: dict[int, State] = {}
         self.changed: dict[int, Var] = {}
         self._graph = graph
-        self._made = made
+        self._nodes = nodes
         self._path: list[str] = []
         self._masks: dict[Value, Var] = {}
         self._weights: dict[tuple[object, ...], tuple[object, Var]] = {}
 
-    def run(self, inputs: Sequence[Any], given: Sequence[Any], outputs: Any) -> Any:
-        """What symbolic tensors `outputs` are where `inputs` are `given`: every call between them, in order."""
-        values: dict[int, Any] = {id(tensor): value for tensor, value in zip(inputs, given, strict=True)}
+    def run(self, inputs: Sequence[Any], arguments: Sequence[Any], outputs: Any) -> Any:
+        """What symbolic tensors `outputs` are where `inputs` are `arguments`: every call between them, in order."""
+        values: dict[int, Any] = {id(tensor): value for tensor, value in zip(inputs, arguments, strict=True)}
         for each in calls_between(inputs, outputs):
             args, kwargs = each.filled(values)
-            made = self.call(each.operation, *args, results=each.outputs, **kwargs)
-            for tensor, value in zip(each.outputs, tree.flatten(made), strict=True):
+            results = self.call(each.operation, *args, results=each.outputs, **kwargs)
+            for tensor, value in zip(each.outputs, tree.flatten(results), strict=True):
                 values[id(tensor)] = value
                 if isinstance(value, Var) and not self._path:
                     self.notes.append((value.value, tensor))
@@ -78,27 +78,27 @@ class Conversion:
     def call(self, operation: Any, *args: Any, results: Sequence[Any] = (), **kwargs: Any) -> Any:
         """What a layer or operation gives for these arguments, by its rule or by what its own code calls."""
         outer, self.results = self.results, list(results)
-        before = len(self._made)
+        before = len(self._nodes)
         self._path.append(operation.name)
         try:
             if isinstance(operation, keras.Layer):
-                made = self._layer(operation, args, kwargs)
+                returned = self._layer(operation, args, kwargs)
             else:
-                made = self._operation(operation, args, kwargs)
-            self._name(before, made)
+                returned = self._operation(operation, args, kwargs)
+            self._name(before, returned)
         finally:
             self._path.pop()
             self.results = outer
-        return made
+        return returned
 
     def _layer(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         reason = reason_against(layer)
         if reason is not None:
             return self._refused(layer, reason)
         kwargs.pop("training", None)  # a model that is called with training=False says so to every layer
-        function = find_rule(layer)
+        rule = find_rule(layer)
         args, kwargs = tree.map_structure(lambda item: self._as_input(layer, item), (args, kwargs))
-        wanted = _parameters(layer.call if function is None else function)
+        wanted = _parameters(layer.call if rule is None else rule.function)
         bound = _bound(layer, args, kwargs)
         tensors = {name: item for name, item in bound.items() if _has_var(item) and not name.endswith("mask")}
         if len(tensors) == 1 and "mask" in wanted and bound.get("mask") is None:
@@ -111,45 +111,45 @@ class Conversion:
         if previous is None:
             previous = tree.map_structure(self.mask, first)
         try:
-            made = self._traced(layer, args, kwargs) if function is None else function(self, layer, *args, **kwargs)
+            results = self._traced(layer, args, kwargs) if rule is None else rule(self, layer, *args, **kwargs)
         except (UnsupportedError, CheckError) as error:
             return self._refused(layer, error.message)
         except Unfinished:
             return self._stand_ins()
         if layer.supports_masking:
-            self._mask_results(layer, first, previous, made)
-        return made
+            self._mask_results(layer, first, previous, results)
+        return results
 
     def _operation(self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        function = find_rule(operation)
-        if function is None:
-            return self._refused(operation, "no rule for it", hint=None)
+        rule = find_rule(operation)
+        if rule is None:
+            return self._refused(operation, NO_RULE, hint=None)
         try:
-            return function(self, operation, *args, **kwargs)
+            return rule(self, operation, *args, **kwargs)
         except (UnsupportedError, CheckError) as error:
             return self._refused(operation, error.message)
 
     def _traced(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a layer without a rule gives, by the layers and operations that its own `call` uses."""
         try:
-            inputs, given, outputs = traced_call(layer, args, kwargs, self.mask)
+            inputs, arguments, outputs = traced_call(layer, args, kwargs, self.mask)
         except Untraceable as error:
             raise UnsupportedError(
                 f"there is no rule for it, and its call takes more than keras.ops: {error}"
             ) from None
-        return self.run(inputs, given, outputs)
+        return self.run(inputs, arguments, outputs)
 
-    def _mask_results(self, layer: Any, first: Any, previous: Any, made: Any) -> None:
-        values = [value for value in tree.flatten(made) if isinstance(value, Var)]
+    def _mask_results(self, layer: Any, first: Any, previous: Any, results: Any) -> None:
+        values = [value for value in tree.flatten(results) if isinstance(value, Var)]
         if not values or all(value.value in self._masks for value in values):
             return
         try:
-            inputs, given, masks = traced_mask(layer, first, previous)
+            inputs, arguments, masks = traced_mask(layer, first, previous)
         except Untraceable:
             return
-        for value, mask in zip(tree.flatten(made), masks, strict=False):
+        for value, mask in zip(tree.flatten(results), masks, strict=False):
             if mask is not None and isinstance(value, Var) and value.value not in self._masks:
-                self.set_mask(value, self.run(inputs, given, mask))
+                self.set_mask(value, self.run(inputs, arguments, mask))
 
     def mask(self, x: Any) -> Var | None:
         """The mask of a tensor: which of its time steps count. None if all do."""
@@ -206,17 +206,17 @@ class Conversion:
         if function is None:
             return x
         if isinstance(function, keras.Layer):
-            made: Var = self.call(function, x)
-            return made
+            activated: Var = self.call(function, x)
+            return activated
         name = getattr(function, "__name__", str(function))
         own = getattr(function, "__module__", "").startswith("keras.src.activations")
         if own and name in ACTIVATIONS:
             return ACTIVATIONS[name](self, x)
         try:
-            inputs, given, outputs = traced_call(function, (x,), {}, self.mask)
+            inputs, arguments, outputs = traced_call(function, (x,), {}, self.mask)
         except Untraceable as error:
             raise UnsupportedError(f"the activation '{name}' takes more than keras.ops: {error}") from None
-        result: Var = self.run(inputs, given, outputs)
+        result: Var = self.run(inputs, arguments, outputs)
         return result
 
     def state(self, variable: Any, name: str) -> Var:
@@ -257,8 +257,8 @@ class Conversion:
         types = [TensorType(dtype_named(tensor.dtype), sizes_of(tensor)) for tensor in self.results]
         if not types:
             raise Unfinished
-        made = emit("StandIn", [], {}, outputs=len(types), types=types, domain="unsupported", checked=False)
-        values = [Var(value) for value in made]
+        stand_ins = emit("StandIn", [], {}, outputs=len(types), types=types, domain="unsupported", checked=False)
+        values = [Var(value) for value in stand_ins]
         return values[0] if len(values) == 1 else values
 
     def _as_input(self, layer: Any, item: Any) -> Any:
@@ -271,23 +271,22 @@ class Conversion:
             return item
         if item.dtype is None or not item.dtype.is_float or item.dtype is dtype_named(layer.input_dtype):
             return item
-        made = cast(item, layer.input_dtype)
-        self.set_mask(made, self.mask(item))
-        return made
+        converted = cast(item, layer.input_dtype)
+        self.set_mask(converted, self.mask(item))
+        return converted
 
-    def _name(self, before: int, made: Any) -> None:
+    def _name(self, before: int, results: Any) -> None:
         """Call the nodes of an operation, and what it gives, after it."""
         path = self.place
-        for node in self._made[before:]:
+        for node in self._nodes[before:]:
             for value in node.outputs if not node.name else ():
                 if value.name:
                     self._rename(value, f"{path}/{node.op_type}")
             node.name = node.name or node.outputs[0].name
-        results = [value for value in tree.flatten(made) if isinstance(value, Var)]
-        for index, result in enumerate(results):
-            value = result.value
-            if value.producer is not None and value.producer in self._made[before:]:
-                self._rename(value, path if len(results) == 1 else f"{path}:{index}")
+        values = [result.value for result in tree.flatten(results) if isinstance(result, Var)]
+        for index, value in enumerate(values):
+            if value.producer is not None and value.producer in self._nodes[before:]:
+                self._rename(value, path if len(values) == 1 else f"{path}:{index}")
 
     def _rename(self, value: Value, name: str) -> None:
         value.name = self._graph.fresh_name(name)
@@ -315,13 +314,8 @@ def as_array(value: Any) -> Array:
 
 
 def cast(x: Var, dtype: Any) -> Var:
-    """`x` with another element type: itself where it has it."""
-    wanted = dtype if isinstance(dtype, DType) else dtype_named(dtype)
-    if x.dtype is wanted:
-        return x
-    if wanted is DType.BOOL and x.dtype is not None:
-        return op.Not(op.Equal(x, np.array(0, x.dtype.numpy)))
-    return op.Cast(x, to=int(wanted))
+    """`x` with another element type, or that of a name of Keras: itself where it has it."""
+    return operands.cast(x, dtype if isinstance(dtype, DType) else dtype_named(dtype))
 
 
 def dtype_named(name: str) -> DType:
@@ -338,18 +332,6 @@ def name_of(dtype: DType | None) -> str:
 def sizes_of(tensor: Any) -> tuple[int | None, ...]:
     """The sizes of a symbolic tensor, those that Keras knows."""
     return tuple(tensor.shape)
-
-
-def shape(x: Var) -> tuple[Dim | None, ...]:
-    """The sizes of a value; UnsupportedError where not even their number is known."""
-    found = shape_of(x.value)
-    if found is None:
-        raise UnsupportedError(f"how many axes '{x.name}' has is not known")
-    return found
-
-
-def rank(x: Var) -> int:
-    return len(shape(x))
 
 
 def _has_var(item: Any) -> bool:

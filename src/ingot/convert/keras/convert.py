@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import keras
@@ -14,7 +13,6 @@ import numpy as np
 from keras import tree
 
 from ingot.builder import OPSET, Var, inserting, ir_version_of, op
-from ingot.convert.keras import layers, operations
 from ingot.convert.keras.conversion import Conversion, Unfinished, as_array
 from ingot.convert.keras.examples import examples_of, given_example
 from ingot.convert.keras.files import loaded
@@ -31,10 +29,6 @@ from ingot.ir.model import Model
 from ingot.ir.value import Value
 from ingot.passes.layout import CHANNELS_FIRST
 from ingot.version import __version__
-
-for _package in (layers, operations):
-    for _found in iter_modules(_package.__path__):
-        import_module(f"{_package.__name__}.{_found.name}")  # rules register themselves as they are imported
 
 _TOLERANCES = {
     "bfloat16": Tolerance(1e-1, 1e-1),

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, cast, rank, shape
+from ingot.convert.keras.conversion import Conversion, cast
+from ingot.convert.operands import rank, shape
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import rank, shape
+from ingot.convert.operands import rank, shape
+from ingot.convert.windows import same_padding
 from ingot.passes.layout import channels_last
 
 
@@ -32,17 +33,6 @@ def padding(
     """The attributes that pad an image, channels first, as Keras' `padding` says: numbers where these are known."""
     if mode == "valid":
         return {}
-    spans = [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
     if mode == "causal":
-        return {"pads": [spans[0] - 1, 0]}
-    before, after = [], []
-    for size, span, stride in zip(shape(x)[2:], spans, strides, strict=True):
-        if stride == 1:
-            total = span - 1
-        elif isinstance(size, int):
-            total = max((-(-size // stride) - 1) * stride + span - size, 0)
-        else:
-            return {"auto_pad": "SAME_UPPER"}
-        before.append(total // 2)
-        after.append(total - total // 2)
-    return {"pads": [*before, *after]} if any(after) else {}
+        return {"pads": [(window[0] - 1) * dilations[0], 0]}
+    return same_padding(shape(x)[2:], window, strides, dilations)

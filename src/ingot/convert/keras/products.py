@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import rank, shape
+from ingot.convert.operands import rank, shape
 
 
 def einsum(equation: str, *operands: Var) -> Var:

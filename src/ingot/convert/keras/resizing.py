@@ -10,7 +10,8 @@ import keras
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of, shape
+from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of
+from ingot.convert.operands import shape
 from ingot.dtypes import Array
 from ingot.errors import UnsupportedError
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ingot.builder import Var, op
 from ingot.builder.known import shape_of
 from ingot.builder.literals import as_value
-from ingot.convert.sklearn.registry import find_rule
+from ingot.convert.sklearn.rule import find_rule
 from ingot.dtypes import Array, DType
 from ingot.errors import ConvertError
 
@@ -54,16 +54,16 @@ class Conversion:
         key = (function, id(estimator), values)
         if key not in self._made:
             self._made[key] = function(self, estimator, x)
-        found: Result = self._made[key]
-        return found
+        result: Result = self._made[key]
+        return result
 
     def call(self, method: str, estimator: Any, x: Rows) -> Var:
         """What `estimator.method(x)` gives, by its rule; ConvertError if there is none."""
-        found = find_rule(estimator, method)
-        if found is None:
+        rule = find_rule(estimator, method)
+        if rule is None:
             raise ConvertError(f"there is no rule for {type(estimator).__name__}.{method}", hint=REGISTER)
         known = len(self._made)
-        result = self.once(found, estimator, x)
+        result = self.once(rule, estimator, x)
         if isinstance(x, Var) and len(self._made) > known:
             self.notes.append(Note(result.name, estimator, method, x.name))
         return result

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.request import Request, checked_names
-from ingot.convert.sklearn import families
 from ingot.convert.sklearn.conversion import REGISTER, Columns, Conversion, inside
 from ingot.convert.sklearn.outputs import Output, outputs_of
-from ingot.convert.sklearn.registry import children_of, has_rules, reason_against
+from ingot.convert.sklearn.rule import children_of, has_rules, reason_against
 from ingot.convert.source import Source, Tolerance
 from ingot.convert.tables import PLACEHOLDER, Table, build_table, table_of, widened
 from ingot.convert.unsupported import Unsupported
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ConvertError, InputError
-
-for _found in iter_modules(families.__path__):
-    import_module(f"{families.__name__}.{_found.name}")  # rules register themselves as they are imported
 
 _PRECISIONS: Mapping[str, type[np.floating[Any]]] = {"double": np.float64, "single": np.float32}
 

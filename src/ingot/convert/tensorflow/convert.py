@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ingot import dims
 from ingot.builder import OPSET, Var, inserting, ir_version_of, op
 from ingot.convert.layout import channels_first
 from ingot.convert.request import Request, checked_names
+from ingot.convert.rules import RuleTable
 from ingot.convert.source import Feeds, Source, Tolerance
 from ingot.convert.tensorflow.axes import named_axes
 from ingot.convert.tensorflow.dtypes import dtype_of, real_of, to_array
@@ -61,7 +63,7 @@ def convert_tensorflow(model: Any, example: Any, request: Request) -> Source:
     """
     options = request.only("TensorFlow", *_OPTIONS)
     program = program_of(model, example, options.get("signature"), request.dynamic_axes)
-    table = {**rules(), **_custom(options.get("custom_translation_table"))}
+    table = rules().overridden(_custom(options.get("custom_translation_table")))
     _refuse_unknown(program, table)
     names = checked_names("input", request.input_names, program.input_names)
     output_names = checked_names("output", request.output_names, program.output_names)
@@ -112,15 +114,14 @@ def _tolerance(program: Program) -> Tolerance:
     return _TOLERANCES[coarsest]
 
 
-def _refuse_unknown(program: Program, table: Mapping[str, Rule]) -> None:
+def _refuse_unknown(program: Program, table: RuleTable[str, Rule[..., Any]]) -> None:
     """ConvertError listing every operation that has no rule, before anything is run."""
     unsupported = Unsupported()
     for _, operation in operations(program.graph):
         kind = operation.type
         if kind not in table and kind not in ("Const", "Placeholder"):
-            reason = REASONS.get(kind, "no rule for it")
             hint = None if kind in REASONS else CUSTOM.format(kind)
-            unsupported.add(kind, place=place_of(operation), reason=reason, hint=hint)
+            unsupported.add(kind, place=place_of(operation), reason=table.explain(kind), hint=hint)
     for _, operation in operations(program.graph, all_of_them=True):
         if operation.type in ASSIGNS:
             unsupported.add(operation.type, place=place_of(operation), reason=REASONS[operation.type])
@@ -128,7 +129,11 @@ def _refuse_unknown(program: Program, table: Mapping[str, Rule]) -> None:
 
 
 def _translated(
-    program: Program, table: Mapping[str, Rule], names: Sequence[str], output_names: Sequence[str], axes: Axes
+    program: Program,
+    table: RuleTable[str, Rule[..., Any]],
+    names: Sequence[str],
+    output_names: Sequence[str],
+    axes: Axes,
 ) -> tuple[Model, dict[str, str]]:
     """The model, and by the names of its values the tensors they are."""
     graph = Graph(name="main")
@@ -202,16 +207,12 @@ def _probe(program: Program, names: Sequence[str], sizes: Mapping[tuple[str, int
     return made
 
 
-def _custom(table: Any) -> dict[str, Rule]:
-    made: dict[str, Rule] = {}
-    for kind, write in (table or {}).items():
-        made[kind] = write if isinstance(write, Rule) else Rule((kind,), _callable(kind, write))
-    return made
-
-
-def _callable(kind: str, write: Callable[..., Any] | object) -> Callable[..., Any]:
-    if not callable(write):
-        raise InputError(
-            f"the rule of '{kind}' is a {type(write).__name__}", hint="a function of the site and the inputs"
-        )
-    return write
+def _custom(table: Any) -> list[Rule[..., Any]]:
+    """The caller's functions as rules, by the operators they are given for."""
+    rules: list[Rule[..., Any]] = []
+    for kind, function in (table or {}).items():
+        if not callable(function):
+            message = f"the rule of '{kind}' is a {type(function).__name__}"
+            raise InputError(message, hint="a function of the site and the inputs")
+        rules.append(replace(function, keys=(kind,)) if isinstance(function, Rule) else Rule((kind,), function))
+    return rules

@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from ingot.builder import Var
+from ingot.convert.operands import constant
 from ingot.convert.tensorflow.dtypes import to_array, to_tensor
 from ingot.convert.tensorflow.functions import called
-from ingot.convert.tensorflow.operands import constant
 from ingot.convert.tensorflow.rule import static_shape
 from ingot.dtypes import Array
 

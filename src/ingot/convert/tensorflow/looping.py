@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, constant
+from ingot.convert.operands import cast, constant
 from ingot.convert.tensorflow.resource import Items
 from ingot.dtypes import DType
 from ingot.ir.value import Value

@@ -6,28 +6,26 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 import tensorflow as tf
 
+from ingot.convert import rules as tables
+from ingot.convert.rules import NO_RULE, P, R, RuleTable, modules_in
 from ingot.convert.tensorflow.dtypes import dtype_of
+from ingot.convert.tensorflow.refused import REASONS
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.errors import UnsupportedError
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A function that writes the nodes of some raw operators.
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule(tables.Rule[P, R]):
+    """A function that writes the nodes of some raw operators, whose names are its keys.
 
     It is called with the site and the inputs of the operation, tensors as `Var`s; its keyword parameters are given the
     attributes of the operation of the same names.
     """
 
-    targets: tuple[str, ...]
-    write: Callable[..., Any]
     pairs: bool = False
     """Whether it takes complex tensors, as `Pair`s."""
 
@@ -40,7 +38,7 @@ class Site:
     elements: Callable[[Any], tuple[Dim | None, ...] | None]
     """The integers a value holds, each a dim or None, in C order; None where nothing is known of them."""
     call: Callable[[str, Sequence[Any]], list[Any]]
-    """Writes the function of that name here, for the arguments given; returns what it computes."""
+    """Writes the function of that name here, for these arguments; returns its results."""
     function: Callable[[str], Any]
     """The graph of the function of that name."""
     sized: Callable[[Dim | None], Any]
@@ -65,7 +63,7 @@ class Site:
         """What TensorFlow knows of the shape of a result; None if not even its rank."""
         return static_shape(self.op.outputs[result])
 
-    def given(self, position: int) -> tuple[int | None, ...] | None:
+    def input_shape(self, position: int) -> tuple[int | None, ...] | None:
         """What TensorFlow knows of the shape of an input."""
         return static_shape(self.op.inputs[position])
 
@@ -75,48 +73,37 @@ def static_shape(tensor: Any) -> tuple[int | None, ...] | None:
     return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
 
 
-def rule(*targets: str, pairs: bool = False) -> Callable[[Callable[..., Any]], Rule]:
-    """Makes a function the rule of the raw operators named."""
-    return lambda write: Rule(targets, write, pairs)
+def rule(*targets: str, pairs: bool = False) -> Callable[[Callable[P, R]], Rule[P, R]]:
+    """Make a function the rule of the raw operators named."""
+    return lambda function: Rule(targets, function, pairs)
 
 
 @cache
-def rules() -> dict[str, Rule]:
+def rules() -> RuleTable[str, Rule[..., Any]]:
     """Every rule of this package by the operator it is for."""
-    package = import_module("ingot.convert.tensorflow.rules")
-    found: dict[str, Rule] = {}
-    for module in iter_modules(package.__path__, "ingot.convert.tensorflow.rules."):
-        for item in vars(import_module(module.name)).values():
-            for each in item.values() if isinstance(item, dict) else [item]:
-                if isinstance(each, Rule):
-                    _add(found, each)
-    return found
+    return RuleTable.collect(
+        Rule, modules_in("ingot.convert.tensorflow.rules"), lambda kind: REASONS.get(kind, NO_RULE)
+    )
 
 
-def _add(found: dict[str, Rule], new: Rule) -> None:
-    for target in new.targets:
-        if found.setdefault(target, new) is not new:
-            raise TypeError(f"two rules for {target}")
-
-
-@cache
-def keywords(write: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
-    """The attributes a rule reads, with what they are where an operation has none."""
-    parameters = inspect.signature(write).parameters.values()
-    return tuple((each.name, each.default) for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY)
-
-
-def attributes(operation: Any, write: Callable[..., Any]) -> dict[str, Any]:
-    """The attributes of an operation that its rule reads, as Python has them: text for bytes."""
-    found: dict[str, Any] = {}
-    for name, default in keywords(write):
+def attributes(operation: Any, function: Callable[..., Any]) -> dict[str, Any]:
+    """The attributes of an operation that the function of its rule has keyword parameters for, bytes as text."""
+    values: dict[str, Any] = {}
+    for name, default in _keywords(function):
         try:
-            found[name] = _plain(operation.get_attr(name))
+            values[name] = _plain(operation.get_attr(name))
         except ValueError:
             if default is inspect.Parameter.empty:
                 raise
-            found[name] = default
-    return found
+            values[name] = default
+    return values
+
+
+@cache
+def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
+    """The keyword parameters of a function, with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return tuple((each.name, each.default) for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 def _plain(value: Any) -> Any:
@@ -128,8 +115,3 @@ def _plain(value: Any) -> Any:
         case tf.DType():
             return value
     return value
-
-
-def refuse(why: str) -> UnsupportedError:
-    """The error of a rule that cannot say what it is asked."""
-    return UnsupportedError(why)

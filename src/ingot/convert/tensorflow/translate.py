@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,11 @@ import tensorflow as tf
 
 from ingot.builder import Var, op
 from ingot.builder.emission import emit
+from ingot.convert.operands import constant
+from ingot.convert.rules import RuleTable
 from ingot.convert.tensorflow.dtypes import dtype_of, to_array
 from ingot.convert.tensorflow.evaluate import evaluated
 from ingot.convert.tensorflow.functions import function_graph, needed
-from ingot.convert.tensorflow.operands import constant
 from ingot.convert.tensorflow.pair import Pair
 from ingot.convert.tensorflow.place import place_of
 from ingot.convert.tensorflow.refused import REASONS
@@ -55,9 +56,9 @@ _TENSORS = frozenset(
 
 
 class Translation:
-    """One function becoming a graph: what has no rule, where values come from, and the constants made so far."""
+    """A function of TensorFlow becoming a graph: what has no rule, where values come from, and constants so far."""
 
-    def __init__(self, rules: Mapping[str, Rule], graph: Graph, facts: Facts) -> None:
+    def __init__(self, rules: RuleTable[str, Rule[..., Any]], graph: Graph, facts: Facts) -> None:
         self.rules = rules
         self.graph = graph
         self.facts = facts
@@ -78,8 +79,8 @@ class Translation:
         for operation in needed(graph):
             if operation.outputs and operation.outputs[0].name in values:
                 continue
-            made = self._operation(graph, operation, [values[tensor.name] for tensor in operation.inputs], path)
-            for tensor, result in zip(operation.outputs, made, strict=True):
+            results = self._operation(graph, operation, [values[tensor.name] for tensor in operation.inputs], path)
+            for tensor, result in zip(operation.outputs, results, strict=True):
                 values[tensor.name] = result
         return [values[tensor.name] for tensor in graph.outputs]
 
@@ -100,22 +101,21 @@ class Translation:
         """Note that an input has a size that is not known now."""
         self._sizes.setdefault(dim, (value, axis))
 
-    def _operation(self, graph: Any, operation: Any, given: list[Any], path: str) -> list[Any]:
+    def _operation(self, graph: Any, operation: Any, inputs: list[Any], path: str) -> list[Any]:
         kind = operation.type
         if kind == "Const":
             return [self._constant(operation)]
-        rule = self.rules.get(kind)
-        if rule is None:
-            reason = REASONS.get(kind, "no rule for it")
+        if kind not in self.rules:
             hint = None if kind in REASONS else CUSTOM.format(kind)
-            self.unsupported.add(kind, place=place_of(operation), reason=reason, hint=hint)
+            self.unsupported.add(kind, place=place_of(operation), reason=self.rules.explain(kind), hint=hint)
             return self._stand_ins(operation)
-        missing = [each for each in given if isinstance(each, _Missing)]
+        rule = self.rules[kind]
+        missing = [each for each in inputs if isinstance(each, _Missing)]
         if missing:
             if missing[0].what:
                 self.unsupported.add(kind, place=place_of(operation), reason=f"it reads {missing[0].what}")
             return self._stand_ins(operation)
-        folded = evaluated(operation, given)
+        folded = evaluated(operation, inputs)
         if folded is not None:
             return [self.constant(operation.name, array) for array in folded]
         site = Site(
@@ -128,10 +128,10 @@ class Translation:
             self.read,
         )
         try:
-            if not rule.pairs and any(isinstance(each, Pair) for each in given):
+            if not rule.pairs and any(isinstance(each, Pair) for each in inputs):
                 raise UnsupportedError("complex numbers")
-            made = rule.write(site, *given, **attributes(operation, rule.write))
-            return self._settled(operation, made, path)
+            results = rule(site, *inputs, **attributes(operation, rule.function))
+            return self._settled(operation, results, path)
         except (UnsupportedError, CheckError) as error:  # our limit, or a type that ONNX's operator does not take
             self.unsupported.add(kind, place=place_of(operation), reason=error.message)
             return self._stand_ins(operation)
@@ -156,38 +156,38 @@ class Translation:
     def _sized(self, dim: Dim | None) -> Any:
         if isinstance(dim, int):
             return np.array([dim], np.int64)
-        found = None if dim is None else self._sizes.get(dim)
-        return None if found is None else op.Shape(found[0], start=found[1], end=found[1] + 1)
+        source = None if dim is None else self._sizes.get(dim)
+        return None if source is None else op.Shape(source[0], start=source[1], end=source[1] + 1)
 
-    def _settled(self, operation: Any, made: Any, path: str) -> list[Any]:
-        results = list(made) if isinstance(made, tuple | list) else [made]
+    def _settled(self, operation: Any, written: Any, path: str) -> list[Any]:
+        results = list(written) if isinstance(written, tuple | list) else [written]
         results += [None] * (len(operation.outputs) - len(results))
         return [
             self._result(operation, at, tensor, result, path)
             for at, (tensor, result) in enumerate(zip(operation.outputs, results, strict=True))
         ]
 
-    def _result(self, operation: Any, at: int, tensor: Any, made: Any, path: str) -> Any:
+    def _result(self, operation: Any, at: int, tensor: Any, result: Any, path: str) -> Any:
         """A result as a value with the graph's own name, and with what TensorFlow knows of its type."""
-        if isinstance(made, np.ndarray | np.generic):
-            return self.constant(operation.name, np.asarray(made))
-        if isinstance(made, Pair):
-            self._name(made.var.value, operation, at, path)
-            return made
-        if not isinstance(made, Var):
-            return (
-                _Missing(f"result {at} of {operation.type}, which its rule does not compute") if made is None else made
-            )
-        value = made.value
+        if isinstance(result, np.ndarray | np.generic):
+            return self.constant(operation.name, np.asarray(result))
+        if isinstance(result, Pair):
+            self._name(result.var.value, operation, at, path)
+            return result
+        if result is None:
+            return _Missing(f"result {at} of {operation.type}, which its rule does not compute")
+        if not isinstance(result, Var):
+            return result
+        value = result.value
         self._name(value, operation, at, path)
         self._type(value, tensor)
         fact = self.facts.get(value)
         if fact is not None and fact.integers is not None and fact.shape is not None and value.constant is None:
             sizes = [size for size in fact.shape if isinstance(size, int)]
             if len(sizes) == len(fact.shape):
-                array = np.array(fact.integers, (made.dtype or DType.INT64).numpy)
+                array = np.array(fact.integers, (result.dtype or DType.INT64).numpy)
                 return self.constant(operation.name, array.reshape(sizes))
-        return made
+        return result
 
     def _name(self, value: Value, operation: Any, at: int, path: str) -> None:
         if value.producer is None or value in self._named:
@@ -218,18 +218,18 @@ class Translation:
 
     def _stand_ins(self, operation: Any) -> list[Any]:
         """Values for the results of an operation that has no rule, so that those after it are looked at too."""
-        made: list[Any] = []
+        stand_ins: list[Any] = []
         for tensor in operation.outputs:
             if tensor.dtype not in _TENSORS:
-                made.append(_Missing())
+                stand_ins.append(_Missing())
                 continue
             type_ = TensorType(dtype_of(tensor.dtype), static_shape(tensor))
-            made += [Var(v) for v in emit("StandIn", [], {}, types=[type_], domain="unsupported", checked=False)]
-        return made
+            stand_ins += [Var(v) for v in emit("StandIn", [], {}, types=[type_], domain="unsupported", checked=False)]
+        return stand_ins
 
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """A value there is none of: `what` it is, or nothing where that has been said."""
+    """Stands in for a value that cannot be computed: `what` it is, or nothing where that is reported already."""
 
     what: str = ""

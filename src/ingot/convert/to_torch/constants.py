@@ -14,8 +14,8 @@ from ingot.ir.types import TensorType, Type
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import standard
 from ingot.ops.rewrite import NEWEST
-from ingot.passes.known import constant
 from ingot.passes.replacing import replace_by_constant
+from ingot.queries.values import constant
 
 _MOST = 64
 """Elements of a tensor that is taken for sizes; what is larger is data."""

@@ -13,7 +13,7 @@ from ingot.convert.to_torch.dtypes import SMALL, torch_dtype
 from ingot.convert.to_torch.names import printable
 from ingot.convert.to_torch.operand import Operand
 from ingot.convert.to_torch.prelude import needed, pieces
-from ingot.convert.to_torch.rule import no_rule, rules
+from ingot.convert.to_torch.rule import rules
 from ingot.convert.to_torch.write import Writer, without_idle_comments
 from ingot.convert.unsupported import Unsupported
 from ingot.dtypes import Array, DType
@@ -28,7 +28,7 @@ from ingot.ir.value import Value
 from ingot.ir.verify import verify
 from ingot.ops.catalog import standard
 from ingot.ops.rewrite import NEWEST
-from ingot.passes.upgrade import upgrade
+from ingot.versions.upgrade import upgrade
 
 _DEFAULTS_SINCE = 4
 """The version of the format since which an initialiser that is an input is a default; before, each had to be one."""
@@ -96,9 +96,10 @@ def _refuse_unknown(model: Model) -> None:
         domain = "" if node.domain == "ai.onnx" else node.domain
         unknown = domain not in NEWEST or not standard().versions(domain, node.op_type)
         custom |= unknown
-        if (domain, node.op_type) not in rules():
+        key = (domain, node.op_type)
+        if key not in rules():
             what = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            reason = "it is no operator of the standard" if unknown else no_rule(domain, node.op_type)
+            reason = "it is no operator of the standard" if unknown else rules().explain(key)
             unsupported.add(what, place=f"node '{printable(node.label)}'", reason=reason)
     if custom:
         unsupported.refuse("ONNX")

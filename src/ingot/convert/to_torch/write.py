@@ -10,7 +10,7 @@ import numpy as np
 from ingot.convert.to_torch.dtypes import WIDE, torch_dtype
 from ingot.convert.to_torch.names import Keys, Names, attribute, printable
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, Rule, no_rule, rules
+from ingot.convert.to_torch.rule import Expression, Rule, rules
 from ingot.convert.to_torch.say import listed, nested, number_of
 from ingot.convert.to_torch.site import Site
 from ingot.convert.to_torch.state import is_shown, is_trained
@@ -118,13 +118,13 @@ class Writer:
             for value in node.outputs:
                 self.operands[value] = Operand("None", value.type)
 
-    def _made(self, node: Node) -> Made:
+    def _made(self, node: Node) -> Expression:
         domain = "" if node.domain == "ai.onnx" else node.domain
-        rule = rules().get((domain, node.op_type))
+        key = (domain, node.op_type)
         inputs = [None if value is None else self.operand(value) for value in node.inputs]
-        if rule is None:
+        if key not in rules():
             _refuse_strings(node)
-            raise UnsupportedError(no_rule(domain, node.op_type))
+        rule = rules().lookup(key)
         operator = standard().get(domain, node.op_type, NEWEST[domain])
         _refuse_types(node)
         given = {**operator.defaults, **keywords(operator, node)}
@@ -134,14 +134,14 @@ class Writer:
             inputs.pop()
         site = Site(node, self)
         if rule.widens and any(one is not None and one.dtype in WIDE for one in inputs):
-            made = rule.write(site, *[_widened(one, rule) for one in inputs], **named)
+            made = rule(site, *[_widened(one, rule) for one in inputs], **named)
             if isinstance(made, str) and len(node.outputs) > 1:
                 held = site.held(made)
                 made = [f"{held}[{place}]" for place in range(len(node.outputs))]
             return _narrowed(made, node, rule)
-        return rule.write(site, *inputs, **named)
+        return rule(site, *inputs, **named)
 
-    def _bind(self, node: Node, made: Made) -> None:
+    def _bind(self, node: Node, made: Expression) -> None:
         outputs = list(node.outputs)
         if made is None:
             return
@@ -233,7 +233,7 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#")
 
 
-def _widened(operand: Operand | None, rule: Rule) -> Operand | None:
+def _widened(operand: Operand | None, rule: Rule[..., Expression]) -> Operand | None:
     if operand is None or operand.dtype not in WIDE or not isinstance(operand.type, TensorType):
         return operand
     type_ = TensorType(DType.INT64, operand.shape)
@@ -247,7 +247,7 @@ def _widened(operand: Operand | None, rule: Rule) -> Operand | None:
 _TOP_BIT = "torch.iinfo(torch.int64).min"
 
 
-def _narrowed(made: Made, node: Node, rule: Rule) -> Made:
+def _narrowed(made: Expression, node: Node, rule: Rule[..., Expression]) -> Expression:
     made_list = made if isinstance(made, list) else [made]
     found: list[str | Operand | Sizes | None] = []
     for one, value in zip(made_list, node.outputs, strict=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -104,7 +105,7 @@ def _source(
     request: Request,
     options: Mapping[str, object],
 ) -> Source:
-    table: dict[str, Rule | Callable[..., Any]] = {**rules(), **_custom(options.get("custom_translation_table"))}
+    table = rules().overridden(_custom(options.get("custom_translation_table")))
     program = decomposed(program, table)
     users = [name for name in program.graph_signature.user_inputs if isinstance(name, str)]
     by_name = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
@@ -188,5 +189,11 @@ def _axes(request: Request, names: Sequence[str], default: Sequence[str]) -> Axe
     return axes_by_input(given, names, request.output_names or ())
 
 
-def _custom(table: Any) -> dict[str, Rule | Callable[..., Any]]:
-    return {key if isinstance(key, str) else target_name(key): write for key, write in (table or {}).items()}
+def _custom(table: Any) -> list[Rule[..., Any]]:
+    """The caller's functions as rules; one that is no rule yet takes complex tensors too."""
+    rules: list[Rule[..., Any]] = []
+    for target, function in (table or {}).items():
+        key = target if isinstance(target, str) else target_name(target)
+        own = function if isinstance(function, Rule) else Rule((), function, pairs=True)
+        rules.append(replace(own, keys=(key,)))
+    return rules

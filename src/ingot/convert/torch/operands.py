@@ -1,37 +1,16 @@
-"""Arguments of torch's operators as operands of ONNX's: cast as torch promotes, numbers with their element type."""
+"""Arguments of torch's operators as operands of ONNX's: numbers, sizes, axes and shapes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, number, positive
 from ingot.convert.torch.sizes import Extent, Size, as_vector
 from ingot.dtypes import DType
-
-
-def cast(x: Var, dtype: DType) -> Var:
-    """`x` with another element type, as torch converts: itself where it has it."""
-    if x.dtype is dtype:
-        return x
-    if dtype is DType.BOOL and x.dtype is not None and x.dtype.is_float:
-        return op.Not(op.Equal(x, number(0, x.dtype)))  # a NaN is true
-    return op.Cast(x, to=int(dtype))
-
-
-def number(value: Any, dtype: DType) -> Any:
-    """A number of Python as a scalar of `dtype`, with torch's conversion."""
-    if dtype is DType.BOOL:
-        return np.array(bool(value))
-    if dtype.is_integer and isinstance(value, float):
-        value = int(value) if math.isfinite(value) else 0
-    with np.errstate(over="ignore"):
-        if dtype.is_integer:
-            return np.array(int(value)).astype(dtype.numpy)  # wraps around
-        return np.array(value).astype(dtype.numpy)
 
 
 def operand(value: Any, dtype: DType) -> Any:
@@ -43,31 +22,20 @@ def operand(value: Any, dtype: DType) -> Any:
     return number(value, dtype)
 
 
-def rank(x: Var) -> int:
-    """The number of axes, which torch always knows."""
-    found = x.rank
-    assert found is not None, x
-    return found
-
-
-def positive(axis: int, count: int) -> int:
-    return axis + count if axis < 0 else axis
-
-
 def axes_of(axes: int | Sequence[int] | None, count: int) -> list[int]:
     """Axes counted from the front; all of them for None or an empty list."""
-    given = range(count) if axes is None else [axes] if isinstance(axes, int) else list(axes) or range(count)
-    return [positive(axis, count) for axis in given]
+    listed = range(count) if axes is None else [axes] if isinstance(axes, int) else list(axes) or range(count)
+    return [positive(axis, count) for axis in listed]
 
 
-def each_axis(given: int | Sequence[int], count: int) -> list[int]:
+def each_axis(numbers: int | Sequence[int], count: int) -> list[int]:
     """One number for each of `count` axes; a single one is for all."""
-    listed = [given] if isinstance(given, int) else list(given)
+    listed = [numbers] if isinstance(numbers, int) else list(numbers)
     return listed * count if len(listed) == 1 else listed
 
 
 def reshape(x: Var, sizes: Sequence[Extent]) -> Var:
-    """`x` in other sizes, said without arithmetic on shapes where that can be.
+    """`x` reshaped, without arithmetic on shapes where that can be.
 
     A size that stands where `x` has it is copied; a single one that is not known follows from the others.
     """

@@ -5,31 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 import torch
 
+from ingot.convert import rules as tables
+from ingot.convert.rules import NO_RULE, P, R, RuleTable, modules_in
 from ingot.convert.torch.dtypes import dtype_of, real_of
 from ingot.convert.torch.sizes import dim_of
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.errors import UnsupportedError
 
 COMPLEX = "complex "
 """Before the name of an overload, in the table of rules: its rule where an argument or the result is complex."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A function that writes the nodes of some operators, known by their overloads' names."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule(tables.Rule[P, R]):
+    """A function that writes the nodes of some operators, whose overloads' names are its keys."""
 
-    targets: tuple[str, ...]
-    write: Callable[..., Any]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.write(*args, **kwargs)
+    pairs: bool = False
+    """Whether it takes complex tensors too, as `Pair`s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ class Site:
     node: Any
     names: Mapping[str, Dim]
     subgraph: Callable[[Any, tuple[Any, ...]], list[Any]]
-    """Writes the body of a higher-order operator here, for the arguments given; returns what it computes."""
+    """Writes the body of a higher-order operator here, for these arguments; returns its results."""
 
     @property
     def result(self) -> Any:
@@ -56,19 +52,19 @@ class Site:
         result = self.result
         return real_of(dtype_of((result[0] if isinstance(result, tuple | list) else result).dtype))
 
-    def given(self, position: int) -> Any:
+    def argument(self, position: int) -> Any:
         """What torch knows of an argument: a fake tensor, a number, or None."""
         args = self.node.args
-        found = args[position] if position < len(args) else None
-        return found.meta.get("val") if isinstance(found, torch.fx.Node) else found
+        argument = args[position] if position < len(args) else None
+        return argument.meta.get("val") if isinstance(argument, torch.fx.Node) else argument
 
     def shape(self, position: int) -> tuple[Dim | None, ...]:
         """The shape of a tensor argument."""
-        return tuple(dim_of(size, self.names) for size in self.given(position).shape)
+        return tuple(dim_of(size, self.names) for size in self.argument(position).shape)
 
     def promoted(self, *positions: int) -> DType:
         """The element type that torch computes with when these arguments meet; that of its parts if it is complex."""
-        return real_of(dtype_of(_common_type([self.given(position) for position in positions])))
+        return real_of(dtype_of(_common_type([self.argument(position) for position in positions])))
 
 
 def _common_type(values: list[Any]) -> Any:
@@ -87,30 +83,16 @@ def _plain(value: Any) -> Any:
     return True if isinstance(value, torch.SymBool) else value
 
 
-def rule(*targets: str) -> Callable[[Callable[..., Any]], Rule]:
-    """Makes a function the rule of the overloads named: `aten.add.Tensor`."""
-    return lambda write: Rule(targets, write)
+def rule(*targets: str) -> Callable[[Callable[P, R]], Rule[P, R]]:
+    """Make a function the rule of the overloads named: `aten.add.Tensor`."""
+    return lambda function: Rule(targets, function)
 
 
 @cache
-def rules() -> dict[str, Rule]:
+def rules() -> RuleTable[str, Rule[..., Any]]:
     """Every rule of this package by the overload it is for."""
-    package = import_module("ingot.convert.torch.rules")
-    found: dict[str, Rule] = {}
-    for module in iter_modules(package.__path__, "ingot.convert.torch.rules."):
-        for item in vars(import_module(module.name)).values():
-            for each in item.values() if isinstance(item, dict) else [item]:
-                if isinstance(each, Rule):
-                    _add(found, each)
-    return found
+    return RuleTable.collect(Rule, modules_in("ingot.convert.torch.rules"), _explain)
 
 
-def _add(found: dict[str, Rule], new: Rule) -> None:
-    for target in new.targets:
-        if found.setdefault(target, new) is not new:
-            raise TypeError(f"two rules for {target}")
-
-
-def refuse(why: str) -> UnsupportedError:
-    """The error of a rule that cannot say what it is asked."""
-    return UnsupportedError(why)
+def _explain(target: str) -> str:
+    return f"{NO_RULE} with complex numbers" if target.startswith(COMPLEX) else NO_RULE

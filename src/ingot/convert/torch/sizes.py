@@ -13,6 +13,7 @@ import torch
 
 from ingot import dims
 from ingot.builder import Var, op
+from ingot.convert.operands import size_vector
 from ingot.dims import Dim
 
 
@@ -43,21 +44,7 @@ def shape_of(tensor: Any, names: Mapping[str, Dim]) -> tuple[Dim | None, ...]:
 
 def as_vector(sizes: Sequence[Extent]) -> Any:
     """Sizes as an operand: an array where all are known, else a vector joined of its parts."""
-    if all(isinstance(size, int) for size in sizes):
-        return np.array(sizes, np.int64).reshape(-1)
-    parts: list[object] = []
-    known: list[int] = []
-    for size in sizes:
-        if isinstance(size, int):
-            known.append(size)
-            continue
-        if known:
-            parts.append(np.array(known, np.int64))
-            known = []
-        parts.append(as_row(size))
-    if known:
-        parts.append(np.array(known, np.int64))
-    return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
+    return size_vector([size if isinstance(size, int) else as_row(size) for size in sizes])
 
 
 def as_row(size: Extent) -> Any:

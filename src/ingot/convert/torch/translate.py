@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 
 from ingot.builder import OPSET, Var, inserting, ir_version_of, op
 from ingot.builder.emission import emit
+from ingot.convert.rules import RuleTable
 from ingot.convert.torch.dtypes import dtype_of, real_of, to_array
 from ingot.convert.torch.pair import Pair, holds_pair, joined, split
 from ingot.convert.torch.place import place_of
@@ -34,7 +35,7 @@ class Translation:
     """One program becoming a graph: what its values are so far, and what has no rule."""
 
     def __init__(
-        self, program: Any, rules: Mapping[str, Rule | Callable[..., Any]], names: Mapping[str, Dim], graph: Graph
+        self, program: Any, rules: RuleTable[str, Rule[..., Any]], names: Mapping[str, Dim], graph: Graph
     ) -> None:
         self.program = program
         self.rules = rules
@@ -55,10 +56,10 @@ class Translation:
                     values[node] = self._attribute(module, node)
                 case "output":
                     results = node.args[0]
-                    given = results if isinstance(results, tuple | list) else [results]
+                    returned = results if isinstance(results, tuple | list) else [results]
                     if not prefix:
                         self.values = values
-                    return [self._argument(item, values) for item in given]
+                    return [self._argument(item, values) for item in returned]
         raise CheckError("the program has no output")
 
     def constant(self, name: str, tensor: Any) -> Var | Pair:
@@ -67,14 +68,14 @@ class Translation:
         array = to_array(torch.view_as_real(tensor.resolve_conj()) if paired else tensor)
         root = self.graph.root
         called = root.fresh_name(name)
-        made = Var(root.add_initializer(called, Tensor(array, name=called)))
-        return split(made) if paired else made
+        stored = Var(root.add_initializer(called, Tensor(array, name=called)))
+        return split(stored) if paired else stored
 
     def _attribute(self, module: Any, node: Any) -> Any:
-        found = module
+        attribute = module
         for part in node.target.split("."):
-            found = getattr(found, part)
-        return self.constant(node.target, found) if isinstance(found, torch.Tensor) else found
+            attribute = getattr(attribute, part)
+        return self.constant(node.target, attribute) if isinstance(attribute, torch.Tensor) else attribute
 
     def _call(self, node: Any, values: dict[Any, Any], prefix: str) -> Any:
         target = target_name(node.target)
@@ -82,22 +83,21 @@ class Translation:
         if target == "_operator.getitem":
             return args[0][args[1]]
         kwargs = {key: self._argument(item, values) for key, item in node.kwargs.items()}
-        rule = self.rules.get(target)
-        if isinstance(rule, Rule | None) and (_makes_complex(node) or holds_pair([*args, *kwargs.values()])):
-            rule = self.rules.get(f"{COMPLEX}{target}")
-            why = "no rule for it with complex numbers"
-        else:
-            why = "no rule for it"
-        if rule is None:
-            self.unsupported.add(target, place=place_of(node), reason=why, hint=_CUSTOM.format(target))
+        key = target
+        if _makes_complex(node) or holds_pair([*args, *kwargs.values()]):
+            takes_pairs = target in self.rules and self.rules[target].pairs
+            key = target if takes_pairs else f"{COMPLEX}{target}"
+        if key not in self.rules:
+            reason, hint = self.rules.explain(key), _CUSTOM.format(target)
+            self.unsupported.add(target, place=place_of(node), reason=reason, hint=hint)
             return self._stand_in(node)
         site = Site(node, self.names, self._body)
         try:
-            made = rule(site, *args, **kwargs)
+            result = self.rules[key](site, *args, **kwargs)
         except (UnsupportedError, CheckError) as error:  # our limit, or a type that ONNX's operator does not take
             self.unsupported.add(target, place=place_of(node), reason=error.message)
             return self._stand_in(node)
-        return self._settled(made, node, prefix)
+        return self._settled(result, node, prefix)
 
     def _body(self, module: Any, arguments: tuple[Any, ...]) -> list[Any]:
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -117,33 +117,33 @@ class Translation:
                 return {key: self._argument(each, values) for key, each in item.items()}
         return item
 
-    def _settled(self, made: Any, node: Any, prefix: str) -> Any:
+    def _settled(self, results: Any, node: Any, prefix: str) -> Any:
         """Results as values with the program's names, and with the types that torch knows."""
         fake = node.meta.get("val")
-        if isinstance(made, tuple | list):
-            fakes = fake if isinstance(fake, tuple | list) else [None] * len(made)
+        if isinstance(results, tuple | list):
+            fakes = fake if isinstance(fake, tuple | list) else [None] * len(results)
             return tuple(
                 self._result(item, one, f"{node.name}_{at}", prefix)
-                for at, (item, one) in enumerate(zip(made, fakes, strict=False))
+                for at, (item, one) in enumerate(zip(results, fakes, strict=False))
             )
-        return self._result(made, fake, node.name, prefix)
+        return self._result(results, fake, node.name, prefix)
 
-    def _result(self, made: Any, fake: Any, name: str, prefix: str) -> Any:
-        if isinstance(made, np.ndarray | np.generic):
-            array = np.asarray(made)
-            made = op.Identity(array) if prefix else Var(_constant(self.graph.root, name, array))
-        if isinstance(made, Pair) and isinstance(fake, torch.Tensor):
-            for part in (made.real, made.imaginary):
+    def _result(self, result: Any, fake: Any, name: str, prefix: str) -> Any:
+        if isinstance(result, np.ndarray | np.generic):
+            array = np.asarray(result)
+            result = op.Identity(array) if prefix else Var(_constant(self.graph.root, name, array))
+        if isinstance(result, Pair) and isinstance(fake, torch.Tensor):
+            for part in (result.real, result.imaginary):
                 self._type(part.value, fake)
-            return made
-        if not isinstance(made, Var) or not isinstance(fake, torch.Tensor):
-            return made
-        value = made.value
+            return result
+        if not isinstance(result, Var) or not isinstance(fake, torch.Tensor):
+            return result
+        value = result.value
         if value.producer is not None and value.name not in self.taken and not prefix:
             value.name = self.graph.fresh_name(name)
             self.taken.add(value.name)
         self._type(value, fake)
-        return made
+        return result
 
     def _type(self, value: Value, fake: Any) -> None:
         """Fill in what inference did not find."""
@@ -174,8 +174,8 @@ class Translation:
                 types.append(TensorType(DType.INT64, ()))
         if not types:
             return ()
-        made = emit("StandIn", [], {}, outputs=len(types), types=types, domain="unsupported", checked=False)
-        results = [self._stands_for(Var(value), one) for value, one in zip(made, fakes, strict=True)]
+        stand_ins = emit("StandIn", [], {}, outputs=len(types), types=types, domain="unsupported", checked=False)
+        results = [self._stands_for(Var(value), one) for value, one in zip(stand_ins, fakes, strict=True)]
         return tuple(results) if several else results[0]
 
     def _stands_for(self, var: Var, fake: Any) -> Any:
@@ -186,7 +186,7 @@ class Translation:
 
 def translated(
     program: Any,
-    rules: Mapping[str, Rule | Callable[..., Any]],
+    rules: RuleTable[str, Rule[..., Any]],
     names: Mapping[str, Dim],
     input_names: Sequence[str],
     output_names: Sequence[str],

@@ -55,18 +55,18 @@ def _padding(mask: prim.Tensor, scores: prim.Tensor, past: Dim, filler: float) -
     batch, queries, keys = scores.shape[0], *scores.shape[3:]
     if mask.rank == 1:
         place, both = prim.iota((1, keys), 1), mask.shape == (2 * batch,)
-        lengths = prim.cast(mask if both else prim.claim(mask, (batch,)), DType.INT64)
+        lengths = prim.cast(mask if both else prim.assume_shape(mask, (batch,)), DType.INT64)
         seen = prim.apply("less", place, prim.unsqueeze(prim.slice_(lengths, [0], [batch]), [1]))
         if both:
             starts = prim.unsqueeze(prim.slice_(lengths, [batch], [batch]), [1])
             seen = prim.apply("and", seen, prim.apply("less_equal", starts, place))
         return _shown(seen, (batch, 1, 1, 1, keys), filler)
     if mask.rank == 2:
-        return _shown(_positive(prim.claim(mask, (batch, keys))), (batch, 1, 1, 1, keys), filler)
+        return _shown(_positive(prim.assume_shape(mask, (batch, keys))), (batch, 1, 1, 1, keys), filler)
     if mask.rank == 3:
-        return _shown(_positive(prim.claim(mask, (batch, queries, keys))), (batch, 1, 1, queries, keys), filler)
+        return _shown(_positive(prim.assume_shape(mask, (batch, queries, keys))), (batch, 1, 1, queries, keys), filler)
     if mask.rank == 4 and mask.shape[1] == 1:
-        mask = prim.claim(mask, (batch, *mask.shape[1:]))
+        mask = prim.assume_shape(mask, (batch, *mask.shape[1:]))
         room = [lower_bound(mask.shape[2] - (past + queries)), lower_bound(mask.shape[3] - keys)]
         if all(each is not None and each >= 0 for each in room):
             part = prim.slice_(mask, [0, 0, past, 0], [batch, 1, queries, keys])

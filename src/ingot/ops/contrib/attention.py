@@ -253,14 +253,14 @@ def attended_projections(
     if past is not None:
         before = past.shape[3]
         old = [prim.squeeze(prim.slice_(past, [i, 0, 0, 0, 0], [1, *past.shape[1:]]), [0]) for i in range(2)]
-        k, v = prim.join([old[0], k], 2), prim.join([old[1], v], 2)
+        k, v = prim.concat([old[0], k], 2), prim.concat([old[1], v], 2)
     y, _ = attended(
         q, k, v, past=before, mask=mask, filler=filler, unidirectional=unidirectional, bias=bias, scale=scale
     )
     result = side_by_side(y)
     if k.shape != v.shape:
         return (result,)
-    return result, prim.join([prim.unsqueeze(k, [0]), prim.unsqueeze(v, [0])], 0)
+    return result, prim.concat([prim.unsqueeze(k, [0]), prim.unsqueeze(v, [0])], 0)
 
 
 def _attended(

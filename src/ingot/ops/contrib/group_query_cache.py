@@ -107,7 +107,7 @@ class _Filled:
         if given is not None:
             if given.rank != 2:
                 raise prim.Refused(f"positions of shape {list(map(str, given.shape))}")
-            given = prim.claim(given, shape)
+            given = prim.assume_shape(given, shape)
             first = prim.gather(given, [prim.scalar(0, DType.INT64)] * 2, ())
             return prim.where(self.prompt, counted + first, given)
         places = prim.unsqueeze(self.past, [1]) + counted
@@ -178,7 +178,7 @@ def _up_to(bias: prim.Tensor, whole: Dim) -> prim.Tensor:
         raise prim.Refused(f"a bias of {bias.rank} axes")
     more = lower_bound(bias.shape[-1] - whole)
     if more is None or more < 0:
-        return prim.claim(bias, (*bias.shape[:3], whole))
+        return prim.assume_shape(bias, (*bias.shape[:3], whole))
     return prim.slice_(bias, [0] * 4, [*bias.shape[:3], whole])
 
 

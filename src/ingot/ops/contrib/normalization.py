@@ -170,7 +170,7 @@ def _summed(x: prim.Tensor, skip: prim.Tensor, bias: prim.Tensor | None) -> prim
     if skip.rank not in (x.rank, x.rank - 1):
         raise prim.Refused(f"a skip of {skip.rank} axes")
     once = skip.rank < x.rank or skip.shape[0] == 1
-    skip = prim.claim(skip, (*skip.shape[: 1 - (x.rank - skip.rank)], *x.shape[1:]) if once else x.shape)
+    skip = prim.assume_shape(skip, (*skip.shape[: 1 - (x.rank - skip.rank)], *x.shape[1:]) if once else x.shape)
     return x + skip if bias is None else x + skip + bias
 
 

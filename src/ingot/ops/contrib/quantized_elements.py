@@ -291,7 +291,7 @@ def lower_concat(y_scale: prim.Tensor, y_zero_point: prim.Tensor, /, *inputs: pr
     parts = [
         written(meant(*inputs[i : i + 3]), y_scale, y_zero_point, y_zero_point.dtype) for i in range(0, len(inputs), 3)
     ]
-    return prim.join(parts, axis_of(axis, parts[0].rank))
+    return prim.concat(parts, axis_of(axis, parts[0].rank))
 
 
 def real(x: Array, scale: Array, zero_point: Array | None = None) -> Array:

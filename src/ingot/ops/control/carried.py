@@ -69,6 +69,15 @@ def truth(constant: object) -> bool | None:
     return bool(constant.item())
 
 
+def forwarded(value: Value) -> Value:
+    """The value that the standard's Identity nodes pass on to this one; itself if none makes it."""
+    while (node := value.producer) is not None and node.op_type == "Identity" and node.domain in ("", "ai.onnx"):
+        if not node.inputs or node.inputs[0] is None:
+            break
+        value = node.inputs[0]
+    return value
+
+
 def shaped_as(value: Value, array: Array) -> Array:
     """A single element with the axes an input of a body declares: none, or one."""
     rank = value.type.rank if isinstance(value.type, TensorType) else 0

@@ -18,6 +18,7 @@ from ingot.ops.control.carried import (
     V,
     after_runs,
     bound,
+    forwarded,
     moved,
     outward,
     require_arity,
@@ -140,9 +141,7 @@ def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:
 
 def _goes_on(body: Graph) -> bool:
     """Whether the body gives the condition back as it takes it, or a constant true."""
-    source = body.outputs[0]
-    while source.producer is not None and source.producer.op_type == "Identity" and source.producer.inputs[0]:
-        source = source.producer.inputs[0]
+    source = forwarded(body.outputs[0])
     return source is body.inputs[1] or truth(source.constant) is True
 
 

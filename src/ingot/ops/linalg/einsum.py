@@ -91,7 +91,7 @@ def _plain(x: prim.Tensor, labels: Labels, size: Mapping[str, Dim | None], lette
     names = [labels[axis] for axis in kept]
     own = list(dict.fromkeys(names))
     if len(own) < len(names):
-        x = prim.claim(x, tuple(x.shape[names.index(name)] for name in names))
+        x = prim.assume_shape(x, tuple(x.shape[names.index(name)] for name in names))
         x = prim.gather(x, [own.index(name) for name in names], tuple(x.shape[names.index(name)] for name in own))
     return x, "".join(letters[name] for name in own)
 

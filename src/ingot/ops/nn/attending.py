@@ -103,11 +103,11 @@ def longer(x: prim.Tensor, size: Dim, fill: float | bool) -> prim.Tensor:
     more = size - x.shape[-1]
     least = lower_bound(more)
     if least is None or least < 0:
-        return prim.claim(x, (*x.shape[:-1], size))
+        return prim.assume_shape(x, (*x.shape[:-1], size))
     return prim.pad(x, [0] * x.rank, [*[0] * (x.rank - 1), more], fill)
 
 
 def behind(past: prim.Tensor | None, fresh: prim.Tensor, dtype: DType | None) -> prim.Tensor:
     """Keys or values behind those of the past, in the type they are kept in."""
     kept = fresh if dtype is None else prim.cast(fresh, dtype)
-    return kept if past is None else prim.join([prim.cast(past, kept.dtype), kept], 2)
+    return kept if past is None else prim.concat([prim.cast(past, kept.dtype), kept], 2)

@@ -91,7 +91,7 @@ def lower(
     if past_state is None:
         joined = prim.pad(x, [0, 0, kernel - 1], [0, 0, 0])
     else:
-        joined = prim.join([past_state, x], 2)
+        joined = prim.concat([past_state, x], 2)
     present = prim.slice_(joined, [0, 0, x.shape[2]], [*x.shape[:2], kernel - 1])
     if x.shape[2] == 0:
         return x, present

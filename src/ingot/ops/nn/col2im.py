@@ -119,7 +119,7 @@ def lower(
     rank, channels = len(image), divide_exactly(x.shape[1], prod(block))
     if channels is None:
         raise prim.Refused(f"{x.shape[1]} rows for blocks of {prod(block)}")
-    x = prim.claim(x, (*x.shape[:2], prod(counts)))
+    x = prim.assume_shape(x, (*x.shape[:2], prod(counts)))
     padded = [max(sweep.covered, sweep.before + sweep.size) for sweep in sweeps]
     blocks = prim.reshape(x, (x.shape[0], channels, *block, *counts))
     places: list[prim.Tensor | int] = [0, 1]

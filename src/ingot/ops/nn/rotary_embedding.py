@@ -131,9 +131,9 @@ def turned_pairs(x: prim.Tensor, cos: prim.Tensor, sin: prim.Tensor, *, turned: 
     a, b = (part(0, half, 2), part(1, half, 2)) if interleaved else (part(0, half), part(half, half))
     pair = [a * cos - b * sin, a * sin + b * cos]
     if interleaved:
-        beside = prim.join([prim.unsqueeze(each, [4]) for each in pair], 4)
+        beside = prim.concat([prim.unsqueeze(each, [4]) for each in pair], 4)
         pair = [prim.reshape(beside, (*x.shape[:3], turned))]
-    return prim.join([*pair, *([] if rest == 0 else [part(turned, rest)])], 3)
+    return prim.concat([*pair, *([] if rest == 0 else [part(turned, rest)])], 3)
 
 
 @rotary_embedding.downgrade

@@ -104,7 +104,7 @@ def lower(
     total = prim.count(sizes)
     empty = prim.full(0, (total,), x.dtype)
     flat = (prim.count(x.shape),)
-    y = prim.scatter(empty, prim.reshape(x, flat), [prim.reshape(prim.claim(indices, x.shape), flat)])
+    y = prim.scatter(empty, prim.reshape(x, flat), [prim.reshape(prim.assume_shape(indices, x.shape), flat)])
     return prim.pad(prim.reshape(y, sizes), [0] * x.rank, more)
 
 

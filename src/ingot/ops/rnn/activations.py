@@ -115,6 +115,12 @@ def bound_primitives(
     ]
 
 
+def default_parameters(name: str) -> dict[str, float]:
+    """The parameters of an activation, alpha and beta or one of them, with their defaults; CheckError if unknown."""
+    kind = _kind(name)
+    return {name: value for name, value in (("alpha", kind.alpha), ("beta", kind.beta)) if value is not None}
+
+
 def _chosen(
     names: Sequence[str] | None,
     default: Sequence[str],

@@ -162,7 +162,7 @@ def _bias(given: Net, index: int, linear_first: bool) -> prim.Tensor | None:
     if own is None or states is None or candidate is None:
         return None
     nothing = prim.full(0, candidate.shape, candidate.dtype)
-    return own + prim.join([states, nothing if linear_first else candidate], 0)
+    return own + prim.concat([states, nothing if linear_first else candidate], 0)
 
 
 def _cell(given: Net, index: int, linear_first: bool, f: PrimitiveActivation, g: PrimitiveActivation) -> Cell:

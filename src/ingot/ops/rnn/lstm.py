@@ -98,7 +98,7 @@ def lower(
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
     given = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=layout)
-    peepholes = None if p is None else prim.claim(p, (given.directions, 3 * given.hidden))
+    peepholes = None if p is None else prim.assume_shape(p, (given.directions, 3 * given.hidden))
     default = ("Sigmoid", "Tanh", "Tanh")
     chosen = bound_primitives(activations, default, given.directions, activation_alpha, activation_beta, clip)
     cells = [_cell(given, index, peepholes, bool(input_forget), *chosen[index]) for index in range(given.directions)]

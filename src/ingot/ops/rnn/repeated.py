@@ -53,7 +53,7 @@ class Net:
         length, batch, _ = self.x.shape
         shape = (self.directions, batch, self.hidden)
         zeros = prim.full(0, shape, self.x.dtype)
-        states = [zeros if each is None else prim.claim(self._time_first(each), shape) for each in initial]
+        states = [zeros if each is None else prim.assume_shape(self._time_first(each), shape) for each in initial]
         sequences, finals = [], []
         for index, (cell, bias) in enumerate(zip(cells, biases, strict=True)):
             backwards = self.direction == "reverse" or index == 1
@@ -64,8 +64,8 @@ class Net:
             sequence, final = self._direction(added, begin, cell, backwards, length)
             sequences.append(prim.unsqueeze(sequence, [1]))
             finals.append([prim.unsqueeze(state, [0]) for state in final])
-        y = prim.join(sequences, 1)
-        last = [prim.join([final[place] for final in finals], 0) for place in range(len(states))]
+        y = prim.concat(sequences, 1)
+        last = [prim.concat([final[place] for final in finals], 0) for place in range(len(states))]
         if self.batch_first:
             return [prim.permute(y, [2, 0, 1, 3]), *(prim.permute(each, [1, 0, 2]) for each in last)]
         return [y, *last]
@@ -127,12 +127,12 @@ def net(
     directions = DIRECTIONS[direction]
     x = prim.permute(x, [1, 0, 2]) if layout else x
     length, batch, size = x.shape
-    w = prim.claim(w, (directions, gates * hidden, size))
-    r = prim.claim(r, (directions, gates * hidden, hidden))
-    b = None if b is None else prim.claim(b, (directions, 2 * gates * hidden))
+    w = prim.assume_shape(w, (directions, gates * hidden, size))
+    r = prim.assume_shape(r, (directions, gates * hidden, hidden))
+    b = None if b is None else prim.assume_shape(b, (directions, 2 * gates * hidden))
     lengths = None
     if sequence_lens is not None:  # found in a row of all that they may be: a run refuses others
-        given = prim.claim(prim.cast(sequence_lens, DType.INT64), (batch,))
+        given = prim.assume_shape(prim.cast(sequence_lens, DType.INT64), (batch,))
         lengths = prim.gather(prim.iota((length + 1,), 0), [given], (batch,))
     return Net(x, w, r, b, lengths, gates, hidden, direction, bool(layout))
 

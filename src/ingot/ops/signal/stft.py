@@ -105,11 +105,11 @@ def lower(
     parts = signal.shape[2]
     if not step or not isinstance(length, int) or length < 1 or not isinstance(parts, int):
         raise prim.Refused("frames of a length or a step that only a run tells")
-    long_enough = prim.claim(signal, (signal.shape[0], maximum(signal.shape[1], length), parts))
+    long_enough = prim.assume_shape(signal, (signal.shape[0], maximum(signal.shape[1], length), parts))
     frames = prim.window(long_enough, [1], [length], [step[0]], [1])
     matrix = wave_matrix(length, parts, length // 2 + 1 if onesided else length, length, signal.dtype)
     if window is not None:
-        matrix = matrix * prim.reshape(prim.claim(window, (length,)), (length, 1, 1, 1))
+        matrix = matrix * prim.reshape(prim.assume_shape(window, (length,)), (length, 1, 1, 1))
     return prim.contract(frames, matrix, "bfpn,npkr->bfkr")
 
 

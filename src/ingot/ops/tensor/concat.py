@@ -54,7 +54,7 @@ def infer(*inputs: Fact, axis: int) -> Inferred:
 def lower(*inputs: prim.Tensor, axis: int, found: tuple[Fact, ...]) -> prim.Tensor:
     axis = axis_of(axis, inputs[0].rank)
     parts = [in_own_type(x, found[0]) for x in inputs if x.shape[axis] != 0]
-    return prim.join(parts or [in_own_type(inputs[0], found[0])], axis)
+    return prim.concat(parts or [in_own_type(inputs[0], found[0])], axis)
 
 
 @concat.downgrade

@@ -59,7 +59,7 @@ def lower(x: prim.Tensor, shape: prim.Tensor, /, *, facts: tuple[Fact, ...], fou
     wanted = [1 if size is None else size for size in sizes(facts[1]) or ()]
     whole = [1] * (len(result) - len(wanted)) + wanted
     asked = tuple(one if size == 1 else size for size, one in zip(whole, result, strict=True))
-    return prim.claim(prim.expand(in_own_type(x, found[0]), asked), result)
+    return prim.assume_shape(prim.expand(in_own_type(x, found[0]), asked), result)
 
 
 @expand.downgrade

@@ -63,7 +63,7 @@ def lower_squeeze(
     named = None if len(facts) < 2 else facts[1].integers
     if named is not None:
         gone = {axis % data.rank for axis in named}
-        data = prim.claim(data, tuple(1 if axis in gone else size for axis, size in enumerate(data.shape)))
+        data = prim.assume_shape(data, tuple(1 if axis in gone else size for axis, size in enumerate(data.shape)))
     return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
 
 

@@ -6,8 +6,8 @@ from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.passes.known import is_op, made_by, rank, read
 from ingot.passes.replacing import replace
+from ingot.queries.values import is_op, made_by, rank, read
 
 
 def take_caches(model: Model, facts: Facts) -> int:

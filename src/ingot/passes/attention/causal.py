@@ -9,9 +9,9 @@ from ingot.ir.attribute import Attribute
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.passes.known import elements, integers, is_op, made_by, number, read, shape
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
+from ingot.queries.values import elements, integers, is_op, made_by, number, read, shape
 
 _HIDDEN = -1e30
 """A score with this added has no weight beside one without; a query always sees itself."""

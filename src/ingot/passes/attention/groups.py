@@ -5,9 +5,9 @@ from __future__ import annotations
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.value import Value
-from ingot.passes.known import is_op, made_by, shape
 from ingot.passes.replacing import drop
 from ingot.passes.reshape import VIEWS
+from ingot.queries.values import is_op, made_by, shape
 
 
 def take_groups(model: Model, facts: Facts) -> int:

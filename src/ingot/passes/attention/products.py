@@ -13,8 +13,8 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.passes.known import constant, dtype, is_op, made_by, number, only_reader, rank, shape
 from ingot.passes.replacing import replace
+from ingot.queries.values import constant, dtype, is_op, made_by, number, only_reader, rank, shape
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16)
 """Element types for which onnxruntime has the operator."""

@@ -7,11 +7,11 @@ from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.passes.known import integers, is_op, made_by, number, read, shape
 from ingot.passes.pattern import Op, find
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
 from ingot.passes.transpose import UNARY
+from ingot.queries.values import integers, is_op, made_by, number, read, shape
 
 _TURNED = Op("Mul", Op("Concat", Op("Neg", "second"), "first"), "sin")
 _ROTARY = Op("Add", Op("Mul", "x", "cos"), _TURNED)

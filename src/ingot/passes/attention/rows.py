@@ -12,9 +12,9 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
-from ingot.passes.known import is_op, made_by, only_reader, read, shape
 from ingot.passes.replacing import add_constant, drop, replace
 from ingot.passes.reshape import VIEWS
+from ingot.queries.values import is_op, made_by, only_reader, read, shape
 
 _HEADS_FIRST = (0, 2, 1, 3)
 

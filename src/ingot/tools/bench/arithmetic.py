@@ -14,9 +14,9 @@ from ingot.infer import infer
 from ingot.ir import Model, Node, TensorType, Value
 from ingot.ir.inline import inline
 from ingot.ir.model import nested_graphs
-from ingot.passes.upgrade import upgrade
 from ingot.session import Session
 from ingot.tools.bench.operations import Sizes, multiplies, operations
+from ingot.versions.upgrade import upgrade
 
 PATIENCE = 20.0
 """Seconds that a model may run on the reference to have its products counted, where shapes alone do not tell."""

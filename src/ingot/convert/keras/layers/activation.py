@@ -7,7 +7,7 @@ from typing import Any
 from ingot.builder import Var, op
 from ingot.convert.keras.activations import ACTIVATIONS, relu, softmax
 from ingot.convert.keras.conversion import Conversion, cast, name_of
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 from ingot.dtypes import DType
 
 

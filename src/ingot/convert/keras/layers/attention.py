@@ -9,9 +9,10 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.keras.activations import softmax
-from ingot.convert.keras.conversion import Conversion, cast, name_of, rank, shape
+from ingot.convert.keras.conversion import Conversion, cast, name_of
 from ingot.convert.keras.products import einsum
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 from ingot.dtypes import DType
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, name_of, rank, shape
+from ingot.convert.keras.conversion import Conversion, name_of
 from ingot.convert.keras.images import back, first, padding, tuple_of
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 from ingot.dtypes import Array
 from ingot.errors import UnsupportedError
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of, rank
+from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of
 from ingot.convert.keras.products import einsum
-from ingot.convert.keras.registry import refusal, rule
+from ingot.convert.keras.rule import refusal, rule
+from ingot.convert.operands import rank
 from ingot.dtypes import DType
 
 

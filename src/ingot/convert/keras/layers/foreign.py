@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingot.convert.keras.registry import refusal
+from ingot.convert.keras.rule import refusal
 
 
 @refusal("TFSMLayer")

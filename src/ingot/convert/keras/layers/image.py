@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, cast, name_of, rank, shape
+from ingot.convert.keras.conversion import Conversion, cast, name_of
 from ingot.convert.keras.images import back, first
-from ingot.convert.keras.registry import rule
 from ingot.convert.keras.resizing import resized
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 from ingot.errors import UnsupportedError
 
 

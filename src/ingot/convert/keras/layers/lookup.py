@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion, as_array, cast
 from ingot.convert.keras.encoding import encoded
-from ingot.convert.keras.registry import refusal, rule
+from ingot.convert.keras.rule import refusal, rule
 from ingot.dtypes import DType
 
 ml = op.domain("ai.onnx.ml")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 from ingot.dtypes import DType
 
 

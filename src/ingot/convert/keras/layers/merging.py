@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, rank
+from ingot.convert.keras.conversion import Conversion
 from ingot.convert.keras.layers.normalisation import to_length_one
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank
 from ingot.dtypes import DType
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from keras import tree
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, cast, rank, shape
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.conversion import Conversion, cast
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 from ingot.dtypes import DType
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of, rank, shape
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 from ingot.errors import UnsupportedError
 from ingot.passes.layout import channels_last
 

@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of
 from ingot.convert.keras.encoding import encoded
-from ingot.convert.keras.registry import refusal, rule
+from ingot.convert.keras.rule import refusal, rule
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 
@@ -50,6 +50,6 @@ def categories(c: Conversion, layer: Any, x: Var, count_weights: Any = None) -> 
     return encoded(c, cast(x, "int64"), layer.output_mode, layer.num_tokens, layer.dtype, count_weights)
 
 
-@refusal("Discretization", "CategoryEncoding", "StringLookup", "IntegerLookup")
+@refusal("Discretization", "CategoryEncoding")
 def sparse(layer: Any) -> str | None:
     return "its output is a sparse tensor" if layer.sparse else None

@@ -8,9 +8,10 @@ import keras
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, cast, rank, shape
+from ingot.convert.keras.conversion import Conversion, cast
 from ingot.convert.keras.images import back, first, padding, tuple_of
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 

@@ -11,7 +11,7 @@ from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion, cast
 from ingot.convert.keras.layers.recurrent_operator import can_fuse, fused
 from ingot.convert.keras.layers.recurrent_scan import scanned
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 from ingot.convert.keras.states import changed_states, initial_states
 from ingot.errors import UnsupportedError
 

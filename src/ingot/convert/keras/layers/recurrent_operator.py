@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.gates import gate_order
 from ingot.convert.keras.conversion import Conversion, cast, name_of
 from ingot.convert.keras.sequences import Compact, compacted, flipped
 from ingot.dtypes import Array, DType
 
-_KINDS = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "SimpleRNN": (0,)}
-"""Which of Keras' gates ONNX has first, second and so on: i f c o to i o f c."""
+_OPERATORS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}
+_GATES = {"LSTM": "ifco", "GRU": "zrh", "RNN": "h"}
+"""By operator, the gates in Keras' order."""
 
 _FUNCTIONS: dict[str, tuple[str, tuple[float, ...], tuple[float, ...]]] = {
     "tanh": ("Tanh", (), ()),
@@ -31,7 +33,7 @@ _FUNCTIONS: dict[str, tuple[str, tuple[float, ...], tuple[float, ...]]] = {
 
 def can_fuse(layer: Any) -> bool:
     """Whether one operator says what a layer computes."""
-    if type(layer).__name__ not in _KINDS or type(layer).__module__.partition(".")[0] != "keras":
+    if type(layer).__name__ not in _OPERATORS or type(layer).__module__.partition(".")[0] != "keras":
         return False
     return all(_function(each) is not None for each in _activations(layer))
 
@@ -77,13 +79,13 @@ def _applied(
 ) -> tuple[Callable[[], Var], list[Var]]:
     """How to have every step, and the states after the last."""
     cell = layer.cell
-    kind = type(layer).__name__
+    kind = _OPERATORS[type(layer).__name__]
     dtype = name_of(x.dtype)
     kernel = c.weight(cell.kernel, dtype, change=lambda k: _gates(k.T, kind)[None])
     recurrent = c.weight(cell.recurrent_kernel, dtype, change=lambda k: _gates(k.T, kind)[None])
     bias = None if cell.bias is None else c.weight(cell.bias, dtype, change=lambda b: _bias(b, kind)[None])
     names, alphas, betas = zip(*(_function(each) or ("", (), ()) for each in _activations(layer)), strict=True)
-    every, *last = op["RNN" if kind == "SimpleRNN" else kind](
+    every, *last = op[kind](
         op.Transpose(x, perm=[1, 0, 2]),
         kernel,
         recurrent,
@@ -103,8 +105,9 @@ def _applied(
 
 def _gates(rows: Array, kind: str) -> Array:
     """Rows of weights, gate after gate, in ONNX's order."""
-    parts = np.split(rows, len(_KINDS[kind]), axis=0)
-    return np.concatenate([parts[gate] for gate in _KINDS[kind]], axis=0)
+    order = gate_order(kind, _GATES[kind])
+    gates = np.split(rows, len(order), axis=0)
+    return np.concatenate([gates[place] for place in order], axis=0)
 
 
 def _bias(bias: Array, kind: str) -> Array:

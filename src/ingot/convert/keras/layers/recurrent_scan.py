@@ -10,9 +10,10 @@ from keras import tree
 
 from ingot.builder import Var, op
 from ingot.builder.known import without_axis
-from ingot.convert.keras.conversion import Conversion, cast, dtype_named, name_of, rank
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.conversion import Conversion, cast, dtype_named, name_of
+from ingot.convert.keras.rule import rule
 from ingot.convert.keras.states import zeros
+from ingot.convert.operands import rank
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 from ingot.ir.types import TensorType

@@ -6,7 +6,7 @@ from typing import Any
 
 from ingot.builder import Var
 from ingot.convert.keras.conversion import Conversion, cast
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 
 
 @rule("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "SpatialDropout1D")

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, rank, shape
+from ingot.convert.keras.conversion import Conversion
 from ingot.convert.keras.images import back, first
-from ingot.convert.keras.registry import rule
 from ingot.convert.keras.resizing import resized
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 
 
 @rule("Reshape")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, as_array, cast, rank, shape
+from ingot.convert.keras.conversion import Conversion, as_array, cast
 from ingot.convert.keras.encoding import hot
 from ingot.convert.keras.layers.lookup import places_in
-from ingot.convert.keras.registry import refusal, rule
+from ingot.convert.keras.rule import refusal, rule
+from ingot.convert.operands import rank, shape
 
 _MARKS = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
 """What Keras takes for punctuation."""

@@ -9,8 +9,9 @@ import keras
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, as_array, cast, dtype_named, name_of
-from ingot.convert.keras.registry import rule
+from ingot.convert import elementary
+from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of
+from ingot.convert.keras.rule import rule
 from ingot.dtypes import DType
 
 _UNARY = {
@@ -66,6 +67,11 @@ def together(c: Conversion, x1: Any, x2: Any) -> tuple[Var, Var]:
         return c.operand(x1), c.operand(x2)
     dtype = keras.backend.result_type(*kinds)
     return c.operand(x1, dtype), c.operand(x2, dtype)
+
+
+def _dtype(x: Var) -> DType:
+    assert x.dtype is not None
+    return x.dtype
 
 
 def _kind(x: Any) -> Any:
@@ -131,7 +137,7 @@ def inverse_root(c: Conversion, operation: Any, x: Any) -> Var:
 @rule("ops.Expm1")
 def exp_less_one(c: Conversion, operation: Any, x: Any) -> Var:
     value = given(c, x)
-    return op.Exp(value) - c.number(1, value)
+    return elementary.expm1(value, _dtype(value))
 
 
 @rule("ops.Log1p", "ops.Log2", "ops.Log10")
@@ -139,7 +145,7 @@ def logarithm(c: Conversion, operation: Any, x: Any) -> Var:
     value = given(c, x)
     match type(operation).__name__:
         case "Log1p":
-            return op.Log(value + c.number(1, value))
+            return elementary.log1p(value, _dtype(value))
         case "Log2":
             return op.Log(value) * c.number(1 / math.log(2), value)
     return op.Log(value) * c.number(1 / math.log(10), value)
@@ -165,28 +171,16 @@ def hypotenuse(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
 
 @rule("ops.Arctan2")
 def angle(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
-    """The angle of a point, in all four quadrants."""
     y, x = given(c, x1), given(c, x2)
-    zero = c.number(0, x)
-    turned = op.Where(y < zero, c.number(-math.pi, x), c.number(math.pi, x))
-    beside = op.Atan(y / op.Where(op.Equal(x, zero), c.number(1, x), x)) + op.Where(x < zero, turned, zero)
-    above = op.Where(op.Equal(y, zero), zero, turned * c.number(0.5, x))
-    return op.Where(op.Equal(x, zero), above, beside)
+    return elementary.atan2(y, x, _dtype(x))
 
 
 @rule("ops.Mod", "ops.FloorDivide")
 def divided(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
     """Division towards minus infinity, and its remainder."""
     one, other = given(c, x1), given(c, x2)
-    if type(operation).__name__ == "Mod":
-        assert one.dtype is not None
-        if one.dtype.is_integer:
-            return op.Mod(one, other)
-        return one - op.Floor(one / other) * other
-    if one.dtype is not None and one.dtype.is_integer:
-        wide = dtype_named(result_type(c))
-        return op.Cast(op.Floor(cast(one, "float64") / cast(other, "float64")), to=int(wide))
-    return op.Floor(one / other)
+    is_remainder = type(operation).__name__ == "Mod"
+    return (elementary.floor_modulo if is_remainder else elementary.floor_divided)(one, other, _dtype(one))
 
 
 @rule("ops.DivideNoNan")
@@ -221,7 +215,7 @@ def rounded(c: Conversion, operation: Any, x: Any) -> Var:
 @rule("ops.Trunc")
 def truncated(c: Conversion, operation: Any, x: Any) -> Var:
     value = given(c, x)
-    return op.Sign(value) * op.Floor(op.Abs(value))
+    return elementary.truncated(value)
 
 
 @rule("ops.Cast", "ops.SaturateCast")

@@ -10,7 +10,7 @@ import keras
 
 from ingot.builder import Var, op
 from ingot.convert.keras.activations import ACTIVATIONS, relu
-from ingot.convert.keras.conversion import Conversion, as_array, cast, rank, shape
+from ingot.convert.keras.conversion import Conversion, as_array, cast
 from ingot.convert.keras.encoding import hot
 from ingot.convert.keras.images import back, first, padding, tuple_of
 from ingot.convert.keras.layers.attention import _places, attended
@@ -18,7 +18,8 @@ from ingot.convert.keras.layers.convolution import cropping, each_channel, outwa
 from ingot.convert.keras.layers.normalisation import by_root_mean_square, rows, to_length_one
 from ingot.convert.keras.layers.pooling import adaptive, pooled
 from ingot.convert.keras.operations.elementwise import given, result_type
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank, shape
 from ingot.errors import UnsupportedError
 
 _OPTIONS = {

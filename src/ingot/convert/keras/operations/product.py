@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, cast, rank
+from ingot.convert.keras.conversion import Conversion, cast
 from ingot.convert.keras.operations.elementwise import given, result_type
 from ingot.convert.keras.products import einsum
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank
 from ingot.dtypes import DType
 
 

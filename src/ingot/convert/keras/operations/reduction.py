@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, cast, rank
+from ingot.convert.keras.conversion import Conversion, cast
 from ingot.convert.keras.operations.elementwise import given, result_type
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
+from ingot.convert.operands import rank
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.keras.conversion import Conversion, as_array, cast, rank, shape
+from ingot.convert.keras.conversion import Conversion, as_array, cast
 from ingot.convert.keras.operations.elementwise import given, result_type
-from ingot.convert.keras.registry import rule
+from ingot.convert.keras.rule import rule
 from ingot.convert.keras.sequences import flipped
+from ingot.convert.operands import rank, shape
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 

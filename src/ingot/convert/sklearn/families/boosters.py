@@ -12,7 +12,7 @@ from ingot.convert.boosted import Boosted, scores
 from ingot.convert.sklearn.algebra import labels
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.encoders import positions
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 from ingot.dtypes import DType
 
 _XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "XGBRanker")

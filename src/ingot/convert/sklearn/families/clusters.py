@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import argmax, labels, linear, log_sum_exp, softmax, squared_distances
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 MEANS = ("KMeans", "MiniBatchKMeans", "BisectingKMeans")
 MIXTURES = ("GaussianMixture", "BayesianGaussianMixture")

@@ -10,7 +10,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import labels, pick
 from ingot.convert.sklearn.conversion import Columns, Conversion, Rows
-from ingot.convert.sklearn.registry import METHODS, children, rule
+from ingot.convert.sklearn.rule import METHODS, children, rule
 from ingot.errors import ConvertError
 
 _NOTHING = ("passthrough", "drop", None)
@@ -42,11 +42,11 @@ def _inner(attribute: str, method: str) -> Any:
     return written
 
 
-for _method in METHODS:
-    rule(_method, "Pipeline")(_pipeline(_method))
-    rule(_method, "BaseSearchCV")(_inner("best_estimator_", _method))
-    rule(_method, "FrozenEstimator")(_inner("estimator", _method))
-    rule(_method, "SelfTrainingClassifier")(_inner("estimator_", _method))
+_INNER = {"BaseSearchCV": "best_estimator_", "FrozenEstimator": "estimator", "SelfTrainingClassifier": "estimator_"}
+"""By class, the attribute that holds the estimator whose methods it has."""
+
+pipelines = [rule(method, "Pipeline")(_pipeline(method)) for method in METHODS]
+inners = [rule(method, name)(_inner(at, method)) for name, at in _INNER.items() for method in METHODS]
 
 
 @children("BaseSearchCV")

@@ -10,7 +10,7 @@ from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import linear, sum_rows
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.kernels import pairwise_kernel
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 
 @rule("transform", "PCA", "IncrementalPCA")
@@ -76,11 +76,6 @@ def thresholded_code(c: Conversion, estimator: Any, x: Rows) -> Var:
     if not estimator.split_sign:
         return kept
     return op.Concat(op.Max(kept, c.number(0)), op.Neg(op.Min(kept, c.number(0))), axis=1)
-
-
-@refusal("KernelPCA", "Nystroem")
-def unknown_kernel(estimator: Any) -> str | None:
-    return None if isinstance(estimator.kernel, str) else "its kernel is a Python function"
 
 
 @rule("transform", "KernelPCA")

@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var
 from ingot.convert.sklearn.algebra import class_array
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 
 @rule("predict", "DummyRegressor")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 from ingot.dtypes import Array, DType
 from ingot.errors import ConvertError
 from ingot.ir.tensor import Tensor

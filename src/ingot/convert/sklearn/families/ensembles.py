@@ -11,7 +11,7 @@ from ingot.convert.sklearn.algebra import above, argmax, interpolated, labels, l
 from ingot.convert.sklearn.conversion import Columns, Conversion, Rows
 from ingot.convert.sklearn.families.composition import joined
 from ingot.convert.sklearn.families.encoders import positions
-from ingot.convert.sklearn.registry import children, refusal, rule
+from ingot.convert.sklearn.rule import children, refusal, rule
 from ingot.errors import ConvertError
 
 
@@ -140,11 +140,6 @@ def bagging_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
     return _weighted(c, parts, [1 / len(parts)] * len(parts))
 
 
-@rule("predict", "BaggingClassifier")
-def bagging_label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return labels(c, estimator.classes_, argmax(c.predict_proba(estimator, x)))
-
-
 @rule("decision_function", "BaggingClassifier")
 def bagging_decision(c: Conversion, estimator: Any, x: Rows) -> Var:
     parts = [c.decision_function(one, rows) for one, rows in _bag(c, estimator, x)]
@@ -209,8 +204,8 @@ def calibrated_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
     return _weighted(c, parts, [1 / len(parts)] * len(parts))
 
 
-@rule("predict", "CalibratedClassifierCV")
-def calibrated_label(c: Conversion, estimator: Any, x: Rows) -> Var:
+@rule("predict", "BaggingClassifier", "CalibratedClassifierCV")
+def likeliest_label(c: Conversion, estimator: Any, x: Rows) -> Var:
     return labels(c, estimator.classes_, argmax(c.predict_proba(estimator, x)))
 
 

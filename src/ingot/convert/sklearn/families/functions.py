@@ -11,7 +11,7 @@ from ingot.builder import Var, op
 from ingot.builder.known import shape_of
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.composition import joined
-from ingot.convert.sklearn.registry import children, refusal, rule
+from ingot.convert.sklearn.rule import children, refusal, rule
 from ingot.errors import ConvertError
 
 _UFUNCS: dict[Any, Callable[[Conversion, Var], Var]] = {

@@ -10,7 +10,7 @@ from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import sum_rows
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.text import DROPS_LETTERS, split_words, unknown_analysis
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 _LONGER_THAN_ONE = "(?s)..+"
 

@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.composition import joined
-from ingot.convert.sklearn.registry import rule
+from ingot.convert.sklearn.rule import rule
 from ingot.dtypes import DType
 
 

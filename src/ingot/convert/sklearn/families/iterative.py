@@ -10,7 +10,7 @@ from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import sum_rows
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.neighbors import nearest
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 _LEAST = float(np.finfo(np.float32).eps)
 """What scikit-learn divides by in place of zero in multiplicative updates."""

@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import above, argmax, both, labels, linear, normalised, softmax, sum_rows
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import children, rule
+from ingot.convert.sklearn.rule import children, rule
 from ingot.errors import ConvertError
 
 REGRESSORS = (
@@ -26,12 +26,8 @@ CLASSIFIERS = (
 
 
 @rule("predict", *REGRESSORS)
-def regressor(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return linear(c, c.matrix(x), np.atleast_2d(estimator.coef_).T, estimator.intercept_)
-
-
 @rule("decision_function", *CLASSIFIERS)
-def decision(c: Conversion, estimator: Any, x: Rows) -> Var:
+def weighted(c: Conversion, estimator: Any, x: Rows) -> Var:
     return linear(c, c.matrix(x), np.atleast_2d(estimator.coef_).T, estimator.intercept_)
 
 
@@ -86,12 +82,6 @@ def one_class(c: Conversion, estimator: Any, x: Rows) -> Var:
 @rule("score_samples", "SGDOneClassSVM")
 def one_class_scores(c: Conversion, estimator: Any, x: Rows) -> Var:
     return linear(c, c.matrix(x), np.atleast_2d(estimator.coef_).T)
-
-
-@rule("predict", "SGDOneClassSVM")
-def one_class_label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    inside = c.decision_function(estimator, x) >= c.number(0)
-    return op.Reshape(op.Where(inside, np.array(1, np.int64), np.array(-1, np.int64)), [-1])
 
 
 @rule("predict", "PLSRegression", "CCA", "PLSCanonical")

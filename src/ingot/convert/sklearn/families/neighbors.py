@@ -19,7 +19,7 @@ from ingot.convert.sklearn.algebra import (
 )
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.kernels import kernel, minkowski
-from ingot.convert.sklearn.registry import children, refusal, rule
+from ingot.convert.sklearn.rule import children, refusal, rule
 
 _BY_COUNT = ("KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "LocalOutlierFactor")
 _BY_RADIUS = ("RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer")
@@ -170,17 +170,6 @@ def outlier_scores(c: Conversion, estimator: Any, x: Rows) -> Var:
     return op.Neg(op.ReduceMean(op.Gather(c.array(estimator._lrd), which) / density, [1], keepdims=1))
 
 
-@rule("decision_function", "LocalOutlierFactor")
-def outlier_decision(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return c.call("score_samples", estimator, x) - c.number(float(estimator.offset_))
-
-
-@rule("predict", "LocalOutlierFactor")
-def outlier_label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    outside = c.decision_function(estimator, x) < c.number(0)
-    return op.Reshape(op.Where(outside, np.array(-1, np.int64), np.array(1, np.int64)), [-1])
-
-
 @rule("score_samples", "KernelDensity")
 def density(c: Conversion, estimator: Any, x: Rows) -> Var:
     points = np.asarray(estimator.tree_.data)
@@ -248,11 +237,6 @@ def _centroid_scores(c: Conversion, estimator: Any, x: Rows) -> Var:
     scale[scale == 0] = 1
     away = squared_distances(c, c.matrix(x) / c.array(scale[None]), estimator.centroids_ / scale)
     return op.Neg(away) + c.array(2 * np.log(estimator.class_prior_)[None])
-
-
-@refusal("LabelPropagation", "LabelSpreading")
-def own_kernel(estimator: Any) -> str | None:
-    return None if isinstance(estimator.kernel, str) else "its kernel is a Python function"
 
 
 @rule("predict_proba", "LabelPropagation", "LabelSpreading")

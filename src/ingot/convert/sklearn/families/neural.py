@@ -7,7 +7,7 @@ from typing import Any
 from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import argmax, both, labels, linear, softmax
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import rule
+from ingot.convert.sklearn.rule import rule
 from ingot.errors import ConvertError
 
 

@@ -10,7 +10,7 @@ from ingot.builder import Var, op
 from ingot.convert.forests import summed
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.trees import features, tree_of
-from ingot.convert.sklearn.registry import rule
+from ingot.convert.sklearn.rule import rule
 
 _KINDS = ("IsolationForest", "EllipticEnvelope")
 
@@ -43,18 +43,18 @@ def envelope(c: Conversion, estimator: Any, x: Rows) -> Var:
     return op.Neg(op.ReduceSum(op.MatMul(apart, c.array(estimator.get_precision())) * apart, [1], keepdims=1))
 
 
-@rule("decision_function", *_KINDS)
+@rule("decision_function", *_KINDS, "LocalOutlierFactor")
 def decision(c: Conversion, estimator: Any, x: Rows) -> Var:
     return c.call("score_samples", estimator, x) - c.number(float(estimator.offset_))
 
 
-@rule("predict", "IsolationForest")
+@rule("predict", "IsolationForest", "LocalOutlierFactor")
 def isolation_label(c: Conversion, estimator: Any, x: Rows) -> Var:
     outside = c.decision_function(estimator, x) < c.number(0)
     return op.Reshape(op.Where(outside, np.array(-1, np.int64), np.array(1, np.int64)), [-1])
 
 
-@rule("predict", "EllipticEnvelope")
+@rule("predict", "EllipticEnvelope", "SGDOneClassSVM")
 def envelope_label(c: Conversion, estimator: Any, x: Rows) -> Var:
     inside = c.decision_function(estimator, x) >= c.number(0)
     return op.Reshape(op.Where(inside, np.array(1, np.int64), np.array(-1, np.int64)), [-1])

@@ -9,7 +9,7 @@ import numpy as np
 from ingot.builder import Var
 from ingot.convert.sklearn.conversion import Columns, Conversion, Rows
 from ingot.convert.sklearn.families.composition import joined
-from ingot.convert.sklearn.registry import METHODS, rule
+from ingot.convert.sklearn.rule import METHODS, rule
 
 
 @rule("transform", "SelectorMixin")
@@ -25,6 +25,4 @@ def _on_selected(method: str) -> Any:
     return written
 
 
-for _method in METHODS:
-    if _method != "transform":
-        rule(_method, "RFE", "RFECV")(_on_selected(_method))
+eliminations = [rule(method, "RFE", "RFECV")(_on_selected(method)) for method in METHODS if method != "transform"]

@@ -10,7 +10,7 @@ from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import above, argmax, both, labels, linear, normalised, pick, squared_distances
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.families.vectors import one_against_rest
-from ingot.convert.sklearn.registry import children, refusal, rule
+from ingot.convert.sklearn.rule import children, refusal, rule
 
 _MANY = ("OneVsRestClassifier", "OneVsOneClassifier", "OutputCodeClassifier", "MultiOutputClassifier")
 

@@ -10,7 +10,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.sklearn.algebra import sum_rows
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 _WORDS = (r"(?u)\b\w\w+\b", r"\b\w\w+\b", r"(?u)\b\w+\b", r"\b\w+\b", r"\w+")
 DROPS_LETTERS = _WORDS[:2]

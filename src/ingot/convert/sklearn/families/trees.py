@@ -12,7 +12,7 @@ from ingot.builder import Var, op
 from ingot.convert.forests import Tree, grown, leaves, summed, summed_rows
 from ingot.convert.sklearn.algebra import above, argmax, both, hot, labels, softmax
 from ingot.convert.sklearn.conversion import Conversion, Rows
-from ingot.convert.sklearn.registry import children, rule
+from ingot.convert.sklearn.rule import children, rule
 from ingot.dtypes import Array
 from ingot.errors import ConvertError
 

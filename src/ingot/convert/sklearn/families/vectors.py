@@ -11,12 +11,12 @@ from ingot.convert.sklearn.algebra import above, argmax, both, labels, linear, n
 from ingot.convert.sklearn.conversion import Conversion, Rows
 from ingot.convert.sklearn.gaussian import evaluated
 from ingot.convert.sklearn.kernels import kernel, pairwise_kernel
-from ingot.convert.sklearn.registry import refusal, rule
+from ingot.convert.sklearn.rule import refusal, rule
 
 MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 
 
-@refusal(*MACHINES, "KernelRidge")
+@refusal(*MACHINES, "KernelRidge", "KernelPCA", "Nystroem", "LabelPropagation", "LabelSpreading")
 def own_kernel(estimator: Any) -> str | None:
     return None if isinstance(estimator.kernel, str) else "its kernel is a Python function"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, number, rank
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 
@@ -20,11 +20,6 @@ def relu6(site: Site, x: Var) -> Var:
     return op.Clip(x, number(0, site.dtype), number(6, site.dtype))
 
 
-@rule("Elu")
-def elu(site: Site, x: Var) -> Var:
-    return op.Elu(x)
-
-
 @rule("Selu")
 def selu(site: Site, x: Var) -> Var:
     return op.Selu(x, alpha=1.6732632423543772, gamma=1.0507009873554805)
@@ -33,16 +28,6 @@ def selu(site: Site, x: Var) -> Var:
 @rule("LeakyRelu")
 def leaky_relu(site: Site, x: Var, *, alpha: float = 0.2) -> Var:
     return op.LeakyRelu(x, alpha=alpha)
-
-
-@rule("Softplus")
-def softplus(site: Site, x: Var) -> Var:
-    return op.Softplus(x)
-
-
-@rule("Softsign")
-def softsign(site: Site, x: Var) -> Var:
-    return op.Softsign(x)
 
 
 @rule("Softmax")

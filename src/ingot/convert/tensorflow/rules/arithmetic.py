@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, is_unsigned, number, rank
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert import elementary
+from ingot.convert.elementary import floor_modulo, truncated
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.tensorflow.operands import is_unsigned
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.joining import concatenated
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("Add", "AddV2")
@@ -19,26 +23,11 @@ def add(site: Site, x: Var, y: Var) -> Var:
     return concatenated([x, y]) if site.dtype is DType.STRING else op.Add(x, y)
 
 
-@rule("Sub")
-def sub(site: Site, x: Var, y: Var) -> Var:
-    return op.Sub(x, y)
-
-
-@rule("Mul")
-def mul(site: Site, x: Var, y: Var) -> Var:
-    return op.Mul(x, y)
-
-
 @rule("MulNoNan")
 def mul_no_nan(site: Site, x: Var, y: Var) -> Var:
     """Zero where `y` is, whatever `x` is."""
     zero = number(0, site.dtype)
     return op.Where(op.Equal(y, zero), zero, op.Mul(x, y))
-
-
-@rule("RealDiv", "Div")
-def div(site: Site, x: Var, y: Var) -> Var:
-    return op.Div(x, y)
 
 
 @rule("TruncateDiv")
@@ -65,13 +54,7 @@ def floor_div(site: Site, x: Var, y: Var) -> Var:
 
 @rule("FloorMod")
 def floor_mod(site: Site, x: Var, y: Var) -> Var:
-    """The remainder with the sign of the divisor."""
-    if not site.dtype.is_float:
-        return op.Mod(x, y)
-    rest = op.Mod(x, y, fmod=1)
-    zero = number(0, site.dtype)
-    other = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(y, zero)))
-    return op.Where(other, op.Add(rest, y), rest)
+    return floor_modulo(x, y, site.dtype)
 
 
 @rule("Mod", "TruncateMod")
@@ -80,25 +63,10 @@ def truncate_mod(site: Site, x: Var, y: Var) -> Var:
     return op.Mod(x, y, fmod=1)
 
 
-@rule("Pow")
-def power(site: Site, x: Var, y: Var) -> Var:
-    return op.Pow(x, y)
-
-
 @rule("SquaredDifference")
 def squared_difference(site: Site, x: Var, y: Var) -> Var:
     apart = op.Sub(x, y)
     return op.Mul(apart, apart)
-
-
-@rule("Maximum")
-def maximum(site: Site, x: Var, y: Var) -> Var:
-    return op.Max(x, y)
-
-
-@rule("Minimum")
-def minimum(site: Site, x: Var, y: Var) -> Var:
-    return op.Min(x, y)
 
 
 @rule("AddN", "AccumulateNV2")
@@ -110,11 +78,6 @@ def add_n(site: Site, *parts: Var) -> Var:
 def bias_add(site: Site, x: Var, bias: Var, *, data_format: str = "NHWC") -> Var:
     if data_format == "NCHW" and rank(x) > 2:
         bias = op.Unsqueeze(bias, list(range(1, rank(x) - 1)))
-    return op.Add(x, bias)
-
-
-@rule("BiasAddV1")
-def bias_add_v1(site: Site, x: Var, bias: Var) -> Var:
     return op.Add(x, bias)
 
 
@@ -130,40 +93,12 @@ def xlogy(site: Site, x: Var, y: Var) -> Var:
 
 @rule("Xlog1py")
 def xlog1py(site: Site, x: Var, y: Var) -> Var:
-    return _unless_zero(site, x, op.Mul(x, log1p(y)))
+    return _unless_zero(site, x, op.Mul(x, elementary.log1p(y, site.dtype)))
 
 
 @rule("Atan2")
 def atan2(site: Site, y: Var, x: Var) -> Var:
-    """The angle of a point, by the arc tangent and the quadrant it is in."""
-    dtype = site.dtype
-    zero, pi = number(0, dtype), number(np.pi, dtype)
-    on_axis = op.Equal(x, zero)
-    angle = op.Atan(op.Div(y, op.Where(on_axis, number(1, dtype), x)))
-    other_side = op.Where(op.Less(y, zero), op.Sub(angle, pi), op.Add(angle, pi))
-    angle = op.Where(op.Less(x, zero), other_side, angle)
-    upright = op.Mul(op.Sign(y), number(np.pi / 2, dtype))
-    return op.Where(on_axis, upright, angle)
-
-
-@rule("BitwiseAnd")
-def bitwise_and(site: Site, x: Var, y: Var) -> Var:
-    return op.BitwiseAnd(x, y)
-
-
-@rule("BitwiseOr")
-def bitwise_or(site: Site, x: Var, y: Var) -> Var:
-    return op.BitwiseOr(x, y)
-
-
-@rule("BitwiseXor")
-def bitwise_xor(site: Site, x: Var, y: Var) -> Var:
-    return op.BitwiseXor(x, y)
-
-
-@rule("Invert")
-def invert(site: Site, x: Var) -> Var:
-    return op.BitwiseNot(x)
+    return elementary.atan2(y, x, site.dtype)
 
 
 @rule("LeftShift")
@@ -190,24 +125,6 @@ def cross(site: Site, x: Var, y: Var) -> Var:
     return op.Sub(op.Mul(turned(x, 1), turned(y, 2)), op.Mul(turned(x, 2), turned(y, 1)))
 
 
-def truncated(x: Var) -> Var:
-    """Rounded towards zero."""
-    return op.Mul(op.Sign(x), op.Floor(op.Abs(x)))
-
-
-def log1p(x: Var) -> Var:
-    """log(1 + x) that keeps small x, by the ratio of what was added to what the sum kept of it."""
-    dtype = x.dtype or DType.FLOAT32
-    one = number(1, dtype)
-    total = op.Add(x, one)
-    kept = op.Sub(total, one)
-    lost = op.Or(op.Equal(kept, number(0, dtype)), op.IsInf(cast(total, DType.FLOAT32)))
-    safe = op.Where(lost, one, kept)
-    return op.Where(
-        lost, op.Where(op.Equal(kept, number(0, dtype)), x, op.Log(total)), op.Mul(op.Log(total), op.Div(x, safe))
-    )
-
-
 def _unless_zero(site: Site, x: Var, made: Var) -> Var:
     zero = number(0, site.dtype)
     return op.Where(op.Equal(x, zero), zero, made)
@@ -215,6 +132,6 @@ def _unless_zero(site: Site, x: Var, made: Var) -> Var:
 
 def _two_to(site: Site, exponent: Var) -> Any:
     if site.dtype not in (DType.INT32, DType.INT64, DType.INT16, DType.INT8):
-        raise refuse(f"shifts of {site.dtype}")
+        raise UnsupportedError(f"shifts of {site.dtype}")
     wide = op.BitShift(np.array(1, np.uint64), cast(exponent, DType.UINT64), direction="LEFT")
     return cast(wide, site.dtype)

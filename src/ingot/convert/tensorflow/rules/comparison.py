@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, number, rank, sizes_of
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.tensorflow.operands import sizes_of
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
-
-
-@rule("Equal")
-def equal(site: Site, x: Var, y: Var) -> Var:
-    return op.Equal(x, y)
 
 
 @rule("NotEqual")
@@ -20,44 +16,9 @@ def not_equal(site: Site, x: Var, y: Var) -> Var:
     return op.Not(op.Equal(x, y))
 
 
-@rule("Less")
-def less(site: Site, x: Var, y: Var) -> Var:
-    return op.Less(x, y)
-
-
-@rule("LessEqual")
-def less_equal(site: Site, x: Var, y: Var) -> Var:
-    return op.LessOrEqual(x, y)
-
-
-@rule("Greater")
-def greater(site: Site, x: Var, y: Var) -> Var:
-    return op.Greater(x, y)
-
-
-@rule("GreaterEqual")
-def greater_equal(site: Site, x: Var, y: Var) -> Var:
-    return op.GreaterOrEqual(x, y)
-
-
 @rule("ApproximateEqual")
 def approximate_equal(site: Site, x: Var, y: Var, *, tolerance: float = 1e-5) -> Var:
     return op.Less(op.Abs(op.Sub(x, y)), number(tolerance, x.dtype or DType.FLOAT32))
-
-
-@rule("LogicalAnd")
-def logical_and(site: Site, x: Var, y: Var) -> Var:
-    return op.And(x, y)
-
-
-@rule("LogicalOr")
-def logical_or(site: Site, x: Var, y: Var) -> Var:
-    return op.Or(x, y)
-
-
-@rule("SelectV2")
-def select_v2(site: Site, condition: Var, yes: Var, no: Var) -> Var:
-    return op.Where(condition, yes, no)
 
 
 @rule("Select")

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.builder.known import shape_of
+from ingot.convert.operands import as_var, cast, constant, number
 from ingot.convert.tensorflow.looping import Loop, loop_of
-from ingot.convert.tensorflow.operands import as_var, cast, constant, known_shape, number
 from ingot.convert.tensorflow.pair import Pair
 from ingot.convert.tensorflow.resource import Collected, Collecting, Items, Resource
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.lists import started
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.types import TensorType
 
 
@@ -122,7 +124,7 @@ def _looped(site: Site, loop: Loop, given: list[Any], cond: str, body: str, clai
         return holds(after), *made
 
     if not loop.carried and not loop.collected and loop.turns is None:
-        raise refuse("a loop that never ends")
+        raise UnsupportedError("a loop that never ends")
     first = [as_var(_plain(given[at])) for at in loop.carried]
     results: tuple[Any, ...] = ()
     if loop.carried or loop.collected:
@@ -157,7 +159,7 @@ def _chosen(site: Site, condition: Var, yes: Callable[[], Any], no: Callable[[],
     for one, other in zip(*kinds, strict=True):
         if isinstance(one, Resource):
             if not isinstance(other, Resource) or one.handle is not other.handle:
-                raise refuse("a branch chooses between variables or tables")
+                raise UnsupportedError("a branch chooses between variables or tables")
             found.append(one)
             continue
         _refuse_change(one, other)
@@ -172,9 +174,9 @@ def _chosen(site: Site, condition: Var, yes: Callable[[], Any], no: Callable[[],
 
 def _refuse_change(one: Any, other: Any) -> None:
     if isinstance(one, Items) and (not isinstance(other, Items) or not _same_length(one.least, other.least)):
-        raise refuse("a list whose reserved length changes")
+        raise UnsupportedError("a list whose reserved length changes")
     if type(one) is not type(other) and (isinstance(one, Pair | Items) or isinstance(other, Pair | Items)):
-        raise refuse("a value that is of another kind afterwards")
+        raise UnsupportedError("a value that is of another kind afterwards")
 
 
 def _same_length(one: Any, other: Any) -> bool:
@@ -205,12 +207,12 @@ def _plain(value: Any) -> Any:
             return value
         case np.ndarray():
             return value
-    raise refuse("a loop or a branch gives something that is no tensor")
+    raise UnsupportedError("a loop or a branch gives something that is no tensor")
 
 
 def _item(value: Any) -> Var:
     if not isinstance(value, Collected):
-        raise refuse("a list that is not only added to")
+        raise UnsupportedError("a list that is not only added to")
     return value.item
 
 
@@ -236,4 +238,4 @@ def _is_readable(site: Site, shape: Any) -> bool:
 def _sizes(value: Any) -> Any:
     """The shape of a tensor, as far as it is known; None where it is not, and for what is no tensor."""
     var = value.var if isinstance(value, Pair) else value
-    return known_shape(var) if isinstance(var, Var) else None
+    return shape_of(var.value) if isinstance(var, Var) else None

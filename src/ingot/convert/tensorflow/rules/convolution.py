@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import rank, shape
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.operands import rank, shape
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import channels_back, channels_first
 from ingot.convert.tensorflow.rules.window import explicit, spatial, window
+from ingot.errors import UnsupportedError
 
 
 @rule("Conv2D", "Conv3D")
@@ -31,7 +32,7 @@ def convolution(
     weights = op.Transpose(filters, perm=[axes + 1, axes, *range(axes)])
     channels, own = shape(first)[1], sizes[axes]
     if not isinstance(own, int) or not isinstance(channels, int):
-        raise refuse("the number of channels is not known")
+        raise UnsupportedError("the number of channels is not known")
     return _convolved(first, weights, channels // own, strides, padding, explicit_paddings, data_format, dilations)
 
 
@@ -139,5 +140,5 @@ def _convolved(
 
 def _known_sizes(sizes: Any) -> list[int]:
     if not all(isinstance(size, int) for size in sizes):
-        raise refuse("the size of the filters is not known")
+        raise UnsupportedError("the size of the filters is not known")
     return [int(size) for size in sizes]

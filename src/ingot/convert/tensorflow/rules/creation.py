@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, number, rank, scalar, sizes_of, vector
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.tensorflow.operands import scalar, sizes_of, vector, zero
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 
@@ -24,8 +25,7 @@ def empty(site: Site, sizes: Var) -> Var:
 
 @rule("ZerosLike")
 def zeros_like(site: Site, x: Any) -> Any:
-    zero = np.array("", object) if site.dtype is DType.STRING else number(0, site.dtype)
-    return op.Expand(zero, sizes_of(x))
+    return op.Expand(zero(site.dtype), sizes_of(x))
 
 
 @rule("OnesLike")

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, constant, joined, known, number, rank, shape, size_of, sizes_of
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.operands import cast, constant, number, rank, shape
+from ingot.convert.tensorflow.operands import joined, known, size_of, sizes_of
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("Diag", "MatrixDiag")
 def diag(site: Site, x: Var) -> Var:
     if site.op.type == "Diag" and rank(x) != 1:
-        raise refuse("the diagonal of a tensor with more than two axes")
+        raise UnsupportedError("the diagonal of a tensor with more than two axes")
     return _matrix(x, 0, number(0, site.dtype))
 
 
@@ -24,14 +26,14 @@ def matrix_diag(site: Site, x: Var, k: Var, rows: Var, columns: Var, padding: Va
     made = _matrix(x, _single(k), padding)
     wanted = (site.shape() or ())[-2:]
     if None not in wanted and shape(made)[-2:] != wanted:
-        raise refuse("a number of rows and columns that the diagonal does not fill")
+        raise UnsupportedError("a number of rows and columns that the diagonal does not fill")
     return made
 
 
 @rule("DiagPart", "MatrixDiagPart")
 def diag_part(site: Site, x: Var) -> Var:
     if site.op.type == "DiagPart" and rank(x) != 2:
-        raise refuse("the diagonal of a tensor with more than two axes")
+        raise UnsupportedError("the diagonal of a tensor with more than two axes")
     return _part(x, 0)
 
 
@@ -71,7 +73,7 @@ def _within(apart: Var, most: Var) -> Var:
 def _single(k: Var) -> int:
     held = known(k, "the number of the diagonal").ravel()
     if len(set(held.tolist())) != 1:
-        raise refuse("several diagonals")
+        raise UnsupportedError("several diagonals")
     return int(held[0])
 
 

@@ -5,49 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert import elementary
+from ingot.convert.operands import cast, number
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import cast, number
-from ingot.convert.tensorflow.rule import Rule, Site, refuse, rule
-from ingot.convert.tensorflow.rules.arithmetic import log1p
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
-
-SAME: dict[str, str] = {
-    "Abs": "Abs",
-    "Acos": "Acos",
-    "Acosh": "Acosh",
-    "Asin": "Asin",
-    "Asinh": "Asinh",
-    "Atan": "Atan",
-    "Atanh": "Atanh",
-    "Ceil": "Ceil",
-    "Cos": "Cos",
-    "Cosh": "Cosh",
-    "Erf": "Erf",
-    "Exp": "Exp",
-    "Floor": "Floor",
-    "Log": "Log",
-    "Neg": "Neg",
-    "Rint": "Round",
-    "Sign": "Sign",
-    "Sin": "Sin",
-    "Sinh": "Sinh",
-    "Sqrt": "Sqrt",
-    "Tan": "Tan",
-    "Tanh": "Tanh",
-    "Sigmoid": "Sigmoid",
-    "LogicalNot": "Not",
-}
-"""Operators that ONNX has under this name."""
-
-
-def _same(target: str, name: str) -> Rule:
-    def write(site: Site, x: Var) -> Var:
-        return op[name](x)
-
-    return Rule((target,), write)
-
-
-RULES = {target: _same(target, name) for target, name in SAME.items()}
+from ingot.errors import UnsupportedError
 
 
 @rule("Inv", "Reciprocal")
@@ -65,22 +28,14 @@ def square(site: Site, x: Var) -> Var:
     return op.Mul(x, x)
 
 
-@rule("Round")
-def round_(site: Site, x: Var) -> Var:
-    return op.Round(x)
-
-
 @rule("Expm1")
 def expm1(site: Site, x: Var) -> Var:
-    """e**x - 1 that keeps small x: sinh(x/2) has no such loss, and e**x - 1 is 2 e**(x/2) sinh(x/2)."""
-    half = op.Mul(x, number(0.5, site.dtype))
-    near = op.Mul(op.Mul(number(2, site.dtype), op.Exp(half)), op.Sinh(half))
-    return op.Where(op.Less(op.Abs(x), number(1, site.dtype)), near, op.Sub(op.Exp(x), number(1, site.dtype)))
+    return elementary.expm1(x, site.dtype)
 
 
 @rule("Log1p")
-def log1p_(site: Site, x: Var) -> Var:
-    return log1p(x)
+def log1p(site: Site, x: Var) -> Var:
+    return elementary.log1p(x, site.dtype)
 
 
 @rule("Erfc")
@@ -105,7 +60,7 @@ def erfinv(site: Site, x: Var) -> Var:
 def ndtri(site: Site, x: Var) -> Var:
     """The quantile of the normal distribution."""
     twice = op.Sub(op.Mul(x, number(2, site.dtype)), number(1, site.dtype))
-    return op.Mul(erfinv.write(site, twice), number(np.sqrt(2.0), site.dtype))
+    return op.Mul(erfinv(site, twice), number(np.sqrt(2.0), site.dtype))
 
 
 @rule("Lgamma")
@@ -139,16 +94,6 @@ def digamma(site: Site, x: Var) -> Var:
     return cast(op.Where(mirrored, op.Sub(made, turned), made), site.dtype)
 
 
-@rule("IsNan")
-def is_nan(site: Site, x: Var) -> Var:
-    return op.IsNaN(x)
-
-
-@rule("IsInf")
-def is_inf(site: Site, x: Var) -> Var:
-    return op.IsInf(x)
-
-
 @rule("IsFinite")
 def is_finite(site: Site, x: Var) -> Var:
     return op.Not(op.Or(op.IsInf(x), op.IsNaN(x)))
@@ -161,19 +106,14 @@ def clip_by_value(site: Site, x: Var, low: Var, high: Var) -> Var:
 
 @rule("Cast")
 def cast_(site: Site, x: Var) -> Var:
-    """Floats become integers by cutting off, and true where they are not zero."""
-    if x.dtype is site.dtype:
-        return x
-    if site.dtype is DType.BOOL and x.dtype is not None:
-        return op.Not(op.Equal(x, number(0, x.dtype)))
-    return op.Cast(x, to=int(site.dtype))
+    return cast(x, site.dtype)
 
 
 @rule("Bitcast")
 def bitcast(site: Site, x: Var) -> Var:
     source = x.dtype
     if source is None or source.numpy.itemsize != site.dtype.numpy.itemsize:
-        raise refuse("bits read as elements of another size")
+        raise UnsupportedError("bits read as elements of another size")
     return x if source is site.dtype else op.BitCast(x, to=int(site.dtype))
 
 

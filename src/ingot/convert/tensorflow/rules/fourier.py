@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.elementary import atan2
+from ingot.convert.operands import rank, shape
 from ingot.convert.tensorflow.dtypes import dtype_of, real_of
-from ingot.convert.tensorflow.operands import known, rank, shape
+from ingot.convert.tensorflow.operands import known
 from ingot.convert.tensorflow.pair import Pair
 from ingot.convert.tensorflow.rule import Site, rule
-from ingot.convert.tensorflow.rules.arithmetic import atan2
 
 
 @rule("FFT", "FFT2D", "FFT3D", pairs=True)
@@ -85,9 +86,8 @@ def complex_abs(site: Site, x: Pair) -> Var:
 
 @rule("Angle", pairs=True)
 def angle(site: Site, x: Pair) -> Var:
-    parts = [op.Gather(x.var, np.array(at), axis=-1) for at in (1, 0)]
-    made: Var = atan2.write(site, *parts)
-    return made
+    real, imaginary = (op.Gather(x.var, np.array(at), axis=-1) for at in (0, 1))
+    return atan2(imaginary, real, site.dtype)
 
 
 def _count(site: Site) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import number, rank
+from ingot.convert.operands import number, rank
 from ingot.convert.tensorflow.rule import Site, rule
 
 

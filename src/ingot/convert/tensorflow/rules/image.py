@@ -7,22 +7,13 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import (
-    cast,
-    constant,
-    joined,
-    known,
-    number,
-    row,
-    scalar,
-    shape,
-    size_of,
-    sizes_of,
-)
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.operands import cast, constant, number, shape
+from ingot.convert.tensorflow.operands import joined, known, row, scalar, size_of, sizes_of
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import channels_back, channels_first
 from ingot.convert.tensorflow.rules.window import spatial, window
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _ONE = np.array([1], np.int64)
 
@@ -66,7 +57,7 @@ def extract_image_patches(
     first = channels_first(x, "NHWC")
     channels = shape(first)[1]
     if not isinstance(channels, int):
-        raise refuse("the number of channels is not known")
+        raise UnsupportedError("the number of channels is not known")
     kernel, steps, spread = (spatial(each, "NHWC") for each in (ksizes, strides, rates))
     eye = np.eye(kernel[0] * kernel[1] * channels, dtype=np.float32)
     weights = eye.reshape(-1, *kernel, channels).transpose(0, 3, 1, 2)
@@ -130,7 +121,7 @@ def non_max_suppression_v5(
     pad_to_max_output_size: bool = False,
 ) -> tuple[Var, Var, Var]:
     if known(sigma, "the sigma").item() != 0:
-        raise refuse("scores that overlapping boxes lower")
+        raise UnsupportedError("scores that overlapping boxes lower")
     found = _suppressed(site, boxes, scores, most, row(cast(overlap, DType.FLOAT32)), row(cast(least, DType.FLOAT32)))
     kept = op.Gather(scores, found, axis=0)
     count = op.Squeeze(op.Shape(found), [0])
@@ -157,7 +148,7 @@ def combined_non_max_suppression(
     batch, count, classes = size_of(scores, 0), size_of(scores, 1), size_of(scores, 2)
     shared = size_of(boxes, 2)
     if not isinstance(shared, np.ndarray):
-        raise refuse("whether classes share their boxes is not known")
+        raise UnsupportedError("whether classes share their boxes is not known")
     own = op.Transpose(boxes, perm=[0, 2, 1, 3])
     if shared.item() == 1:
         own = op.Expand(own, joined(batch, classes, count, np.array([4], np.int64)))

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, constant, number, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import axes_of, cast, constant, joined, number, rank, scalar, sizes_of, vector
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.operands import axes_of, joined, scalar, sizes_of, vector, zero
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _ZERO, _ONE = np.array(0, np.int64), np.array(1, np.int64)
 
@@ -43,7 +45,7 @@ def resource_gather_nd(site: Site, variable: Any, indices: Var) -> Var:
 @rule("ScatterNd")
 def scatter_nd(site: Site, indices: Var, updates: Var, sizes: Var) -> Var:
     """Zeros, to which updates are added: those of one place are summed."""
-    zeros = op.Expand(_nothing(site.dtype), vector(site, sizes))
+    zeros = op.Expand(zero(site.dtype), vector(site, sizes))
     summed = None if site.dtype in (DType.STRING, DType.BOOL) else "add"
     return op.ScatterND(zeros, cast(indices, DType.INT64), updates, reduction=summed)
 
@@ -103,7 +105,7 @@ def dynamic_stitch(site: Site, *given: Var) -> Var:
     values = rows[0] if half == 1 else op.Concat(*rows, axis=0)
     count = op.Add(op.ReduceMax(places, keepdims=1), np.array([1], np.int64))
     sizes = joined(count, op.Slice(sizes_of(values), [1], [1 + inner])) if inner else count
-    return op.ScatterND(op.Expand(_nothing(site.dtype), sizes), op.Unsqueeze(places, [-1]), values)
+    return op.ScatterND(op.Expand(zero(site.dtype), sizes), op.Unsqueeze(places, [-1]), values)
 
 
 @rule("DynamicPartition")
@@ -125,7 +127,7 @@ def unique(site: Site, x: Var) -> Any:
 def unique_v2(site: Site, x: Var, axis: Var) -> Any:
     held = constant(axis)
     if held is None or held.size > 1:
-        raise refuse("an axis that is not known")
+        raise UnsupportedError("an axis that is not known")
     return _unique(site, x, int(held.ravel()[0]) if held.size and rank(x) > 1 else None)
 
 
@@ -206,12 +208,6 @@ def gathered(x: Var, indices: Var, axis: int, batch: int) -> Var:
     return op.Transpose(made, perm=back)
 
 
-def _nothing(dtype: DType) -> Any:
-    if dtype is DType.STRING:
-        return np.array("", object)
-    return np.array(False) if dtype is DType.BOOL else number(0, dtype)
-
-
 def _unique(site: Site, x: Var, axis: int | None) -> Any:
     """In the order in which they come first; the places of all among them, and how often each is there."""
     values, _, places, counts = op.Unique(x, axis=axis, sorted=0, outputs=4)
@@ -225,9 +221,9 @@ def _counted(site: Site, held: Var) -> Var:
 
 def _has_elements(site: Site, position: int) -> bool:
     """Whether weights are given: a vector without elements stands for none."""
-    known = site.given(position)
+    known = site.input_shape(position)
     if known is None:
-        raise refuse("whether there are weights is not known")
+        raise UnsupportedError("whether there are weights is not known")
     return 0 not in known
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import as_var
+from ingot.convert.operands import as_var
 
 
 def concatenated(parts: Sequence[Any], separator: str = "") -> Var:

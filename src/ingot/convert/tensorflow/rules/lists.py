@@ -8,23 +8,15 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.builder.known import shape_of
+from ingot.convert.operands import as_var, cast, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import (
-    as_var,
-    cast,
-    joined,
-    known,
-    known_shape,
-    number,
-    rank,
-    row,
-    scalar,
-    sizes_of,
-)
+from ingot.convert.tensorflow.operands import joined, known, row, scalar, sizes_of, zero
 from ingot.convert.tensorflow.resource import Collected, Collecting, Items
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _END = np.iinfo(np.int64).max
 
@@ -41,7 +33,9 @@ def empty(site: Site, shape: Var, most: Var, *, element_dtype: Any) -> Items:
 
 @rule("TensorListFromTensor")
 def from_tensor(site: Site, x: Var, shape: Var, *, element_dtype: Any) -> Items:
-    return Items(dtype_of(element_dtype), x, None, (site.given(0) or (None,))[1:] or _element_shape(site, shape), True)
+    return Items(
+        dtype_of(element_dtype), x, None, (site.input_shape(0) or (None,))[1:] or _element_shape(site, shape), True
+    )
 
 
 @rule("TensorListStack")
@@ -109,9 +103,9 @@ def scatter(site: Site, x: Var, indices: Var, shape: Var, count: Var | None = No
     if count is not None:
         needed = op.Max(needed, row(scalar(site, count)))
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
-    zeros = op.Expand(_nothing(dtype_of(element_dtype)), joined(needed, rest))
+    zeros = op.Expand(zero(dtype_of(element_dtype)), joined(needed, rest))
     made = op.ScatterND(zeros, op.Unsqueeze(places, [1]), x)
-    return Items(dtype_of(element_dtype), made, None, (site.given(0) or (None,))[1:], True)
+    return Items(dtype_of(element_dtype), made, None, (site.input_shape(0) or (None,))[1:], True)
 
 
 @rule("TensorListScatterIntoExistingList")
@@ -137,10 +131,10 @@ def concat(site: Site, items: Items, shape: Var | None = None, leading: Var | No
 def split(site: Site, x: Var, shape: Var, lengths: Var, *, element_dtype: Any) -> Items:
     parts = known(lengths, "the length of a part")
     if len(set(parts.tolist())) != 1:
-        raise refuse("a list of parts of different lengths")
+        raise UnsupportedError("a list of parts of different lengths")
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
     made = op.Reshape(x, joined(np.array([len(parts), int(parts[0])], np.int64), rest), allowzero=1)
-    return Items(dtype_of(element_dtype), made, None, (int(parts[0]), *(site.given(0) or (None,))[1:]), True)
+    return Items(dtype_of(element_dtype), made, None, (int(parts[0]), *(site.input_shape(0) or (None,))[1:]), True)
 
 
 @rule("TensorListElementShape")
@@ -157,7 +151,7 @@ def started(site: Site, items: Items) -> Items:
         return items
     sizes = None if items.shape is None else [site.sized(size) for size in items.shape]
     if items.least is not None and sizes is not None and not any(size is None for size in sizes):
-        made = op.Expand(_nothing(items.dtype), joined(row(items.least), *sizes))
+        made = op.Expand(zero(items.dtype), joined(row(items.least), *sizes))
         return replace(items, stacked=made, full=True)
     none = np.zeros((0, *(size if isinstance(size, int) else 0 for size in items.shape or ())), items.dtype.numpy)
     return replace(items, stacked=as_var(none), full=False)
@@ -168,7 +162,7 @@ def whole(site: Site, items: Items) -> Var:
     if items.stacked is None:
         found = started(site, items)
         if not found.full and items.least is not None:
-            raise refuse("a list that is read before anything is in it")
+            raise UnsupportedError("a list that is read before anything is in it")
         assert found.stacked is not None
         return found.stacked
     if items.full or items.least is None:
@@ -176,7 +170,7 @@ def whole(site: Site, items: Items) -> Var:
     sizes = op.Shape(items.stacked)
     lacking = op.Max(op.Sub(row(items.least), op.Slice(sizes, [0], [1])), np.array([0], np.int64))
     rest = op.Slice(sizes, [1], [_END])
-    return op.Concat(items.stacked, op.Expand(_nothing(items.dtype), op.Concat(lacking, rest, axis=0)), axis=0)
+    return op.Concat(items.stacked, op.Expand(zero(items.dtype), op.Concat(lacking, rest, axis=0)), axis=0)
 
 
 def _with_room(items: Items, item: Var, most: Any) -> Var:
@@ -186,8 +180,8 @@ def _with_room(items: Items, item: Var, most: Any) -> Var:
     needed = most if least is None else least if most is None else op.Max(least, most)
     if items.stacked is None:
         if needed is None:
-            raise refuse("an element is set in a list that has none")
-        return op.Expand(_nothing(items.dtype), joined(needed, sizes))
+            raise UnsupportedError("an element is set in a list that has none")
+        return op.Expand(zero(items.dtype), joined(needed, sizes))
     if items.full and most is None:
         return items.stacked
     rows = op.Shape(items.stacked, start=0, end=1)
@@ -195,7 +189,7 @@ def _with_room(items: Items, item: Var, most: Any) -> Var:
     if needed is None:
         return head
     lacking = op.Max(op.Sub(needed, rows), np.array([0], np.int64))
-    return op.Concat(head, op.Expand(_nothing(items.dtype), joined(lacking, sizes)), axis=0)
+    return op.Concat(head, op.Expand(zero(items.dtype), joined(lacking, sizes)), axis=0)
 
 
 def _length(items: Items) -> Any:
@@ -221,10 +215,4 @@ def _shaped(site: Site, items: Items, shape: Var) -> Items:
 
 
 def _merged(shape: tuple[Dim | None, ...] | None, item: Var) -> tuple[Dim | None, ...] | None:
-    return shape if item.rank is None else known_shape(item)
-
-
-def _nothing(dtype: DType) -> Any:
-    if dtype is DType.STRING:
-        return np.array("", object)
-    return np.array(False) if dtype is DType.BOOL else number(0, dtype)
+    return shape if item.rank is None else shape_of(item.value)

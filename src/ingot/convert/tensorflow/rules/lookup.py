@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, constant
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import cast, constant, sizes_of
+from ingot.convert.tensorflow.operands import sizes_of
 from ingot.convert.tensorflow.resource import Resource
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.tables import entries, entry_count
 from ingot.dtypes import Array, DType
+from ingot.errors import UnsupportedError
 
 _ML = op.domain("ai.onnx.ml")
 
@@ -21,7 +23,7 @@ _ML = op.domain("ai.onnx.ml")
 def find(site: Site, table: Any, x: Var, default: Var, *, Tin: Any, Tout: Any) -> Var:  # noqa: N803
     keys, values = _entries(table, Tin, Tout)
     if values.ndim != 1:
-        raise refuse("a table of vectors")
+        raise UnsupportedError("a table of vectors")
     if len(keys) == 0:
         return op.Expand(default, sizes_of(x))
     missing = constant(default)
@@ -41,13 +43,13 @@ def export(site: Site, table: Any, *, Tkeys: Any, Tvalues: Any) -> Any:  # noqa:
 @rule("LookupTableSizeV2")
 def size(site: Site, table: Any) -> Any:
     if not isinstance(table, Resource):
-        raise refuse("a table that the function makes itself")
+        raise UnsupportedError("a table that the function makes itself")
     return entry_count(table)
 
 
 def _entries(table: Any, keys: Any, values: Any) -> tuple[Array, Array]:
     if not isinstance(table, Resource):
-        raise refuse("a table that the function makes itself")
+        raise UnsupportedError("a table that the function makes itself")
     return entries(table, keys, values)
 
 
@@ -69,6 +71,6 @@ def _kind(array: Array) -> tuple[DType, str]:
         return DType.STRING, "string"
     if array.dtype.kind == "f":
         if array.dtype.itemsize > 4:
-            raise refuse("a table of float64")
+            raise UnsupportedError("a table of float64")
         return DType.FLOAT32, "float"
     return DType.INT64, "int64"

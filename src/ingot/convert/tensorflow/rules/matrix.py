@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, rank
+from ingot.convert.operands import cast, rank
 from ingot.convert.tensorflow.rule import Site, rule
 
 
@@ -27,11 +27,6 @@ def sparse_matmul(site: Site, x: Var, y: Var, *, transpose_a: bool = False, tran
 @rule("Einsum")
 def einsum(site: Site, *operands: Var, equation: str) -> Var:
     return op.Einsum(*operands, equation=equation)
-
-
-@rule("MatrixDeterminant")
-def determinant(site: Site, x: Var) -> Var:
-    return op.Det(x)
 
 
 @rule("LogMatrixDeterminant")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, number, rank
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import channels_back, channels_first
 from ingot.dtypes import DType

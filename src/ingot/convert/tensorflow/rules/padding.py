@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, constant, known, rank
+from ingot.convert.operands import cast, constant, rank
+from ingot.convert.tensorflow.operands import known
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import reversed_along
 from ingot.dtypes import DType

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast
+from ingot.convert.operands import cast
 from ingot.convert.tensorflow.resource import Resource
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.rule import Site, rule
+from ingot.errors import UnsupportedError
 
 
 @rule(
@@ -37,7 +38,7 @@ def identity_n(site: Site, *values: Any) -> Any:
 @rule("ReadVariableOp")
 def read_variable(site: Site, variable: Any) -> Var:
     if not isinstance(variable, Resource):
-        raise refuse("a variable that the function makes itself")
+        raise UnsupportedError("a variable that the function makes itself")
     found: Var = site.read(variable, site.op.outputs[0].dtype)
     return found
 

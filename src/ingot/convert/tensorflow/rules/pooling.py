@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import cast, known, size_of
+from ingot.convert.tensorflow.operands import known, size_of
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import channels_back, channels_first
 from ingot.convert.tensorflow.rules.window import explicit, spatial, window

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import number
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.operands import number
+from ingot.convert.tensorflow.rule import Site, rule
+from ingot.errors import UnsupportedError
 
 
 @rule("FakeQuantWithMinMaxArgs")
@@ -46,7 +47,7 @@ def quantize_and_dequantize(
 ) -> Var:
     """By a scale with zero at zero, which the range given or the largest element decides."""
     if round_mode != "HALF_TO_EVEN" or axis != -1:
-        raise refuse("a way of rounding or an axis of its own")
+        raise UnsupportedError("a way of rounding or an axis of its own")
     dtype = site.dtype
     if not range_given:
         low, high = op.ReduceMin(x, keepdims=0), op.ReduceMax(x, keepdims=0)

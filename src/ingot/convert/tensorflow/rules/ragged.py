@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import cast, joined, number, rank, row, scalar, sizes_of, vector
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.operands import joined, row, scalar, sizes_of, vector
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _ZERO, _ONE = np.array(0, np.int64), np.array(1, np.int64)
 
@@ -37,7 +39,7 @@ def ragged_to_tensor(
             starts = op.CumSum(counts, np.array(0), exclusive=1)
             lengths = counts
         case _:
-            raise refuse("a ragged tensor with more than one ragged axis")
+            raise UnsupportedError("a ragged tensor with more than one ragged axis")
     widest = op.ReduceMax(joined(lengths, np.array([0], np.int64)), keepdims=1)
     wanted = _wanted(site, sizes)
     height = rows if wanted[0] < 0 else np.array([wanted[0]], np.int64)
@@ -57,7 +59,7 @@ def ragged_range(site: Site, starts: Var, limits: Var, deltas: Var) -> tuple[Any
     dtype = dtype_of(site.op.outputs[1].dtype)
     splits_type = dtype_of(site.op.outputs[0].dtype)
     if not dtype.is_integer:
-        raise refuse("ranges of fractions")
+        raise UnsupportedError("ranges of fractions")
     first, last, step = (op.Reshape(cast(each, DType.INT64), np.array([-1])) for each in (starts, limits, deltas))
     span = op.Sub(last, first)
     one = op.Sign(step)
@@ -80,7 +82,7 @@ def ragged_range(site: Site, starts: Var, limits: Var, deltas: Var) -> tuple[Any
 def ragged_gather(site: Site, splits: Var, values: Var, indices: Var, *, PARAMS_RAGGED_RANK: int) -> tuple[Any, Var]:  # noqa: N803
     """Rows of a ragged tensor by their numbers."""
     if PARAMS_RAGGED_RANK != 1 or rank(indices) != 1:
-        raise refuse("rows of a ragged tensor with more than one ragged axis")
+        raise UnsupportedError("rows of a ragged tensor with more than one ragged axis")
     kind = dtype_of(site.op.outputs[0].dtype)
     wide = cast(splits, DType.INT64)
     starts = op.Gather(op.Slice(wide, [0], [-1], [0]), indices, axis=0)
@@ -105,7 +107,7 @@ def ragged_bincount(
     inside = op.Where(op.Less(cast(values, DType.INT64), count), cast(values, DType.INT64), count)
     places = op.Concat(op.Unsqueeze(_owner_of(order, ends), [1]), op.Unsqueeze(inside, [1]), axis=1)
     zeros = op.Expand(number(0, site.dtype), joined(op.Shape(ends), op.Add(count, np.array([1], np.int64))))
-    plain = binary_output or 0 in (site.given(3) or ())
+    plain = binary_output or 0 in (site.input_shape(3) or ())
     added = op.Expand(number(1, site.dtype), length) if plain else weights
     made = op.Slice(op.ScatterND(zeros, places, added, reduction="add"), [0], count, [1])
     return op.Min(made, number(1, site.dtype)) if binary_output else made
@@ -169,5 +171,5 @@ def _owner_of(order: Var, ends: Var) -> Var:
 def _wanted(site: Site, sizes: Var) -> list[int]:
     held = site.elements(sizes)
     if held is None or not all(isinstance(size, int) for size in held):
-        raise refuse("the shape of the dense tensor is not known")
+        raise UnsupportedError("the shape of the dense tensor is not known")
     return [int(size) for size in held if isinstance(size, int)] if sizes.rank else [-1, -1]

@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, constant, number, positive, rank
 from ingot.convert.tensorflow.dtypes import dtype_of
-from ingot.convert.tensorflow.operands import (
-    axes_of,
-    cast,
-    constant,
-    known,
-    number,
-    positive,
-    rank,
-    sizes_of,
-    transposed,
-)
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.tensorflow.operands import axes_of, known, sizes_of, transposed
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _NARROW = (DType.INT16, DType.UINT16, DType.INT8, DType.UINT8)
 """Integers that ONNX does not reduce in all its reductions."""
@@ -52,7 +44,7 @@ def mean(site: Site, x: Var, axes: Var, *, keep_dims: bool = False) -> Var:
     if site.dtype.is_float:
         return reduced("ReduceMean", x, axes, keep_dims)
     if constant(axes) is None:
-        raise refuse("a mean of integers over axes that are not known")
+        raise UnsupportedError("a mean of integers over axes that are not known")
     along = axes_of(axes, rank(x))
     total = reduced("ReduceSum", x, axes, keep_dims)
     count = op.ReduceProd(op.Gather(op.Shape(x), np.array(along, np.int64)), keepdims=0)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, joined, known, number, shape, size_of, vector
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.operands import cast, number, shape
+from ingot.convert.tensorflow.operands import joined, known, size_of, vector
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.view import channels_back, channels_first
 from ingot.dtypes import Array, DType
+from ingot.errors import UnsupportedError
 
 
 @rule("ResizeBilinear")
@@ -51,7 +53,7 @@ def resize_area(site: Site, x: Var, size: Var, *, align_corners: bool = False) -
     height, width = (int(each) for each in known(size, "the size"))
     rows, columns = shape(x)[1], shape(x)[2]
     if not isinstance(rows, int) or not isinstance(columns, int):
-        raise refuse("the size of the image is not known")
+        raise UnsupportedError("the size of the image is not known")
     image = cast(x, DType.FLOAT32)
     down = op.Einsum(_shares(rows, height, align_corners), image, equation="ij,bjwc->biwc")
     return op.Einsum(_shares(columns, width, align_corners), down, equation="ij,bhjc->bhic")

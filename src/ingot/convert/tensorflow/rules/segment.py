@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import cast, joined, number, rank, row, scalar, sizes_of
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.tensorflow.operands import joined, row, scalar, sizes_of
 from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
 

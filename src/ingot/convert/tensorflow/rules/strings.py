@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import known, rank, size_of, sizes_of
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.operands import rank
+from ingot.convert.tensorflow.operands import known, size_of, sizes_of
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.convert.tensorflow.rules.joining import concatenated
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _NOTHING = np.array("", object)
 _MOST_LETTERS = 64
@@ -78,7 +80,7 @@ def as_string(
     if x.dtype is DType.STRING:
         return x
     if x.dtype is None or x.dtype.is_float or width > 0:
-        raise refuse("numbers with fractions as text, which engines write differently")
+        raise UnsupportedError("numbers with fractions as text, which engines write differently")
     return op.Cast(x, to=int(DType.STRING))
 
 
@@ -87,7 +89,7 @@ def reduce_join(site: Site, x: Var, axes: Var, *, keep_dims: bool = False, separ
     """All texts along an axis joined, one after another."""
     along = known(axes, "the axis").ravel().tolist()
     if len(along) != 1:
-        raise refuse("texts joined along several axes")
+        raise UnsupportedError("texts joined along several axes")
     axis = int(along[0]) % rank(x)
     size = op.Squeeze(size_of(x, axis), [0])
     lead = op.Gather(x, np.array(0), axis=axis)
@@ -105,9 +107,9 @@ def _replaced(x: Var, pattern: str, rewrite: str, every: bool) -> Var:
     """Every place of one of some letters, or of one text, replaced; ONNX has no replacing by patterns."""
     texts = _texts(pattern)
     if texts is None or "\\" in rewrite or not every:
-        raise refuse(f"replacing by the pattern '{pattern}', for which ONNX has no operator")
+        raise UnsupportedError(f"replacing by the pattern '{pattern}', for which ONNX has no operator")
     if any(text in rewrite for text in texts) and len(texts) > 1:
-        raise refuse(f"replacing by the pattern '{pattern}' with a text that it matches itself")
+        raise UnsupportedError(f"replacing by the pattern '{pattern}' with a text that it matches itself")
     flat = op.Reshape(x, np.array([-1]))
     for text in texts:
         flat = _without(flat, text, rewrite)

@@ -7,22 +7,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.tensorflow.operands import (
-    axes_of,
-    cast,
-    joined,
-    known,
-    number,
-    positive,
-    rank,
-    reshape,
-    shape,
-    size_of,
-    transposed,
-    vector,
-)
-from ingot.convert.tensorflow.rule import Site, refuse, rule
+from ingot.convert.operands import cast, number, positive, rank, shape
+from ingot.convert.tensorflow.operands import axes_of, joined, known, reshape, size_of, transposed, vector
+from ingot.convert.tensorflow.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _END = np.iinfo(np.int64).max
 _BEFORE = -_END
@@ -39,7 +28,7 @@ def squeeze(site: Site, x: Var, *, squeeze_dims: list[int]) -> Var:
         return op.Squeeze(x, sorted(positive(axis, rank(x)) for axis in squeeze_dims))
     ones = [axis for axis, size in enumerate(shape(x)) if size == 1]
     if len(ones) != rank(x) - len(site.shape() or ()) and site.shape() is None:
-        raise refuse("which axes have size 1 is not known")
+        raise UnsupportedError("which axes have size 1 is not known")
     return op.Squeeze(x, ones) if ones else x
 
 
@@ -187,7 +176,7 @@ def broadcast_args(site: Site, x: Var, y: Var) -> Var:
     """The sizes that two shapes broadcast to: of each axis, the one that is not 1."""
     have, other = shape(x)[0], shape(y)[0]
     if not isinstance(have, int) or not isinstance(other, int):
-        raise refuse("the number of axes is not known")
+        raise UnsupportedError("the number of axes is not known")
     most, one = max(have, other), number(1, site.dtype)
     first, second = (
         op.Concat(np.ones(most - count, site.dtype.numpy), sizes, axis=0) if count < most else sizes
@@ -361,9 +350,9 @@ def _concat(parts: tuple[Var, ...], axis: Any) -> Var:
 def _bounds(site: Site, x: Var) -> list[Any]:
     """The integers of a vector: numbers, or values that hold one, as vectors."""
     held = site.elements(x)
-    count = (site.given(1) or (None,))[0] if held is None else len(held)  # all bounds are as many
+    count = (site.input_shape(1) or (None,))[0] if held is None else len(held)  # all bounds are as many
     if count is None:
-        raise refuse("the number of axes that are cut is not known")
+        raise UnsupportedError("the number of axes that are cut is not known")
     wide = None
     found: list[Any] = []
     for at in range(count):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var
-from ingot.convert.tensorflow.operands import rank, shape
+from ingot.convert.operands import rank, shape
+from ingot.convert.windows import same_padding
 
 
 def spatial(values: Sequence[int], data_format: str) -> list[int]:
@@ -29,17 +30,4 @@ def window(
         return {"pads": list(pads)}
     if padding == "VALID":
         return {}
-    before, after = [], []
-    for size, width, stride, dilation in zip(
-        shape(x)[rank(x) - len(kernel) :], kernel, strides, dilations, strict=True
-    ):
-        reach = (width - 1) * dilation + 1
-        if stride == 1:
-            total = reach - 1
-        elif isinstance(size, int):
-            total = max((-(-size // stride) - 1) * stride + reach - size, 0)
-        else:
-            return {"auto_pad": "SAME_UPPER"}
-        before.append(total // 2)
-        after.append(total - total // 2)
-    return {"pads": before + after} if any(before + after) else {}
+    return same_padding(shape(x)[rank(x) - len(kernel) :], kernel, strides, dilations)

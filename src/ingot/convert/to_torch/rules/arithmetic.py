@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, Rule, rule
+from ingot.convert.to_torch.rule import Expression, Rule, rule
 from ingot.convert.to_torch.say import scalar
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
@@ -35,7 +35,7 @@ def on_sizes(a: Operand, b: Operand, each: Callable[[Size, Size], Size | None]) 
     return Sizes(tuple(one for one in made if one is not None), max(a.rank, b.rank) == 0)
 
 
-def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Callable[..., Made]:
+def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Callable[..., Expression]:
     def each(a: Size, b: Size) -> Size:
         if a.number is not None and b.number is not None:
             return Size.of(compute(a.number, b.number))
@@ -45,7 +45,7 @@ def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Cal
             return a
         return Size(f"{a.atom} {sign} {b.atom}", natural and a.natural and b.natural)
 
-    def write(_site: Site, a: Operand, b: Operand) -> Made:
+    def write(_site: Site, a: Operand, b: Operand) -> Expression:
         if a.dtype in (DType.INT64, DType.INT32) and (found := on_sizes(a, b, each)) is not None:
             return found
         left, right = pair(a, b)
@@ -56,7 +56,7 @@ def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Cal
     return write
 
 
-SYMBOLS: list[Rule] = [
+SYMBOLS: list[Rule[..., Expression]] = [
     rule("Add", widens_all=True)(_symbol("+", operator.add, True)),
     rule("Sub", widens_all=True)(_symbol("-", operator.sub, False)),
     rule("Mul", widens_all=True)(_symbol("*", operator.mul, True)),
@@ -64,7 +64,7 @@ SYMBOLS: list[Rule] = [
 
 
 @rule("Div", widens=True)
-def div(_site: Site, a: Operand, b: Operand) -> Made:
+def div(_site: Site, a: Operand, b: Operand) -> Expression:
     def each(a: Size, b: Size) -> Size | None:
         if a.number is not None and b.number is not None and b.number:
             quotient = abs(a.number) // abs(b.number)
@@ -82,7 +82,7 @@ def div(_site: Site, a: Operand, b: Operand) -> Made:
 
 
 @rule("Mod", widens=True)
-def mod(_site: Site, a: Operand, b: Operand, *, fmod: int) -> Made:
+def mod(_site: Site, a: Operand, b: Operand, *, fmod: int) -> Expression:
     def each(a: Size, b: Size) -> Size | None:
         if b.number == 0 or not b.natural or (fmod and not a.natural):
             return None
@@ -96,7 +96,7 @@ def mod(_site: Site, a: Operand, b: Operand, *, fmod: int) -> Made:
 
 
 @rule("Pow", widens=True)
-def power(site: Site, x: Operand, y: Operand) -> Made:
+def power(site: Site, x: Operand, y: Operand) -> Expression:
     if x.dtype is y.dtype:
         if x.is_integer and not (y.literal is not None and not y.literal.startswith("-")):
             return f"torch.pow({x}.to(torch.float64), {y}).to({site.torch_dtype()})"
@@ -105,13 +105,13 @@ def power(site: Site, x: Operand, y: Operand) -> Made:
     return f"torch.pow({wide}, {y}).to({site.torch_dtype()})"
 
 
-def _comparison(sign: str, compute: Callable[[int, int], bool]) -> Callable[..., Made]:
+def _comparison(sign: str, compute: Callable[[int, int], bool]) -> Callable[..., Expression]:
     def each(a: Size, b: Size) -> Size:
         if a.number is not None and b.number is not None:
             return Size.of(compute(a.number, b.number), DType.BOOL)
         return Size(f"{a.atom} {sign} {b.atom}", True)
 
-    def write(_site: Site, a: Operand, b: Operand) -> Made:
+    def write(_site: Site, a: Operand, b: Operand) -> Expression:
         if a.is_integer and (found := on_sizes(a, b, each)) is not None:
             return found
         left, right = pair(a, b)
@@ -120,7 +120,7 @@ def _comparison(sign: str, compute: Callable[[int, int], bool]) -> Callable[...,
     return write
 
 
-COMPARISONS: list[Rule] = [
+COMPARISONS: list[Rule[..., Expression]] = [
     rule("Equal", widens_all=True)(_comparison("==", operator.eq)),
     rule("Less", orders=True)(_comparison("<", operator.lt)),
     rule("LessOrEqual", orders=True)(_comparison("<=", operator.le)),
@@ -129,15 +129,15 @@ COMPARISONS: list[Rule] = [
 ]
 
 
-def _bits(sign: str) -> Callable[..., Made]:
-    def write(_site: Site, a: Operand, b: Operand) -> Made:
+def _bits(sign: str) -> Callable[..., Expression]:
+    def write(_site: Site, a: Operand, b: Operand) -> Expression:
         left, right = pair(a, b)
         return f"{left} {sign} {right}"
 
     return write
 
 
-BITS: list[Rule] = [
+BITS: list[Rule[..., Expression]] = [
     rule("And", "BitwiseAnd", widens_all=True)(_bits("&")),
     rule("Or", "BitwiseOr", widens_all=True)(_bits("|")),
     rule("Xor", "BitwiseXor", widens_all=True)(_bits("^")),
@@ -145,14 +145,14 @@ BITS: list[Rule] = [
 
 
 @rule("BitShift", widens_all=True)
-def bit_shift(site: Site, x: Operand, y: Operand, *, direction: str) -> Made:
+def bit_shift(site: Site, x: Operand, y: Operand, *, direction: str) -> Expression:
     if direction == "LEFT":
         return f"{x} << {y}"
     return f"{site.use('shift_right')}({x}, {y})" if x.dtype is DType.INT64 else f"{x} >> {y}"
 
 
-def _fold(function: str) -> Callable[..., Made]:
-    def write(_site: Site, *inputs: Operand) -> Made:
+def _fold(function: str) -> Callable[..., Expression]:
+    def write(_site: Site, *inputs: Operand) -> Expression:
         if len(inputs) == 1:
             return inputs[0]
         text = str(inputs[0])
@@ -163,24 +163,24 @@ def _fold(function: str) -> Callable[..., Made]:
     return write
 
 
-EXTREMES: list[Rule] = [
+EXTREMES: list[Rule[..., Expression]] = [
     rule("Max", orders=True)(_fold("maximum")),
     rule("Min", orders=True)(_fold("minimum")),
 ]
 
 
 @rule("Sum")
-def total(_site: Site, *inputs: Operand) -> Made:
+def total(_site: Site, *inputs: Operand) -> Expression:
     return " + ".join(map(str, inputs)) if len(inputs) > 1 else inputs[0]
 
 
 @rule("Mean")
-def mean(_site: Site, *inputs: Operand) -> Made:
+def mean(_site: Site, *inputs: Operand) -> Expression:
     return f"({' + '.join(map(str, inputs))}) / {len(inputs)}" if len(inputs) > 1 else inputs[0]
 
 
 @rule("Clip", widens=True)
-def clip(_site: Site, x: Operand, low: Operand | None = None, high: Operand | None = None) -> Made:
+def clip(_site: Site, x: Operand, low: Operand | None = None, high: Operand | None = None) -> Expression:
     bounds = {"min": low, "max": high}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
     if not given:
@@ -193,7 +193,7 @@ def clip(_site: Site, x: Operand, low: Operand | None = None, high: Operand | No
 
 
 @rule("Where")
-def where(_site: Site, condition: Operand, x: Operand, y: Operand) -> Made:
+def where(_site: Site, condition: Operand, x: Operand, y: Operand) -> Expression:
     if condition.sizes is not None and x.sizes is not None and y.sizes is not None and x.dtype is DType.INT64:
         found = _where_sizes(condition, x, y)
         if found is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ingot.convert.to_torch.dtypes import torch_dtype
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import short
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 
@@ -32,7 +33,7 @@ def attention(
     scale: float | None,
     softcap: float,
     softmax_precision: int | None,
-) -> Made:
+) -> Expression:
     count = len(site.node.outputs)
     plain = (past_key, past_value, nonpad) == (None, None, None) and not softcap and softmax_precision is None
     plain = plain and left_window_size < 0 and right_window_size < 0 and count == 1 and q.rank == 4
@@ -79,7 +80,7 @@ def rotary_embedding(
     interleaved: int,
     num_heads: int | None,
     rotary_embedding_dim: int,
-) -> Made:
+) -> Expression:
     said = f", positions={position_ids}" * (position_ids is not None)
     said += f", heads={num_heads}" * (x.rank == 3)
     said += f", turned={rotary_embedding_dim}" * bool(rotary_embedding_dim) + ", interleaved=True" * bool(interleaved)
@@ -101,9 +102,9 @@ def linear_attention(
     chunk_size: int,
     scale: float,
     update_rule: str,
-) -> Made:
+) -> Expression:
     if update_rule not in ("linear", "gated", "delta", "gated_delta"):
-        raise refuse("its update rule is none that is known")
+        raise UnsupportedError("its update rule is none that is known")
     said = f", state={past_state}" * (past_state is not None)
     said += f", decay={decay}" * (decay is not None) + f", beta={beta}" * (beta is not None)
     said += f", scale={short(scale)}" if scale else ""
@@ -122,7 +123,7 @@ def flex_attention(
     scale: float | None,
     score_mod: Graph | None,
     softmax_precision: int | None,
-) -> Made:
+) -> Expression:
     wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
     inside = wide if softmax_precision is None else DType(softmax_precision)
     said = "" if scale is None else f", scale={short(scale)}"

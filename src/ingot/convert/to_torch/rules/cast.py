@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from ingot.convert.to_torch.dtypes import SMALL, torch_dtype
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _EIGHT_BITS = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
 
 
 @rule("Cast")
-def cast(_site: Site, x: Operand, *, to: int, saturate: int, round_mode: str) -> Made:
+def cast(_site: Site, x: Operand, *, to: int, saturate: int, round_mode: str) -> Expression:
     return converted(_site, x, DType(to), bool(saturate))
 
 
 @rule("CastLike")
-def cast_like(site: Site, x: Operand, target: Operand, *, saturate: int, round_mode: str) -> Made:
+def cast_like(site: Site, x: Operand, target: Operand, *, saturate: int, round_mode: str) -> Expression:
     return converted(site, x, site.dtype() if target.dtype is None else target.dtype, bool(saturate))
 
 
-def converted(site: Site, x: Operand, to: DType, saturate: bool) -> Made:
+def converted(site: Site, x: Operand, to: DType, saturate: bool) -> Expression:
     """`x` in another type, by the standard's rules where they are not torch's."""
     if x.dtype is to:
         return x
@@ -40,7 +41,7 @@ def converted(site: Site, x: Operand, to: DType, saturate: bool) -> Made:
 
 
 @rule("BitCast")
-def bit_cast(_site: Site, x: Operand, *, to: int) -> Made:
+def bit_cast(_site: Site, x: Operand, *, to: int) -> Expression:
     if DType(to) in SMALL or x.dtype in SMALL:
-        raise refuse("torch holds integers of few bits in bytes: their own bits are not to be had")
+        raise UnsupportedError("torch holds integers of few bits in bytes: their own bits are not to be had")
     return f"{x}.view({torch_dtype(DType(to))})"

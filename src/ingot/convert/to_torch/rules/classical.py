@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import number, short, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.tensor import Tensor
 from ingot.ops.ml.post_transform import NAMES
 
@@ -21,7 +22,7 @@ ML = "ai.onnx.ml"
 def transformed(site: Site, scores: str, transform: str) -> str:
     """Scores after the transform that an attribute names."""
     if transform not in NAMES:
-        raise refuse("its post_transform is none that is known")
+        raise UnsupportedError("its post_transform is none that is known")
     if transform in ("PROBIT", "SOFTMAX_ZERO"):
         return f"{site.use(transform.lower())}({scores})"
     if transform == "SOFTMAX":
@@ -38,7 +39,7 @@ def linear_regressor(
     intercepts: Sequence[float] | None,
     post_transform: str,
     targets: int,
-) -> Made:
+) -> Expression:
     return transformed(site, _linear(site, x, coefficients or (), intercepts, targets), post_transform)
 
 
@@ -69,11 +70,11 @@ def linear_classifier(
     intercepts: Sequence[float] | None,
     multi_class: int,
     post_transform: str,
-) -> Made:
+) -> Expression:
     features = x.shape[-1] if x.shape else None
     count = len(intercepts) if intercepts else len(coefficients) // features if isinstance(features, int) else 0
     if not count:
-        raise refuse("the number of its classes is not known")
+        raise UnsupportedError("the number of its classes is not known")
     labels = list(classlabels_ints or ())
     scores = site.held(_linear(site, x, coefficients, intercepts, count))
     if count > 1:
@@ -99,7 +100,7 @@ def labelled(site: Site, places: str, labels: Sequence[int]) -> str:
 
 
 @rule("Scaler", domain=ML)
-def scaler(site: Site, x: Operand, *, offset: Sequence[float] | None, scale: Sequence[float] | None) -> Made:
+def scaler(site: Site, x: Operand, *, offset: Sequence[float] | None, scale: Sequence[float] | None) -> Expression:
     text = str(x) if x.dtype is DType.FLOAT32 else f"{x}.to(torch.float32)"
     if offset:
         text = f"({text} - {_each(site, 'offset', offset)})"
@@ -111,14 +112,14 @@ def _each(site: Site, name: str, values: Sequence[float]) -> str:
 
 
 @rule("Normalizer", domain=ML)
-def normalizer(site: Site, x: Operand, *, norm: str) -> Made:
+def normalizer(site: Site, x: Operand, *, norm: str) -> Expression:
     if norm not in ("MAX", "L1", "L2"):
-        raise refuse("its norm is none that is known")
+        raise UnsupportedError("its norm is none that is known")
     return f'{site.use("normalise_rows")}({x}, "{norm}")'
 
 
 @rule("Binarizer", domain=ML)
-def binarizer(site: Site, x: Operand, *, threshold: float) -> Made:
+def binarizer(site: Site, x: Operand, *, threshold: float) -> Expression:
     return f"({x} > {short(threshold)}).to({site.torch_dtype()})"
 
 
@@ -131,7 +132,7 @@ def imputer(
     imputed_value_int64s: Sequence[int] | None,
     replaced_value_float: float,
     replaced_value_int64: int,
-) -> Made:
+) -> Expression:
     if x.is_integer:
         values: Any = np.array(imputed_value_int64s or (), np.int64)
         missing = f"{x} == {replaced_value_int64}"
@@ -144,13 +145,13 @@ def imputer(
 
 
 @rule("FeatureVectorizer", domain=ML)
-def feature_vectorizer(site: Site, *xs: Operand, inputdimensions: Sequence[int] | None) -> Made:
+def feature_vectorizer(site: Site, *xs: Operand, inputdimensions: Sequence[int] | None) -> Expression:
     widths = "None" if not inputdimensions else tupled(inputdimensions)
     return f"{site.use('features_of')}({tupled(xs)}, {widths})"
 
 
 @rule("ArrayFeatureExtractor", domain=ML)
-def array_feature_extractor(_site: Site, x: Operand, indices: Operand) -> Made:
+def array_feature_extractor(_site: Site, x: Operand, indices: Operand) -> Expression:
     data = f"{x}.reshape(1, -1)" if x.rank == 1 else str(x)
     return f"{data}[..., {indices}.reshape(-1)]"
 
@@ -158,9 +159,9 @@ def array_feature_extractor(_site: Site, x: Operand, indices: Operand) -> Made:
 @rule("OneHotEncoder", domain=ML)
 def one_hot_encoder(
     site: Site, x: Operand, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int
-) -> Made:
+) -> Expression:
     if cats_strings or not cats_int64s:
-        raise refuse("torch has no tensors of string")
+        raise UnsupportedError("torch has no tensors of string")
     categories = site.buffer("categories", Tensor(np.array(cats_int64s, np.int64)))
     strict = "" if zeros else ", strict=True"
     return f"{site.use('one_hot_of')}({x}, {categories}{strict})"
@@ -169,7 +170,7 @@ def one_hot_encoder(
 @rule("LabelEncoder", domain=ML)
 def label_encoder(
     site: Site, x: Operand, *, default_float: float, default_int64: int, default_tensor: Tensor | None, **lists: Any
-) -> Made:
+) -> Expression:
     keys, values = (_pairs(lists, name) for name in ("keys", "values"))
     default = default_tensor.numpy().reshape(-1) if default_tensor is not None else None
     if default is None:
@@ -184,7 +185,7 @@ def _pairs(lists: dict[str, Any], name: str) -> Any:
             return np.array(lists[f"{name}_{suffix}"], dtype)
     tensor = lists.get(f"{name}_tensor")
     if tensor is None or tensor.dtype is DType.STRING:
-        raise refuse("torch has no tensors of string")
+        raise UnsupportedError("torch has no tensors of string")
     return tensor.numpy().reshape(-1)
 
 
@@ -201,9 +202,9 @@ def svm_regressor(
     post_transform: str,
     rho: Sequence[float] | None,
     support_vectors: Sequence[float] | None,
-) -> Made:
+) -> Expression:
     if not n_supports or kernel_type not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
-        raise refuse("only machines with support vectors are written")
+        raise UnsupportedError("only machines with support vectors are written")
     vectors = site.buffer("vectors", Tensor(np.array(support_vectors, np.float32).reshape(n_supports, -1)))
     weights = site.buffer("weights", Tensor(np.array(coefficients, np.float32).reshape(1, -1)))
     gamma, coef, degree = kernel_params or (0.0, 0.0, 3.0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ingot.convert.to_torch.dtypes import torch_dtype
 from ingot.convert.to_torch.operand import Operand, Size
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import integer, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
@@ -16,7 +16,7 @@ from ingot.ir.value import Value
 
 
 @rule("If")
-def if_(site: Site, cond: Operand, *, then_branch: Graph, else_branch: Graph) -> Made:
+def if_(site: Site, cond: Operand, *, then_branch: Graph, else_branch: Graph) -> Expression:
     names = [site.variable(index) if site.wanted(index) else "" for index in range(len(site.node.outputs))]
     for head, graph in (f"if {_truth(cond)}:", then_branch), ("else:", else_branch):
         with site.block(head):
@@ -28,7 +28,9 @@ def if_(site: Site, cond: Operand, *, then_branch: Graph, else_branch: Graph) ->
 
 
 @rule("Loop")
-def loop(site: Site, m: Operand | None = None, cond: Operand | None = None, *states: Operand, body: Graph) -> Made:
+def loop(
+    site: Site, m: Operand | None = None, cond: Operand | None = None, *states: Operand, body: Graph
+) -> Expression:
     carried = _carried(site, states, body.inputs[2:])
     lists = _lists(site, range(len(states), len(site.node.outputs)))
     count = site.fresh("i")
@@ -65,7 +67,7 @@ def scan(
     scan_input_directions: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
     scan_output_directions: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     count = len(inputs) - num_scan_inputs
     states, scanned = inputs[:count], inputs[count:]
     carried = _carried(site, states, body.inputs[:count])
@@ -89,7 +91,7 @@ def scan(
 
 
 @rule("SequenceMap")
-def sequence_map(site: Site, sequence: Operand, *others: Operand, body: Graph) -> Made:
+def sequence_map(site: Site, sequence: Operand, *others: Operand, body: Graph) -> Expression:
     names = [site.fresh(), *(site.fresh() if _is_list(other) else "" for other in others)]
     given = [
         Operand(name, value.type) if name else other

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand, Size
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.view import flat_pads
 from ingot.convert.to_torch.say import ints, tupled
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 
 def spatial(x: Operand, w: Operand | None = None) -> int:
     """How many axes a window moves along: one, two or three."""
     rank = x.rank if x.rank is not None else w.rank if w is not None else None
     if rank is None:
-        raise refuse("the number of axes of its input is not known")
+        raise UnsupportedError("the number of axes of its input is not known")
     if not 3 <= rank <= 5:
-        raise refuse(f"torch has none along {rank - 2} axes")
+        raise UnsupportedError(f"torch has none along {rank - 2} axes")
     return rank - 2
 
 
@@ -27,7 +28,7 @@ def kernel_of(w: Operand, kernel_shape: Sequence[int] | None) -> list[int]:
         return list(kernel_shape)
     if w.shape is not None and all(isinstance(size, int) for size in w.shape[2:]):
         return [size for size in w.shape[2:] if isinstance(size, int)]
-    raise refuse("the size of its window is not known")
+    raise UnsupportedError("the size of its window is not known")
 
 
 def same_pads(
@@ -89,7 +90,7 @@ def conv(
     kernel_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     return conv_text(site, x, w, b, auto_pad, dilations, group, kernel_shape, pads, strides)
 
 
@@ -149,7 +150,7 @@ def conv_transpose(
     output_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     count = spatial(x, w)
     kernel = kernel_of(w, kernel_shape)
     steps, gaps = list(strides or [1] * count), list(dilations or [1] * count)
@@ -161,7 +162,7 @@ def conv_transpose(
             span = (kernel[axis] - 1) * gaps[axis] + 1
             if output_shape is not None:
                 if not isinstance(size, int):
-                    raise refuse("its output_shape needs the sizes of its input")
+                    raise UnsupportedError("its output_shape needs the sizes of its input")
                 wanted = list(output_shape)[-count:][axis]
                 whole = steps[axis] * (size - 1) + more[axis] + span - wanted
             else:
@@ -202,9 +203,9 @@ def deform_conv(
     offset_group: int,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     if spatial(x, w) != 2:
-        raise refuse("only images can be deformed")
+        raise UnsupportedError("only images can be deformed")
     kernel = kernel_of(w, kernel_shape)
     settings = [tuple(kernel), tuple(strides or (1, 1)), tuple(dilations or (1, 1)), tuple(pads or (0, 0, 0, 0))]
     said = ", ".join(map(str, settings))
@@ -220,10 +221,10 @@ def causal_conv_with_state(
     past: Operand | None = None,
     *,
     activation: str,
-) -> Made:
+) -> Expression:
     act = ', activation="silu"' if activation in ("silu", "swish") else ""
     if activation not in ("none", "silu", "swish"):
-        raise refuse("its activation is none that is known")
+        raise UnsupportedError("its activation is none that is known")
     made = f"{site.use('causal_conv')}({x}, {weight}, {bias}, {past}{act})"
     return made if len(site.node.outputs) == 2 else f"{made}[0]"
 
@@ -238,11 +239,11 @@ def col2im(
     dilations: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
 
     count = block_shape.shape[0] if block_shape.shape else None
     if not isinstance(count, int):
-        raise refuse("the number of its axes is not known")
+        raise UnsupportedError("the number of its axes is not known")
     given = list(pads or [0] * (2 * count))
     gaps, steps = tuple(dilations or [1] * count), tuple(strides or [1] * count)
     if count == 2 and given[:2] == given[2:]:

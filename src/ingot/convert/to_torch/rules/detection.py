@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import integer, short
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 
 @rule("NonMaxSuppression")
@@ -18,7 +19,7 @@ def non_max_suppression(
     least: Operand | None = None,
     *,
     center_point_box: int,
-) -> Made:
+) -> Expression:
     said = "0" if most is None else integer(most)
     said += ", 0.0" if overlap is None else f", {_float(overlap)}"
     said += ", None" if least is None else f", {_float(least)}"
@@ -42,9 +43,9 @@ def roi_align(
     output_width: int,
     sampling_ratio: int,
     spatial_scale: float,
-) -> Made:
+) -> Expression:
     if mode not in ("avg", "max"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     half = coordinate_transformation_mode == "half_pixel"
     said = f"({output_height}, {output_width}), {sampling_ratio}, {short(spatial_scale)}, half_pixel={half}"
     largest = ", largest=True" if mode == "max" else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.convolution import conv_text
 from ingot.convert.to_torch.rules.matrix import gemm
 from ingot.convert.to_torch.say import short
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 MICROSOFT = "com.microsoft"
 
@@ -31,29 +32,29 @@ def _activated(text: str, activation: str | None, given: Sequence[float]) -> str
     if not activation:
         return text
     if activation not in _ACTIVATIONS:
-        raise refuse("its activation is none that is known")
+        raise UnsupportedError("its activation is none that is known")
     said, defaults = _ACTIVATIONS[activation]
     values = [short(value) for value in (*given, *defaults[len(given) :])]
     return said.format(x=text, **dict(zip("ab", values, strict=False)))
 
 
 @rule("Gelu", domain=MICROSOFT)
-def gelu(_site: Site, x: Operand) -> Made:
+def gelu(_site: Site, x: Operand) -> Expression:
     return f"F.gelu({x})"
 
 
 @rule("BiasGelu", domain=MICROSOFT)
-def bias_gelu(_site: Site, x: Operand, bias: Operand) -> Made:
+def bias_gelu(_site: Site, x: Operand, bias: Operand) -> Expression:
     return f"F.gelu({x} + {bias})"
 
 
 @rule("FastGelu", domain=MICROSOFT)
-def fast_gelu(_site: Site, x: Operand, bias: Operand | None = None) -> Made:
+def fast_gelu(_site: Site, x: Operand, bias: Operand | None = None) -> Expression:
     return f'F.gelu({x if bias is None else f"{x} + {bias}"}, approximate="tanh")'
 
 
 @rule("QuickGelu", domain=MICROSOFT)
-def quick_gelu(_site: Site, x: Operand, *, alpha: float) -> Made:
+def quick_gelu(_site: Site, x: Operand, *, alpha: float) -> Expression:
     return f"{x} * torch.sigmoid({short(alpha)} * {x})"
 
 
@@ -73,7 +74,7 @@ def fused_conv(
     kernel_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     text = conv_text(site, x, w, b, auto_pad, dilations, group, kernel_shape, pads, strides)
     return _activated(text if z is None else f"{text} + {z}", activation, activation_params or ())
 
@@ -93,8 +94,8 @@ def fused_gemm(
     beta: float,
     transA: int,
     transB: int,
-) -> Made:
-    text = gemm.write(site, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+) -> Expression:
+    text = gemm(site, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     given = [one for one in (activation_alpha, activation_beta) if one is not None]
     return _activated(str(text), activation, given)
 
@@ -110,7 +111,7 @@ def fused_matmul(
     transB: int,
     transBatchA: int,
     transBatchB: int,
-) -> Made:
+) -> Expression:
     left, right = _turned(a, transA, transBatchA), _turned(b, transB, transBatchB)
     return f"{left} @ {right}" if alpha == 1 else f"{short(alpha)} * ({left} @ {right})"
 
@@ -130,10 +131,10 @@ def skip_layer_normalization(
     bias: Operand | None = None,
     *,
     epsilon: float,
-) -> Made:
+) -> Expression:
     total = _sum(site, x, skip, bias)
     if site.wanted(1) or site.wanted(2):
-        raise refuse("somebody reads its mean or deviation")
+        raise UnsupportedError("somebody reads its mean or deviation")
     said = f"{total}.shape[-1:], {gamma}{'' if beta is None else f', {beta}'}"
     return [f"F.layer_norm({total}, {said}, eps={epsilon!r})", None, None, Operand(total, x.type)]
 
@@ -141,10 +142,10 @@ def skip_layer_normalization(
 @rule("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(
     site: Site, x: Operand, skip: Operand, gamma: Operand, bias: Operand | None = None, *, epsilon: float
-) -> Made:
+) -> Expression:
     total = _sum(site, x, skip, bias)
     if site.wanted(1) or site.wanted(2):
-        raise refuse("somebody reads its mean or deviation")
+        raise UnsupportedError("somebody reads its mean or deviation")
     text = f"F.rms_norm({total}, {total}.shape[-1:], {gamma}, eps={epsilon!r})"
     return [text, None, None, Operand(total, x.type)]
 
@@ -154,5 +155,5 @@ def _sum(site: Site, x: Operand, skip: Operand, bias: Operand | None) -> str:
 
 
 @rule("Inverse", domain=MICROSOFT)
-def inverse(_site: Site, x: Operand) -> Made:
+def inverse(_site: Site, x: Operand) -> Expression:
     return f"torch.linalg.inv({x})"

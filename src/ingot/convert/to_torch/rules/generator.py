@@ -6,7 +6,7 @@ from typing import Any
 
 from ingot.convert.to_torch.dtypes import torch_dtype
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import integer, ints, number, number_of, scalar
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
@@ -14,7 +14,7 @@ from ingot.ir.tensor import SparseTensor, Tensor
 
 
 @rule("Constant")
-def constant(site: Site, **values: Any) -> Made:
+def constant(site: Site, **values: Any) -> Expression:
     kinds = {"value_float": DType.FLOAT32, "value_floats": DType.FLOAT32, "value_int": DType.INT64}
     given = next(name for name, value in values.items() if value is not None)
     value = values[given]
@@ -27,7 +27,7 @@ def constant(site: Site, **values: Any) -> Made:
 
 
 @rule("ConstantOfShape")
-def constant_of_shape(site: Site, shape: Operand, *, value: Tensor | None) -> Made:
+def constant_of_shape(site: Site, shape: Operand, *, value: Tensor | None) -> Expression:
     dtype = DType.FLOAT32 if value is None else value.dtype
     filled = "0.0" if value is None else number_of(value.numpy().reshape(-1)[0], dtype)
     numbers = shape.numbers
@@ -43,7 +43,7 @@ def constant_of_shape(site: Site, shape: Operand, *, value: Tensor | None) -> Ma
 
 
 @rule("Range")
-def range_(site: Site, start: Operand, limit: Operand, delta: Operand, *, stash_type: int) -> Made:
+def range_(site: Site, start: Operand, limit: Operand, delta: Operand, *, stash_type: int) -> Expression:
     dtype = site.dtype()
     if dtype.is_integer:
         first, last, step = (integer(one) for one in (start, limit, delta))
@@ -66,7 +66,7 @@ def _may_be_none(start: Operand, limit: Operand, delta: Operand) -> bool:
 
 
 @rule("EyeLike")
-def eye_like(site: Site, x: Operand, *, dtype: int | None, k: int) -> Made:
+def eye_like(site: Site, x: Operand, *, dtype: int | None, k: int) -> Expression:
     made = f"torch.ones_like({x}, dtype={site.torch_dtype()})"
     return f"{made}.triu({k}).tril({k})"
 
@@ -78,13 +78,13 @@ def _seeded(site: Site, seed: float | None) -> str:
 
 
 @rule("RandomNormal")
-def random_normal(site: Site, *, shape: Any, dtype: int, mean: float, scale: float, seed: float | None) -> Made:
+def random_normal(site: Site, *, shape: Any, dtype: int, mean: float, scale: float, seed: float | None) -> Expression:
     drawn = f"torch.randn({tuple(shape)}, dtype={site.torch_dtype()}, device={site.device}{_seeded(site, seed)})"
     return f"{drawn} * {number(scale)} + {number(mean)}"
 
 
 @rule("RandomUniform")
-def random_uniform(site: Site, *, shape: Any, dtype: int, low: float, high: float, seed: float | None) -> Made:
+def random_uniform(site: Site, *, shape: Any, dtype: int, low: float, high: float, seed: float | None) -> Expression:
     drawn = f"torch.rand({tuple(shape)}, dtype={site.torch_dtype()}, device={site.device}{_seeded(site, seed)})"
     return f"{drawn} * {number(high - low)} + {number(low)}"
 
@@ -92,7 +92,7 @@ def random_uniform(site: Site, *, shape: Any, dtype: int, low: float, high: floa
 @rule("RandomNormalLike")
 def random_normal_like(
     site: Site, x: Operand, *, dtype: int | None, mean: float, scale: float, seed: float | None
-) -> Made:
+) -> Expression:
     drawn = f"torch.randn({x}.shape, dtype={site.torch_dtype()}, device={x}.device{_seeded(site, seed)})"
     return f"{drawn} * {number(scale)} + {number(mean)}"
 
@@ -100,18 +100,18 @@ def random_normal_like(
 @rule("RandomUniformLike")
 def random_uniform_like(
     site: Site, x: Operand, *, dtype: int | None, low: float, high: float, seed: float | None
-) -> Made:
+) -> Expression:
     drawn = f"torch.rand({x}.shape, dtype={site.torch_dtype()}, device={x}.device{_seeded(site, seed)})"
     return f"{drawn} * {number(high - low)} + {number(low)}"
 
 
 @rule("Bernoulli")
-def bernoulli(site: Site, x: Operand, *, dtype: int | None, seed: float | None) -> Made:
+def bernoulli(site: Site, x: Operand, *, dtype: int | None, seed: float | None) -> Expression:
     return f"torch.bernoulli({x}{_seeded(site, seed)}).to({site.torch_dtype()})"
 
 
 @rule("Multinomial")
-def multinomial(site: Site, x: Operand, *, dtype: int, sample_size: int, seed: float | None) -> Made:
+def multinomial(site: Site, x: Operand, *, dtype: int, sample_size: int, seed: float | None) -> Expression:
     drawn = f"torch.multinomial(torch.softmax({x}, dim=-1), {sample_size}, replacement=True{_seeded(site, seed)})"
     return f"{drawn}.to({site.torch_dtype()})"
 
@@ -119,7 +119,7 @@ def multinomial(site: Site, x: Operand, *, dtype: int, sample_size: int, seed: f
 @rule("Dropout")
 def dropout(
     site: Site, x: Operand, ratio: Operand | None = None, training_mode: Operand | None = None, *, seed: float | None
-) -> Made:
+) -> Expression:
     if training_mode is None or training_mode.numbers == [0]:
         return [x, f"torch.ones_like({x}, dtype=torch.bool)"]
     share = "0.5" if ratio is None else scalar(ratio)

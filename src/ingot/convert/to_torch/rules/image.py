@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.view import size_of
 from ingot.convert.to_torch.say import axis_in, ints, short, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 _LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}
@@ -32,7 +33,7 @@ def resize(
     keep_aspect_ratio_policy: str,
     mode: str,
     nearest_mode: str,
-) -> Made:
+) -> Expression:
     scales, sizes = (None if one is None or one.shape == (0,) else one for one in (scales, sizes))
     coordinates = coordinate_transformation_mode
     _refuse_unknown(mode, coordinates, nearest_mode, keep_aspect_ratio_policy)
@@ -124,11 +125,11 @@ def _refuse_unknown(mode: str, coordinates: str, nearest: str, policy: str) -> N
         ("stretch", "not_larger", "not_smaller"),
     )
     if any(one not in choices for one, choices in zip((mode, coordinates, nearest, policy), known, strict=True)):
-        raise refuse("one of its modes is none that is known")
+        raise UnsupportedError("one of its modes is none that is known")
 
 
 @rule("Upsample")
-def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Made:
+def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Expression:
     how = "nearest" if mode == "nearest" else "linear"
     along = f"tuple(range({x}.ndim))"
     rounding = ', rounding="floor"' if how == "nearest" else ""
@@ -137,17 +138,19 @@ def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Made:
 
 
 @rule("GridSample")
-def grid_sample(_site: Site, x: Operand, grid: Operand, *, align_corners: int, mode: str, padding_mode: str) -> Made:
+def grid_sample(
+    _site: Site, x: Operand, grid: Operand, *, align_corners: int, mode: str, padding_mode: str
+) -> Expression:
     modes = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     if mode not in modes or padding_mode not in ("zeros", "border", "reflection"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     if x.rank not in (4, 5) or (x.rank == 5 and mode == "cubic"):
-        raise refuse(f"torch has none of mode {mode} for {x.rank} axes")
+        raise UnsupportedError(f"torch has none of mode {mode} for {x.rank} axes")
     said = "" if mode == "linear" else f', mode="{modes[mode]}"'
     said += "" if padding_mode == "zeros" else f', padding_mode="{padding_mode}"'
     return f"F.grid_sample({x}, {grid}{said}, align_corners={bool(align_corners)})"
 
 
 @rule("AffineGrid")
-def affine_grid(_site: Site, theta: Operand, size: Operand, *, align_corners: int) -> Made:
+def affine_grid(_site: Site, theta: Operand, size: Operand, *, align_corners: int) -> Expression:
     return f"F.affine_grid({theta}, {ints(size)}, align_corners={bool(align_corners)})"

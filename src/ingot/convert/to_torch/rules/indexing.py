@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand, Sizes
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import integer, ints
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @rule("Gather")
-def gather(_site: Site, data: Operand, indices: Operand, *, axis: int) -> Made:
+def gather(_site: Site, data: Operand, indices: Operand, *, axis: int) -> Expression:
     numbers = indices.numbers
     if data.sizes is not None and numbers is not None and data.rank == 1:
         return Sizes(tuple(data.sizes[number] for number in numbers), is_scalar=indices.rank == 0)
@@ -30,7 +31,7 @@ def gather(_site: Site, data: Operand, indices: Operand, *, axis: int) -> Made:
 
 
 @rule("GatherElements")
-def gather_elements(site: Site, data: Operand, indices: Operand, *, axis: int) -> Made:
+def gather_elements(site: Site, data: Operand, indices: Operand, *, axis: int) -> Expression:
     constant = indices.constant
     if constant is not None and (not constant.size or constant.numpy().min() >= 0):
         return f"{data}.gather({axis}, {_long(indices)})"
@@ -38,14 +39,14 @@ def gather_elements(site: Site, data: Operand, indices: Operand, *, axis: int) -
 
 
 @rule("GatherND")
-def gather_nd(site: Site, data: Operand, indices: Operand, *, batch_dims: int) -> Made:
+def gather_nd(site: Site, data: Operand, indices: Operand, *, batch_dims: int) -> Expression:
     return f"{site.use('gather_nd')}({data}, {indices}{f', batch_dims={batch_dims}' if batch_dims else ''})"
 
 
 @rule("ScatterElements", "Scatter", widens=True)
 def scatter_elements(
     site: Site, data: Operand, indices: Operand, updates: Operand, *, axis: int, reduction: str = "none"
-) -> Made:
+) -> Expression:
     _refuse_unknown(reduction)
     places = f"{site.use('counted_from_front')}({_long(indices)}, {data}.shape[{axis}])"
     if reduction == "none":
@@ -57,7 +58,7 @@ def scatter_elements(
 
 
 @rule("ScatterND", widens=True)
-def scatter_nd(site: Site, data: Operand, indices: Operand, updates: Operand, *, reduction: str) -> Made:
+def scatter_nd(site: Site, data: Operand, indices: Operand, updates: Operand, *, reduction: str) -> Expression:
     _refuse_unknown(reduction)
     how = "" if reduction == "none" else f', reduction="{reduction}"'
     return f"{site.use('scatter_nd')}({data}, {indices}, {updates}{how})"
@@ -66,30 +67,30 @@ def scatter_nd(site: Site, data: Operand, indices: Operand, updates: Operand, *,
 @rule("TensorScatter")
 def tensor_scatter(
     site: Site, past_cache: Operand, update: Operand, write_indices: Operand | None = None, *, axis: int, mode: str
-) -> Made:
+) -> Expression:
     circular = ", circular=True" if mode == "circular" else ""
     return f"{site.use('tensor_scatter')}({past_cache}, {update}, {write_indices}, {axis}{circular})"
 
 
 @rule("NonZero")
-def non_zero(_site: Site, x: Operand) -> Made:
+def non_zero(_site: Site, x: Operand) -> Expression:
     return f"{x}.nonzero().T" if x.rank else f"{x}.reshape(1).nonzero().T"
 
 
 @rule("Compress")
-def compress(_site: Site, x: Operand, condition: Operand, *, axis: int | None) -> Made:
+def compress(_site: Site, x: Operand, condition: Operand, *, axis: int | None) -> Expression:
     if axis is None:
         return f"{x}.flatten()[{condition}.nonzero().flatten()]"
     return f"{x}.index_select({axis}, {condition}.nonzero().flatten())"
 
 
 @rule("OneHot")
-def one_hot(site: Site, indices: Operand, depth: Operand, values: Operand, *, axis: int) -> Made:
+def one_hot(site: Site, indices: Operand, depth: Operand, values: Operand, *, axis: int) -> Expression:
     return f"{site.use('one_hot')}({indices}, {integer(depth)}, {values}, {axis})"
 
 
 @rule("Unique", widens=True)
-def unique(site: Site, x: Operand, *, axis: int | None, sorted_: int) -> Made:
+def unique(site: Site, x: Operand, *, axis: int | None, sorted_: int) -> Expression:
     options = f", axis={axis}" * (axis is not None) + ", in_order=False" * (not sorted_)
     found = f"{site.use('unique')}({x}{options})"
     return found if len(site.node.outputs) == 4 else _some(found, len(site.node.outputs))
@@ -100,18 +101,18 @@ def _some(text: str, count: int) -> str:
 
 
 @rule("ReverseSequence")
-def reverse_sequence(site: Site, x: Operand, sequence_lens: Operand, *, batch_axis: int, time_axis: int) -> Made:
+def reverse_sequence(site: Site, x: Operand, sequence_lens: Operand, *, batch_axis: int, time_axis: int) -> Expression:
     return f"{site.use('reverse_sequence')}({x}, {sequence_lens}, {batch_axis}, {time_axis})"
 
 
 @rule("Trilu")
-def trilu(_site: Site, x: Operand, k: Operand | None = None, *, upper: int) -> Made:
+def trilu(_site: Site, x: Operand, k: Operand | None = None, *, upper: int) -> Expression:
     diagonal = "" if k is None or k.numbers == [0] else f"diagonal={integer(k)}"
     return f"{x}.{'triu' if upper else 'tril'}({diagonal})"
 
 
 @rule("CenterCropPad")
-def center_crop_pad(site: Site, x: Operand, shape: Operand, *, axes: tuple[int, ...] | None) -> Made:
+def center_crop_pad(site: Site, x: Operand, shape: Operand, *, axes: tuple[int, ...] | None) -> Expression:
     return f"{site.use('center_crop_pad')}({x}, {ints(shape)}, {None if axes is None else tuple(axes)})"
 
 
@@ -125,4 +126,4 @@ def _long(indices: Operand) -> str:
 
 def _refuse_unknown(reduction: str) -> None:
     if reduction not in _REDUCTIONS:
-        raise refuse("its reduction is none that is known")
+        raise UnsupportedError("its reduction is none that is known")

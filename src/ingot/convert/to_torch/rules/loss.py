@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("NegativeLogLikelihoodLoss")
@@ -17,7 +18,7 @@ def negative_log_likelihood(
     *,
     ignore_index: int | None,
     reduction: str,
-) -> Made:
+) -> Expression:
     return _loss(str(scores), target, weight, ignore_index, reduction)
 
 
@@ -30,14 +31,14 @@ def softmax_cross_entropy(
     *,
     ignore_index: int | None,
     reduction: str,
-) -> Made:
+) -> Expression:
     logs = site.held(f"torch.log_softmax({scores}, dim=1)")
     return [_loss(logs, labels, weights, ignore_index, reduction), Operand(logs, site.node.outputs[-1].type)]
 
 
 def _loss(scores: str, target: Operand, weight: Operand | None, ignored: int | None, reduction: str) -> str:
     if reduction not in ("none", "mean", "sum"):
-        raise refuse("its reduction is none that is known")
+        raise UnsupportedError("its reduction is none that is known")
     options = "" if weight is None else f", weight={weight}"
     options += "" if ignored is None else f", ignore_index={ignored}"
     options += "" if reduction == "mean" else f', reduction="{reduction}"'

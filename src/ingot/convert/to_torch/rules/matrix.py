@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import number
 from ingot.convert.to_torch.site import Site
 
 
 @rule("MatMul", widens_all=True)
-def matmul(site: Site, a: Operand, b: Operand) -> Made:
+def matmul(site: Site, a: Operand, b: Operand) -> Expression:
     if b.transposed is None:
         return f"{a} @ {b}"
     bias = site.added_after()
@@ -31,7 +31,7 @@ def gemm(
     beta: float,
     transA: int,
     transB: int,
-) -> Made:
+) -> Expression:
     left = f"{a}.T" if transA else str(a)
     integer = a.is_integer
     matrix = b.transposed if not transB else str(b)
@@ -48,11 +48,11 @@ def gemm(
 
 
 @rule("Einsum")
-def einsum(_site: Site, *inputs: Operand, equation: str) -> Made:
+def einsum(_site: Site, *inputs: Operand, equation: str) -> Expression:
     said = "".join(letter for letter in equation if letter.isascii() and (letter.isalpha() or letter in ",.->"))
     return f'torch.einsum("{said}", {", ".join(map(str, inputs))})'
 
 
 @rule("Det")
-def det(_site: Site, x: Operand) -> Made:
+def det(_site: Site, x: Operand) -> Expression:
     return f"torch.linalg.det({x})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import axis_in, rank_of, short, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
@@ -23,7 +23,7 @@ def batch_normalization(
     epsilon: float,
     momentum: float,
     training_mode: int,
-) -> Made:
+) -> Expression:
     if training_mode:
         settings = f"{short(epsilon)}, {short(momentum)}"
         made = f"{site.use('batch_norm_training')}({x}, {scale}, {b}, {mean}, {var}, {settings})"
@@ -39,7 +39,7 @@ def batch_normalization(
 @rule("LayerNormalization")
 def layer_normalization(
     site: Site, x: Operand, scale: Operand, b: Operand | None = None, *, axis: int, epsilon: float, stash_type: int
-) -> Made:
+) -> Expression:
     shape = _normal_shape(x, axis)
     whole = _is_whole(x, axis, scale, b)
     count = len(site.node.outputs)
@@ -54,7 +54,9 @@ def layer_normalization(
 
 
 @rule("RMSNormalization")
-def rms_normalization(site: Site, x: Operand, scale: Operand, *, axis: int, epsilon: float, stash_type: int) -> Made:
+def rms_normalization(
+    site: Site, x: Operand, scale: Operand, *, axis: int, epsilon: float, stash_type: int
+) -> Expression:
     mixed = x.dtype in (DType.FLOAT16, DType.BFLOAT16)
     if _is_whole(x, axis, scale, None) and scale.dtype is x.dtype and not mixed:
         return f"F.rms_norm({x}, {_normal_shape(x, axis)}, {scale}, eps={short(epsilon)})"
@@ -65,35 +67,35 @@ def rms_normalization(site: Site, x: Operand, scale: Operand, *, axis: int, epsi
 @rule("SimplifiedLayerNormalization")
 def simplified_layer_normalization(
     site: Site, x: Operand, scale: Operand, *, axis: int, epsilon: float, stash_type: int
-) -> Made:
-    return rms_normalization.write(site, x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type)
+) -> Expression:
+    return rms_normalization(site, x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type)
 
 
 @rule("GroupNormalization")
 def group_normalization(
     _site: Site, x: Operand, scale: Operand, bias: Operand, *, num_groups: int, epsilon: float, stash_type: int
-) -> Made:
+) -> Expression:
     return f"F.group_norm({x}, {num_groups}, {scale}, {bias}, eps={short(epsilon)})"
 
 
 @rule("InstanceNormalization")
-def instance_normalization(_site: Site, x: Operand, scale: Operand, b: Operand, *, epsilon: float) -> Made:
+def instance_normalization(_site: Site, x: Operand, scale: Operand, b: Operand, *, epsilon: float) -> Expression:
     return f"F.instance_norm({x}, weight={scale}, bias={b}, eps={short(epsilon)})"
 
 
 @rule("LpNormalization")
-def lp_normalization(_site: Site, x: Operand, *, axis: int, p: int) -> Made:
+def lp_normalization(_site: Site, x: Operand, *, axis: int, p: int) -> Expression:
     least = {DType.FLOAT16: "1e-7", DType.FLOAT64: "1e-300"}.get(x.dtype or DType.FLOAT32, "1e-37")
     return f"F.normalize({x}, p={p}, dim={axis}, eps={least})"
 
 
 @rule("MeanVarianceNormalization")
-def mean_variance_normalization(site: Site, x: Operand, *, axes: Sequence[int]) -> Made:
+def mean_variance_normalization(site: Site, x: Operand, *, axes: Sequence[int]) -> Expression:
     return f"{site.use('mean_variance_norm')}({x}, {tuple(axes)})"
 
 
 @rule("LRN")
-def lrn(site: Site, x: Operand, *, size: int, alpha: float, beta: float, bias: float) -> Made:
+def lrn(site: Site, x: Operand, *, size: int, alpha: float, beta: float, bias: float) -> Expression:
     settings = f"{size}, alpha={short(alpha)}, beta={short(beta)}, k={short(bias)}"
     if size % 2 and x.rank is not None and x.rank >= 3:
         return f"F.local_response_norm({x}, {settings})"

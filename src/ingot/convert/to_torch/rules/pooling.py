@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.convolution import same_pads
 from ingot.convert.to_torch.say import ints, rank_of, tupled
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 
 class _Windows:
@@ -78,7 +79,7 @@ def max_pool(
     pads: Sequence[int] | None,
     storage_order: int,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     moving = _Windows(site, x, kernel_shape, auto_pad, dilations, pads, strides, 'float("-inf")')
     ceil = ", ceil=True" if ceil_mode else ""
     if len(site.node.outputs) > 1:
@@ -103,9 +104,9 @@ def average_pool(
     dilations: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     if auto_pad.startswith("SAME") and not _is_sized(x):
-        raise refuse("the sizes of its input, which its padding follows, are not known")
+        raise UnsupportedError("the sizes of its input, which its padding follows, are not known")
     moving = _Windows(site, x, kernel_shape, auto_pad, dilations, pads, strides, "0.0")
     plain = all(gap == 1 for gap in moving.dilations)
     if moving.is_torch and plain:
@@ -134,7 +135,7 @@ def lp_pool(
     p: int,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     moving = _Windows(site, x, kernel_shape, auto_pad, dilations, pads, strides, "0.0")
     return f"{site.use('lp_pool')}({moving.x}, {p}, {moving.settings()}{', ceil=True' if ceil_mode else ''})"
 
@@ -149,7 +150,7 @@ def max_unpool(
     kernel_shape: Sequence[int],
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     count = len(kernel_shape)
     steps, around = list(strides or [1] * count), list(pads or [0] * (2 * count))
     sizes: list[Any] = [f"{x}.shape[0]", f"{x}.shape[1]"]
@@ -164,6 +165,8 @@ def max_unpool(
 
 
 @rule("MaxRoiPool")
-def max_roi_pool(site: Site, x: Operand, rois: Operand, *, pooled_shape: Sequence[int], spatial_scale: float) -> Made:
+def max_roi_pool(
+    site: Site, x: Operand, rois: Operand, *, pooled_shape: Sequence[int], spatial_scale: float
+) -> Expression:
     rank_of(x)
     return f"{site.use('max_roi_pool')}({x}, {rois}, {tuple(pooled_shape)}, {spatial_scale!r})"

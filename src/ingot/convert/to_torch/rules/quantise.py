@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from ingot.convert.to_torch.dtypes import SMALL, torch_dtype
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.convolution import conv_text
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.types import TensorType
 
 
@@ -25,7 +26,7 @@ def quantize_linear(
     output_dtype: int,
     precision: int,
     saturate: int,
-) -> Made:
+) -> Expression:
     dtype = site.dtype()
     options = f", block={block_size}" if block_size else ""
     if scale.rank != 0:
@@ -51,7 +52,7 @@ def dequantize_linear(
     axis: int,
     block_size: int,
     output_dtype: int,
-) -> Made:
+) -> Expression:
     options = f", block={block_size}" if block_size else ""
     if scale.rank != 0:
         options = f", axis={axis}{options}"
@@ -61,14 +62,14 @@ def dequantize_linear(
 
 
 @rule("DynamicQuantizeLinear")
-def dynamic_quantize_linear(site: Site, x: Operand) -> Made:
+def dynamic_quantize_linear(site: Site, x: Operand) -> Expression:
     return f"{site.use('dynamic_quantize')}({x})"
 
 
 @rule("MatMulInteger")
 def matmul_integer(
     site: Site, a: Operand, b: Operand, a_zero_point: Operand | None = None, b_zero_point: Operand | None = None
-) -> Made:
+) -> Expression:
     left, right = f"{a}.to(torch.int32)", f"{b}.to(torch.int32)"
     if a_zero_point is not None:
         left = f"{site.use('less_zero_point')}({a}, {a_zero_point}, -2)"
@@ -91,7 +92,7 @@ def conv_integer(
     kernel_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     left, right = _exact(site, x, x_zero_point), _exact(site, w, w_zero_point, 0)
     text = conv_text(site, left, right, None, auto_pad, dilations, group, kernel_shape, pads, strides)
     return f"{text}.to(torch.int32)"
@@ -116,13 +117,13 @@ def qlinear_conv(
     kernel_shape: Sequence[int] | None,
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-) -> Made:
+) -> Expression:
     left, right = _exact(site, x, x_zero_point), _exact(site, w, w_zero_point, 0)
     bias = None if b is None else Operand(f"{b}.to(torch.float64)", b.type)
     text = conv_text(site, left, right, bias, auto_pad, dilations, group, kernel_shape, pads, strides)
     least, most = _range(site.dtype())
     if x.rank is None:
-        raise refuse("the number of axes of its input is not known")
+        raise UnsupportedError("the number of axes of its input is not known")
     factor = f"({x_scale} * {w_scale} / {y_scale}).reshape(-1{', 1' * (x.rank - 2)})"
     return f"{site.use('requantize')}({text}, {factor}, {y_zero_point}, {site.torch_dtype()}, {least}, {most})"
 
@@ -138,7 +139,7 @@ def qlinear_matmul(
     b_zero_point: Operand,
     y_scale: Operand,
     y_zero_point: Operand,
-) -> Made:
+) -> Expression:
     row, column = site.use("less_zero_point"), site.use("along_last")
     product = f"({row}({a}, {a_zero_point}, -2) @ {row}({b}, {b_zero_point}, -1)).to(torch.float64)"
     factor = f"{column}({a_scale}, -2) * {column}({b_scale}, -1) / {y_scale}"

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import short, tupled
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
+from ingot.ops.rnn.activations import default_parameters
 
-_FUNCTIONS: dict[str, tuple[str, float | None, float | None]] = {
-    "relu": ("torch.relu", None, None),
-    "tanh": ("torch.tanh", None, None),
-    "sigmoid": ("torch.sigmoid", None, None),
-    "softsign": ("F.softsign", None, None),
-    "softplus": ("F.softplus", None, None),
-    "affine": ("lambda x: {a} * x + {b}", 1.0, 0.0),
-    "leakyrelu": ("lambda x: F.leaky_relu(x, {a})", 0.01, None),
-    "thresholdedrelu": ("lambda x: torch.where(x >= {a}, x, 0.0)", 1.0, None),
-    "scaledtanh": ("lambda x: {a} * torch.tanh({b} * x)", 1.0, 1.0),
-    "hardsigmoid": ("lambda x: ({a} * x + {b}).clamp(0, 1)", 0.2, 0.5),
-    "elu": ("lambda x: F.elu(x, {a})", 1.0, None),
+_FUNCTIONS = {
+    "relu": "torch.relu",
+    "tanh": "torch.tanh",
+    "sigmoid": "torch.sigmoid",
+    "softsign": "F.softsign",
+    "softplus": "F.softplus",
+    "affine": "lambda x: {alpha} * x + {beta}",
+    "leakyrelu": "lambda x: F.leaky_relu(x, {alpha})",
+    "thresholdedrelu": "lambda x: torch.where(x >= {alpha}, x, 0.0)",
+    "scaledtanh": "lambda x: {alpha} * torch.tanh({beta} * x)",
+    "hardsigmoid": "lambda x: ({alpha} * x + {beta}).clamp(0, 1)",
+    "elu": "lambda x: F.elu(x, {alpha})",
 }
 
 
@@ -45,7 +47,7 @@ def lstm(
     input_forget: int,
     layout: int,
     **_: object,
-) -> Made:
+) -> Expression:
     count = _directions(direction)
     functions = _functions(activations, ("Sigmoid", "Tanh", "Tanh"), count, activation_alpha, activation_beta)
     said = _given(b=b, h=h, c=c) + ", backward=True" * (direction == "reverse") + ", batch_first=True" * bool(layout)
@@ -76,7 +78,7 @@ def gru(
     layout: int,
     linear_before_reset: int,
     **_: object,
-) -> Made:
+) -> Expression:
     count = _directions(direction)
     functions = _functions(activations, ("Sigmoid", "Tanh"), count, activation_alpha, activation_beta)
     said = _given(b=b, h=h) + ", backward=True" * (direction == "reverse") + ", batch_first=True" * bool(layout)
@@ -106,7 +108,7 @@ def rnn(
     hidden_size: int | None,
     layout: int,
     **_: object,
-) -> Made:
+) -> Expression:
     count = _directions(direction)
     functions = _functions(
         tuple(activations)[:count] if activations else None, ("Tanh",), count, activation_alpha, activation_beta
@@ -119,7 +121,7 @@ def rnn(
 
 def _directions(direction: str) -> int:
     if direction not in ("forward", "reverse", "bidirectional"):
-        raise refuse("its direction is none that is known")
+        raise UnsupportedError("its direction is none that is known")
     return 2 if direction == "bidirectional" else 1
 
 
@@ -136,15 +138,14 @@ def _functions(
         wanted *= 2
     if [name.lower() for name in wanted] == [name.lower() for name in default] * directions:
         return None
-    first, second = list(alphas or ()), list(betas or ())
+    left = {"alpha": iter(alphas or ()), "beta": iter(betas or ())}
     texts = []
     for name in wanted:
         if name.lower() not in _FUNCTIONS:
-            raise refuse("its activation is none that is known")
-        text, a, b = _FUNCTIONS[name.lower()]
-        given_a = first.pop(0) if a is not None and first else a
-        given_b = second.pop(0) if b is not None and second else b
-        texts.append(text.format(a=short(given_a or 0.0), b=short(given_b or 0.0)) if "{" in text else text)
+            raise UnsupportedError("its activation is none that is known")
+        defaults = default_parameters(name)
+        values = {parameter: short(next(left[parameter], value)) for parameter, value in defaults.items()}
+        texts.append(_FUNCTIONS[name.lower()].format(**values))
     size = len(default)
     return tupled(tupled(texts[place * size : (place + 1) * size]) for place in range(directions))
 

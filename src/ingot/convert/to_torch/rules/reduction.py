@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot.convert.to_torch.operand import Operand, Sizes
-from ingot.convert.to_torch.rule import Made, Rule, rule
+from ingot.convert.to_torch.rule import Expression, Rule, rule
 from ingot.convert.to_torch.say import integer, ints, tupled
 from ingot.convert.to_torch.say import total as product
 from ingot.convert.to_torch.site import Site
@@ -27,12 +27,14 @@ def axes_text(data: Operand, axes: Operand | None, noop: int) -> str | None:
     return str(axes.sizes[0]) if len(axes.sizes) == 1 else tupled(axes.sizes)
 
 
-def _reduction(text: Callable[[Site, Operand], str], each: Callable[[str], str] = lambda x: x) -> Callable[..., Made]:
+def _reduction(
+    text: Callable[[Site, Operand], str], each: Callable[[str], str] = lambda x: x
+) -> Callable[..., Expression]:
     """A rule: `text` has places for the tensor and its arguments, `each` is what is left where nothing is reduced."""
 
     def write(
         site: Site, data: Operand, axes: Operand | None = None, *, keepdims: int, noop_with_empty_axes: int
-    ) -> Made:
+    ) -> Expression:
         dims = axes_text(data, axes, noop_with_empty_axes)
         if dims is None:
             said = each(str(data))
@@ -85,7 +87,7 @@ def _extreme(function: str) -> Callable[[Site, Operand], str]:
     return text
 
 
-REDUCTIONS: list[Rule] = [
+REDUCTIONS: list[Rule[..., Expression]] = [
     rule("ReduceSum", widens_all=True)(_reduction(lambda site, data: f"{{x}}.sum({{args}}{_whole(site, data)})")),
     rule("ReduceMean", widens=True)(_reduction(_mean)),
     rule("ReduceMax", orders=True)(_reduction(_extreme("amax"))),
@@ -105,7 +107,7 @@ REDUCTIONS: list[Rule] = [
 @rule("ReduceProd", widens_all=True)
 def reduce_prod(
     site: Site, data: Operand, axes: Operand | None = None, *, keepdims: int, noop_with_empty_axes: int
-) -> Made:
+) -> Expression:
     if data.sizes is not None and not keepdims and data.dtype is DType.INT64 and data.rank == 1:
         return Sizes((product(data.sizes),), is_scalar=True)
     dims = axes_text(data, axes, noop_with_empty_axes)
@@ -120,8 +122,8 @@ def reduce_prod(
     return f"{site.use('product_over')}({data}, {dims}{keep})"
 
 
-def _place(function: str) -> Callable[..., Made]:
-    def write(site: Site, data: Operand, *, axis: int, keepdims: int, select_last_index: int) -> Made:
+def _place(function: str) -> Callable[..., Expression]:
+    def write(site: Site, data: Operand, *, axis: int, keepdims: int, select_last_index: int) -> Expression:
         if select_last_index:
             return f"{site.use('last_place')}(torch.{function}, {data}, dim={axis}, keepdim={bool(keepdims)})"
         return f"{data}.{function}(dim={axis}{', keepdim=True' if keepdims else ''})"
@@ -129,19 +131,19 @@ def _place(function: str) -> Callable[..., Made]:
     return write
 
 
-PLACES: list[Rule] = [
+PLACES: list[Rule[..., Expression]] = [
     rule("ArgMax", orders=True)(_place("argmax")),
     rule("ArgMin", orders=True)(_place("argmin")),
 ]
 
 
 @rule("TopK", orders=True)
-def top_k(site: Site, x: Operand, k: Operand, *, axis: int, largest: int, sorted: int) -> Made:
+def top_k(site: Site, x: Operand, k: Operand, *, axis: int, largest: int, sorted: int) -> Expression:
     return f"{site.use('top_k')}({x}, {integer(k)}, {axis}{'' if largest else ', largest=False'})"
 
 
-def _cumulative(function: str) -> Callable[..., Made]:
-    def write(site: Site, x: Operand, axis: Operand, *, exclusive: int, reverse: int) -> Made:
+def _cumulative(function: str) -> Callable[..., Expression]:
+    def write(site: Site, x: Operand, axis: Operand, *, exclusive: int, reverse: int) -> Expression:
         along = integer(axis)
         if not exclusive and not reverse:
             return f"{x}.{function}(dim={along}{_whole(site, x)})"
@@ -151,24 +153,24 @@ def _cumulative(function: str) -> Callable[..., Made]:
     return write
 
 
-CUMULATIVE: list[Rule] = [
+CUMULATIVE: list[Rule[..., Expression]] = [
     rule("CumSum", widens_all=True)(_cumulative("cumsum")),
     rule("CumProd", widens_all=True)(_cumulative("cumprod")),
 ]
 
 
 @rule("GlobalAveragePool")
-def global_average_pool(_site: Site, x: Operand) -> Made:
+def global_average_pool(_site: Site, x: Operand) -> Expression:
     return f"{x}.mean(dim={_spatial(x)}, keepdim=True)"
 
 
 @rule("GlobalMaxPool")
-def global_max_pool(_site: Site, x: Operand) -> Made:
+def global_max_pool(_site: Site, x: Operand) -> Expression:
     return f"{x}.amax(dim={_spatial(x)}, keepdim=True)"
 
 
 @rule("GlobalLpPool")
-def global_lp_pool(_site: Site, x: Operand, *, p: int) -> Made:
+def global_lp_pool(_site: Site, x: Operand, *, p: int) -> Expression:
     return f"torch.linalg.vector_norm({x}, {p}, dim={_spatial(x)}, keepdim=True)"
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import number, tupled
 from ingot.convert.to_torch.site import Site
+from ingot.errors import UnsupportedError
 
 TRAINING = "ai.onnx.preview.training"
 
@@ -13,7 +14,7 @@ TRAINING = "ai.onnx.preview.training"
 @rule("Adagrad", domain=TRAINING)
 def adagrad(
     site: Site, r: Operand, t: Operand, *inputs: Operand, decay_factor: float, epsilon: float, norm_coefficient: float
-) -> Made:
+) -> Expression:
     said = f"{number(decay_factor)}, {number(epsilon)}, {number(norm_coefficient)}"
     return _all(site, f"{site.use('adagrad_step')}({r}, {t}, {tupled(inputs)}, {said})")
 
@@ -29,7 +30,7 @@ def adam(
     epsilon: float,
     norm_coefficient: float,
     norm_coefficient_post: float,
-) -> Made:
+) -> Expression:
     settings = (alpha, beta, epsilon, norm_coefficient, norm_coefficient_post)
     return _all(site, f"{site.use('adam_step')}({r}, {t}, {tupled(inputs)}, {', '.join(map(number, settings))})")
 
@@ -44,9 +45,9 @@ def momentum(
     beta: float,
     mode: str,
     norm_coefficient: float,
-) -> Made:
+) -> Expression:
     if mode not in ("standard", "nesterov"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     said = f"{number(alpha)}, {number(beta)}, {number(norm_coefficient)}, nesterov={mode == 'nesterov'}"
     return _all(site, f"{site.use('momentum_step')}({r}, {t}, {tupled(inputs)}, {said})")
 

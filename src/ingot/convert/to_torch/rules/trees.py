@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.convert.to_torch.operand import Operand
-from ingot.convert.to_torch.rule import Made, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.rules.classical import ML, labelled, transformed, two_classes
 from ingot.convert.to_torch.say import tupled
 from ingot.convert.to_torch.site import Site
@@ -21,7 +21,7 @@ from ingot.ops.ml.voting_trees import numbers
 
 
 @rule("TreeEnsemble", domain=ML)
-def tree_ensemble(site: Site, x: Operand, **attributes: Any) -> Made:
+def tree_ensemble(site: Site, x: Operand, **attributes: Any) -> Expression:
     forest, targets = forest_of_nodes(attributes)
     aggregate, transform = names_of(attributes["aggregate_function"], attributes["post_transform"])
     scores = f"{_scores(site, x, forest, targets, aggregate)}.to({site.torch_dtype()})"
@@ -29,7 +29,7 @@ def tree_ensemble(site: Site, x: Operand, **attributes: Any) -> Made:
 
 
 @rule("TreeEnsembleRegressor", domain=ML)
-def tree_ensemble_regressor(site: Site, x: Operand, **attributes: Any) -> Made:
+def tree_ensemble_regressor(site: Site, x: Operand, **attributes: Any) -> Expression:
     targets = target_count(attributes["n_targets"], attributes["target_ids"])
     base = base_of_targets(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
     scores = _scores(site, x, forest_of_targets(attributes, targets), targets, attributes["aggregate_function"])
@@ -37,7 +37,7 @@ def tree_ensemble_regressor(site: Site, x: Operand, **attributes: Any) -> Made:
 
 
 @rule("TreeEnsembleClassifier", domain=ML)
-def tree_ensemble_classifier(site: Site, x: Operand, **attributes: Any) -> Made:
+def tree_ensemble_classifier(site: Site, x: Operand, **attributes: Any) -> Expression:
     labels = list(attributes["classlabels_int64s"] or ())
     forest, targets, base = forest_of_classes(attributes, len(labels))
     transform = attributes["post_transform"]

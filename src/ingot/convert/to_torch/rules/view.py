@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ingot.convert.to_torch.operand import Operand, Size, Sizes
-from ingot.convert.to_torch.rule import Made, refuse, rule
+from ingot.convert.to_torch.rule import Expression, rule
 from ingot.convert.to_torch.say import axis_in, ints, rank_of, tupled
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("Shape")
-def shape(_site: Site, x: Operand, *, start: int, end: int | None) -> Made:
+def shape(_site: Site, x: Operand, *, start: int, end: int | None) -> Expression:
     if x.rank is None:
         bounds = f"[{start or ''}:{'' if end is None else end}]" if start or end is not None else ""
         return f"torch.tensor({x}.shape{bounds})"
@@ -23,7 +24,7 @@ def shape(_site: Site, x: Operand, *, start: int, end: int | None) -> Made:
 
 
 @rule("Size")
-def size(_site: Site, x: Operand) -> Made:
+def size(_site: Site, x: Operand) -> Expression:
     return Sizes((Size(f"{x}.numel()", True),), is_scalar=True)
 
 
@@ -37,12 +38,12 @@ def size_of(x: Operand, axis: int) -> Size:
 
 
 @rule("Identity")
-def identity(_site: Site, x: Operand) -> Made:
+def identity(_site: Site, x: Operand) -> Expression:
     return x
 
 
 @rule("Reshape")
-def reshape(site: Site, data: Operand, shape: Operand, *, allowzero: int) -> Made:
+def reshape(site: Site, data: Operand, shape: Operand, *, allowzero: int) -> Expression:
     if shape.sizes is None:
         return f"{site.use('reshape_to')}({data}, {ints(shape)}{', allowzero=True' if allowzero else ''})"
     said = []
@@ -57,7 +58,7 @@ def reshape(site: Site, data: Operand, shape: Operand, *, allowzero: int) -> Mad
 
 
 @rule("Transpose")
-def transpose(_site: Site, data: Operand, *, perm: Sequence[int] | None) -> Made:
+def transpose(_site: Site, data: Operand, *, perm: Sequence[int] | None) -> Expression:
     if perm is None and data.rank is None:
         return f"{data}.permute(*range({data}.ndim - 1, -1, -1))"
     order = list(range(data.rank or 0))[::-1] if perm is None else list(perm)
@@ -72,7 +73,7 @@ def transpose(_site: Site, data: Operand, *, perm: Sequence[int] | None) -> Made
 
 
 @rule("Squeeze")
-def squeeze(_site: Site, data: Operand, axes: Operand | None = None) -> Made:
+def squeeze(_site: Site, data: Operand, axes: Operand | None = None) -> Expression:
     if data.sizes is not None and len(data.sizes) == 1 and data.rank == 1:
         return Sizes(data.sizes, is_scalar=True)
     if axes is None:
@@ -83,7 +84,7 @@ def squeeze(_site: Site, data: Operand, axes: Operand | None = None) -> Made:
 
 
 @rule("Unsqueeze")
-def unsqueeze(site: Site, data: Operand, axes: Operand) -> Made:
+def unsqueeze(site: Site, data: Operand, axes: Operand) -> Expression:
     if axes.numbers is None:
         return f"{site.use('unsqueeze_at')}({data}, {ints(axes)})"
     if not axes.numbers:
@@ -98,7 +99,7 @@ def unsqueeze(site: Site, data: Operand, axes: Operand) -> Made:
 
 
 @rule("Flatten")
-def flatten(_site: Site, x: Operand, *, axis: int) -> Made:
+def flatten(_site: Site, x: Operand, *, axis: int) -> Expression:
     if axis < 0 or x.rank is not None:
         rank = rank_of(x)
         axis = axis_in(axis, rank)
@@ -112,7 +113,7 @@ def flatten(_site: Site, x: Operand, *, axis: int) -> Made:
 
 
 @rule("Expand")
-def expand(_site: Site, x: Operand, shape: Operand) -> Made:
+def expand(_site: Site, x: Operand, shape: Operand) -> Expression:
     if shape.sizes is None or x.shape is None:
         return f"{x}.expand(torch.broadcast_shapes({x}.shape, {ints(shape)}))"
     before = len(shape.sizes) - len(x.shape)
@@ -132,7 +133,7 @@ def expand(_site: Site, x: Operand, shape: Operand) -> Made:
 
 
 @rule("Concat")
-def concat(_site: Site, *inputs: Operand, axis: int) -> Made:
+def concat(_site: Site, *inputs: Operand, axis: int) -> Expression:
     if all(one.sizes is not None and one.rank == 1 for one in inputs) and inputs[0].dtype in (DType.INT64, DType.INT32):
         return Sizes(tuple(size for one in inputs for size in one.sizes or ()))
     if len(inputs) == 1:
@@ -141,7 +142,7 @@ def concat(_site: Site, *inputs: Operand, axis: int) -> Made:
 
 
 @rule("Split")
-def split(site: Site, x: Operand, lengths: Operand | None = None, *, axis: int, num_outputs: int | None) -> Made:
+def split(site: Site, x: Operand, lengths: Operand | None = None, *, axis: int, num_outputs: int | None) -> Expression:
     count = len(site.node.outputs)
     if count == 1:
         return x
@@ -172,7 +173,7 @@ def slice_(
     ends: Operand,
     axes: Operand | None = None,
     steps: Operand | None = None,
-) -> Made:
+) -> Expression:
     along = None if axes is None else axes.numbers
     count = None if starts.sizes is None else len(starts.sizes)
     if count is None and starts.shape and isinstance(starts.shape[0], int):
@@ -210,19 +211,19 @@ def _each(site: Site, bounds: Operand, count: int) -> list[Size]:
 
 
 @rule("Tile")
-def tile(_site: Site, x: Operand, repeats: Operand) -> Made:
+def tile(_site: Site, x: Operand, repeats: Operand) -> Expression:
     return f"{x}.repeat({ints(repeats)})"
 
 
 @rule("DepthToSpace")
-def depth_to_space(site: Site, x: Operand, *, blocksize: int, mode: str) -> Made:
+def depth_to_space(site: Site, x: Operand, *, blocksize: int, mode: str) -> Expression:
     if mode == "CRD":
         return f"F.pixel_shuffle({x}, {blocksize})"
     return f"{site.use('depth_to_space')}({x}, {blocksize})"
 
 
 @rule("SpaceToDepth")
-def space_to_depth(site: Site, x: Operand, *, blocksize: int, mode: str) -> Made:
+def space_to_depth(site: Site, x: Operand, *, blocksize: int, mode: str) -> Expression:
     if mode == "CRD":
         return f"F.pixel_unshuffle({x}, {blocksize})"
     return f"{site.use('space_to_depth')}({x}, {blocksize})"
@@ -237,9 +238,9 @@ def pad(
     axes: Operand | None = None,
     *,
     mode: str,
-) -> Made:
+) -> Expression:
     if mode not in ("constant", "edge", "reflect", "wrap"):
-        raise refuse("its mode is none that is known")
+        raise UnsupportedError("its mode is none that is known")
     rank = data.rank
     along = list(range(rank)) if axes is None and rank is not None else axes.numbers if axes is not None else None
     if rank is None or along is None or pads.sizes is None:

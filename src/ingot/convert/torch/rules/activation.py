@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, rank
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.torch.rule import Site, rule
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand
+from ingot.convert import elementary
+from ingot.convert.elementary import floor_divided, floor_modulo, is_negative, truncated
+from ingot.convert.operands import cast, number
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 
@@ -43,7 +44,7 @@ def div(site: Site, x: Any, y: Any) -> Var:
 def div_mode(site: Site, x: Any, y: Any, *, rounding_mode: str | None = None) -> Var:
     a, b = operand(x, site.dtype), operand(y, site.dtype)
     if rounding_mode == "floor":
-        return floored(a, b, site.dtype)
+        return floor_divided(a, b, site.dtype)
     if rounding_mode == "trunc" and site.dtype.is_float:
         return truncated(op.Div(a, b))
     return op.Div(a, b)
@@ -51,19 +52,12 @@ def div_mode(site: Site, x: Any, y: Any, *, rounding_mode: str | None = None) ->
 
 @rule("aten.floor_divide.default", "aten.floor_divide.Scalar")
 def floor_divide(site: Site, x: Any, y: Any) -> Var:
-    return floored(operand(x, site.dtype), operand(y, site.dtype), site.dtype)
+    return floor_divided(operand(x, site.dtype), operand(y, site.dtype), site.dtype)
 
 
 @rule("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")
 def remainder(site: Site, x: Any, y: Any) -> Var:
-    """The remainder with the sign of the divisor, as Python has it."""
-    a, b = operand(x, site.dtype), operand(y, site.dtype)
-    if site.dtype.is_integer:
-        return op.Mod(a, b)
-    rest = op.Mod(a, b, fmod=1)
-    zero = number(0, site.dtype)
-    other = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(b, zero)))
-    return op.Where(other, op.Add(rest, b), rest)
+    return floor_modulo(operand(x, site.dtype), operand(y, site.dtype), site.dtype)
 
 
 @rule("aten.fmod.Tensor", "aten.fmod.Scalar")
@@ -116,27 +110,13 @@ def ldexp(site: Site, x: Any, y: Any) -> Var:
 
 @rule("aten.atan2.default")
 def atan2(site: Site, y: Any, x: Any) -> Var:
-    return angle_of(operand(y, site.dtype), operand(x, site.dtype), site.dtype)
-
-
-def angle_of(b: Any, a: Any, dtype: DType) -> Var:
-    """The angle of (a, b) in all four quadrants, signed zeros and infinities included."""
-    zero, pi = number(0, dtype), number(np.pi, dtype)
-    left = _negative(a, dtype)
-    both = op.And(op.IsInf(a), op.IsInf(b)) if dtype.is_float else np.array(False)
-    steep = op.Where(op.Equal(b, zero), op.Abs(b), op.Div(op.Abs(b), op.Abs(a)))
-    steep = op.Where(both, number(1, dtype), steep)
-    angle = op.Atan(steep)
-    angle = op.Where(left, op.Sub(pi, angle), angle)
-    turned = op.Where(_negative(b, dtype), op.Neg(angle), angle)
-    unknown = op.Or(op.IsNaN(a), op.IsNaN(b))
-    return op.Where(unknown, op.Add(a, b), turned)
+    return elementary.atan2(operand(y, site.dtype), operand(x, site.dtype), site.dtype)
 
 
 @rule("aten.copysign.Tensor", "aten.copysign.Scalar")
 def copysign(site: Site, x: Any, y: Any) -> Var:
     size = op.Abs(operand(x, site.dtype))
-    return op.Where(_negative(operand(y, site.dtype), site.dtype), op.Neg(size), size)
+    return op.Where(is_negative(operand(y, site.dtype), site.dtype), op.Neg(size), size)
 
 
 @rule("aten.lerp.Tensor", "aten.lerp.Scalar")
@@ -155,24 +135,6 @@ def addcmul(site: Site, x: Any, a: Any, b: Any, value: Any = 1) -> Var:
 def addcdiv(site: Site, x: Any, a: Any, b: Any, value: Any = 1) -> Var:
     quotient = op.Div(operand(a, site.dtype), operand(b, site.dtype))
     return op.Add(operand(x, site.dtype), _scaled(quotient, value, site.dtype))
-
-
-def floored(a: Any, b: Any, dtype: DType) -> Var:
-    """The quotient rounded down."""
-    quotient = op.Div(a, b)
-    if dtype.is_float:
-        return op.Floor(quotient)
-    if dtype in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64):
-        return quotient
-    zero, one = number(0, dtype), number(1, dtype)
-    rest = op.Sub(a, op.Mul(quotient, b))
-    below = op.And(op.Not(op.Equal(rest, zero)), op.Xor(op.Less(rest, zero), op.Less(b, zero)))
-    return op.Where(below, op.Sub(quotient, one), quotient)
-
-
-def truncated(x: Var) -> Var:
-    """Rounded towards zero; -0.5 becomes -0."""
-    return op.Mul(op.Sign(x), op.Floor(op.Abs(x)))
 
 
 def _sum(op_type: str, site: Site, x: Any, y: Any, alpha: Any) -> Var:
@@ -200,14 +162,6 @@ def _known_extreme(op_type: str, logical: str, site: Site, x: Any, y: Any) -> Va
         return made
     a, b = operand(x, site.dtype), operand(y, site.dtype)
     return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, made))
-
-
-def _negative(x: Any, dtype: DType) -> Var:
-    """Whether the sign is set, a negative zero's too."""
-    zero = number(0, dtype)
-    if not dtype.is_float:
-        return op.Less(x, zero)
-    return op.Or(op.Less(x, zero), op.Less(op.Reciprocal(op.Where(op.Equal(x, zero), x, number(1, dtype))), zero))
 
 
 def as_bool(x: Any) -> Var:

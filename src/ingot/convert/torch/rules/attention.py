@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, known_shape, number, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import known_shape
+from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.scaled_dot_product_attention.default")
@@ -27,7 +29,7 @@ def attention(
 ) -> Var:
     """Attention over heads; a mask of bools says which keys are seen, one of numbers is added to the scores."""
     if dropout:
-        raise refuse("attention with dropout")
+        raise UnsupportedError("attention with dropout")
     if rank(query) != 4 or rank(key) != 4:
         return _spelled(site, query, key, value, mask, is_causal, scale)
     if mask is not None and rank(mask) < 2:
@@ -41,7 +43,7 @@ def _spelled(site: Site, query: Var, key: Var, value: Var, mask: Var | None, is_
     width = known_shape(query)[-1]
     if scale is None:
         if not isinstance(width, int):
-            raise refuse("attention over heads whose width is not known")
+            raise UnsupportedError("attention over heads whose width is not known")
         scale = 1 / np.sqrt(width)
     order = [*range(rank(key) - 2), rank(key) - 1, rank(key) - 2]
     scores = op.Mul(op.MatMul(query, op.Transpose(key, perm=order)), number(scale, dtype))

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand
+from ingot.convert.elementary import atan2
+from ingot.convert.operands import cast, number
+from ingot.convert.rules import P, R
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.pair import Pair, joined, split
-from ingot.convert.torch.rule import COMPLEX, Rule, Site, refuse, rule, rules
-from ingot.convert.torch.rules.arithmetic import angle_of
+from ingot.convert.torch.rule import COMPLEX, Rule, Site, rule, rules
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _EACH = (
     "neg.default", "view.default", "_unsafe_view.default", "reshape.default", "permute.default", "transpose.int",
@@ -58,8 +61,8 @@ each = {name: Rule((f"{COMPLEX}aten.{name}",), _each(f"aten.{name}")) for name i
 filled = {name: Rule((f"{COMPLEX}aten.{name}",), _each(f"aten.{name}", at)) for name, at in _FILLED.items()}
 
 
-def complex_rule(*targets: str) -> Callable[[Callable[..., Any]], Rule]:
-    """Makes a function the rule of overloads where they are given complex numbers, or make some."""
+def complex_rule(*targets: str) -> Callable[[Callable[P, R]], Rule[P, R]]:
+    """Make a function the rule of overloads whose arguments or results are complex."""
     return rule(*(f"{COMPLEX}{target}" for target in targets))
 
 
@@ -118,7 +121,7 @@ def power(site: Site, x: Pair, exponent: Any = 2) -> Pair:
             made = mul(site, made, x)
         return made
     if isinstance(exponent, complex):
-        raise refuse("a power that is complex")
+        raise UnsupportedError("a power that is complex")
     length, angle = op.Pow(_length(x), number(exponent, site.dtype)), op.Mul(_angle(x), number(exponent, site.dtype))
     return _turned(length, angle)
 
@@ -256,7 +259,7 @@ def _plain_parts(value: Any) -> tuple[Any, Any]:
 def _sum(op_type: str, x: Any, y: Any, alpha: Any, dtype: DType) -> Pair:
     (a, b), (c, d) = _parts(x, dtype), _parts(y, dtype)
     if isinstance(alpha, complex):
-        raise refuse("a sum scaled by a complex number")
+        raise UnsupportedError("a sum scaled by a complex number")
     if alpha != 1:
         c, d = op.Mul(c, number(alpha, dtype)), None if d is None else op.Mul(d, number(alpha, dtype))
     real = op[op_type](a, c)
@@ -284,7 +287,7 @@ def _length(x: Pair) -> Var:
 
 def _angle(x: Pair) -> Var:
     assert x.real.dtype is not None
-    return angle_of(x.imaginary, x.real, x.real.dtype)
+    return atan2(x.imaginary, x.real, x.real.dtype)
 
 
 def _turned(length: Any, angle: Any) -> Pair:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, each_axis, rank
+from ingot.convert.operands import cast, rank
+from ingot.convert.torch.operands import each_axis
 from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import operand
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, Size, as_vector
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 from ingot.ir.tensor import Tensor
 
 _SMALL = 64
@@ -172,7 +174,7 @@ def bernoulli(site: Site, x: Var, **_: Any) -> Var:
 @rule("aten.multinomial.default")
 def multinomial(site: Site, x: Var, count: int, replacement: bool = False, **_: Any) -> Var:
     if not replacement and count > 1:
-        raise refuse("multinomial without replacement")
+        raise UnsupportedError("multinomial without replacement")
     rows = x if rank(x) == 2 else op.Unsqueeze(x, [0])
     made = op.Multinomial(op.Log(rows), sample_size=count, dtype=int(site.dtype))
     return made if rank(x) == 2 else op.Squeeze(made, [0])

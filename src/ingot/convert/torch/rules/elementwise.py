@@ -8,9 +8,11 @@ import numpy as np
 import torch
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand
+from ingot.convert import elementary
+from ingot.convert.elementary import truncated
+from ingot.convert.operands import cast, number
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.rule import Rule, Site, rule
-from ingot.convert.torch.rules.arithmetic import truncated
 from ingot.dtypes import DType
 
 _OF_FLOATS = {
@@ -80,25 +82,12 @@ def sign(site: Site, x: Var) -> Var:
 
 @rule("aten.expm1.default")
 def expm1(site: Site, x: Var) -> Var:
-    """exp(x) - 1 without the cancellation near zero: 2 sinh(x/2) exp(x/2), and exp(x) - 1 where that overflows."""
-    x = cast(x, site.dtype)
-    half = op.Mul(x, number(0.5, site.dtype))
-    near = op.Mul(op.Mul(number(2, site.dtype), op.Sinh(half)), op.Exp(half))
-    far = op.Sub(op.Exp(x), number(1, site.dtype))
-    return op.Where(op.Less(op.Abs(x), number(1, site.dtype)), near, far)
+    return elementary.expm1(cast(x, site.dtype), site.dtype)
 
 
 @rule("aten.log1p.default")
 def log1p(site: Site, x: Var) -> Var:
-    """log(1 + x) without the cancellation near zero: the rounding error of 1 + x is made up for."""
-    x = cast(x, site.dtype)
-    one = number(1, site.dtype)
-    above = op.Add(x, one)
-    plain = op.Equal(above, one)
-    gained = op.Sub(above, one)
-    scaled = op.Mul(op.Log(above), op.Div(x, op.Where(plain, one, gained)))
-    finite = op.And(op.Less(x, number(np.inf, site.dtype)), op.Greater(x, number(-1, site.dtype)))
-    return op.Where(plain, x, op.Where(finite, scaled, op.Log(above)))
+    return elementary.log1p(cast(x, site.dtype), site.dtype)
 
 
 @rule("aten.exp2.default")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number
+from ingot.convert.operands import cast, number
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.rules.creation import filled
 from ingot.convert.torch.sizes import Extent

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, known_shape, number, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import known_shape
+from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _END = np.iinfo(np.int64).max
 
@@ -20,7 +22,7 @@ def histc(site: Site, x: Var, bins: int = 100, low: Any = 0, high: Any = 0) -> V
     dtype = site.dtype
     flat = op.Reshape(x, [-1])
     if low == high:
-        raise refuse("histc between the least and the largest of its elements")
+        raise UnsupportedError("histc between the least and the largest of its elements")
     first, last = number(low, dtype), number(high, dtype)
     inside = op.And(op.GreaterOrEqual(flat, first), op.LessOrEqual(flat, last))
     part = op.Div(op.Mul(op.Sub(flat, first), number(bins, dtype)), number(high - low, dtype))
@@ -46,7 +48,7 @@ def grouped_mm(
     """Rows up to the first of `offs` by the first matrix, up to the second by the second; zeros after the last."""
     count = known_shape(weights)[0]
     if rank(x) != 2 or rank(weights) != 3 or offs is None or bias is not None or not isinstance(count, int):
-        raise refuse("grouped_mm other than of rows by a stack of matrices")
+        raise UnsupportedError("grouped_mm other than of rows by a stack of matrices")
     ends = cast(offs, DType.INT64)
     first: Any = np.array([0], np.int64)
     parts = []

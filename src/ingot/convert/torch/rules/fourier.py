@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, positive, rank
+from ingot.convert.operands import cast, positive, rank
 from ingot.convert.torch.pair import Pair, joined, split
 from ingot.convert.torch.rule import Site
 from ingot.convert.torch.rules.complex import complex_rule

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import rank
+from ingot.convert.operands import rank
 from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.rules.normalisation import evened_groups
 from ingot.convert.torch.sizes import Extent

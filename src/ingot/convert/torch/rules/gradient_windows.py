@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import each_axis, known_shape, number, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import number, rank
+from ingot.convert.torch.operands import each_axis, known_shape
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.rules.pooling import bins
 from ingot.dtypes import Array
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.convolution_backward.default")
@@ -55,7 +57,7 @@ def _over_batch(
     inner = list(range(3, axes + 3))
     sizes, channels = _spatial(slid), known_shape(slid)[1]
     if not isinstance(channels, int):
-        raise refuse("the gradient of a convolution over channels whose number is not known")
+        raise UnsupportedError("the gradient of a convolution over channels whose number is not known")
     parts = op.Reshape(slid, [0, groups, channels // groups, *sizes])
     parts = op.Reshape(op.Transpose(parts, perm=[2, 1, 0, *inner]), [channels // groups, -1, *sizes])
     turned = op.Transpose(window, perm=[1, 0, *range(2, axes + 2)])
@@ -145,5 +147,5 @@ def _spatial(x: Var, axes: int | None = None) -> list[int]:
     """The sizes behind batch and channels, or of the last axes."""
     sizes = list(known_shape(x)[2 if axes is None else -axes :])
     if not all(isinstance(size, int) for size in sizes):
-        raise refuse("the gradient of windows over sizes that are not known")
+        raise UnsupportedError("the gradient of windows over sizes that are not known")
     return sizes

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, known_shape, number, rank
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import known_shape
 from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 

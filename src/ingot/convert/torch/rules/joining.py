@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import cast
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, as_vector
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.cat.default", "aten.concat.default", "aten.concatenate.default")
@@ -72,7 +73,7 @@ def _into(site: Site, x: Var, dim: int) -> Any:
             many = len(sizes)
             made: Any = op.Split(x, axis=dim, num_outputs=many, outputs=many)
             return made
-        raise refuse("parts whose sizes are not known")
+        raise UnsupportedError("parts whose sizes are not known")
     return _split(x, np.array(sizes, np.int64), dim, len(sizes))
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import operand
+from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.mm.default", "aten.bmm.default", "aten.matmul.default", "aten.mv.default", "aten.dot.default")
@@ -52,7 +54,7 @@ def addbmm(site: Site, bias: Var, x: Var, y: Var, *, beta: Any = 1, alpha: Any =
 @rule("aten.einsum.default")
 def einsum(site: Site, equation: str, operands: Sequence[Var], **_: Any) -> Var:
     if not site.dtype.is_float and site.dtype is not DType.INT64:
-        raise refuse(f"einsum of {site.dtype}")
+        raise UnsupportedError(f"einsum of {site.dtype}")
     return op.Einsum(*operands, equation=equation.replace(" ", ""))
 
 
@@ -68,9 +70,9 @@ def pdist(site: Site, x: Var, p: float = 2.0) -> Var:
     """The distance of each pair of rows, the first row's with all below it first."""
     import numpy as np
 
-    count = site.given(0).shape[0]
+    count = site.argument(0).shape[0]
     if not isinstance(count, int):
-        raise refuse("pdist of a number of rows that is not known")
+        raise UnsupportedError("pdist of a number of rows that is not known")
     above, below = np.triu_indices(count, 1)
     away = op.Sub(op.Gather(x, above), op.Gather(x, below))
     return distance(away, p, site.dtype)

@@ -9,12 +9,14 @@ import numpy as np
 import torch
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.torch.dtypes import dtype_of
-from ingot.convert.torch.operands import cast, known_shape, number, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.torch.operands import known_shape
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.rules.reduction import variance
 from ingot.convert.torch.sizes import Extent
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.layer_norm.default")
@@ -47,7 +49,7 @@ def native_layer_norm(
 @rule("aten.rms_norm.default")
 def rms_norm(site: Site, x: Var, shape: Sequence[Extent], weight: Var | None = None, eps: float | None = None) -> Var:
     if eps is None:
-        eps = torch.finfo(site.given(0).dtype).eps
+        eps = torch.finfo(site.argument(0).dtype).eps
     return op.RMSNormalization(
         x, _scale(weight, shape, site.dtype), axis=-len(shape), epsilon=eps, stash_type=_stash(site.dtype)
     )
@@ -175,11 +177,11 @@ def instance_norm(
 ) -> Var:
     if not use_input_stats:
         if mean is None or var is None:
-            raise refuse("instance_norm without moments of its own or given")
+            raise UnsupportedError("instance_norm without moments of its own or given")
         return _batch_norm(site, x, weight, bias, mean, var, eps)
     channels = known_shape(x)[1]
     if not isinstance(channels, int):
-        raise refuse("instance_norm of a number of channels that is not known")
+        raise UnsupportedError("instance_norm of a number of channels that is not known")
     scale = np.ones(channels, site.dtype.numpy) if weight is None else weight
     shift = np.zeros(channels, site.dtype.numpy) if bias is None else bias
     return op.InstanceNormalization(x, scale, shift, epsilon=eps)
@@ -193,7 +195,7 @@ def evened_groups(x: Var, mean: Var, inverse: Var, groups: int) -> Var:
 
 
 def _batch_norm(site: Site, x: Var, weight: Any, bias: Any, mean: Var, var: Var, eps: float) -> Var:
-    moments = dtype_of(site.given(3).dtype) if site.given(3) is not None else site.dtype
+    moments = dtype_of(site.argument(3).dtype) if site.argument(3) is not None else site.dtype
     channels = known_shape(mean)[0]
     scale = np.ones(channels, moments.numpy) if weight is None else weight
     shift = np.zeros(channels, moments.numpy) if bias is None else bias
@@ -203,7 +205,7 @@ def _batch_norm(site: Site, x: Var, weight: Any, bias: Any, mean: Var, var: Var,
 def _group_norm(site: Site, x: Var, groups: int, weight: Any, bias: Any, eps: float) -> Var:
     channels = known_shape(x)[1]
     if not isinstance(channels, int):
-        raise refuse("group_norm of a number of channels that is not known")
+        raise UnsupportedError("group_norm of a number of channels that is not known")
     scale = np.ones(channels, site.dtype.numpy) if weight is None else weight
     shift = np.zeros(channels, site.dtype.numpy) if bias is None else bias
     return op.GroupNormalization(x, scale, shift, num_groups=groups, epsilon=eps, stash_type=_stash(site.dtype))
@@ -214,7 +216,7 @@ def _scale(weight: Var | None, shape: Sequence[Extent], dtype: DType) -> Any:
     if weight is not None:
         return cast(weight, dtype)
     if not all(isinstance(size, int) for size in shape):
-        raise refuse("a normalisation without a weight over sizes that are not known")
+        raise UnsupportedError("a normalisation without a weight over sizes that are not known")
     return np.ones(list(shape), dtype.numpy)
 
 

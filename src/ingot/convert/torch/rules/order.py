@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, positive, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import cast, positive, rank
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, as_row
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.sort.default", "aten.sort.stable")
@@ -61,7 +62,7 @@ def searchsorted(site: Site, x: Var, y: Var, *, out_int32: bool = False, right: 
     bucketized = "bucketize" in str(site.node.target)
     values, edges = (x, y) if bucketized else (y, x)
     if more.get("sorter") is not None or (rank(edges) > 1):
-        raise refuse("searchsorted with a sorter or in rows of their own")
+        raise UnsupportedError("searchsorted with a sorter or in rows of their own")
     wide = op.Unsqueeze(values, [-1])
     dtype = site.promoted(0, 1)
     below = "GreaterOrEqual" if (right or more.get("side") == "right") else "Greater"

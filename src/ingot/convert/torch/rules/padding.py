@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, rank
+from ingot.convert.operands import cast, number, rank
 from ingot.convert.torch.rule import Rule, Site, rule
 from ingot.convert.torch.sizes import Extent, as_vector
 from ingot.dtypes import DType

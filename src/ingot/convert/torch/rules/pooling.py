@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, each_axis, number, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import each_axis
+from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default")
@@ -88,21 +90,21 @@ def adaptive_avg_pool(site: Site, x: Var, output_size: Any) -> Var:
 )  # fmt: skip
 def adaptive_max_pool(site: Site, x: Var, output_size: Any) -> Any:
     if any(user.args[1] == 1 for user in site.node.users):
-        raise refuse("the indices of adaptive max pooling")
+        raise UnsupportedError("the indices of adaptive max pooling")
     return _adaptive("MaxPool", "GlobalMaxPool", site, x, output_size), None
 
 
 def _adaptive(op_type: str, whole: str, site: Site, x: Var, output_size: Any) -> Var:
     """To a size that divides the one given, or averaged bin by bin where it does not."""
     result = site.result[0] if isinstance(site.result, tuple | list) else site.result
-    given = site.given(0)
+    given = site.argument(0)
     axes = {"1d": 1, "2d": 2, "3d": 3}[str(site.node.target._schema.name)[-2:]]
     source, batched = _batched(x, axes)
     sizes, wanted = list(given.shape[-axes:]), list(result.shape[-axes:])
     if all(isinstance(size, int) and size == 1 for size in wanted):
         made = op[whole](source)
     elif not all(isinstance(size, int) for size in [*sizes, *wanted]):
-        raise refuse("adaptive pooling to several bins of a size that is not known")
+        raise UnsupportedError("adaptive pooling to several bins of a size that is not known")
     elif all(size % want == 0 for size, want in zip(sizes, wanted, strict=True)):
         kernel = [size // want for size, want in zip(sizes, wanted, strict=True)]
         made = op[op_type](source, kernel_shape=kernel, strides=kernel)
@@ -156,7 +158,7 @@ def _max_pool(
 
 def _fitting(sizes: list[int], padding: Any, ceil_mode: bool, site: Site) -> list[int]:
     """A window rounded up may be larger than what it is over; torch cuts it."""
-    given = site.given(0).shape[-len(sizes) :]
+    given = site.argument(0).shape[-len(sizes) :]
     pads = each_axis(padding, len(sizes))
     if not ceil_mode or not all(isinstance(size, int) for size in given):
         return sizes
@@ -167,11 +169,11 @@ def _padded(x: Var, sizes: list[int], attributes: dict[str, Any], site: Site) ->
     """Padded with zeros so far that every window is whole."""
     axes = len(sizes)
     before = attributes["pads"][:axes]
-    given, made = site.given(0).shape[-axes:], site.result.shape[-axes:]
+    given, made = site.argument(0).shape[-axes:], site.result.shape[-axes:]
     after = list(before)
     if attributes["ceil_mode"]:
         if not all(isinstance(size, int) for size in [*given, *made]):
-            raise refuse("a divisor for windows whose number is not known")
+            raise UnsupportedError("a divisor for windows whose number is not known")
         ends = [(many - 1) * stride for many, stride in zip(made, attributes["strides"], strict=True)]
         reach = [end + size for end, size in zip(ends, sizes, strict=True)]
         after = [max(last - have - pad, 0) for last, have, pad in zip(reach, given, before, strict=True)]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
+from ingot.convert.operands import cast, number
 from ingot.convert.torch.dtypes import dtype_of
-from ingot.convert.torch.operands import cast, number, operand
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.rule import Rule, Site
 from ingot.dtypes import DType
 

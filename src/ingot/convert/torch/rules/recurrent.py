@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import known_shape, rank
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.gates import gate_order
+from ingot.convert.operands import rank
+from ingot.convert.torch.operands import known_shape
+from ingot.convert.torch.rule import Site, rule
+from ingot.errors import UnsupportedError
 
-_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
-"""Which of torch's gates ONNX has first, second and so on: i f g o to i o f c, and r z n to z r h."""
+_GATES = {"LSTM": "ifco", "GRU": "rzh", "RNN": "h"}
+"""The gates in torch's order; what torch calls g and n are ONNX's c and h."""
 
 
 @rule("aten.lstm.input", "ingot.lstm.default")
@@ -88,13 +91,12 @@ def _stacked(
         x = op.Transpose(x, perm=[1, 0, 2])
     each = (4 if biases else 2) * ways
     if len(weights) != each * layers:
-        raise refuse(f"{op_type} with projected states")
+        raise UnsupportedError(f"{op_type} with projected states")
     last: list[list[Var]] = [[] for _ in states]
     for layer in range(layers):
         own = weights[layer * each : (layer + 1) * each]
         starts = [_rows(state, layer * ways, ways, layers * ways) for state in states]
-        made = _layer(op_type, x, starts, own, biases, ways, options)
-        sequence, ends = made[0], made[1:]
+        sequence, *ends = _layer(op_type, x, starts, own, biases, ways, options)
         x = (
             op.Squeeze(sequence, [1])
             if ways == 1
@@ -139,11 +141,11 @@ def _layer(
 
 def _gated(weight: Var, op_type: str) -> Var:
     """The rows of a weight or bias in the order of ONNX's gates."""
-    order = _GATES[op_type]
+    order = gate_order(op_type, _GATES[op_type])
     if len(order) == 1:
         return weight
-    several = op.Split(weight, axis=0, num_outputs=len(order), outputs=len(order))
-    return op.Concat(*(several[gate] for gate in order), axis=0)
+    gates = op.Split(weight, axis=0, num_outputs=len(order), outputs=len(order))
+    return op.Concat(*(gates[place] for place in order), axis=0)
 
 
 def _both(parts: list[Var]) -> Var:
@@ -157,4 +159,4 @@ def _rows(state: Var, first: int, count: int, total: int) -> Var:
 
 def _refuse_dropout(dropout: float, train: bool) -> None:
     if dropout and train:
-        raise refuse("dropout between recurrent layers")
+        raise UnsupportedError("dropout between recurrent layers")

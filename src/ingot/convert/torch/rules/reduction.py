@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import axes_of, cast, number, rank
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.operands import axes_of
 from ingot.convert.torch.rule import Site, rule
 from ingot.dtypes import DType
 
@@ -94,16 +95,15 @@ def logsumexp(site: Site, x: Var, axes: Any, keepdim: bool = False) -> Var:
     return reduced("ReduceLogSumExp", cast(x, site.dtype), axes, keepdim)
 
 
-@rule("aten.cumsum.default")
-def cumsum(site: Site, x: Var, dim: int, *, dtype: Any = None) -> Var:
-    x = cast(x, site.dtype)
-    return op.Identity(x) if rank(x) == 0 else op.CumSum(x, np.array(dim, np.int64))
+def _cumulative(op_type: str) -> Any:
+    def write(site: Site, x: Var, dim: int, *, dtype: Any = None) -> Var:
+        x = cast(x, site.dtype)
+        return op.Identity(x) if rank(x) == 0 else op[op_type](x, np.array(dim, np.int64))
+
+    return write
 
 
-@rule("aten.cumprod.default")
-def cumprod(site: Site, x: Var, dim: int, *, dtype: Any = None) -> Var:
-    x = cast(x, site.dtype)
-    return op.Identity(x) if rank(x) == 0 else op.CumProd(x, np.array(dim, np.int64))
+cumulative = [rule("aten.cumsum.default")(_cumulative("CumSum")), rule("aten.cumprod.default")(_cumulative("CumProd"))]
 
 
 @rule("aten.linalg_vector_norm.default")

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, rank
-from ingot.convert.torch.rule import Rule, Site, refuse, rule
+from ingot.convert.operands import cast, number, rank
+from ingot.convert.torch.rule import Rule, Site, rule
 from ingot.convert.torch.sizes import Extent, as_vector
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 
 def _vec(mode: str) -> Any:
@@ -73,7 +74,7 @@ def _antialiased(
     """With a size, and factors that it may come from; ONNX does not say what it is where corners are aligned."""
     given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
     if align or (size is not None and given is not None):
-        raise refuse("a size beside factors, or aligned corners, where images are smoothed")
+        raise UnsupportedError("a size beside factors, or aligned corners, where images are smoothed")
     return _resized(site, x, size, given, mode, align=align, antialias=1, coefficient=coefficient)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, operand, rank
+from ingot.convert.elementary import floor_divided
+from ingot.convert.operands import cast, rank
+from ingot.convert.torch.operands import operand
 from ingot.convert.torch.rule import Rule, Site, rule
-from ingot.convert.torch.rules.arithmetic import floored
 from ingot.convert.torch.sizes import Size, dim_of
 from ingot.dtypes import DType
 
@@ -40,7 +41,7 @@ def sym_storage_offset(site: Site, x: Var) -> Any:
 @rule("aten.sym_is_contiguous.default")
 def sym_is_contiguous(site: Site, x: Var, *_: Any) -> Any:
     """As torch found it; a tensor of ONNX has no strides that could differ."""
-    return bool(site.given(0).is_contiguous())
+    return bool(site.argument(0).is_contiguous())
 
 
 @rule("aten._local_scalar_dense.default", "aten.item.default")
@@ -61,20 +62,14 @@ def checked(site: Site, *_: Any, **__: Any) -> None:
     """What torch makes sure of as it runs is nothing that a model computes."""
 
 
-_ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul"}
-_COMPARED = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+_BINARY = {
+    "add": "Add", "sub": "Sub", "mul": "Mul", "mod": "Mod", "eq": "Equal", "lt": "Less", "le": "LessOrEqual",
+    "gt": "Greater", "ge": "GreaterOrEqual",
+}  # fmt: skip
 _LOGICAL = {"and_": "And", "or_": "Or", "xor": "Xor"}
 
 
-def _arithmetic(op_type: str) -> Any:
-    def write(site: Site, x: Any, y: Any) -> Size:
-        dtype = _type(x, y)
-        return _known(site, op[op_type](operand(x, dtype), operand(y, dtype)))
-
-    return write
-
-
-def _compared(op_type: str) -> Any:
+def _binary(op_type: str) -> Any:
     def write(site: Site, x: Any, y: Any) -> Size:
         dtype = _type(x, y)
         return _known(site, op[op_type](operand(x, dtype), operand(y, dtype)))
@@ -86,8 +81,7 @@ def _logical(op_type: str) -> Any:
     return lambda site, x, y: _known(site, op[op_type](operand(x, DType.BOOL), operand(y, DType.BOOL)))
 
 
-arithmetic = {name: Rule((f"_operator.{name}",), _arithmetic(kind)) for name, kind in _ARITHMETIC.items()}
-compared = {name: Rule((f"_operator.{name}",), _compared(kind)) for name, kind in _COMPARED.items()}
+binary = {name: Rule((f"_operator.{name}",), _binary(kind)) for name, kind in _BINARY.items()}
 logical = {name: Rule((f"_operator.{name}",), _logical(kind)) for name, kind in _LOGICAL.items()}
 
 
@@ -102,13 +96,7 @@ def floordiv(site: Site, x: Any, y: Any) -> Size:
     dtype = _type(x, y)
     if isinstance(y, int) and y > 0 and isinstance(x, Size) and x.dim is not None:
         return _known(site, op.Div(operand(x, dtype), operand(y, dtype)))  # a size is not negative
-    return _known(site, floored(operand(x, dtype), operand(y, dtype), dtype))
-
-
-@rule("_operator.mod")
-def mod(site: Site, x: Any, y: Any) -> Size:
-    dtype = _type(x, y)
-    return _known(site, op.Mod(operand(x, dtype), operand(y, dtype)))
+    return _known(site, floor_divided(operand(x, dtype), operand(y, dtype), dtype))
 
 
 @rule("_operator.truediv", "torch.sym_float_truediv")

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import cast, number, operand, positive, rank
-from ingot.convert.torch.rule import Site, refuse, rule
-from ingot.convert.torch.rules.arithmetic import floored
+from ingot.convert.elementary import floor_divided
+from ingot.convert.operands import cast, number, positive, rank
+from ingot.convert.torch.operands import operand
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, as_row
 from ingot.dtypes import DType
+from ingot.errors import UnsupportedError
 
 _END = np.iinfo(np.int64).max
 
@@ -35,7 +37,7 @@ def scatter_reduce(
     dtype = site.dtype
     if dtype is DType.BOOL:
         if reduce == "mean":
-            raise refuse("the mean of bools")
+            raise UnsupportedError("the mean of bools")
         wide, parts = cast(x, DType.INT32), cast(source, DType.INT32)
         return cast(_reduced_into(site, wide, dim, index, parts, _OF_BOOLS[reduce], include_self), dtype)
     return _reduced_into(site, x, dim, index, source, reduce, include_self)
@@ -60,13 +62,13 @@ def _reduced_into(site: Site, x: Var, dim: int, index: Var, source: Var, reduce:
     counts = _scattered(site, counts, dim, index, 1, "add")
     if dtype.is_float:
         return op.Div(made, counts)
-    return floored(made, counts, dtype)
+    return floor_divided(made, counts, dtype)
 
 
 @rule("aten.index_add.default")
 def index_add(site: Site, x: Var, dim: int, index: Var, source: Var, *, alpha: Any = 1) -> Var:
     if site.dtype is DType.BOOL:
-        raise refuse("index_add of bools")
+        raise UnsupportedError("index_add of bools")
     source = cast(source, site.dtype)
     if alpha != 1:
         source = op.Mul(source, operand(alpha, site.dtype))

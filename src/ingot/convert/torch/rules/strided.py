@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import number, positive, rank, reshape
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import number, positive, rank
+from ingot.convert.torch.operands import reshape
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, as_scalar
+from ingot.errors import UnsupportedError
 
 
 @rule("aten.diagonal.default", "aten.diagonal_copy.default")
@@ -66,12 +68,12 @@ def as_strided(
     site: Site, x: Var, sizes: Sequence[Extent], strides: Sequence[Extent], offset: Extent | None = None
 ) -> Var:
     """Elements by their place in memory, which is that of a contiguous tensor."""
-    given = site.given(0)
+    given = site.argument(0)
     if not given.is_contiguous():
-        raise refuse("as_strided of a tensor that is not contiguous")
+        raise UnsupportedError("as_strided of a tensor that is not contiguous")
     begins = given.storage_offset()
     if offset is not None and site.node.args[0].op == "placeholder" and not (isinstance(begins, int) and begins == 0):
-        raise refuse("as_strided of an input that is a part of another tensor")
+        raise UnsupportedError("as_strided of an input that is a part of another tensor")
     first = 0 if offset is None else offset
     if isinstance(first, int) and offset is not None and isinstance(begins, int):
         first -= begins
@@ -80,7 +82,7 @@ def as_strided(
         steps = [(n - 1) * stride for n, stride in pairs if isinstance(n, int) and isinstance(stride, int)]
         count = given.numel()
         if first < 0 or (len(steps) == len(sizes) and isinstance(count, int) and first + sum(steps) >= count):
-            raise refuse("as_strided beyond the elements of the tensor it is of")
+            raise UnsupportedError("as_strided beyond the elements of the tensor it is of")
     places: Any = as_scalar(first)
     for at, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         along = op.Mul(op.Range(np.array(0), as_scalar(size), np.array(1)), as_scalar(stride))
@@ -92,12 +94,12 @@ def as_strided(
 @rule("aten.resize.default")
 def resize(site: Site, x: Var, sizes: Sequence[Extent], **_: Any) -> Var:
     """The first elements in other sizes; there are none to add to a tensor that grows."""
-    given = site.given(0)
+    given = site.argument(0)
     if not given.is_contiguous():
-        raise refuse("resize of a tensor that is not contiguous")
+        raise UnsupportedError("resize of a tensor that is not contiguous")
     wanted = site.result.numel()
     if not isinstance(wanted, int) or not isinstance(given.numel(), int) or wanted > given.numel():
-        raise refuse("resize to more elements than there are")
+        raise UnsupportedError("resize to more elements than there are")
     return reshape(op.Slice(op.Reshape(x, [-1]), [0], [wanted]), sizes)
 
 

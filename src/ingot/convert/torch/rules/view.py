@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ingot.builder import Var, op
-from ingot.convert.torch.operands import axes_of, known_shape, positive, rank, reshape
-from ingot.convert.torch.rule import Site, refuse, rule
+from ingot.convert.operands import positive, rank
+from ingot.convert.torch.operands import axes_of, known_shape, reshape
+from ingot.convert.torch.rule import Site, rule
 from ingot.convert.torch.sizes import Extent, Size, as_row, as_scalar, as_vector
+from ingot.errors import UnsupportedError
 
 _END = np.iinfo(np.int64).max
 
@@ -32,7 +34,7 @@ def flatten(site: Site, x: Var, start: int = 0, end: int = -1) -> Var:
     if first == last:
         return op.Identity(x)
     if any(size == 0 for size in known_shape(x)):
-        raise refuse("a flattened tensor without elements")
+        raise UnsupportedError("a flattened tensor without elements")
     return op.Reshape(x, [0] * first + [-1]) if last == count - 1 else _joined_axes(x, first, last)
 
 
@@ -98,7 +100,7 @@ def squeeze(site: Site, x: Var, dims: int | Sequence[int]) -> Var:
     """Takes out those of the axes whose size is one."""
     count = rank(x)
     given = [dims] if isinstance(dims, int) else list(dims)
-    shape = site.given(0).shape
+    shape = site.argument(0).shape
     axes = [positive(axis, count) for axis in given] if count else []
     single = [axis for axis in axes if isinstance(shape[axis], int) and shape[axis] == 1]
     return op.Squeeze(x, single) if single else op.Identity(x)
@@ -106,7 +108,7 @@ def squeeze(site: Site, x: Var, dims: int | Sequence[int]) -> Var:
 
 @rule("aten.squeeze.default", "aten.squeeze_copy.default")
 def squeeze_all(site: Site, x: Var) -> Var:
-    shape = site.given(0).shape
+    shape = site.argument(0).shape
     single = [axis for axis, size in enumerate(shape) if isinstance(size, int) and size == 1]
     return op.Squeeze(x, single) if single else op.Identity(x)
 
@@ -192,7 +194,7 @@ def roll(site: Site, x: Var, shifts: Any, dims: Any = ()) -> Var:
     shifts, dims = _listed(shifts), _listed(dims)
     if not dims:
         return op.Reshape(_rolled(op.Reshape(x, [-1]), shifts[0], 0), op.Shape(x))
-    shape = site.given(0).shape
+    shape = site.argument(0).shape
     for shift, dim in zip(shifts, dims, strict=True):
         if any(isinstance(size, int) and size == 0 for size in shape):
             return op.Identity(x)

@@ -1,0 +1,87 @@
+"""The fingerprint of what made an entry of the cache: this ingot, and the processor it runs on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+
+from ingot.cache import contents, directory
+from ingot.version import __version__
+
+_UNUSED = ("convert", "compat", "tools", "cli", "__pycache__")
+"""Packages that no session depends on."""
+
+
+@cache
+def fingerprint() -> str:
+    """What tells this ingot from others: its version and that of LLVM's binding.
+
+    While it is a development version, the content of its source files is part of it, too.
+    """
+    parts = [__version__, _version_of_llvm()]
+    if "dev" in __version__:
+        parts.append(digest_of_sources(os.path.dirname(os.path.dirname(__file__))))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def digest_of_sources(root: str) -> str:
+    """The digest of the source files under a folder that a session depends on, by their names and contents.
+
+    They are read only if a size or a time of change is another than when they were last read.
+    """
+    files = sorted(_sources(root))
+    state = "\n".join((root, *(f"{path} {status.st_size} {status.st_mtime_ns}" for path, status in files)))
+    note = directory.notes() / f"{hashlib.sha256(state.encode()).hexdigest()}.sources"
+    try:
+        return note.read_text("ascii")
+    except OSError:
+        pass
+    started = time.time_ns()
+    digest = hashlib.sha256()
+    for path, _ in files:
+        with open(path, "rb") as file:
+            content = file.read()
+        digest.update(f"{os.path.relpath(path, root)} {len(content)}\n".encode() + content)
+    if started - max((status.st_mtime_ns for _, status in files), default=0) > contents.SETTLED:
+        directory.written(note, digest.hexdigest().encode())
+    return digest.hexdigest()
+
+
+@cache
+def processor() -> str:
+    """What tells this processor from others, found without a compiler where the system says it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            first = file.read(1 << 14).split("\n\n")[0]
+        wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "isa", "Features", "CPU")
+        return "\n".join(line for line in first.splitlines() if line.startswith(wanted) and "MHz" not in line)
+    except OSError:
+        from llvmlite import binding  # LLVM is not free to load
+
+        return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+def _version_of_llvm() -> str:
+    """What tells LLVM's binding from others of its versions, which is not imported for that."""
+    spec = find_spec("llvmlite")
+    if spec is None or spec.origin is None:
+        return ""
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), "_version.py"), encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        status = os.stat(spec.origin)
+        return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
+
+
+def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path, entry.stat()
+            elif entry.name not in _UNUSED and entry.is_dir():
+                yield from _sources(entry.path)

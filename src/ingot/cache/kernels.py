@@ -1,0 +1,59 @@
+"""Compiled kernels on disk: a second start finds what the first has compiled.
+
+An entry is named by what it was compiled from: the kernel, the target, and the fingerprint of the compiler. It is
+written whole or not at all, by however many processes at once; one that is damaged, or has another name, is as good as
+none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from ingot.cache import directory
+from ingot.cache.fingerprint import fingerprint
+from ingot.dims import Dim, parse
+
+_MAGIC = b"ingot kernel 2\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The code of a kernel, where its functions begin, and the sizes that it takes as runtime scalars."""
+
+    code: bytes
+    entries: dict[str, int]
+    sizes: tuple[Dim, ...]
+
+
+def key_of(*sources: str) -> str:
+    """The name of what is compiled from texts by this ingot."""
+    return hashlib.sha256("\n".join((fingerprint(), *sources)).encode()).hexdigest()
+
+
+def read(key: str) -> Entry | None:
+    """The entry of a name; None if there is none, or it is damaged."""
+    path = directory.path_of(key, "kernel")
+    try:
+        whole = path.read_bytes()
+    except OSError:
+        return None
+    if not whole.startswith(_MAGIC) or len(whole) < len(_MAGIC) + 32:
+        return None
+    digest, rest = whole[len(_MAGIC) : len(_MAGIC) + 32], whole[len(_MAGIC) + 32 :]
+    if hashlib.sha256(rest).digest() != digest:
+        return None
+    header, _, code = rest.partition(b"\n")
+    directory.used(path)
+    described = json.loads(header)
+    return Entry(code, described["entries"], tuple(parse(text) for text in described["sizes"]))
+
+
+def write(key: str, entry: Entry) -> None:
+    """Keep an entry; where that is not possible, nothing happens: it will be compiled again."""
+    described = {"sizes": [str(size) for size in entry.sizes], "entries": entry.entries}
+    rest = json.dumps(described).encode() + b"\n" + entry.code
+    directory.written(directory.path_of(key, "kernel"), _MAGIC, hashlib.sha256(rest).digest(), rest)
+    if key.startswith("0"):  # now and then
+        directory.prune(directory.most_bytes())

@@ -1,0 +1,381 @@
+"""Attention in LLVM: blocks of scores in a tile of registers, weighted by the greatest so far, and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.math.exponential import exp_weight
+from ingot.codegen.llvm.math.lanes import lanes_of
+from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
+from ingot.codegen.llvm.product import SUM
+from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
+from ingot.codegen.llvm.transpose import transposed
+from ingot.codegen.llvm.types import I32, I64, element, room, vector, width
+from ingot.dims import Dim
+from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
+from ingot.schedule.tile import heights
+
+READ, TOTAL = "read", "total"
+"""The locals that hold the weighted sum of values and the sum of weights in what is made of them."""
+
+_GRAIN = 1 << 18
+"""Products that are worth a thread of their own: some microseconds."""
+
+_STACKS_EACH = 2
+"""Stacks for each thread from which on none is divided: its keys and values would be put in panels for each part."""
+
+_KEYS, _VALUES, _SCORES = 0, 1, 2
+"""Which of the scratch buffers."""
+
+
+def emit_attention(b: Builder, frame: Frame, nest: Attention) -> None:
+    """Attention, shared among threads by tiles of rows; each puts keys and values in panels for the stacks it meets.
+
+    In which order a row is summed does not depend on how rows are shared.
+    """
+    _Emitter(b, frame, nest).emit()
+
+
+def attention_share(b: Builder, size: Callable[[Dim], ir.Value], nest: Attention, threads: ir.Value) -> Share:
+    """How attention can be shared: by stacks; where these are few, by tiles of rows too."""
+    assert nest.tile is not None
+    stacks, rows = extent(nest.batch), extent(nest.m)
+    tiles = up(b, size(rows), I64(nest.tile.rows))
+    work = b.sdiv(size(stacks * rows * nest.t.extent * (nest.k.extent + nest.n.extent)), I64(_GRAIN))
+    wanted = up(b, b.mul(threads, I64(_STACKS_EACH)), larger(b, size(stacks), I64(1)))
+    return Share(work, b.mul(size(stacks), smaller(b, tiles, wanted)))
+
+
+class _Emitter:
+    def __init__(self, b: Builder, frame: Frame, nest: Attention) -> None:
+        self.b = b
+        self.frame = frame
+        self.nest = nest
+        self.loops = Loops(b, frame)
+        assert nest.tile is not None
+        self.tile = nest.tile
+        self.kind = element(nest.dtype)
+        self.lanes = vector(self.kind, self.tile.lanes)
+        self.align = width(nest.dtype) * self.tile.lanes
+        self.depth, self.keys, self.columns = (frame.size(var.extent) for var in (nest.k, nest.t, nest.n))
+        self.panels = self._ceil(self.columns, self.tile.columns)
+        self.height = -(-self.tile.rows // self.tile.lanes) * self.tile.lanes
+        rows = ir.ArrayType(self.kind, self.height)
+        self.greatest, self.higher, self.total, self.scale = (room(b, rows, self.align) for _ in range(4))
+        self.scratch = [self._own(which) for which in (_KEYS, _VALUES, _SCORES)]
+
+    def emit(self) -> None:
+        b, size, loop = self.b, self.frame.size, self.loops.loop
+        nest = self.nest
+        tiles = self._ceil(size(extent(nest.m)), self.tile.rows)
+        total = b.mul(size(extent(nest.batch)), tiles)
+        low, high = part_of(b, total, self.frame.piece, self.frame.pieces)
+        with b.if_then(b.icmp_signed("<", low, high)):
+            last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
+            with loop(b.sdiv(low, tiles), last, 1) as stack:
+                self.loops.unflatten(nest.batch, stack)
+                self._pack_keys()
+                self._pack_values()
+                before = b.mul(stack, tiles)
+                begin = larger(b, b.sub(low, before), I64(0))
+                with loop(begin, self._smaller(b.sub(high, before), tiles), 1, watched=True) as tile:
+                    self._rows(b.mul(tile, I64(self.tile.rows)))
+
+    # --- panels
+
+    def _pack_keys(self) -> None:
+        """Put keys in panels: rows of `k`, as many keys in each as a tile has columns, zeros past the last."""
+        b, nest, tile, loop = self.b, self.nest, self.tile, self.loops.loop
+        whole = b.mul(self._ceil(self.keys, tile.columns), I64(tile.columns))
+        with loop(I64(0), whole, tile.lanes) as first:
+            panel = b.sdiv(first, I64(tile.columns))
+            start = b.add(b.mul(panel, b.mul(self.depth, I64(tile.columns))), b.srem(first, I64(tile.columns)))
+            done: ir.Value = I64(0)
+            if self._turns(nest.keys):
+                some = b.icmp_signed("<", first, self.keys)
+                done = b.select(some, b.and_(self.depth, I64(-tile.lanes)), I64(0))
+                with loop(I64(0), done, tile.lanes) as k:
+                    self._turn_keys(first, k, start)
+            with loop(done, self.depth, 1) as k:
+                self.loops.variables[nest.k] = k
+                self._copy(_KEYS, nest.keys, nest.t, first, b.add(start, b.mul(k, I64(tile.columns))))
+
+    def _turns(self, keys: Scalar) -> bool:
+        """Whether the elements of a key lie one after another, so that squares of them can be turned in registers."""
+        nest = self.nest
+        if not isinstance(keys, Load) or keys.where or keys.dtype is not nest.dtype or self.tile.lanes == 1:
+            return False
+        return keys.index.factor(nest.k) == 1 and all(isinstance(term, Var) for term, _ in keys.index.terms)
+
+    def _turn_keys(self, first: ir.Value, k: ir.Value, start: ir.Value) -> None:
+        """Put a square of as many elements of as many keys as a vector has lanes into a panel.
+
+        Past the last key it is put there again: what is summed of it is never read.
+        """
+        b, nest, tile = self.b, self.nest, self.tile
+        assert isinstance(nest.keys, Load)
+        last = b.sub(self.keys, I64(1))
+        self.loops.variables[nest.k] = k
+        lines = []
+        for line in range(tile.lanes):
+            self.loops.variables[nest.t] = self._smaller(b.add(first, I64(line)), last)
+            place = self.loops.index(nest.keys.index)
+            found = b.load(b.gep(self.frame.buffers[nest.keys.buffer], [place], source_etype=self.kind), typ=self.lanes)
+            found.align = width(nest.dtype)
+            lines.append(found)
+        for line, value in enumerate(transposed(b, lines)):
+            place = b.add(start, b.mul(b.add(k, I64(line)), I64(tile.columns)))
+            b.store(value, self._at(_KEYS, place)).align = self.align
+
+    def _pack_values(self) -> None:
+        """Put values in panels: a row for each key, zeros past the last column."""
+        b, nest, tile, loop = self.b, self.nest, self.tile, self.loops.loop
+        whole = b.mul(self.panels, I64(tile.columns))
+        with loop(I64(0), whole, tile.lanes) as first:
+            panel = b.sdiv(first, I64(tile.columns))
+            start = b.add(b.mul(panel, b.mul(self.keys, I64(tile.columns))), b.srem(first, I64(tile.columns)))
+            with loop(I64(0), self.keys, 1) as key:
+                self.loops.variables[nest.t] = key
+                self._copy(_VALUES, nest.values, nest.n, first, b.add(start, b.mul(key, I64(tile.columns))))
+
+    def _copy(self, which: int, value: Scalar, along: Var, first: ir.Value, place: ir.Value) -> None:
+        """Store a vector of what is read along a variable, zeros past its end."""
+        b, loops, lanes = self.b, self.loops, self.tile.lanes
+        buffer, offset = self.nest.scratch[which], Var("offset", 1)
+        base = b.mul(self.frame.thread, self.frame.size(self.nest.lines[which]))
+        loops.variables[offset] = b.sub(b.add(base, place), first)
+        store = (Store(buffer, Index(((along, 1), (offset, 1))), value),)
+        left = b.sub(self.frame.size(along.extent), first)
+        with b.if_else(b.icmp_signed(">=", left, I64(lanes))) as (whole, part):
+            with whole:
+                loops.in_lanes(store, Lane(along, lanes, None), first)
+            with part:
+                b.store(ir.Constant(self.lanes, None), self._at(which, place)).align = self.align
+                with b.if_then(b.icmp_signed(">", left, I64(0))):
+                    loops.in_lanes(store, Lane(along, lanes, self._lanes_below(left)), first)
+
+    # --- rows
+
+    def _rows(self, row: ir.Value) -> None:
+        """Attention for a tile of rows."""
+        b, size, loop = self.b, self.frame.size, self.loops.loop
+        rows = self._smaller(b.sub(size(extent(self.nest.m)), row), I64(self.tile.rows))
+        read = b.mul(self.panels, I64(self.tile.columns * self.tile.rows))
+        with loop(I64(0), read, self.tile.lanes) as place:
+            b.store(ir.Constant(self.lanes, None), self._at(_SCORES, self._read(place))).align = self.align
+        none = b.icmp_signed("==", self.keys, I64(0))  # a sum of nothing is zero, whatever it is divided by
+        start = b.select(none, ir.Constant(self.kind, 1.0), ir.Constant(self.kind, 0.0))
+        low = scalars.number(self.nest.dtype, float("-inf"), self.tile.lanes)
+        for array, value in (
+            (self.greatest, low),
+            (self.higher, low),
+            (self.total, self.loops.splat(start, self.tile.lanes)),
+        ):
+            for first in range(0, self.height, self.tile.lanes):
+                b.store(value, self._of_row(array, I64(first))).align = self.align
+        with loop(I64(0), self.keys, self.nest.block) as key:
+            count = self._smaller(b.sub(self.keys, key), I64(self.nest.block))
+            for height in self._heights(rows):
+                self._score(height, row, rows, key, count)
+            with loop(I64(0), rows, 1) as line:
+                self._find_greatest(b.add(row, line), line, key, count)
+            self._rescale()
+            with loop(I64(0), rows, 1) as line:
+                self._weigh(line, count)
+            for height in self._heights(rows):
+                self._gather(height, key, count)
+        self._finish(row, rows)
+
+    def _heights(self, rows: ir.Value) -> Iterator[int]:
+        """Emit what follows for each height of a tile: the smallest that has all rows runs."""
+        b, found = self.b, heights(self.tile)
+        done = b.append_basic_block("done")
+        for position, height in enumerate(found):
+            if position + 1 == len(found):
+                yield height
+                b.branch(done)
+                break
+            here, fewer = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
+            b.cbranch(b.icmp_signed(">", rows, I64(found[position + 1])), here, fewer)
+            b.position_at_end(here)
+            yield height
+            b.branch(done)
+            b.position_at_end(fewer)
+        b.position_at_end(done)
+
+    def _score(self, height: int, row: ir.Value, rows: ir.Value, key: ir.Value, count: ir.Value) -> None:
+        """Keep the sums of rows and a block of keys; where there are fewer rows, the last is summed in their place."""
+        b, nest, tile = self.b, self.nest, self.tile
+        step = self.frame.size(nest.queries.index.factor(nest.k))
+        self.loops.variables[nest.k] = I64(0)
+        pointers = []
+        for line in range(height):
+            self.loops.unflatten(nest.m, b.add(row, self._smaller(I64(line), b.sub(rows, I64(1)))))
+            place = self.loops.index(nest.queries.index)
+            pointers.append(b.gep(self.frame.buffers[nest.queries.buffer], [place], source_etype=self.kind))
+        with self.loops.loop(I64(0), count, tile.columns) as first:
+            panel = self._at(_KEYS, b.mul(b.add(key, first), self.depth))
+            cells = cells_of(b, nest.dtype, tile, height)
+            accumulate(self.loops, nest.dtype, tile, cells, pointers, step, panel, self.depth)
+            for line, sums in enumerate(cells):
+                for index, cell in enumerate(sums):
+                    place = b.add(first, I64(line * nest.block + index * tile.lanes))
+                    b.store(b.load(cell, typ=self.lanes), self._at(_SCORES, place)).align = self.align
+
+    def _find_greatest(self, row: ir.Value, line: ir.Value, key: ir.Value, count: ir.Value) -> None:
+        """Make scores of a row of kept sums, and see whether one is higher than the greatest so far."""
+        b, nest, lanes = self.b, self.nest, self.tile.lanes
+        start = b.mul(line, I64(nest.block))
+        self.loops.unflatten(nest.m, row)
+        before = b.load(self._of_row(self.greatest, line), typ=self.kind)
+        most = room(b, self.lanes)
+        b.store(self.loops.splat(before, lanes), most)
+        whole = b.and_(count, I64(-lanes))
+        with self.loops.loop(I64(0), whole, lanes) as first:
+            self._score_vector(start, first, key, None, most)
+        left = b.sub(count, whole)
+        with b.if_then(b.icmp_signed(">", left, I64(0))):
+            self._score_vector(start, whole, key, self._lanes_below(left), most)
+        greatest = self.loops.across(b.load(most, typ=self.lanes), self._greater)
+        b.store(greatest, self._of_row(self.higher, line))
+
+    def _rescale(self) -> None:
+        """Find what earlier weights of all rows have to be taken times, now that the greatest scores are others."""
+        b, lanes = self.b, self.tile.lanes
+        low = scalars.number(self.nest.dtype, float("-inf"), lanes)
+        for first in range(0, self.height, lanes):
+            arrays = (self.greatest, self.higher, self.scale, self.total)
+            places = [self._of_row(array, I64(first)) for array in arrays]
+            before, greatest, _, total = (b.load(place, typ=self.lanes) for place in places)
+            shift = b.select(b.fcmp_ordered("==", greatest, low), ir.Constant(self.lanes, None), greatest)
+            scale = self._exp(b.fsub(before, shift))
+            for place, value in zip(places, (greatest, shift, scale, b.fmul(total, scale)), strict=True):
+                b.store(value, place).align = self.align
+
+    def _weigh(self, line: ir.Value, count: ir.Value) -> None:
+        """Make weights of a row of scores, and add them up."""
+        b, lanes = self.b, self.tile.lanes
+        start = b.mul(line, I64(self.nest.block))
+        shift = self.loops.splat(b.load(self._of_row(self.higher, line), typ=self.kind), lanes)
+        sums = room(b, self.lanes)
+        b.store(ir.Constant(self.lanes, None), sums)
+        with self.loops.loop(I64(0), count, lanes) as first:
+            place = self._at(_SCORES, b.add(start, first))
+            found = b.load(place, typ=self.lanes)
+            found.align = self.align
+            weight = self._exp(b.fsub(found, shift))
+            b.store(weight, place).align = self.align
+            b.store(b.fadd(b.load(sums, typ=self.lanes), weight), sums)
+        total = self._of_row(self.total, line)
+        added = self.loops.across(b.load(sums, typ=self.lanes), b.fadd)
+        b.store(b.fadd(b.load(total, typ=self.kind), added), total)
+
+    def _score_vector(
+        self, start: ir.Value, first: ir.Value, key: ir.Value, mask: ir.Value | None, most: ir.Value
+    ) -> None:
+        """Make scores of a vector of kept sums, minus infinity past the last, and put the greatest in `most`."""
+        b, loops, nest = self.b, self.loops, self.nest
+        place = self._at(_SCORES, b.add(start, first))
+        value: ir.Value = b.load(place, typ=self.lanes, align=self.align)
+        if not isinstance(nest.score, Local):
+            loops.locals = {SUM: value}
+            value = loops.value_in_lanes(nest.score, Lane(nest.t, self.tile.lanes, mask), b.add(key, first))
+        if mask is not None:
+            value = b.select(mask, value, scalars.number(nest.dtype, float("-inf"), self.tile.lanes))
+        if mask is not None or not isinstance(nest.score, Local):
+            b.store(value, place).align = self.align
+        b.store(self._greater(value, b.load(most, typ=self.lanes)), most)
+
+    def _greater(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        """The greater of two, the second if the first is NaN: a NaN makes a weight of its own NaN, and so the total."""
+        return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
+
+    def _exp(self, x: ir.Value) -> ir.Value:
+        return lanes_of(exp_weight)(self.b, x)
+
+    def _gather(self, height: int, key: ir.Value, count: ir.Value) -> None:
+        """Add to what rows read: the values of a block of keys times their weights."""
+        b, tile, loop = self.b, self.tile, self.loops.loop
+        with loop(I64(0), self.panels, 1) as panel:
+            column = b.mul(panel, I64(tile.columns))
+            narrow = b.icmp_signed("<=", b.sub(self.columns, column), I64(tile.lanes))
+            with b.if_else(narrow) as (one, all_):
+                with one:
+                    self._gather_panel(height, key, count, panel, 1)
+                with all_:
+                    self._gather_panel(height, key, count, panel, tile.vectors)
+
+    def _gather_panel(self, height: int, key: ir.Value, count: ir.Value, panel: ir.Value, vectors: int) -> None:
+        b, nest, tile = self.b, self.nest, self.tile
+        rows = [self._at(_SCORES, I64(line * nest.block)) for line in range(height)]
+        start = b.mul(b.add(b.mul(panel, self.keys), key), I64(tile.columns))
+        part = Tile(tile.rows, vectors, tile.lanes)
+        cells = cells_of(b, nest.dtype, part, height)
+        values = self._at(_VALUES, start)
+        accumulate(self.loops, nest.dtype, part, cells, rows, I64(1), values, count, tile.columns)
+        self._keep(cells, b.mul(panel, I64(tile.columns * tile.rows)))
+
+    def _keep(self, cells: Cells, start: ir.Value) -> None:
+        b, tile = self.b, self.tile
+        for line, sums in enumerate(cells):
+            scale = self.loops.splat(b.load(self._of_row(self.scale, I64(line)), typ=self.kind), tile.lanes)
+            for index, cell in enumerate(sums):
+                offset = I64(line * tile.columns + index * tile.lanes)
+                place = self._at(_SCORES, self._read(b.add(start, offset)))
+                found = b.load(place, typ=self.lanes)
+                found.align = self.align
+                added = scalars.multiply_add(b, found, scale, b.load(cell, typ=self.lanes))
+                b.store(added, place).align = self.align
+
+    def _finish(self, row: ir.Value, rows: ir.Value) -> None:
+        """What the body says, for each row."""
+        b, loops, nest, tile = self.b, self.loops, self.nest, self.tile
+        with loops.loop(I64(0), rows, 1) as line:
+            loops.unflatten(nest.m, b.add(row, line))
+            total = b.load(self._of_row(self.total, line), typ=self.kind)
+            with loops.loop(I64(0), self.columns, tile.lanes) as first:
+                panel = b.sdiv(first, I64(tile.columns))
+                place = b.mul(b.add(b.mul(panel, I64(tile.rows)), line), I64(tile.columns))
+                place = b.add(place, b.srem(first, I64(tile.columns)))
+                found = b.load(self._at(_SCORES, self._read(place)), typ=self.lanes)
+                found.align = self.align
+                left = b.sub(self.columns, first)
+                loops.locals = {READ: found, TOTAL: total}
+                with b.if_else(b.icmp_signed(">=", left, I64(tile.lanes))) as (whole, part):
+                    with whole:
+                        loops.in_lanes(nest.body, Lane(nest.n, tile.lanes, None), first)
+                    with part:
+                        loops.in_lanes(nest.body, Lane(nest.n, tile.lanes, self._lanes_below(left)), first)
+
+    # --- places
+
+    def _own(self, which: int) -> ir.Value:
+        """The part of a scratch buffer that is this thread's."""
+        place = self.b.mul(self.frame.thread, self.frame.size(self.nest.lines[which]))
+        return self.b.gep(self.frame.buffers[self.nest.scratch[which]], [place], source_etype=self.kind)
+
+    def _at(self, which: int, place: ir.Value) -> ir.Value:
+        return self.b.gep(self.scratch[which], [place], source_etype=self.kind)
+
+    def _read(self, place: ir.Value) -> ir.Value:
+        """Where what rows read is kept: behind the scores."""
+        return self.b.add(place, I64(self.nest.block * self.tile.rows))
+
+    def _of_row(self, array: ir.Value, line: ir.Value) -> ir.Value:
+        return self.b.gep(array, [line], source_etype=self.kind)
+
+    def _lanes_below(self, count: ir.Value) -> ir.Value:
+        """The mask of the first lanes, so many of them."""
+        lanes = self.tile.lanes
+        few = self.b.trunc(self._smaller(count, I64(lanes)), I32)
+        numbers = ir.Constant(vector(I32, lanes), list(range(lanes)) if lanes > 1 else 0)
+        return self.b.icmp_signed("<", numbers, self.loops.splat(few, lanes))
+
+    def _smaller(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return smaller(self.b, x, y)
+
+    def _ceil(self, value: ir.Value, by: int) -> ir.Value:
+        return self.b.sdiv(self.b.add(value, I64(by - 1)), I64(by))

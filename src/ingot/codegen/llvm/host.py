@@ -1,0 +1,78 @@
+"""The machine this runs on, as a target."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingot.codegen.llvm.workers import are_at_work, workers
+from ingot.schedule.target import WHOLE_VECTORS, Dot, Target
+
+if TYPE_CHECKING:
+    from ingot.codegen.llvm.make import Facts
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+"""Where Linux describes the caches that the first core uses."""
+
+
+@cache
+def host() -> Target:
+    """The machine this runs on."""
+    triple, cpu, features, has = _facts()
+    x86 = triple.startswith(("x86_64", "i686", "i386"))
+    vector, registers = 16, 16
+    if x86:
+        if {"avx512f", "avx512vl", "avx512bw"} <= set(has):
+            vector, registers = 64, 32
+            features += WHOLE_VECTORS
+        elif {"avx2", "fma"} <= set(has):
+            vector = 32
+    else:
+        registers = 32
+    return Target(
+        triple,
+        cpu,
+        features,
+        vector,
+        registers,
+        **_cache_sizes(_CACHES),
+        pointer=64 if sys.maxsize > 1 << 32 else 32,
+        dots=_dots(has),
+        fma=not x86 or "fma" in has,
+        half=not x86 or "f16c" in has,
+        scalable="sve" in has,
+    )
+
+
+def _dots(has: Iterable[str]) -> tuple[Dot, ...]:
+    """Those dot-product instructions that are among the features a processor has."""
+    features = frozenset(has)
+    return tuple(dot for dot in Dot if dot.value in features)
+
+
+def _cache_sizes(folder: Path) -> dict[str, int]:
+    """The sizes of the caches for data that Linux describes in a folder, by level; what it does not is left out."""
+    sizes: dict[str, int] = {}
+    for entry in sorted(folder.glob("index*")):
+        try:
+            level, kind, size = ((entry / name).read_text("ascii").strip() for name in ("level", "type", "size"))
+        except (OSError, UnicodeDecodeError):
+            continue
+        if kind in ("Data", "Unified") and level in ("1", "2", "3") and size[:-1].isdecimal() and size[-1] in _UNITS:
+            sizes[f"l{level}"] = int(size[:-1]) * _UNITS[size[-1]]
+    return sizes
+
+
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
+
+
+def _facts() -> Facts:
+    """What LLVM says of this processor: that of another process, if there is one and LLVM is not in this one."""
+    if are_at_work() and "llvmlite.binding" not in sys.modules:
+        return workers().facts.result()
+    from ingot.codegen.llvm.make import facts  # LLVM is not free to load
+
+    return facts()

@@ -1,0 +1,85 @@
+"""Code by what it is made from: found in memory, found on disk, or made beside other work, by one for all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from ingot.cache import kernels
+from ingot.codegen.elf import LinkedCode
+from ingot.codegen.executable_memory import Code
+from ingot.codegen.llvm.compile import code_later, load
+from ingot.codegen.llvm.kernel import Emitted
+from ingot.dims import Dim
+from ingot.schedule.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The code of all kernels of a form, and the sizes it is told, in the form's own names."""
+
+    code: Code
+    sizes: tuple[Dim, ...]
+
+
+TEMPLATES: dict[str, Future[Template]] = {}
+"""Those that this process has, or is about to have."""
+
+_LOCK = threading.Lock()
+
+
+def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
+    """The template of the kernels with a digest (`loops.digest`) for a target; its text is emitted only if needed."""
+    key = kernels.key_of(repr(target), digest)
+    with _LOCK:
+        found = TEMPLATES.get(key)
+        if found is not None:
+            return found
+        promised = TEMPLATES[key] = Future()
+    try:
+        entry = kernels.read(key)
+        if entry is not None:
+            promised.set_result(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
+            return promised
+        emitted = emit()
+        later = code_later(emitted.text, target, lambda code: _kept(key, code, emitted.sizes, target))
+    except BaseException as error:
+        _fail(key, promised, error)
+        raise
+    later.add_done_callback(lambda done: _settle(key, promised, done))
+    return promised
+
+
+def _kept(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:
+    kernels.write(key, kernels.Entry(code.code, code.entries, sizes))
+    return Template(load(code, target), sizes)
+
+
+def _settle(key: str, promised: Future[Template], done: Future[Template]) -> None:
+    error = done.exception()
+    if error is None:
+        promised.set_result(done.result())
+    else:
+        _fail(key, promised, error)
+
+
+def _fail(key: str, promised: Future[Template], error: BaseException) -> None:
+    """Nobody gets it now; who asks again may."""
+    if TEMPLATES.get(key) is promised:
+        del TEMPLATES[key]
+    promised.set_exception(error)
+
+
+def _after_fork() -> None:
+    """What another process is about to have will not come here, nor will its threads give a lock back."""
+    global _LOCK
+    _LOCK = threading.Lock()
+    for key in [key for key, each in TEMPLATES.items() if not each.done()]:
+        del TEMPLATES[key]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""Fusion: primitives to kernels; which tensors are stored, and the loop nests that store them."""

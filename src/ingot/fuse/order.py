@@ -1,0 +1,70 @@
+"""The order in which the axes of a tensor are stored.
+
+It is that of what the tensor is computed from, so that both are gone through alike: a convolution stores its channels
+last, and what follows it does so too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ingot.prim.tensor import (
+    AssumeShape,
+    Concat,
+    Constant,
+    Expand,
+    Iota,
+    Map,
+    Pad,
+    Permute,
+    Reduce,
+    Reshape,
+    Slice,
+    Tensor,
+    Window,
+)
+
+Order = tuple[int, ...]
+
+
+def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
+    """The order of axes, the outermost first, that suits the stored tensors a tensor reads; None if none is better."""
+    if tensor in known:
+        return known[tensor]
+    match tensor:
+        case Map():
+            for argument in tensor.arguments:
+                if not isinstance(argument, Expand | Constant | Iota):
+                    found = order_like(argument, known)
+                    if found is not None:
+                        return found
+        case Permute():
+            inner = order_like(tensor.x, known)
+            return None if inner is None else tuple(tensor.order.index(axis) for axis in inner)
+        case Reduce() | Slice() | Pad() | AssumeShape():
+            return order_like(tensor.x, known)
+        case Concat():
+            orders = [found for part in tensor.parts if (found := order_like(part, known)) is not None]
+            other = [found for found in orders if found != tuple(range(tensor.rank))]
+            return other[0] if other else orders[0] if orders else None
+        case Window():
+            inner = order_like(tensor.x, known)
+            last = tuple(range(tensor.x.rank, tensor.rank))
+            return None if inner is None else (*last, *inner)
+        case Reshape():
+            return _reshaped(tensor, known)
+    return None
+
+
+def _reshaped(tensor: Reshape, known: Mapping[Tensor, Order]) -> Order | None:
+    """Through a reshape of what is in the order of its axes, or one that only takes away or adds sizes of one."""
+    inner = order_like(tensor.x, known)
+    if inner == tuple(range(tensor.x.rank)):
+        return tuple(range(tensor.rank))
+    mine = [axis for axis, size in enumerate(tensor.shape) if size != 1]
+    theirs = [axis for axis, size in enumerate(tensor.x.shape) if size != 1]
+    if inner is None or [tensor.shape[a] for a in mine] != [tensor.x.shape[a] for a in theirs]:
+        return None
+    ones = [axis for axis, size in enumerate(tensor.shape) if size == 1]
+    back = dict(zip(theirs, mine, strict=True))
+    return (*ones, *(back[axis] for axis in inner if axis in back))

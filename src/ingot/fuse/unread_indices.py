@@ -1,0 +1,70 @@
+"""Indices that no kernel looks at, as what they are for is empty: where that may be, the reference is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ingot.dims import Dim, Expr, minimum
+from ingot.fuse.contraction import is_constant
+from ingot.prim.evaluate import evaluate
+from ingot.prim.make import count
+from ingot.prim.tensor import (
+    AssumeShape,
+    BodyArgument,
+    CallResult,
+    Expand,
+    Gather,
+    Iota,
+    Parameter,
+    Permute,
+    RegionResult,
+    Reshape,
+    Scatter,
+    Sizes,
+    Tensor,
+)
+from ingot.prim.walk import in_order
+
+
+def unseen(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
+    """Sizes that are equal unless there are indices that no kernel checks: they are repeated along an empty axis.
+
+    Those known when the model is compiled are compared with the size of their axis.
+    """
+    if isinstance(tensor, Gather) and tensor.in_range:
+        return
+    whole = tensor.shape if isinstance(tensor, Gather) else tensor.updates.shape
+    for axis, place in enumerate(tensor.places):
+        if isinstance(place, int):
+            continue
+        indices = _source(place)
+        own = count(indices.shape)
+        if own == 0 or not _may_be_empty(whole) or own == count(whole):
+            continue
+        there, none = minimum(own, 1), 1 - minimum(count(whole), 1)
+        size = tensor.x.shape[axis]
+        if is_constant(indices):
+            (array,) = evaluate([indices], {}, {})
+            least, most = int(np.min(array)), int(np.max(array))
+            if least >= 0 and isinstance(size, int) and most < size:
+                continue
+            there = there if least < 0 else most + 1 - minimum(size, most + 1)
+        else:
+            made_of = list(in_order([indices]))
+            moving = any(isinstance(each, Parameter | CallResult | BodyArgument | RegionResult) for each in made_of)
+            if not moving and any(isinstance(each, Iota) for each in made_of):
+                continue  # they are counted, by a rule that knows what it does
+        yield there * none, 0
+
+
+def _may_be_empty(shape: Sizes) -> bool:
+    return any(isinstance(size, Expr) or size == 0 for size in shape)
+
+
+def _source(place: Tensor) -> Tensor:
+    """Indices before they were repeated."""
+    while isinstance(place, Expand | Reshape | Permute | AssumeShape):
+        place = place.x
+    return place

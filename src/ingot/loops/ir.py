@@ -1,0 +1,353 @@
+"""The loop IR: kernels as loops over stores of scalar expressions, plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.prim.tensor import Call
+
+LABEL = "label"
+"""Marks a field that is for people alone, `field(metadata={LABEL: True})`: what is computed depends on the others."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Buffer:
+    """Memory that a kernel reads or writes: `elements` of one type."""
+
+    name: str = field(metadata={LABEL: True})
+    dtype: DType
+    elements: Dim
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Var:
+    """A loop variable: 0 to `extent` - 1."""
+
+    name: str = field(metadata={LABEL: True})
+    extent: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An integer: `offset` plus each term times its factor. A term that is no variable is an int64 scalar."""
+
+    terms: tuple[tuple[Var | Scalar, Dim], ...] = ()
+    offset: Dim = 0
+
+    def __add__(self, other: Index) -> Index:
+        factors: dict[Var | Scalar, Dim] = dict(self.terms)
+        for term, factor in other.terms:
+            factors[term] = factors.get(term, 0) + factor
+        return Index(tuple(item for item in factors.items() if item[1] != 0), self.offset + other.offset)
+
+    def times(self, factor: Dim) -> Index:
+        if factor == 0:
+            return Index()
+        return Index(tuple((term, each * factor) for term, each in self.terms), self.offset * factor)
+
+    def plus(self, offset: Dim) -> Index:
+        return Index(self.terms, self.offset + offset)
+
+    def factor(self, var: Var) -> Dim:
+        """How far the index moves when `var` grows by one, other terms left alone."""
+        return next((factor for term, factor in self.terms if term is var), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The condition that an index is at least zero and less than `size`."""
+
+    index: Index
+    size: Dim
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Literal:
+    dtype: DType
+    value: float | int | bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RuntimeScalar:
+    """A number that a kernel is told when it runs: its bits are a size, those of 8 bytes two, the lower half first."""
+
+    dtype: DType
+    bits: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Local:
+    """A value kept from one statement to the next, by name."""
+
+    dtype: DType
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Position:
+    """An index as an int64 value."""
+
+    index: Index
+    dtype: DType = DType.INT64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Load:
+    """An element of a buffer; `fill` where a condition does not hold, and then nothing is read."""
+
+    dtype: DType
+    buffer: Buffer
+    index: Index
+    where: tuple[Inside, ...] = ()
+    fill: float | int | bool = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply:
+    """A function of `prim.functions`, or `cast`."""
+
+    dtype: DType
+    function: str
+    arguments: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Select:
+    """`value` where all conditions hold, else `fill`."""
+
+    dtype: DType
+    value: Scalar
+    where: tuple[Inside, ...]
+    fill: float | int | bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckedIndex:
+    """An index into `size` elements, made valid: one out of range is reported, and zero taken in its place."""
+
+    value: Scalar
+    size: Dim
+    dtype: DType = DType.INT64
+
+
+Scalar: TypeAlias = Literal | RuntimeScalar | Local | Position | Load | Apply | Select | CheckedIndex
+
+
+LONGEST_TOGETHER = 2048
+"""Elements of the longest loop in vectors that is around one run together: so many zeros are there to be read."""
+
+
+class Kind(Enum):
+    """How a loop runs: one after another, shared among threads, many at once, or a few step by step together.
+
+    `TOGETHER`, each statement is run for all values of the variable before the next one is, and each value has locals
+    of its own. What several of them read is then read once.
+    """
+
+    SERIAL = "serial"
+    PARALLEL = "parallel"
+    VECTOR = "vector"
+    TOGETHER = "together"
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    var: Var
+    body: tuple[Statement, ...]
+    kind: Kind = Kind.SERIAL
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A new local, or a new value for one."""
+
+    name: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A local taken together with a value by a function of two."""
+
+    name: str
+    function: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    buffer: Buffer
+    index: Index
+    value: Scalar
+
+
+Statement: TypeAlias = For | Let | Update | Store
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`rows` of `vectors` of `lanes` columns each."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """A contraction: sums over `k` of lhs times rhs, for every place of `batch`, `m` and `n`.
+
+    `rhs` is packed into panels when the kernel runs, unless that was done at compile time, or by another kernel: one
+    that has `panels` stores these there, and sums nothing. What becomes of a sum is said by `body`, in which it is the
+    local `sum`.
+    """
+
+    dtype: DType
+    batch: tuple[Var, ...]
+    m: tuple[Var, ...]
+    n: tuple[Var, ...]
+    k: tuple[Var, ...]
+    lhs: Load
+    rhs: Load
+    body: tuple[Statement, ...]
+    packed: bool = False
+    scratch: tuple[Buffer, ...] = ()
+    zeros: Buffer | None = None
+    """As many zeros as the innermost axis of `k` has elements, where the left side is padded."""
+    tile: Tile | None = None
+    """The sums that are taken at once."""
+    panels: Buffer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Winograd:
+    """A convolution by filters of 3 x 3 in tiles of `side` x `side` sums, by Winograd's algorithm.
+
+    It makes what a product with the same `m`, `n`, `k`, `lhs` and `body` does: the last two of `m` are rows and columns
+    of sums, along which the first two of `k` slide, and the last of `k` are the channels. `rhs` holds the weights
+    transformed and in panels, `plain` the weights themselves, for sums that are no finite numbers when transformed.
+    """
+
+    dtype: DType
+    m: tuple[Var, ...]
+    n: tuple[Var, ...]
+    k: tuple[Var, ...]
+    lhs: Load
+    rhs: Load
+    plain: Load
+    body: tuple[Statement, ...]
+    side: int
+    block: Dim
+    """The tiles that are transformed before they are multiplied."""
+    lines: tuple[Dim, Dim]
+    """The elements from one tile to the next in each of the scratch buffers, transformed inputs and sums."""
+    scratch: tuple[Buffer, ...]
+    zeros: Buffer
+    """As many zeros as there are channels."""
+    tile: Tile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Attention: for every place of `batch` and `m`, a mean of the rows of `values`, one for each key `t`.
+
+    `score`, in which the sum over `k` of queries times keys is the local `sum`, says what a key counts: its weight is
+    e to the power of its score less the greatest of its row. `body` says what becomes of the weighted sum of values,
+    the local `read`, and the sum of weights, the local `total`.
+    """
+
+    dtype: DType
+    batch: tuple[Var, ...]
+    m: tuple[Var, ...]
+    n: Var
+    k: Var
+    t: Var
+    queries: Load
+    keys: Scalar
+    values: Scalar
+    score: Scalar
+    body: tuple[Statement, ...]
+    block: int
+    """The scores of a row that are kept at a time."""
+    lines: tuple[Dim, Dim, Dim]
+    """The elements of each of the scratch buffers that are a thread's: keys, values, scores with what they read."""
+    scratch: tuple[Buffer, ...]
+    tile: Tile | None = None
+
+
+KernelNest: TypeAlias = tuple[Statement, ...] | Contraction | Winograd | Attention
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """One step of a plan: nests, each a product or statements in order, which may run in any order among themselves."""
+
+    name: str = field(metadata={LABEL: True})
+    nests: tuple[KernelNest, ...]
+    reads: tuple[Buffer, ...]
+    writes: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...] = field(default=())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoopStep:
+    """Steps run over and over: at most `trips` times, and while `condition`, and then `going`, holds.
+
+    `number` counts the runs. After each, the memory of every pair of `swapped` changes places: what a run made becomes
+    what the next one reads, and nothing is copied. `kept` is written to row by row.
+    """
+
+    name: str = field(metadata={LABEL: True})
+    number: Buffer
+    trips: Dim | Buffer | None
+    condition: Buffer | None
+    going: Buffer | None
+    steps: tuple[Step, ...]
+    swapped: tuple[tuple[Buffer, Buffer], ...]
+    kept: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BranchStep:
+    """The steps of `then` where `condition` holds, else those of `otherwise`.
+
+    `claims` are the sizes that each of the two takes to be equal: where they are not, it cannot be run.
+    """
+
+    name: str = field(metadata={LABEL: True})
+    condition: Buffer
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...]
+    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]]
+
+
+Step: TypeAlias = Kernel | Call | LoopStep | BranchStep
+
+
+def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
+    """The kernels among steps, those inside of others too, in the order they stand in."""
+    for step in steps:
+        match step:
+            case Kernel():
+                yield step
+            case LoopStep():
+                yield from kernels_in(step.steps)
+            case BranchStep():
+                yield from kernels_in((*step.then, *step.otherwise))
+
+
+def extent(variables: Sequence[Var]) -> Dim:
+    """How often the innermost of nested loops over variables runs."""
+    total: Dim = 1
+    for var in variables:
+        total = total * var.extent
+    return total

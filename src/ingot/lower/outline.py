@@ -1,0 +1,222 @@
+"""Bodies apart: a graph inside of a node that the reference runs, as a model of its own, with types for every run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingot.dims import Dim, Expr, symbol, symbols
+from ingot.dtypes import DType
+from ingot.errors import CheckError
+from ingot.infer import infer
+from ingot.infer.driver import Facts
+from ingot.ir.clone import copy_function, copy_graph
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model, nested_graphs
+from ingot.ir.sort import captures
+from ingot.ir.tensor import Tensor as Held
+from ingot.ir.types import Shape, TensorType, Type, map_shapes
+from ingot.ir.value import Value
+from ingot.lower.control import numbers
+from ingot.lower.graph import Program
+from ingot.ops.catalog import Catalog
+from ingot.ops.control.carried import joined
+from ingot.ops.facts import Fact
+from ingot.prim.functions import ELEMENTS
+from ingot.prim.tensor import Call, CallResult, Constant, Tensor
+
+_MOST_ROUNDS = 8
+"""How often a body is typed, for states whose types are given up axis by axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """A model of a body, whose inputs are those of the graph, then what it captures and is no constant.
+
+    `captured` are the latter, as values around the node; `given` is what is known of inputs beside their types.
+    """
+
+    model: Model
+    captured: tuple[Value, ...]
+    given: Mapping[Value, Fact]
+
+
+def outline(
+    call: Call, graph: Graph, program: Program, model: Model, facts: Facts, catalog: Catalog
+) -> Outlined | None:
+    """A graph of the node of a call as a model; None if what is around it cannot be left out, or no types fit it."""
+    if any(node.op_type == "Gradient" for each in nested_graphs(graph) for node in each):
+        return None
+    making = _Making(call, graph, program, model, facts, catalog)
+    try:
+        return making.settled() if call.node.op_type in ("Loop", "Scan") else making.made(making.first())
+    except CheckError:
+        return None
+
+
+@dataclass(slots=True)
+class _Making:
+    call: Call
+    graph: Graph
+    program: Program
+    model: Model
+    facts: Facts
+    catalog: Catalog
+
+    def settled(self) -> Outlined:
+        """The model of a body that runs over and over: what changes from run to run has no fixed size."""
+        types = self.first()
+        states = self._states()
+        for _ in range(_MOST_ROUNDS):
+            found = self.made(types)
+            twin = found.model.copy()
+            same = dict(zip(found.model.graph.inputs, twin.graph.inputs, strict=True))
+            after = infer(twin, catalog=self.catalog, given={same[value]: fact for value, fact in found.given.items()})
+            changed = list(types)
+            for place, output in states:
+                changed[place] = self._either(types[place], after[twin.graph.outputs[output]].type, place)
+            if changed == types:
+                return found
+            types = changed
+        raise CheckError("types that change with every run")
+
+    def first(self) -> list[Type | None]:
+        """The types of the inputs of a graph in its first run."""
+        node, inputs = self.call.node, list(self.graph.inputs)
+        given = [self._type(value) for value in node.inputs]
+        if node.op_type == "Loop":
+            heads: list[Type | None] = [
+                TensorType(dtype, (1,) * (_rank(value) or 0))
+                for dtype, value in zip((DType.INT64, DType.BOOL), inputs, strict=False)
+            ]
+            return [*heads, *given[2:]]
+        if node.op_type == "Scan":
+            carried = len(given) - _integer(node["num_scan_inputs"])
+            axes = numbers(node, "scan_input_axes", len(given) - carried)
+            slices = [_without(type_, axis) for type_, axis in zip(given[carried:], axes, strict=True)]
+            return [*given[:carried], *slices]
+        return [self.facts.get(value, Fact(value.type)).type for value in inputs]
+
+    def made(self, types: Sequence[Type | None]) -> Outlined:
+        """The model of the graph, with inputs of these types."""
+        around = dict.fromkeys(captures(self.graph))
+        names = {value.name for each in nested_graphs(self.graph) for value in each.values()}
+        known: dict[Value, Value] = {}
+        captured: list[Value] = []
+        for value in around:
+            name = value.name
+            while name in names:
+                name += "_"
+            names.add(name)
+            known[value] = Value(name, constant=self._constant(value))
+            if known[value].constant is None:
+                known[value].type = self._type(value)
+                captured.append(value)
+        twin = copy_graph(self.graph, known)
+        for value, type_ in zip(twin.inputs, types, strict=True):
+            value.type = type_
+        for value in around:
+            if known[value].constant is None:
+                twin.inputs.append(known[value])
+            else:
+                twin.initializers.add(known[value])
+        rename = name_sizes(twin.inputs)
+        given = {
+            known[value]: Fact(known[value].type, elements=rename(fact.elements))
+            for value in captured
+            if (fact := self.program.known(self.facts.get(value, Fact()))).elements is not None
+        }
+        functions = map(copy_function, self.model.functions.values())
+        model = Model(twin, self.model.opset_imports, functions=functions, ir_version=self.model.ir_version)
+        return Outlined(model, tuple(captured), given)
+
+    def _states(self) -> list[tuple[int, int]]:
+        """The inputs of a body that are what it gave before, each with the output that gives it."""
+        node, inputs = self.call.node, len(self.graph.inputs)
+        if node.op_type == "Loop":
+            return [(place, place - 1) for place in range(2, inputs)]
+        return [(place, place) for place in range(inputs - _integer(node["num_scan_inputs"]))]
+
+    def _either(self, before: Type | None, after: Type | None, place: int) -> Type | None:
+        """A type that holds before a run and after it; sizes that differ have a name of their own."""
+        if before is None or after is None or before == after:
+            return before if after is not None else None
+        if not isinstance(before, TensorType) or not isinstance(after, TensorType):
+            try:
+                return joined(before, after)
+            except CheckError:
+                return None
+        if before.dtype is not after.dtype:
+            return None
+        if before.shape is None or after.shape is None or len(before.shape) != len(after.shape):
+            return TensorType(before.dtype)
+        own = [self._own(place, axis) for axis in range(len(before.shape))]
+        pairs = zip(before.shape, after.shape, own, strict=True)
+        return TensorType(before.dtype, tuple(one if one == other else name for one, other, name in pairs))
+
+    def _own(self, place: int, axis: int) -> Dim:
+        """The name of a size of an input that is another in each run."""
+        stem = re.sub(r"\W+", "_", f"{self.graph.inputs[place].name}_{axis}", flags=re.ASCII)
+        return symbol(f"each_{stem}")
+
+    def _type(self, value: Value | None) -> Type | None:
+        tensor = None if value is None else self.program.values[value]
+        if value is None or tensor is None:
+            return None
+        if tensor.dtype in ELEMENTS and not (isinstance(tensor, CallResult) and tensor.opaque):
+            return TensorType(tensor.dtype, tensor.shape)
+        return self.facts.get(value, Fact(value.type)).type
+
+    def _constant(self, value: Value) -> Held | None:
+        if isinstance(value.constant, Held) and not value.is_input:
+            return value.constant
+        tensor: Tensor = self.program.values[value]
+        return Held(tensor.array) if isinstance(tensor, Constant) else None
+
+
+def name_sizes(inputs: Iterable[Value]) -> _Told:
+    """Have sizes of inputs called as they are where one of these tells them, else by a name for the whole of each."""
+    listed = list(inputs)
+    sizes = [size for value in listed if isinstance(value.type, TensorType) for size in value.type.shape or ()]
+    rename = _Told({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
+    for value in listed:
+        value.type = None if value.type is None else map_shapes(value.type, rename)
+    return rename
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Sizes under names that inputs tell; any other expression is one size with a name of its own."""
+
+    names: set[str]
+    others: dict[Dim, Dim] = field(default_factory=dict)
+
+    def __call__(self, shape: Shape) -> Shape:
+        return tuple(self._size(size) for size in shape)
+
+    def _size(self, size: Dim | None) -> Dim | None:
+        if not isinstance(size, Expr) or symbols(size) <= self.names:
+            return size
+        if size not in self.others:
+            name = f"whole_{len(self.others)}"
+            while name in self.names:
+                name += "_"
+            self.others[size] = symbol(name)
+        return self.others[size]
+
+
+def _without(type_: Type | None, axis: int) -> Type | None:
+    if not isinstance(type_, TensorType) or type_.shape is None:
+        return type_
+    axis %= len(type_.shape)
+    return TensorType(type_.dtype, type_.shape[:axis] + type_.shape[axis + 1 :])
+
+
+def _rank(value: Value) -> int | None:
+    return value.type.rank if isinstance(value.type, TensorType) else None
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,164 @@
+"""Branches that sizes decide: an If is what it does for the sizes that are known, or taken to be equal.
+
+An axis of one element that is taken out, or else left, is how exporters write what the model they started from always
+does: sizes are not known there. Where the sides of such an If have different axes, the one for equal sizes is taken,
+and each run makes sure of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ingot.dims import Dim, Expr, lower_bound, minimum
+from ingot.infer import infer
+from ingot.infer.driver import Facts
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model, nested_graphs
+from ingot.ir.node import Node
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.catalog import Catalog
+from ingot.ops.control.carried import truth
+from ingot.ops.facts import Fact
+from ingot.passes.branches import put_in_place
+
+Guards = dict[Graph, list[tuple[Dim, Dim]]]
+"""Sizes that were taken to be equal, by the graph whose nodes take them so."""
+
+_MOST_ROUNDS = 32
+_UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
+
+
+@dataclass(frozen=True, slots=True)
+class Specialised:
+    """What is known of the values of a model, and the sizes that were taken to be equal in its graphs.
+
+    `changed` are those graphs that are what they were for equal sizes alone.
+    """
+
+    facts: Facts
+    claims: Guards
+    changed: frozenset[Graph]
+
+
+@dataclass(frozen=True, slots=True)
+class _Equal:
+    one: Dim
+    other: Dim
+
+
+def specialise_branches(
+    model: Model, catalog: Catalog, given: Mapping[Value, Fact] | None = None, known: Guards | None = None
+) -> Specialised:
+    """What is known of every value of a model, whose branches that sizes decide are put in the place of their Ifs.
+
+    `given` is what is known of its inputs, `known` what was taken to be equal in its graphs before.
+    """
+    facts = infer(model, catalog=catalog, given=given)
+    claims: Guards = {graph: list(pairs) for graph, pairs in (known or {}).items()}
+    for _ in range(_MOST_ROUNDS):
+        if not _settle(model, facts, claims):
+            break
+        facts = infer(model, catalog=catalog, given=given)
+    changed = frozenset(graph for graph, pairs in claims.items() if pairs)
+    for graph in nested_graphs(model.graph):
+        claims.setdefault(graph, []).extend(no_zeros(graph, facts))
+    return Specialised(facts, claims, changed)
+
+
+def no_zeros(graph: Graph, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
+    """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
+    for node in graph:
+        if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and not node.get("allowzero", 0):
+            yield from _no_zeros(node, facts)
+
+
+def _no_zeros(node: Node, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
+    given, wanted = (None if value is None else facts.get(value) for value in node.inputs[:2])
+    shape = None if given is None else given.shape
+    if wanted is None or wanted.elements is None or shape is None:
+        return
+    for axis, size in enumerate(wanted.elements):
+        copied = shape[axis] if axis < len(shape) else 1
+        if not isinstance(size, Expr) or copied is None or size == copied or (lower_bound(size) or 0) > 0:
+            continue
+        least = minimum(copied, 1)
+        yield minimum(size, 1) * least, least
+
+
+def _settle(model: Model, facts: Facts, claims: Guards) -> bool:
+    found = False
+    for graph in list(nested_graphs(model.graph)):
+        for node in graph.nodes:
+            if graph.root is not model.graph or node.op_type != "If" or node.domain not in ("", "ai.onnx"):
+                continue  # perhaps of a branch that went
+            decided = _decided(node.inputs[0], facts)
+            if decided is None or (isinstance(decided, _Equal) and not (_differ(node) and _is_in_branches(graph))):
+                continue
+            branch = node["then_branch" if decided else "else_branch"]
+            assert isinstance(branch, Graph)
+            own = claims.setdefault(graph, [])
+            own += claims.pop(branch, [])
+            if isinstance(decided, _Equal):
+                own.append((decided.one, decided.other))
+            put_in_place(branch, node, graph)
+            found = True
+    return found
+
+
+def _is_in_branches(graph: Graph) -> bool:
+    """Whether nothing but branches is around a graph: in a loop, sizes may be others in each run."""
+    while graph.parent is not None:
+        if graph.parent.op_type != "If" or graph.parent.graph is None:
+            return False
+        graph = graph.parent.graph
+    return True
+
+
+def _differ(node: Node) -> bool:
+    """Whether the branches of an If have results of different axes."""
+    sides = [node["then_branch"], node["else_branch"]]
+    assert all(isinstance(side, Graph) for side in sides)
+    ranks = [[_rank(value) for value in side.outputs] for side in sides if isinstance(side, Graph)]
+    return ranks[0] != ranks[1]
+
+
+def _rank(value: Value) -> int | None:
+    return value.type.rank if isinstance(value.type, TensorType) else None
+
+
+def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
+    """What a condition is, by sizes; None if that does not tell."""
+    if value is None:
+        return None
+    fact = facts.get(value)
+    if fact is not None and (known := truth(fact.constant)) is not None:
+        return known
+    node = value.producer
+    if node is None or node.domain not in ("", "ai.onnx") or not node.inputs or node.inputs[0] is None:
+        return None
+    first = node.inputs[0]
+    given = facts.get(first)
+    if node.op_type in _UNMOVED or (node.op_type == "Cast" and given is not None and given.elements is None):
+        return _decided(first, facts)
+    if node.op_type == "Cast":
+        size = _one(first, facts)
+        return size != 0 if isinstance(size, int) else None
+    if node.op_type == "Not":
+        inner = _decided(first, facts)
+        return not inner if isinstance(inner, bool) else None
+    if node.op_type == "Equal":
+        one, other = _one(first, facts), _one(node.inputs[1], facts)
+        if one is None or other is None:
+            return None
+        return one == other if one == other or (isinstance(one, int) and isinstance(other, int)) else _Equal(one, other)
+    return None
+
+
+def _one(value: Value | None, facts: Facts) -> Dim | None:
+    """The only element of an integer tensor, if it is known to be a size."""
+    fact = None if value is None else facts.get(value)
+    if fact is None or fact.elements is None or len(fact.elements) != 1:
+        return None
+    return fact.elements[0]

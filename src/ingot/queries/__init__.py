@@ -1,0 +1,1 @@
+"""Questions about a graph: what is known of a value, also past operators that nobody knows."""

@@ -1,0 +1,59 @@
+"""Chains of loads, each of which tells where the next one is, as in a tree: a few go on step by step together.
+
+A processor waits for every load of a chain. Of chains that are written one after another it sees the next one only when
+it is nearly through; of those in lockstep it waits for all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ingot.loops.ir import Let, Load, Local, Scalar, Statement, Store, Var
+from ingot.loops.nest import Nest
+from ingot.loops.rewrite import Reindexed, made_of
+from ingot.schedule.jam import Jam
+
+_COUNTS = (8, 7, 6, 5, 4, 3)
+"""How many chains go on together, the best first: each keeps a register or two."""
+
+_LONG = 4
+"""From how many loads on they are a chain."""
+
+
+def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]] | None:
+    """The rows that are left and the statements for each; None if a nest has no chains, or as many as do not divide."""
+    if len(nest.stages) != 1 or nest.stages[0].inner or nest.stages[0].starts or not nest.rows:
+        return None
+    *rows, last = nest.rows
+    count = next((each for each in _COUNTS if isinstance(last.extent, int) and last.extent % each == 0), None)
+    if count is None or not isinstance(last.extent, int) or last.extent == 0:
+        return None
+    body: list[Statement] = []
+    change = Reindexed(lambda index: index)
+    longest = 0
+    for statement in nest.stages[0].body:
+        assert isinstance(statement, Store)
+        lengths: dict[int, int] = {}
+        for value in _in_order(statement.value, set()):
+            before = max((lengths[id(each)] for each in made_of(value)), default=0)
+            lengths[id(value)] = before + isinstance(value, Load)
+            if isinstance(value, Load) and before:
+                body.append(Let(f"l{len(body)}", change.scalar(value)))
+                change.replace(value, Local(value.dtype, f"l{len(body) - 1}"))
+        longest = max(longest, *lengths.values())
+        body.append(change.statement(statement))
+    if longest < _LONG:
+        return None
+    steps = last.extent // count
+    split = Jam(last, None if steps == 1 else Var(f"{last.name}s", steps), Var(f"{last.name}t", count), None)
+    return [*rows, *([] if split.steps is None else [split.steps])], split.together(body)
+
+
+def _in_order(value: Scalar, seen: set[int]) -> Iterator[Scalar]:
+    """Everything in an expression, each part once and after what it is made of."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    for each in made_of(value):
+        yield from _in_order(each, seen)
+    yield value

@@ -1,0 +1,114 @@
+"""Rows taken together: a few neighbours in lockstep, so that what several of them read is read once.
+
+A window that slides by less than its length reads most of what it read a step before, and its weights again; so does
+a sum over what does not change from row to row. What is read for one row is kept in registers for the next ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingot.dims import Dim
+from ingot.loops.ir import LONGEST_TOGETHER, Apply, For, Index, Kind, Load, Statement, Var
+from ingot.loops.nest import Nest, Stage
+from ingot.loops.rewrite import Reindexed, parts, values
+
+_COUNTS = (7, 4, 5, 6, 8, 3, 2)
+"""How many rows are taken together, the best first: all but the first of a window's reads are then shared."""
+
+_USUAL = 4
+"""Rows that are taken together where no count divides them all."""
+
+_FARTHEST = 8
+"""Elements of a window by which it may slide and be asked whether it still meets the one before."""
+
+_MOST_FUNCTIONS = 24
+"""Functions in the sums, and in what is made of them, up to which these are written out for several rows."""
+
+_MOST_SUMS = 16
+"""Sums that are kept at once: half the registers, so that what is read has room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jam:
+    """A row variable in steps of `count`: `steps` of them, each with `place` 0 to `count` - 1, and then the `rest`.
+
+    `steps` is None where there is one alone; `rest` is None where nothing is left.
+    """
+
+    var: Var
+    steps: Var | None
+    place: Var
+    rest: Var | None
+
+    def together(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Statements for all places of one step."""
+        change = self._changed(Index() if self.steps is None else Index(((self.steps, self.place.extent),)), self.place)
+        return (For(self.place, tuple(map(change.statement, body)), Kind.TOGETHER),)
+
+    def alone(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Statements for one of the rest."""
+        assert self.rest is not None
+        change = self._changed(Index((), self.var.extent - self.rest.extent), self.rest)
+        return tuple(map(change.statement, body))
+
+    def _changed(self, start: Index, var: Var) -> Reindexed:
+        def change(index: Index) -> Index:
+            factor = index.factor(self.var)
+            terms = tuple(item for item in index.terms if item[0] is not self.var)
+            return Index(terms, index.offset) + (start + Index(((var, 1),))).times(factor)
+
+        return Reindexed(change)
+
+
+def jam_of(nest: Nest, across: Var) -> Jam | None:
+    """How the innermost rows that are not run in vectors are taken together; None if nothing is gained by it."""
+    rows = [row for row in nest.rows if row is not across]
+    sums = sum(len(stage.starts) for stage in nest.stages)
+    if not isinstance(across.extent, int) or across.extent > LONGEST_TOGETHER:
+        return None
+    if not rows or not sums or not any(_shares(stage, rows[-1]) for stage in nest.stages):
+        return None
+    body = [statement for stage in nest.stages for statement in stage.body]
+    if sum(isinstance(part, Apply) for part in parts(list(values(body)))) > _MOST_FUNCTIONS:
+        return None
+    var = rows[-1]
+    counts = [count for count in _COUNTS if count * sums <= _MOST_SUMS and _divides(count, var.extent)]
+    if counts:
+        steps = var.extent // counts[0]
+        return Jam(var, None if steps == 1 else Var(f"{var.name}s", steps), Var(f"{var.name}t", counts[0]), None)
+    if len(rows) == 1 or _USUAL * sums > _MOST_SUMS or (isinstance(var.extent, int) and var.extent < _USUAL):
+        return None  # the rest is run apart, and threads share the rows around both
+    steps, rest = var.extent // _USUAL, var.extent % _USUAL
+    return Jam(var, Var(f"{var.name}s", steps), Var(f"{var.name}t", _USUAL), Var(f"{var.name}r", rest))
+
+
+def _divides(count: int, extent: Dim) -> bool:
+    return isinstance(extent, int) and extent > 0 and extent % count == 0
+
+
+def _shares(stage: Stage, var: Var) -> bool:
+    """Whether a reduction reads for one value of a variable what it reads for the next one too."""
+    return any(_again(index, stage.inner, var) for index in _reads(stage))
+
+
+def _again(index: Index, inner: Sequence[Var], var: Var) -> bool:
+    factor = index.factor(var)
+    if factor == 0:
+        return True
+    for each in inner:
+        if not isinstance(each.extent, int):
+            continue
+        if any(index.factor(each) * times == factor for times in range(1, min(each.extent, _FARTHEST + 1))):
+            return True
+    return False
+
+
+def _reads(stage: Stage) -> Iterator[Index]:
+    """The places that a stage with sums reads, as far as they move along with it."""
+    if not stage.inner or not stage.starts:
+        return
+    for part in parts(list(values(stage.body))):
+        if isinstance(part, Load) and any(part.index.factor(var) != 0 for var in stage.inner):
+            yield part.index

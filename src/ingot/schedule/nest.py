@@ -1,0 +1,112 @@
+"""The order of loops: neighbours joined where all memory allows, one run many at once, the outer shared by threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot.loops.ir import For, Index, Kind, Let, Scalar, Statement, Store, Var
+from ingot.loops.nest import Nest, Stage
+from ingot.loops.rewrite import indices, joined, joins
+from ingot.schedule.interleave_chains import interleave_chains
+from ingot.schedule.jam import jam_of
+from ingot.schedule.reuse_costly import reuse_costly
+
+_OFTEN = 4
+"""How much more what is done for each element of a row counts than what is done once a row."""
+
+
+def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
+    """The loops of a nest: the rows shared by threads, and the axis along which most is contiguous run in vectors."""
+    nest = collapse(nest)
+    bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
+    across, gain = _vector(nest.rows, bodies)
+    inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
+    if across is not None and gain > inner:
+        return _across(nest, across)
+    chains = interleave_chains(nest)
+    if chains is not None:
+        return _shared(*chains)
+    nest = reuse_costly(nest)
+    return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
+
+
+def _across(nest: Nest, across: Var) -> tuple[Statement, ...]:
+    """The loops of a nest whose rows are run in vectors, those beside them together where they read the same."""
+    body = tuple(statement for stage in nest.stages for statement in _serial(stage))
+    rows = [row for row in nest.rows if row is not across]
+    split = jam_of(nest, across)
+    if split is None:
+        return _shared(rows, (For(across, body, Kind.VECTOR),))
+    together: tuple[Statement, ...] = (For(across, split.together(body), Kind.VECTOR),)
+    if split.rest is None:
+        return _shared([*rows[:-1], *([] if split.steps is None else [split.steps])], together)
+    assert split.steps is not None
+    alone = For(split.rest, (For(across, split.alone(body), Kind.VECTOR),))
+    return _shared(rows[:-1], (For(split.steps, together), alone))
+
+
+def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    for var in reversed(rows):
+        loops = (For(var, loops, Kind.PARALLEL),)
+    return loops
+
+
+def collapse(nest: Nest) -> Nest:
+    """Neighbouring loops joined into one where every index moves through them as through one."""
+    rows, stages = _join(nest.rows, nest.stages)
+    for position, stage in enumerate(stages):
+        inner, (joined,) = _join(stage.inner, [stage])
+        stages[position] = Stage(inner, joined.starts, joined.body)
+    return Nest(rows, stages)
+
+
+def _serial(stage: Stage) -> tuple[Statement, ...]:
+    body: tuple[Statement, ...] = tuple(stage.body)
+    for var in reversed(stage.inner):
+        body = (For(var, body),)
+    return (*stage.starts, *body)
+
+
+def _vectored(stage: Stage) -> tuple[Statement, ...]:
+    vector = _vector(stage.inner, stage.body)[0] or (stage.inner[-1] if stage.inner else None)
+    body: tuple[Statement, ...] = tuple(stage.body)
+    for var in (vector, *reversed([each for each in stage.inner if each is not vector])):
+        if var is not None:
+            body = (For(var, body, Kind.VECTOR if var is vector else Kind.SERIAL),)
+    return (*stage.starts, *body)
+
+
+def _vector(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Var | None, int]:
+    """The variable along which most of what is read and written is contiguous, and by how much; None if none is."""
+    best, most = None, 0
+    for var in reversed(variables):
+        score = sum(_gain(index, var) for index in indices(*body) if index.terms)
+        score += sum(2 for each in body if isinstance(each, Store) and each.index.factor(var) == 1)
+        if score > most:
+            best, most = var, score
+    return best, most
+
+
+def _gain(index: Index, var: Var) -> int:
+    factor = index.factor(var)
+    if any(not isinstance(term, Var) and _depends(term, var) for term, _ in index.terms):
+        return -3
+    return 2 if factor == 1 else 0 if factor == 0 else -3
+
+
+def _depends(value: Scalar, var: Var) -> bool:
+    return any(index.factor(var) != 0 for index in indices(Let("", value)))
+
+
+def _join(variables: tuple[Var, ...], stages: list[Stage]) -> tuple[tuple[Var, ...], list[Stage]]:
+    position = len(variables) - 2
+    while position >= 0:
+        outer, inner = variables[position], variables[position + 1]
+        if joins(outer, inner, indices(*(statement for stage in stages for statement in stage.body))):
+            both, change = joined(outer, inner)
+            stages = [
+                Stage(stage.inner, stage.starts, [change.statement(each) for each in stage.body]) for stage in stages
+            ]
+            variables = (*variables[:position], both, *variables[position + 2 :])
+        position -= 1
+    return variables, stages

@@ -1,0 +1,60 @@
+"""Keeping what is costly: a value that two passes over a row need is stored by the first, where the result will be."""
+
+from __future__ import annotations
+
+from ingot.loops.ir import Apply, For, Load, Scalar, Statement, Store
+from ingot.loops.nest import Nest, Stage
+from ingot.loops.rewrite import Reindexed, parts
+
+COSTLY = {"exp", "log", "expm1", "log1p", "tanh", "erf", "sin", "cos", "tan", "power", "sigmoid", "sinh", "cosh"}
+"""Functions that take longer than a store and a load."""
+
+
+def reuse_costly(nest: Nest) -> Nest:
+    """The nest with one costly value computed once, in the room of the result, if several passes have it."""
+    if len(nest.stages) < 2:
+        return nest
+    *before, last = nest.stages
+    (store,) = last.body
+    assert isinstance(store, Store)
+    for position, stage in enumerate(before):
+        if stage.inner != last.inner:
+            continue
+        shared = _shared(stage, last)
+        if shared is None or shared.dtype is not store.buffer.dtype or _reads(nest, store):
+            continue
+        room = Store(store.buffer, store.index, shared)
+        first = Stage(stage.inner, stage.starts, [*stage.body, room])
+        change = Reindexed(lambda index: index)
+        change.replace(shared, Load(shared.dtype, store.buffer, store.index))
+        later = [
+            Stage(each.inner, each.starts, [change.statement(statement) for statement in each.body])
+            for each in nest.stages[position + 1 :]
+            if each.inner == last.inner
+        ]
+        if len(later) == len(nest.stages) - position - 1:
+            return Nest(nest.rows, [*before[:position], first, *later])
+    return nest
+
+
+def _shared(stage: Stage, last: Stage) -> Scalar | None:
+    """The largest costly value that both stages have."""
+    theirs = {id(part) for part in parts(_values(last.body))}
+    for part in parts(_values(stage.body)):  # what contains others comes before them
+        if id(part) in theirs and isinstance(part, Apply) and _is_costly(part):
+            return part
+    return None
+
+
+def _is_costly(value: Scalar) -> bool:
+    return any(isinstance(part, Apply) and part.function in COSTLY for part in parts([value]))
+
+
+def _reads(nest: Nest, store: Store) -> bool:
+    """Whether the room of the result is read by something else."""
+    values = [value for stage in nest.stages for value in _values(stage.body)]
+    return any(isinstance(part, Load) and part.buffer is store.buffer for part in parts(values))
+
+
+def _values(statements: list[Statement]) -> list[Scalar]:
+    return [statement.value for statement in statements if not isinstance(statement, For)]

@@ -1,0 +1,101 @@
+"""Long reductions of few rows divided into parts, which threads share: how many depends on sizes alone, not on threads.
+
+What is left of a row when it is cut into equal parts is one more. A second kernel takes the parts together, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.dims import Dim
+from ingot.loops.ir import Buffer, Index, Load, Local, Store, Update, Var, extent
+from ingot.loops.nest import Nest, Stage
+from ingot.loops.rewrite import Reindexed
+
+_MOST_ROWS = 8
+"""Rows that are few: with more of them, threads share rows."""
+
+_LONG = 1 << 15
+"""Elements of a row that are worth dividing."""
+
+_SHORTEST = 1 << 13
+"""Elements of a part."""
+
+_MOST_PARTS = 64
+
+_UNKNOWN_PARTS = 32
+"""Parts of a row whose length only a run tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReduction:
+    """The nests that make parts, which may run in any order, where these are stored, and the nest that is to follow."""
+
+    parts: tuple[Nest, ...]
+    buffer: Buffer
+    whole: Nest
+
+
+def is_few_and_long(rows: Dim, length: Dim) -> bool:
+    """Whether rows are too few for threads to share them, and each is worth sharing, or may be."""
+    return isinstance(rows, int) and rows <= _MOST_ROWS and (not isinstance(length, int) or length >= _LONG)
+
+
+def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
+    """A nest that reduces each of a few long rows, once, in two steps; None if it is another."""
+    if len(nest.stages) != 2:
+        return None
+    first, last = nest.stages
+    rows = extent(nest.rows)
+    if last.inner or len(first.body) != 1 or not is_few_and_long(rows, extent(first.inner)):
+        return None
+    (update,) = first.body
+    count = _parts(first)
+    if count is None or not isinstance(update, Update):
+        return None
+    along, *others = first.inner
+    each = along.extent // count
+    rest = along.extent - each * count
+    kept = count if rest == 0 else count + 1
+    dtype = update.value.dtype
+    buffer = Buffer(f"{name}_parts", dtype, kept * rows)
+    row = _row(nest.rows, kept)
+    local = Local(dtype, update.name)
+
+    def part(length: Dim, start: Index, rows: tuple[Var, ...], place: Index) -> Nest:
+        inner = Var(along.name, length)
+        change = Reindexed(lambda index: _moved(index, along, Index(((inner, 1),)) + start))
+        stage = Stage((inner, *others), list(first.starts), [change.statement(update)])
+        return Nest(rows, [stage, Stage((), [], [Store(buffer, row + place, local)])])
+
+    number, every = Var("part", count), Var("part", kept)
+    parts = [part(each, Index(((number, each),)), (*nest.rows, number), Index(((number, 1),)))]
+    if rest != 0:
+        parts.append(part(rest, Index((), each * count), nest.rows, Index((), count)))
+    again = Update(update.name, update.function, Load(dtype, buffer, row + Index(((every, 1),))))
+    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, [Stage((every,), list(first.starts), [again]), last]))
+
+
+def _parts(stage: Stage) -> int | None:
+    """How many parts the outermost loop of a reduction is divided into; None if that does not pay."""
+    total, outer = extent(stage.inner), stage.inner[0].extent
+    found = min(_MOST_PARTS, total // _SHORTEST) if isinstance(total, int) else _UNKNOWN_PARTS
+    return None if isinstance(outer, int) and outer < found else found
+
+
+def _row(rows: tuple[Var, ...], length: int) -> Index:
+    """Where the parts of a row begin."""
+    terms, step = [], length
+    for var in reversed(rows):
+        assert isinstance(var.extent, int)
+        terms.append((var, step))
+        step *= var.extent
+    return Index(tuple(terms))
+
+
+def _moved(index: Index, var: Var, to: Index) -> Index:
+    """An index with a variable replaced."""
+    factor = index.factor(var)
+    if factor == 0:
+        return index
+    return Index(tuple(item for item in index.terms if item[0] is not var), index.offset) + to.times(factor)

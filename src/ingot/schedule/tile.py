@@ -1,0 +1,59 @@
+"""The register tile of a contraction: how many rows and vectors of columns are summed at once."""
+
+from __future__ import annotations
+
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.loops.ir import Tile
+from ingot.schedule.target import Target
+
+_SMALLER = (4, 2, 1)
+"""Rows of the tiles that take what is left of the rows."""
+
+_HALF = 1.02
+"""How much longer sums take in halves of registers, which twice as many instructions are for."""
+
+
+def heights(tile: Tile) -> tuple[int, ...]:
+    """The rows of a tile and of the smaller ones for what is left of the rows, the largest first."""
+    return (tile.rows, *(rows for rows in _SMALLER if rows < tile.rows))
+
+
+def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Tile:
+    """The tile for a product of so many rows and columns.
+
+    Sums, a row of columns and one broadcast element must fit the registers; wide tiles of few rows read less of the
+    rows, narrow ones of many rows less of the columns. Few columns leave out what a wider tile would compute in vain,
+    and half of a register does where that takes half the time. `rows` is None for a product of transformed tiles, of
+    which any rest has its own and whose transforms take whole registers.
+    """
+    whole = target.lanes(dtype.numpy.itemsize)
+    shapes = [(whole, vectors) for vectors in (4, 3, 2, 1)]
+    if target.halves and rows is not None and isinstance(columns, int) and columns >= whole // 2:
+        shapes += [(whole // 2, vectors) for vectors in (5, 3, 1)]
+    best: tuple[float, Tile] | None = None
+    for lanes, vectors in shapes:
+        most = (target.registers - 1 - vectors) // vectors
+        height = max(1, min(most, {5: 5, 4: 6, 3: 8, 2: 12, 1: 14}[vectors]))
+        if isinstance(rows, int):
+            height = min(height, max(rows, 1))
+        tile = Tile(height, vectors, lanes)
+        work = float(height * vectors)
+        loads = height + vectors
+        cost = max(work / 2, loads / 2) / work
+        if isinstance(columns, int):
+            cost *= -(-columns // tile.columns) * tile.columns / max(columns, 1)
+        if isinstance(rows, int):
+            cost *= -(-rows // height) * height / max(rows, 1)
+        if lanes < whole:
+            cost *= _HALF
+        cost *= 1 + 0.02 * (24 - height * vectors if height * vectors < 24 else 0) / 24
+        if best is None or cost < best[0] - 1e-9:
+            best = (cost, tile)
+    assert best is not None
+    return best[1]
+
+
+def attention_tile(dtype: DType, target: Target) -> Tile:
+    """The tile for both products of attention: two vectors wide, since heads are narrow, of as many rows as fit."""
+    return Tile(min(12, (target.registers - 3) // 2), 2, target.lanes(dtype.numpy.itemsize))

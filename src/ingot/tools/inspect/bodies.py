@@ -1,0 +1,53 @@
+"""Bodies compiled by themselves, as part of the model they are in: one trace of all, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ingot.compile import Artifacts
+from ingot.fuse.trace import Fate, Trace, trace
+from ingot.ir.node import Node
+from ingot.prim.tensor import Call
+
+
+def bodies_in(compiled: Artifacts) -> Iterator[tuple[str, Artifacts]]:
+    """The bodies that are compiled by themselves, those inside of others too, each with what it is of."""
+    for call, bodies in compiled.bodies.items():
+        for role, body in zip(_roles(call), bodies, strict=True):
+            if body is not None:
+                title = f"{role} of {call.node.op_type} '{call.node.label}'"
+                yield title, body
+                yield from bodies_in(body)
+                if body.first is not None:
+                    yield f"what every run of the {title} would compute alike, computed once", body.first
+
+
+def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace:
+    """What became of the nodes of a model and of its bodies, and what their kernels are for."""
+    own = trace(compiled.model.graph, compiled.program, compiled.fused, compiled.outputs, stores)
+    nodes: dict[Node, Fate] = {}
+    kernels = dict(own.kernels)
+    for node, fate in own.nodes.items():
+        call = compiled.program.calls.get(node)
+        for body in () if call is None else compiled.bodies.get(call, ()):
+            parts = [] if body is None else [traced(body, "what the body gives")]
+            parts += (
+                [] if body is None or body.first is None else [traced(body.first, "the body reads it in every run")]
+            )
+            for inside in parts:
+                nodes.update(inside.nodes)
+                kernels.update(inside.kernels)
+        said = "" if call is None else said_of(call, compiled)
+        nodes[node] = Fate(fate.how, fate.kernels, f"{fate.reason}; {said}") if said else fate
+    return Trace(nodes, kernels)
+
+
+def said_of(call: Call, compiled: Artifacts) -> str:
+    """Which bodies of a node are compiled, in words; empty if none is."""
+    bodies = compiled.bodies.get(call, ())
+    made = [f"{role} {body.name}" for role, body in zip(_roles(call), bodies, strict=False) if body is not None]
+    return f"compiled: {', '.join(made)}" if made else ""
+
+
+def _roles(call: Call) -> list[str]:
+    return [attribute.name for attribute in call.node.attributes.values() for _ in attribute.graphs]

@@ -1,0 +1,186 @@
+"""How long each kernel of a compiled model takes, measured one by one over many runs."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ingot.dims import Dim
+from ingot.errors import InputError
+from ingot.fuse.trace import Trace
+from ingot.loops.cost import cost_of
+from ingot.loops.ir import Kernel
+from ingot.prim.tensor import Call
+from ingot.runtime.plan import KernelStep
+from ingot.runtime.team import team
+from ingot.session import Session
+from ingot.tools.inspect.titles import number, title
+
+_LEAST_RUNS = 3
+_STARTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a run: a kernel, or a node that the reference runs, of which neither name nor cost is known."""
+
+    kernel: str | None
+    title: str
+    nodes: tuple[str, ...]
+    seconds: float
+    operations: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One step of one run: when it began, after the run did, and how long it took."""
+
+    step: Step
+    begin: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The steps of a model, with the median of their seconds over `runs`.
+
+    `whole` is the median of runs that nobody watched, `start` what it costs to start a kernel by itself, which is not
+    part of what steps took; `events` are those of one run. `load` is how many processes wanted a core, if known.
+    """
+
+    steps: tuple[Step, ...]
+    whole: float
+    start: float
+    runs: int
+    threads: int
+    events: tuple[Event, ...]
+    load: float | None
+
+    @property
+    def kernels(self) -> float:
+        """Seconds in kernels."""
+        return sum(step.seconds for step in self.steps if step.kernel is not None)
+
+    @property
+    def calls(self) -> float:
+        """Seconds in nodes that the reference runs."""
+        return sum(step.seconds for step in self.steps if step.kernel is None)
+
+
+def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds: float) -> Measured:
+    """Run a compiled model for so many seconds, watched and not in turns.
+
+    InputError if the inputs are not what it was compiled for, so that the reference runs it.
+    """
+    compiled = session.compiled
+    assert compiled is not None
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    session.run(None, feeds)
+    start = _start(compiled.plan.threads)
+    wholes: list[float] = []
+    runs: list[list[_Seen]] = []
+    end = perf_counter() + seconds
+    while len(runs) < _LEAST_RUNS or perf_counter() < end:
+        begin = perf_counter()
+        session.run(None, feeds)
+        wholes.append(perf_counter() - begin)
+        seen: list[_Seen] = []
+        first = perf_counter()
+
+        def observe(step: KernelStep | Call, took: float, known: Mapping[str, int], seen: Any = seen) -> None:
+            at = perf_counter() - took
+            seen.append(_Seen(step, at, took, took - _inside(seen, at), {} if runs else dict(known)))
+
+        session.run(None, feeds, observe_steps=observe)
+        always = {step.name for step in compiled.fused.steps if isinstance(step, Kernel)}
+        if not seen or not always <= {each.step.name for each in seen if isinstance(each.step, KernelStep)}:
+            raise InputError("the reference runs the model for these inputs", hint="give it other sizes: --shape")
+        runs.append([replace(each, at=each.at - first) for each in seen])
+    order = list(dict.fromkeys(each.step for each in runs[0]))
+    times = {step: median(_seconds(run, step, start) for run in runs) for step in order}
+    kernels = {kernel.name: kernel for kernel in traced.kernels}
+    shown = {
+        step: _step(step, kernels, traced, [each.sizes for each in runs[0] if each.step is step], took)
+        for step, took in times.items()
+    }
+    middle = sorted(runs, key=lambda run: sum(each.alone for each in run))[len(runs) // 2]
+    begun = sorted(middle, key=lambda each: each.at)  # a step inside of another ends before it
+    events = tuple(Event(shown[each.step], each.at, each.took) for each in begun if each.step in shown)
+    return Measured(tuple(shown.values()), median(wholes), start, len(runs), compiled.plan.threads, events, load)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A step that ran: when, how long, how long without the steps inside of it, and the sizes known then."""
+
+    step: KernelStep | Call
+    at: float
+    took: float
+    alone: float
+    sizes: Mapping[str, int]
+
+
+def _inside(seen: Sequence[_Seen], begin: float) -> float:
+    """What the last steps took that began after a time: those of the bodies of the one that ends now."""
+    total = 0.0
+    for each in reversed(seen):
+        if each.at < begin:
+            break
+        total += each.alone
+    return total
+
+
+def _step(
+    step: KernelStep | Call,
+    kernels: Mapping[str, Kernel],
+    traced: Trace,
+    sizes: Sequence[Mapping[str, int]],
+    seconds: float,
+) -> Step:
+    """A step that took so many seconds in all of the times that it ran, for sizes, more than once in a loop."""
+    if isinstance(step, Call):
+        return Step(None, f"{step.node.op_type} on the reference", (step.node.label,), seconds)
+    kernel = kernels[step.name]
+    work, cost = traced.kernels[kernel], cost_of(kernel)
+    nodes = tuple(node.label for node in (*work.nodes, *work.views))
+    often = Counter(tuple(sorted(each.items())) for each in sizes)
+    numbers = [
+        sum(_whole(dim, dict(each)) * count for each, count in often.items())
+        for dim in (cost.operations, cost.read, cost.written)
+    ]
+    return Step(kernel.name, title(kernel, work, sizes[-1]), nodes, seconds, *numbers)
+
+
+def _whole(dim: Dim, sizes: Mapping[str, int]) -> int:
+    found = number(dim, sizes)
+    assert isinstance(found, int)  # every size is known after a run
+    return found
+
+
+def _seconds(run: Sequence[_Seen], step: KernelStep | Call, start: float) -> float:
+    """What a step took in a run, all of the times that it ran."""
+    return sum(max(0.0, each.alone - _price(step, start)) for each in run if each.step is step)
+
+
+def _price(step: KernelStep | Call, start: float) -> float:
+    return 0.0 if isinstance(step, Call) else start
+
+
+def _start(threads: int) -> float:
+    """Seconds that starting a kernel takes, when it is none."""
+    steps, slots, state = np.zeros((0, 3), np.int64), np.zeros(1, np.int64), np.zeros(16, np.int32)
+    times = []
+    for _ in range(_STARTS):
+        begin = perf_counter()
+        team().run(steps, slots, state, threads)
+        times.append(perf_counter() - begin)
+    return median(times)

@@ -1,0 +1,172 @@
+"""A plan as text: the steps in order, the slots they read and write, and where these lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ingot.codegen.turns import AGAIN, BEGIN, GO
+from ingot.compile import Artifacts
+from ingot.dims import Dim
+from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step, kernels_in
+from ingot.prim.show import typed
+from ingot.prim.tensor import CallResult, Parameter, Tensor
+from ingot.runtime.plan import GuardFailed, Jump, Plan, Segment, bind
+from ingot.tools.inspect.bodies import said_of
+from ingot.tools.inspect.titles import number
+
+
+def plan_text(compiled: Artifacts, sizes: Mapping[str, int]) -> str:
+    """The plan of a model for sizes by name; where one that is needed is not given, places are left out."""
+    return "\n".join(line.rstrip() for line in _lines(compiled, {**sizes, "threads": compiled.plan.threads}))
+
+
+def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
+    plan = compiled.plan
+    kernels = {step.name: step for step in kernels_in(compiled.fused.steps)}
+    calls = sum(segment.call is not None for segment in plan.segments)
+    many = f"{plan.threads} threads, which take pieces of each kernel as they come free"
+    threads = "one thread" if plan.threads == 1 else many
+    yield f"kernels {len(kernels)}, calls {calls}, run by {threads}"
+    told = [f"{name} = {size:,}" for name, size in sizes.items() if name != "threads"]
+    yield f"sizes {', '.join(told) or 'all fixed'}"
+    buffers = _buffers(plan, kernels)
+    yield ""
+    yield "from outside"
+    yield from _table(_given(plan, buffers), right=(0,))
+    step = 0
+    named = _named(compiled.fused.steps)
+    for segment in plan.segments:
+        if not segment.kernels and segment.call is None:
+            continue
+        if segment.rooms:
+            yield ""
+            yield from _rooms(segment, buffers, sizes)
+        yield ""
+        yield "steps"
+        rows: list[tuple[str, ...]] = []
+        first = step
+        for native in segment.kernels:
+            if isinstance(native, Jump):
+                rows.append((str(step), native.name, _turn(native, named[native.name], first)))
+                step += 1
+                continue
+            kernel = kernels[native.name]
+            reads = " ".join(buffer.name for buffer in kernel.reads) or "nothing"
+            rows.append((str(step), native.name, f"{reads} -> {' '.join(buffer.name for buffer in kernel.writes)}"))
+            step += 1
+        if segment.call is not None:
+            node = segment.call.node
+            bodies = said_of(segment.call, compiled)
+            reason = f"{segment.call.reason}; {bodies}" if bodies else segment.call.reason
+            rows.append((str(step), "call", f"{node.op_type} '{node.label}': {reason}"))
+            step += 1
+        yield from _table(rows, right=(0,))
+
+
+def _named(steps: Sequence[Step]) -> dict[str, LoopStep | BranchStep]:
+    """Loops and choices by their names, those inside of others too."""
+    found: dict[str, LoopStep | BranchStep] = {}
+    for step in steps:
+        if isinstance(step, LoopStep):
+            found |= {step.name: step, **_named(step.steps)}
+        elif isinstance(step, BranchStep):
+            found |= {step.name: step, **_named(step.then), **_named(step.otherwise)}
+    return found
+
+
+def _turn(turn: Jump, step: LoopStep | BranchStep, first: int) -> str:
+    """What a step does that says which comes next."""
+    yes, no = turn.yes + first, turn.no + first
+    if turn.does == GO:
+        return f"to {yes}"
+    if isinstance(step, BranchStep):
+        return f"{step.condition.name}: to {yes}, else to {no}"
+    limit = step.trips.name if isinstance(step.trips, Buffer) else step.trips
+    going = step.condition if turn.does == BEGIN else step.going
+    asked = [] if limit is None else [f"{step.number.name} < {limit}"]
+    asked += [] if going is None else [going.name]
+    swapped = [f"{one.name} and {other.name} change places; " for one, other in step.swapped if turn.does == AGAIN]
+    return f"{''.join(swapped)}{' and '.join(asked) or 'always'}: to {yes}, else to {no}"
+
+
+def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
+    """The buffer that each slot tells the place of."""
+    found: dict[int, Buffer] = {}
+    for segment in plan.segments:
+        for native in segment.kernels:
+            if isinstance(native, Jump):
+                continue
+            kernel = kernels[native.name]
+            found.update(
+                zip(native.which, dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)), strict=True)
+            )
+    return found
+
+
+def _given(plan: Plan, buffers: Mapping[int, Buffer]) -> Iterator[tuple[str, ...]]:
+    """The slots that no kernel writes: inputs, constants, and what the reference makes."""
+    roomed = {room.slot for segment in plan.segments for room in segment.rooms}
+    tensors = {slot: tensor for tensor, slot in plan.placed.items()}
+    for slot, buffer in buffers.items():
+        if slot not in roomed:
+            tensor = tensors.get(slot)
+            kind = f"{buffer.dtype}[{buffer.elements}]" if tensor is None else typed(tensor)
+            yield str(slot), buffer.name, kind, _origin(tensor)
+
+
+def _origin(tensor: Tensor | None) -> str:
+    match tensor:
+        case Parameter():
+            return "input"
+        case CallResult():
+            return f"from {tensor.call.node.op_type} '{tensor.call.node.label}'"
+    return "constant"
+
+
+def _rooms(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping[str, int]) -> Iterator[str]:
+    """The buffers that a segment makes room for, where they lie and which steps need them."""
+    unknown = [name for name in segment.names if name not in sizes]
+    places: dict[int, int] = {}
+    if unknown:
+        yield f"memory: its places follow from {', '.join(unknown)}, which only a run tells"
+    else:
+        try:
+            bound = bind(segment, sizes)
+        except GuardFailed:
+            yield "memory: none, as sizes differ that were taken to be equal: the reference runs the model"
+        else:
+            places = dict(zip(bound.slots.tolist(), bound.offsets.tolist(), strict=True))
+            yield f"arena of {bound.arena:,} bytes"
+    rows = [("slot", "buffer", "bytes", "place", "steps")]
+    for room in segment.rooms:
+        place = "returned" if room.fresh is not None else f"{places[room.slot]:,}" if room.slot in places else "?"
+        size = _bytes(room.shape, room.dtype.numpy.itemsize, sizes)
+        rows.append(
+            (
+                str(room.slot),
+                buffers[room.slot].name if room.slot in buffers else "number",
+                size,
+                place,
+                f"{room.first} to {room.last}",
+            )
+        )
+    yield from _table(rows, right=(0, 2, 3))
+
+
+def _bytes(shape: Sequence[Dim], width: int, sizes: Mapping[str, int]) -> str:
+    total: Dim = width
+    for dim in shape:
+        total = total * number(dim, sizes)
+    return f"{total:,}" if isinstance(total, int) else str(total)
+
+
+def _table(rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]], right: Sequence[int]) -> Iterator[str]:
+    """Rows in columns; those numbered in `right` are set to the right."""
+    listed = list(rows)
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    for row in listed:
+        cells = (
+            f"{cell:>{w}}" if i in right else f"{cell:<{w}}"
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        yield f"  {'  '.join(cells)}"

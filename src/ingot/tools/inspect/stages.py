@@ -1,0 +1,161 @@
+"""Every stage of a model on its way to machine code, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ingot.codegen.llvm.compile import assembly_of
+from ingot.codegen.llvm.host import host
+from ingot.codegen.llvm.kernel import emit
+from ingot.compile import Artifacts
+from ingot.fuse.trace import Trace, Work
+from ingot.infer import infer
+from ingot.ir.model import Model
+from ingot.ir.text import to_text
+from ingot.loops.ir import BranchStep, Kernel, LoopStep, Step, kernels_in
+from ingot.loops.parametrise import parametrise
+from ingot.loops.show import show_kernel, show_loop
+from ingot.prim.show import show, typed
+from ingot.prim.tensor import Call, Tensor
+from ingot.providers.cpu import compiled as code_of
+from ingot.providers.cpu import tiled
+from ingot.schedule.target import Target
+from ingot.session import Session
+from ingot.tools.inspect.bodies import bodies_in, said_of
+from ingot.tools.inspect.plans import plan_text
+from ingot.tools.inspect.titles import operators
+from ingot.versions.upgrade import upgrade
+
+_SHOWN = 16
+"""Elements of a tensor in the text of a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a stage: a kernel, by its name, or the whole of it, which has none."""
+
+    kernel: str | None
+    text: str
+
+
+class Stages:
+    """The stages of the model of a session, which has compiled it."""
+
+    def __init__(self, session: Session, compiled: Artifacts, traced: Trace, sizes: Mapping[str, int]) -> None:
+        """`sizes` are what is known of the named sizes; the plan depends on them."""
+        self._session = session
+        self._compiled = compiled
+        self._trace = traced
+        self._sizes = sizes
+        self._target: Target = host()
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of the kernels, in order."""
+        return [kernel.name for kernel in self._trace.kernels]
+
+    def parts(self, stage: str) -> Iterator[Part]:
+        """The text of a stage, kernel by kernel where it has kernels."""
+        whole: dict[str, Callable[[], str]] = {
+            "typed": self._typed,
+            "optimised": self._optimised,
+        }
+        if stage in whole:
+            yield Part(None, whole[stage]())
+            return
+        for title, compiled in (("", self._compiled), *bodies_in(self._compiled)):
+            if title:
+                sign = {"llvm": ";", "asm": "#"}.get(stage, "#")
+                yield Part(None, f"{sign} {compiled.name}: {title}")
+            if stage == "prim":
+                yield Part(None, _primitives(compiled))
+            elif stage == "plan":
+                yield Part(None, plan_text(compiled, self._sizes))
+            elif stage in ("loops", "scheduled"):
+                yield from self._shown(compiled, compiled.fused.steps, stage == "scheduled")
+            else:
+                yield from self._code(compiled, stage)
+
+    def _typed(self) -> str:
+        return self._text(_ready(self._session))
+
+    def _optimised(self) -> str:
+        found = self._text(self._compiled.model)
+        same = found == self._typed()
+        return f"# as it is typed: there is nothing to optimise\n{found}" if same else found
+
+    def _text(self, model: Model) -> str:
+        copy = model.copy()
+        infer(copy, catalog=self._session.catalog)
+        return to_text(copy, elide=_SHOWN).rstrip("\n")
+
+    def _shown(self, compiled: Artifacts, steps: Sequence[Step], tiles: bool) -> Iterator[Part]:
+        for step in steps:
+            match step:
+                case Call():
+                    bodies = said_of(step, compiled)
+                    reason = f"{step.reason}; {bodies}" if bodies else step.reason
+                    yield Part(None, f"call {step.node.op_type} '{step.node.label}': {reason}")
+                case Kernel():
+                    shown = show_kernel(tiled(step, self._target) if tiles else step)
+                    yield Part(step.name, f"# {self._about(step)}\n{shown}")
+                case LoopStep():
+                    yield Part(None, show_loop(step))
+                    yield from self._shown(compiled, step.steps, tiles)
+                    yield Part(None, f"end {step.name}")
+                case BranchStep():
+                    yield Part(None, f"{step.name} {step.condition.name}:")
+                    yield from self._shown(compiled, step.then, tiles)
+                    yield Part(None, f"else of {step.name}:")
+                    yield from self._shown(compiled, step.otherwise, tiles)
+                    yield Part(None, f"end {step.name}")
+
+    def _code(self, compiled: Artifacts, stage: str) -> Iterator[Part]:
+        """What kernels are compiled from and to; those that share their code with one before only name it."""
+        sign = ";" if stage == "llvm" else "#"
+        known: dict[str, str] = {}
+        for step in kernels_in(compiled.fused.steps):
+            kernel = tiled(step, self._target)
+            made = code_of(kernel, self._target)
+            text = emit(parametrise(kernel).kernel, self._target).text
+            first = known.setdefault(text, step.name)
+            lines = [
+                f"{step.name}: {self._about(step)}",
+                f"buffers {', '.join(buffer.name for buffer in made.buffers)}",
+                f"sizes {', '.join(map(str, made.sizes)) or 'none'}",
+            ]
+            if first != step.name:
+                lines.append(f"the code is that of {first}")
+            head = "\n".join(f"{sign} {line}" for line in lines)
+            code = "" if first != step.name else text if stage == "llvm" else assembly_of(text, self._target)
+            yield Part(step.name, f"{head}\n{code}".rstrip())
+
+    def _about(self, kernel: Kernel) -> str:
+        work = self._trace.kernels[kernel]
+        return f"{operators(work)}, stores {_stored(work)}: {work.why}"
+
+
+STAGES = ("typed", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
+"""The stages that can be shown, in order."""
+
+SUFFIXES = {"typed": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
+"""How files of a stage end; others are `.txt`."""
+
+
+def _ready(session: Session) -> Model:
+    """The model of a session in the newest operators."""
+    model = session.model.copy()
+    upgrade(model, catalog=session.catalog)
+    return model
+
+
+def _primitives(compiled: Artifacts) -> str:
+    names: dict[Tensor, str] = {}
+    for value, tensor in compiled.program.values.items():
+        names.setdefault(tensor, value.name)
+    return show(compiled.outputs, names)
+
+
+def _stored(work: Work) -> str:
+    return typed(work.tensor) if work.value is None else f"'{work.value.name}' {typed(work.tensor)}"

@@ -1,0 +1,191 @@
+"""Models opened before: found by their content, and opened from what was kept of them, with no pass and no compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingot.cache import contents, directory
+from ingot.cache.fingerprint import fingerprint, processor
+from ingot.codegen.executable_memory import Code
+from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.ir.tensor import Tensor as Held
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.runtime import plan_file, team
+from ingot.runtime.executable import Executable
+from ingot.runtime.limits import RunLimits
+
+if TYPE_CHECKING:
+    from ingot.compile import Artifacts, Build
+    from ingot.ir.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKey:
+    """Where a model comes from, the name of its content, and what else decides what follows from it.
+
+    Of a file that is `unseen`, that name is found only when something is to be kept.
+    """
+
+    data: bytes | bytearray | memoryview
+    folder: Path | None
+    content: str | None
+    also: tuple[str, ...]
+    unseen: contents.Unseen | None = None
+    source: str = ""
+    """The file, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """What was kept of a model: what runs it, its inputs and its outputs, and the names of inputs with defaults."""
+
+    executable: Executable
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    defaults: tuple[str, ...]
+
+
+def key_of(source: object, limits: RunLimits, level: int) -> ModelKey | None:
+    """Where a model comes from; None if that is no file and no bytes, or what follows from it cannot be kept.
+
+    What follows depends on the level to which it is optimised, too.
+    """
+    also = (fingerprint(), processor(), str(limits.nesting), str(limits.calls), str(level))
+    if isinstance(source, bytes | bytearray | memoryview):
+        return ModelKey(source, None, contents.digest_of(source), also)
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix in TEXT_SUFFIXES:
+        return None
+    path = Path(source)
+    unseen = contents.unseen(path)
+    named = str(path.absolute())
+    if unseen is not None:
+        return ModelKey(read_file(path), path.parent, None, also, unseen, named)
+    content = contents.digest_of_file(path)
+    return None if content is None else ModelKey(read_file(path), path.parent, content, also, source=named)
+
+
+def find(origin: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:
+    """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
+    if origin.content is None:
+        return None
+    kept = plan_file.read(_path(origin.content, origin.also), threads or team.processors(), limits.nodes)
+    if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
+        return None
+    team.provide(Code(kept.team.entries, kept.plan))
+    inputs = [Value(name, type_) for name, type_ in kept.inputs]
+    executable = Executable(kept.plan, kept.outputs, lambda: _model(kept.calls[0]), limits.most_bytes)
+    outputs = tuple(Value(name, type_) for name, type_ in kept.results)
+    return CachedModel(executable, tuple(inputs), outputs, kept.defaults)
+
+
+def with_given(origin: ModelKey, names: Iterable[str]) -> ModelKey:
+    """Where a model comes from, for what follows from it when inputs that have defaults are given."""
+    return replace(origin, also=(*origin.also, *sorted(names)))
+
+
+def keep(origin: ModelKey, made: Build, outputs: Sequence[Value], model: Model) -> None:
+    """Keep a model, compiled, for the next time, beside other work; where that is not possible, nothing happens."""
+    writer = threading.Thread(target=_write, args=(origin, made, outputs, model), name="ingot-keep")
+    writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
+
+
+def _write(origin: ModelKey, made: Build, outputs: Sequence[Value], model: Model) -> None:
+    content = origin.content if origin.unseen is None else origin.unseen.content()
+    if content is None:
+        return
+    try:
+        if plan_file.write(_path(content, origin.also), _kept(origin, made, outputs, model)):
+            directory.prune(directory.most_bytes())
+    except plan_file.Unstorable:
+        return
+
+
+def _path(content: str, also: tuple[str, ...]) -> Path:
+    """The file that keeps what follows from a content."""
+    return directory.path_of(hashlib.sha256("\n".join((content, *also)).encode()).hexdigest(), "plan")
+
+
+def _kept(origin: ModelKey, made: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
+    compiled = made.compiled
+    code = team.code()
+    if code is None:
+        raise plan_file.Unstorable("code that only this process has")
+    return plan_file.PlanFile(
+        compiled.plan,
+        compiled.outputs,
+        _typed(model.graph.inputs),
+        _typed(outputs),
+        tuple(value.name for value in model.graph.inputs if value.constant is not None),
+        tuple(_nodes(compiled)),
+        code,
+        tuple(_beside(model, origin.folder)),
+        origin.source,
+    )
+
+
+def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
+    found = []
+    for value in values:
+        if not isinstance(value.type, TensorType):
+            raise plan_file.Unstorable(f"an input or output of type {value.type}")
+        found.append((value.name, value.type))
+    return tuple(found)
+
+
+def _nodes(compiled: Artifacts) -> Iterator[bytes]:
+    """Models of the nodes that the reference runs, encoded: of a model, then of the bodies in it."""
+    from ingot.format import encode  # not needed by who finds
+    from ingot.ir.extract import extract
+
+    nodes = list(compiled.program.calls)
+    if any(node.op_type == "Gradient" for node in nodes):
+        raise plan_file.Unstorable("a gradient, which is of the whole model")
+    ends = [value for node in nodes for value in node.outputs if value.name]
+    read = [value for node in nodes for value in _reads(node) if value not in ends]
+    if nodes:
+        yield encode(extract(compiled.model, dict.fromkeys(v.name for v in read) or None, [v.name for v in ends]))
+    else:
+        yield b""
+    for bodies in compiled.bodies.values():
+        for body in bodies:
+            if body is not None:
+                yield from _nodes(body)
+                if body.first is not None:
+                    yield from _nodes(body.first)
+
+
+def _reads(node: Any) -> Iterator[Value]:
+    from ingot.ir.sort import reads
+
+    yield from reads(node)
+
+
+def _model(nodes: bytes) -> Model:
+    from ingot.format import decode
+
+    return decode(nodes)
+
+
+def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:
+    """The files that a model has weights in, and the name of their content."""
+    places: dict[str, None] = {}
+    for graph in model.graphs():
+        for value in graph.initializers.values():
+            if isinstance(value.constant, Held) and value.constant.external is not None:
+                places[value.constant.external.location] = None
+    for location in places:
+        content = None if around is None else contents.digest_of_file(around / location)
+        if content is None:
+            raise plan_file.Unstorable("weights in files that are not beside the model")
+        yield location, content
+
+
+def _is_as_it_was(around: Path | None, location: str, content: str) -> bool:
+    return around is not None and contents.digest_of_file(around / location) == content

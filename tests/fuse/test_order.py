@@ -1,0 +1,14 @@
+"""What is computed from stored tensors is stored as they are."""
+
+from __future__ import annotations
+
+from ingot import prim
+from ingot.dtypes import DType
+from ingot.fuse.order import order_like
+from ingot.prim.tensor import Parameter
+
+
+def test_what_is_reshaped_in_order_and_turned_is_stored_as_it_was() -> None:
+    stored = Parameter(DType.FLOAT32, (2, 3, 2, 5, 2, 7), "x")
+    turned = prim.permute(prim.reshape(stored, (2, 6, 10, 7)), [0, 3, 1, 2])
+    assert order_like(turned, {stored: tuple(range(6))}) == (0, 2, 3, 1)

@@ -1,0 +1,151 @@
+"""The quick way through a plan: the same results, of the caller's own, and the long way where it does not fit."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.dtypes import Array
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
+
+
+def session(graph: str) -> ingot.Session:
+    return ingot.Session(
+        ingot.parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), threads=1, fallback=False
+    )
+
+
+def quick(of: ingot.Session, **feeds: Any) -> list[Any] | None:
+    """What the quick way gives; None if it leaves a run to the long one."""
+    assert of._compiled is not None
+    return of._compiled.fast_path.run(feeds)
+
+
+def floats(*shape: int) -> Array:
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def test_sizes_seen_before_go_the_quick_way() -> None:
+    doubled = session("g (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) { z = Add (x, x) y = Mul (z, z) }")
+    x = floats(2, 3)
+    assert quick(doubled, x=x) is None
+    doubled.run(None, {"x": x})
+    found = quick(doubled, x=x + 1)
+    assert found is not None
+    np.testing.assert_array_equal(found[1], 2 * (x + 1))
+    np.testing.assert_array_equal(found[0], 4 * (x + 1) ** 2)
+    assert quick(doubled, x=floats(5, 3)) is None
+
+
+def test_results_are_new_each_time() -> None:
+    negated = session("g (float[n] x) => (float[n] y) { y = Neg (x) }")
+    first = negated.run(None, {"x": floats(4)})[0]
+    second = negated.run(None, {"x": floats(4)})[0]
+    third = negated.run(None, {"x": floats(4)})[0]
+    third[:] = 7
+    np.testing.assert_array_equal(first, second)
+    assert not np.may_share_memory(second, third)
+
+
+@pytest.mark.parametrize(
+    "given", [[1.0, 2.0], np.ones(4, np.float32)[::2], np.ones(2, np.float64)], ids=["list", "strided", "another type"]
+)
+def test_what_is_not_as_before_goes_the_long_way(given: Any) -> None:
+    negated = session("g (float[2] x) => (float[2] y) { y = Neg (x) }")
+    negated.run(None, {"x": floats(2)})
+    assert quick(negated, x=given) is None
+
+
+def test_an_index_out_of_range_is_still_an_error() -> None:
+    taken = session("g (float[4] x, int64[2] i) => (float[2] y) { y = Gather (x, i) }")
+    x = floats(4)
+    np.testing.assert_array_equal(taken.run(None, {"x": x, "i": np.array([3, 1])})[0], [3, 1])
+    with pytest.raises(ingot.InputError):
+        taken.run(None, {"x": x, "i": np.array([3, 4])})
+    np.testing.assert_array_equal(taken.run(None, {"x": x, "i": np.array([0, -1])})[0], [0, 3])
+
+
+def test_a_feed_too_many_is_still_an_error() -> None:
+    negated = session("g (float[2] x) => (float[2] y) { y = Neg (x) }")
+    negated.run(None, {"x": floats(2)})
+    with pytest.raises(ingot.InputError, match="no input 'z'"):
+        negated.run(None, {"x": floats(2), "z": floats(2)})
+
+
+def test_many_threads_run_one_session() -> None:
+    summed = session("g (float[n, 64] x) => (float[n, 64] y) { t = Softmax (x) u = Exp (t) y = Mul (u, u) }")
+    feeds = [np.random.default_rng(seed).standard_normal((8, 64), dtype=np.float32) for seed in range(8)]
+    expected = [summed.run(None, {"x": x})[0] for x in feeds]
+    with ThreadPoolExecutor(4) as crew:
+        for _ in range(20):
+            found = list(crew.map(lambda x: summed.run(None, {"x": x})[0], feeds))
+            for mine, theirs in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(mine, theirs)
+
+
+def test_memory_is_kept_for_the_sizes_of_now() -> None:
+    chain = session("g (float[n] x) => (float[n] y) { t = CumSum <reverse = 0> (x, a) y = Exp (t) } ".replace(
+        "=> (float[n] y)", "=> (float[n] y) <int64 a = {0}>"))  # fmt: skip
+    for size in (1000, 2000, 1000, 3000):
+        for _ in range(2):
+            chain.run(None, {"x": np.zeros(size, np.float32)})
+    assert chain._compiled is not None
+    assert sum(len(known.idle) for known in chain._compiled.fast_path._known.values()) == 1
+
+
+def test_a_frame_that_another_thread_takes_first_is_missed_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
+    for _ in range(2):
+        doubled.run(None, {"x": floats(3)})
+    assert doubled._compiled is not None
+    (known,) = doubled._compiled.fast_path._known.values()
+
+    class Taken(list[Any]):
+        """Frames of which there seems to be one, until it is taken."""
+
+        def __bool__(self) -> bool:
+            return True
+
+    monkeypatch.setattr(type(known), "idle", Taken())
+    found = quick(doubled, x=floats(3))
+    assert found is not None
+    np.testing.assert_array_equal(found[0], [0, 2, 4])
+
+
+@pytest.mark.parametrize("limit", [{"cancel": ingot.Cancel()}, {"deadline": 60.0}, {"outputs": ["y"]}])
+def test_what_may_be_interrupted_or_is_asked_for_by_name_goes_the_quick_way(
+    limit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
+    doubled.run(feeds={"x": floats(3)}, **limit)
+    assert doubled._compiled is not None
+    monkeypatch.setattr(doubled._compiled, "run", None)
+    assert doubled.run(feeds={"x": floats(3)}, **limit)[0].tolist() == [0, 2, 4]
+
+
+def test_an_output_named_twice_is_two_arrays() -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
+    for _ in range(2):
+        one, other = doubled.run(["y", "y"], {"x": floats(3)})
+        assert one.tolist() == other.tolist() == [0, 2, 4]
+        assert not np.may_share_memory(one, other)
+
+
+def test_a_run_that_was_cancelled_leaves_nothing_to_the_next() -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { t = Softmax (x) y = Mul (t, t) }")
+    expected = doubled.run(None, {"x": floats(3)})[0].tolist()
+    doubled.run(None, {"x": floats(3)})
+    cancel = ingot.Cancel()
+    cancel.cancel()
+    for _ in range(2):
+        with pytest.raises(ingot.Interrupted, match="cancelled"):
+            doubled.run(None, {"x": floats(3)}, cancel=cancel)
+        with pytest.raises(ingot.Interrupted, match="longer than 0 s"):
+            doubled.run(None, {"x": floats(3)}, deadline=0)
+        for _ in range(2):
+            assert doubled.run(None, {"x": floats(3)})[0].tolist() == expected

@@ -1,0 +1,74 @@
+"""A run or a model that was to be compiled and is left to the reference says so, once, with the reason."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import CompileError, FallbackWarning, InputError, Session
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+MISDECLARED = f"""{HEAD} g (float[batch, 2] x) => (float[batch] y) <int64[1] zero = {{0}}, int64[1] one = {{1}}> {{
+    row = Slice (x, zero, one, zero)
+    y = Squeeze (row)
+}}"""
+UNEQUAL = f"{HEAD} g (float[n] x, float[m] w) => (y) {{ y = Add (x, w) }}"
+DEFAULT = f"{HEAD} g (float[2] x, float[2] d) => (float[2] y) <float[2] d = {{5, 7}}> {{ y = Add (x, d) }}"
+THREE = {"x": np.ones((3, 2), np.float32)}
+
+
+def session(text: str, **options: Any) -> Session:
+    return Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1, **options)
+
+
+def no_compiler(*_: object) -> None:
+    raise CompileError("LLVM is on strike")
+
+
+def test_a_compiled_run_that_is_thrown_away_warns_once_a_session_where_the_caller_is() -> None:
+    for _ in range(2):
+        squeezed = session(MISDECLARED)
+        with pytest.warns(FallbackWarning, match="of Squeeze 'y' is 2, batch = 3 was assumed") as caught:
+            assert squeezed.run(None, THREE)[0].tolist() == [1, 1]
+        assert [warning.filename for warning in caught] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert squeezed(**THREE).tolist() == [1, 1]
+
+
+def test_sizes_that_were_assumed_to_be_equal_are_named_with_what_they_are() -> None:
+    added = session(UNEQUAL)
+    with pytest.warns(FallbackWarning, match="assumed to be equal are not: m = 1, n = 2"):
+        assert added.run(None, {"x": [1, 2], "w": [1]})[0].tolist() == [2, 3]
+
+
+def test_a_run_of_which_the_reference_says_what_is_wrong_does_not_warn() -> None:
+    taken = session(f"{HEAD} g (float[4] x, int64[2] i) => (float[2] y) {{ y = Gather (x, i) }}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError):
+            taken.run(None, {"x": np.ones(4, np.float32), "i": np.array([3, 4])})
+
+
+def test_a_model_that_fails_to_compile_warns_where_the_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.compile.executable", no_compiler)
+    with pytest.warns(FallbackWarning, match="not compiled, the reference runs it: LLVM is on strike") as caught:
+        squeezed = session(MISDECLARED)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert squeezed.providers == ("reference",)
+    assert squeezed.run(None, THREE)[0].tolist() == [1, 1]
+    with pytest.raises(CompileError, match="strike"):
+        session(MISDECLARED, fallback=False)
+
+
+def test_a_model_that_fails_to_compile_with_a_default_given_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = session(DEFAULT)
+    monkeypatch.setattr("ingot.compile.executable", no_compiler)
+    with pytest.warns(FallbackWarning, match="with 'd' given is not compiled") as caught:
+        results = [added.run(None, {"x": [1, 1], "d": [1, 2]})[0].tolist() for _ in range(2)]
+    assert results == [[2, 3]] * 2
+    assert [warning.filename for warning in caught] == [__file__]
