@@ -12,24 +12,20 @@ from ingot.codegen.elf import LinkedCode
 from ingot.codegen.llvm.host import _cache_sizes as cache_sizes
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
-from ingot.compile import Artifacts, compile_model
+from ingot.compile import Artifacts
+from ingot.deploy.compiled import compiled_for, objects_for
 from ingot.errors import InputError
 from ingot.loops.ir import Attention, BranchStep, Contraction, LoopStep, Winograd, kernels_in
 from ingot.loops.parametrise import parametrise
-from ingot.ops.catalog import standard
-from ingot.prepare import prepared
 from ingot.providers.cpu import tiled
-from ingot.runtime.limits import RunLimits
 from ingot.schedule.target import Dot, Target, named, names
-from ingot.tools.inspect.objects import objects_for
 
 MODELS = models()
 MAGIC = {"x86-64-v3": b"\x7fELF", "aarch64": b"\x7fELF", "wasm32": b"\0asm"}
 
 
 def compiled(name: str, target: Target) -> Artifacts:
-    ready = prepared(MODELS[name], standard(), RunLimits()).ready
-    return compile_model(ready, standard(), target, 1)
+    return compiled_for(MODELS[name], target)
 
 
 @pytest.mark.parametrize("name", MODELS)

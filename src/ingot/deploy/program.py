@@ -11,18 +11,17 @@ from ingot.codegen.elf import LinkedCode, alignment
 from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.team import ALONE, ALONE_WORDS, team_text
-from ingot.compile import compile_model
+from ingot.compile import Artifacts
+from ingot.deploy.compiled import compiled_for
 from ingot.deploy.elf import MACHINES, READ, RUN, WRITE, Segment, executable
 from ingot.deploy.start import START, WORDS, entry_code, start_text, system_code
 from ingot.dtypes import Array
-from ingot.errors import InputError, UnsupportedError
+from ingot.errors import CheckError, InputError, UnsupportedError
 from ingot.format.load import ModelSource, load
-from ingot.ir.interface import inputs_to_initializers, set_shapes
+from ingot.ir.interface import set_shapes
 from ingot.ir.model import Model
-from ingot.ops.catalog import Catalog, standard
-from ingot.prepare import prepared
+from ingot.ops.catalog import Catalog
 from ingot.prim.tensor import Parameter, Tensor
-from ingot.runtime.limits import RunLimits
 from ingot.runtime.plan import Bound, GuardFailed, Plan
 from ingot.schedule.target import Target
 
@@ -69,12 +68,7 @@ def program(
     """
     if target.machine not in MACHINES or "linux" not in target.triple:
         raise UnsupportedError(f"programs are written for Linux on {' and '.join(MACHINES)}, not for {target.triple}")
-    catalog = catalog or standard()
-    given = source.copy() if isinstance(source, Model) else load(source)
-    set_shapes(given, {name: tuple(shape) for name, shape in shapes.items()})
-    model = prepared(given, catalog, RunLimits()).ready
-    inputs_to_initializers(model)
-    compiled = compile_model(model, catalog, target, 1, None, optimise)
+    compiled = _compiled(source if isinstance(source, Model) else load(source), target, shapes, catalog, optimise)
     plan = compiled.plan
     for segment in plan.segments:
         if segment.call is not None:
@@ -86,8 +80,20 @@ def program(
     except GuardFailed:
         said = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
         raise InputError(f"the model takes no inputs of these shapes: {said}") from None
-    names = [value.name for value in model.graph.outputs]
+    names = [value.name for value in compiled.model.graph.outputs]
     return _laid_out(plan, bound, feeds, dict(zip(names, compiled.outputs, strict=True)), target)
+
+
+def _compiled(
+    model: Model, target: Target, shapes: Mapping[str, Sequence[int]], catalog: Catalog | None, level: int
+) -> Artifacts:
+    """The model compiled for these shapes; for any, where a branch that they never take does not fit them."""
+    fixed = model.copy()
+    set_shapes(fixed, {name: tuple(shape) for name, shape in shapes.items()})
+    try:
+        return compiled_for(fixed, target, catalog=catalog, optimise=level)
+    except CheckError:
+        return compiled_for(model, target, catalog=catalog, optimise=level)
 
 
 def _example(name: str, tensor: Tensor, shapes: Mapping[str, Sequence[int]]) -> Array:

@@ -9,6 +9,7 @@ from ingot.codegen.llvm.compile import assembly_of
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.compile import Artifacts
+from ingot.deploy.compiled import objects_for
 from ingot.fuse.trace import Trace, Work
 from ingot.infer import infer
 from ingot.ir.model import Model
@@ -42,18 +43,29 @@ class Part:
 class Stages:
     """The stages of the model of a session, which has compiled it."""
 
-    def __init__(self, session: Session, compiled: Artifacts, traced: Trace, sizes: Mapping[str, int]) -> None:
-        """`sizes` are what is known of the named sizes; the plan depends on them."""
+    def __init__(
+        self,
+        session: Session,
+        compiled: Artifacts,
+        traced: Trace,
+        sizes: Mapping[str, int],
+        target: Target | None = None,
+    ) -> None:
+        """`sizes` are what is known of the named sizes, by which the plan goes; `target` is this machine by default."""
         self._session = session
         self._compiled = compiled
         self._trace = traced
         self._sizes = sizes
-        self._target: Target = host()
+        self._target = target or host()
 
     @property
     def kernels(self) -> list[str]:
         """The names of the kernels, in order."""
         return [kernel.name for kernel in self._trace.kernels]
+
+    def objects(self) -> dict[str, bytes]:
+        """The object files of kernels, by their names; those that share their code with one before have none."""
+        return objects_for(self._compiled, self._target)
 
     def parts(self, stage: str) -> Iterator[Part]:
         """The text of a stage, kernel by kernel where it has kernels."""
