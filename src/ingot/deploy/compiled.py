@@ -44,16 +44,16 @@ def objects_for(compiled: Artifacts, target: Target) -> dict[str, bytes]:
     Each defines the function `kernel`, and needs nothing from elsewhere.
     """
     names: dict[str, str] = {}
-    for part in _parts(compiled):
+    for part in parts_of(compiled):
         for kernel in kernels_in(part.fused.steps):
             names.setdefault(emit(parametrise(tiled(kernel, target)).kernel, target).text, kernel.name)
     return dict(zip(names.values(), objects_of(names, target), strict=True))
 
 
-def _parts(compiled: Artifacts) -> Iterator[Artifacts]:
+def parts_of(compiled: Artifacts) -> Iterator[Artifacts]:
     """A compiled model, and the bodies in it that are compiled by themselves."""
     yield compiled
     for body in (each for bodies in compiled.bodies.values() for each in bodies if each is not None):
-        yield from _parts(body)
+        yield from parts_of(body)
         if body.first is not None:
             yield body.first

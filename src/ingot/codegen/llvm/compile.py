@@ -11,6 +11,7 @@ from ingot.codegen.elf import LinkedCode, linkable, linked
 from ingot.codegen.executable_memory import Code, placed
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.workers import workers
+from ingot.codegen.wasm import refuse_missing
 from ingot.schedule.target import Target
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ def _request(text: str, target: Target, anywhere: bool | None = None) -> Request
 
 def _linked(answer: Answer, target: Target) -> LinkedCode:
     made, names = answer
-    return linked(made) if _becomes_plain(target) else LinkedCode(made, dict.fromkeys(names, 0))
+    if _becomes_plain(target):
+        return linked(made)
+    if target.machine == "wasm32":
+        refuse_missing(made)
+    return LinkedCode(made, dict.fromkeys(names, 0))
 
 
 def _becomes_plain(target: Target) -> bool:
