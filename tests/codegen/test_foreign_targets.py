@@ -11,6 +11,7 @@ from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.host import _cache_sizes as cache_sizes
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
+from ingot.codegen.llvm.team import team_text
 from ingot.compile import Artifacts
 from ingot.deploy.compiled import compiled_for, objects_for
 from ingot.errors import CompileError, InputError
@@ -70,6 +71,12 @@ def test_addresses_have_eight_bytes_in_tables_where_pointers_have_four() -> None
     assert "getelementptr ptr, ptr %a0, i64 %v" in wide.split('@"kernel"')[1]
 
 
+def test_loops_find_eight_bytes_for_each_address_too() -> None:
+    assert "getelementptr ptr, ptr %slots" in team_text(named("aarch64"))
+    assert "getelementptr ptr, ptr %slots" not in team_text(named("wasm32"))
+    assert code_of(team_text(named("wasm32")), named("wasm32")).code.startswith(MAGIC["wasm32"])
+
+
 def test_kernels_are_alike_for_all_machines_that_fuse_multiplication_and_addition() -> None:
     fused, apart = (
         [emit(parametrise(tiled(kernel, target)).kernel, target).text for kernel in kernels]
@@ -105,5 +112,5 @@ def test_caches_are_as_large_as_the_system_says(tmp_path: Path) -> None:
         for name, text in (("level", level), ("type", kind), ("size", size)):
             (folder / name).write_text(text + "\n")
     (tmp_path / "index9").mkdir()
-    assert cache_sizes(tmp_path) == {"l1": 48 << 10, "l2": 2 << 20, "l3": 32 << 20}
+    assert cache_sizes(tmp_path) == {1: 48 << 10, 2: 2 << 20, 3: 32 << 20}
     assert cache_sizes(tmp_path / "none") == {}

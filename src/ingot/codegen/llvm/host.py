@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 """Where Linux describes the caches that the first core uses."""
 
+_USUAL = {1: 32 << 10, 2: 1 << 20, 3: 0}
+"""The bytes of caches, by level, where nobody says them."""
+
 
 @cache
 def host() -> Target:
@@ -24,6 +27,7 @@ def host() -> Target:
     triple, cpu, features, has = _facts()
     x86 = triple.startswith(("x86_64", "i686", "i386"))
     vector, registers = 16, 16
+    caches = _USUAL | _cache_sizes(_CACHES)
     if x86:
         if {"avx512f", "avx512vl", "avx512bw"} <= set(has):
             vector, registers = 64, 32
@@ -38,7 +42,9 @@ def host() -> Target:
         features,
         vector,
         registers,
-        **_cache_sizes(_CACHES),
+        l1=caches[1],
+        l2=caches[2],
+        l3=caches[3],
         pointer=64 if sys.maxsize > 1 << 32 else 32,
         dots=_dots(has),
         fma=not x86 or "fma" in has,
@@ -53,16 +59,16 @@ def _dots(has: Iterable[str]) -> tuple[Dot, ...]:
     return tuple(dot for dot in Dot if dot.value in features)
 
 
-def _cache_sizes(folder: Path) -> dict[str, int]:
+def _cache_sizes(folder: Path) -> dict[int, int]:
     """The sizes of the caches for data that Linux describes in a folder, by level; what it does not is left out."""
-    sizes: dict[str, int] = {}
+    sizes: dict[int, int] = {}
     for entry in sorted(folder.glob("index*")):
         try:
             level, kind, size = ((entry / name).read_text("ascii").strip() for name in ("level", "type", "size"))
         except (OSError, UnicodeDecodeError):
             continue
         if kind in ("Data", "Unified") and level in ("1", "2", "3") and size[:-1].isdecimal() and size[-1] in _UNITS:
-            sizes[f"l{level}"] = int(size[:-1]) * _UNITS[size[-1]]
+            sizes[int(level)] = int(size[:-1]) * _UNITS[size[-1]]
     return sizes
 
 

@@ -65,7 +65,7 @@ def team_text(target: Target) -> str:
         futex = _FUTEX[machine]
         sleep = "%slept.for = " + _system(machine, futex, "%word.i", str(_WAIT), "%seen.wide", "%bit.wide")
         wake = "%woken = " + _system(machine, futex, "%word.i", str(_WAKE), "2147483647", "%bits.wide")
-    return _TEXT.format(
+    text = _TEXT.format(
         triple=target.triple,
         declare=declare,
         pause=pause,
@@ -77,6 +77,9 @@ def team_text(target: Target) -> str:
         worth=_WORTH_WAKING,
         most=_MOST_PIECES,
     )
+    if target.pointer == 32:  # of the 64 bits that a slot has, the low ones, which come first
+        text = text.replace("getelementptr ptr, ptr %slots", "getelementptr i64, ptr %slots")
+    return text
 
 
 def _system(machine: str, number: int, *said: str) -> str:
