@@ -28,15 +28,14 @@ CHOICES = (*STAGES, OBJECTS)
 @click.command(
     epilog=examples(
         "ingot dump model.onnx --at loops | less",
-        "ingot dump model.onnx --at asm --kernel k3",
-        "ingot dump model.onnx --at asm --target aarch64 | less",
+        "ingot dump model.onnx --at asm --kernel k3 --target aarch64",
         "ingot dump model.onnx -o stages",
     )
 )
 @model_argument()
 @click.option("--at", "stage", type=click.Choice(CHOICES), metavar="STAGE", help=f"{', '.join(CHOICES)}.")
 @click.option("--kernel", metavar="NAME", help="This kernel alone.")
-@click.option("--target", metavar="NAME", help="For another machine: x86-64-v3, aarch64, wasm32, ... [this one].")
+@click.option("--target", metavar="NAME", help="For another machine, such as aarch64.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER", help="Write files, of all stages.")
 @shape_option
 @threads_option
@@ -55,8 +54,7 @@ def dump(
     """Show the stages of a model on its way to machine code.
 
     The model with types, as optimised, in primitives, as loops, with tiles,
-    in LLVM's language, as assembly, and the plan it runs by; with -o also
-    object files.
+    in LLVM's language, as assembly, and the plan it runs by.
     """
     if stage is None and output is None:
         raise click.UsageError(f"say which stage: --at {'|'.join(STAGES)}, or -o FOLDER for all")
