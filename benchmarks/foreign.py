@@ -45,7 +45,7 @@ def compiled(path: Path) -> dict[str, Any]:
             continue
         row["targets"][name] = perf_counter() - begin
         parts = list(parts_of(made))
-        row["kernels"] = sum(len(list(kernels_in(part.fused.steps))) for part in parts)
+        row["kernels"] = sum(len(list(kernels_in(part.scheduled.steps))) for part in parts)
         row["templates"] = len({address for part in parts for address in part.plan.codes})
     return row
 

@@ -78,12 +78,12 @@ def demo(folder: Path) -> None:
 
     title("edit: take the softmax off, return the features, name the batch")
     graph = model.graph
-    softmax = next(node for node in graph if node.op_type == "Softmax")
+    softmax = next(node for node in graph if node.applies("Softmax"))
     scores = softmax.inputs[0]
     assert scores is not None
     softmax.output.replace_uses(scores)
     graph.remove(softmax)
-    features = next(node for node in graph if node.op_type == "Flatten").output
+    features = next(node for node in graph if node.applies("Flatten")).output
     ingot.add_outputs(model, [features.name])
     ingot.set_batch(model, "n")
     model.metadata["edited"] = "softmax removed"

@@ -11,10 +11,10 @@ import pytest
 
 import ingot
 from ingot import compile as compiling
-from ingot import prepare
 from ingot.cache import contents
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
+from ingot.infer.typed import TypedModel
 from ingot.session import Session
 
 LAYERS = """<ir_version: 3, opset_import: ["" : 9]>
@@ -42,13 +42,13 @@ def session(text: str) -> Session:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The inputs of each model that was compiled, its own and those with defaults."""
     found: list[list[str]] = []
-    real = compiling.executable
+    real = compiling.compile_model
 
-    def counting(model: ingot.Model, *rest: Any) -> Any:
-        found.append([value.name for value in model.graph.inputs if value.constant is None])
-        return real(model, *rest)
+    def counting(typed: TypedModel, *rest: Any) -> Any:
+        found.append([value.name for value in typed.model.graph.inputs if value.constant is None])
+        return real(typed, *rest)
 
-    monkeypatch.setattr(compiling, "executable", counting)
+    monkeypatch.setattr(compiling, "compile_model", counting)
     return found
 
 
@@ -56,7 +56,7 @@ def test_weights_that_are_inputs_are_packed_and_folded() -> None:
     made = session(LAYERS)
     assert made.compiled is not None
     assert list(made.compiled.plan.inputs) == ["x"]
-    assert [node.op_type for node in made.compiled.model.graph] == ["Conv"]
+    assert [node.op_type for node in made.compiled.optimised.model.graph] == ["Conv"]
     x = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)
     reference = Session(ingot.parse_model(LAYERS), providers=("reference",))
     np.testing.assert_allclose(made.run(None, {"x": x})[0], reference.run(None, {"x": x})[0], rtol=1e-6)
@@ -105,13 +105,13 @@ def test_what_was_compiled_for_inputs_given_is_kept(
     path = tmp_path / "m.onnx"
     ingot.save(ingot.parse_model(SHAPED.format(10)), path)
     looked: list[object] = []
-    real = prepare.prepared
+    real = compiling.prepare
 
-    def looking(source: Any, *rest: Any) -> Any:
+    def looking(source: Any, *rest: Any, **options: Any) -> Any:
         looked.append(source)
-        return real(source, *rest)
+        return real(source, *rest, **options)
 
-    monkeypatch.setattr(prepare, "prepared", looking)
+    monkeypatch.setattr(compiling, "prepare", looking)
     for _ in range(2):
         made = Session(path, providers=("cpu", "reference"), fallback=False)
         np.testing.assert_array_equal(made.run(None, {"x": X})[0], X.reshape(3, 2) * 2)

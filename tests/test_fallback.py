@@ -29,19 +29,28 @@ def no_compiler(*_: object) -> None:
     raise CompileError("LLVM is on strike")
 
 
-def test_a_compiled_run_that_is_thrown_away_warns_once_a_session_where_the_caller_is() -> None:
+def test_a_guard_that_fails_makes_another_plan_and_no_warning() -> None:
+    squeezed = session(MISDECLARED)
     for _ in range(2):
-        squeezed = session(MISDECLARED)
-        with pytest.warns(FallbackWarning, match="of Squeeze 'y' is 2, batch = 3 was assumed") as caught:
-            assert squeezed.run(None, THREE)[0].tolist() == [1, 1]
-        assert [warning.filename for warning in caught] == [__file__]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert squeezed(**THREE).tolist() == [1, 1]
+        assert squeezed.run(None, THREE)[0].tolist() == [1, 1]
+    assert squeezed._compiled is not None
+    assert squeezed._variants
 
 
-def test_sizes_that_were_assumed_to_be_equal_are_named_with_what_they_are() -> None:
+def test_a_run_that_no_plan_fits_warns_once_a_session_where_the_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    squeezed = session(MISDECLARED)
+    monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
+    with pytest.warns(FallbackWarning, match="of Squeeze 'y' is 2, batch = 3 was assumed") as caught:
+        assert squeezed.run(None, THREE)[0].tolist() == [1, 1]
+    assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert squeezed(**THREE).tolist() == [1, 1]
+
+
+def test_sizes_that_were_assumed_to_be_equal_are_named_with_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     added = session(UNEQUAL)
+    monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
     with pytest.warns(FallbackWarning, match="assumed to be equal are not: m = 1, n = 2"):
         assert added.run(None, {"x": [1, 2], "w": [1]})[0].tolist() == [2, 3]
 
@@ -55,7 +64,7 @@ def test_a_run_of_which_the_reference_says_what_is_wrong_does_not_warn() -> None
 
 
 def test_a_model_that_fails_to_compile_warns_where_the_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingot.compile.executable", no_compiler)
+    monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
     with pytest.warns(FallbackWarning, match="not compiled, the reference runs it: LLVM is on strike") as caught:
         squeezed = session(MISDECLARED)
     assert [warning.filename for warning in caught] == [__file__]
@@ -67,7 +76,7 @@ def test_a_model_that_fails_to_compile_warns_where_the_session_is_made(monkeypat
 
 def test_a_model_that_fails_to_compile_with_a_default_given_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     added = session(DEFAULT)
-    monkeypatch.setattr("ingot.compile.executable", no_compiler)
+    monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
     with pytest.warns(FallbackWarning, match="with 'd' given is not compiled") as caught:
         results = [added.run(None, {"x": [1, 1], "d": [1, 2]})[0].tolist() for _ in range(2)]
     assert results == [[2, 3]] * 2

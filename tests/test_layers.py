@@ -18,15 +18,15 @@ LAYERS = [
         "engine_support",
         "lower",
         "loops",
-        "schedule",
         "fuse",
+        "schedule",
         "cache",
         "codegen",
         "runtime",
         "providers",
         "compile",
     ),
-    *("warm_start", "prepare", "deploy", "session", "convert", "compat", "tools", "cli"),
+    *("warm_start", "variants", "deploy", "session", "convert", "compat", "tools", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import prepare
+from ingot import compile as compiling
 from ingot.cache import contents, directory
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
@@ -75,13 +75,13 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The models that were looked at."""
     found: list[object] = []
-    real = prepare.prepared
+    real = compiling.prepare
 
-    def counting(source: Any, *rest: Any) -> Any:
+    def counting(source: Any, *rest: Any, **options: Any) -> Any:
         found.append(source)
-        return real(source, *rest)
+        return real(source, *rest, **options)
 
-    monkeypatch.setattr(prepare, "prepared", counting)
+    monkeypatch.setattr(compiling, "prepare", counting)
     return found
 
 

@@ -185,7 +185,7 @@ def _older(probes: list[Probe], name: str, version: int) -> Iterator[Probe]:
             made = at_opset(ingot.from_onnx(probe.model), version)
         except IngotError:
             continue
-        if [node.op_type for node in made.graph if node.op_type != "Constant"] == [name]:
+        if [node.op_type for node in made.graph if not node.applies("Constant")] == [name]:
             proto = onnx.ModelProto.FromString(ingot.encode(made))
             found = probe_of(proto)
             if found is not None:

@@ -8,35 +8,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from ingot.codegen.llvm.workers import workers
 from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
-from ingot.format.load import ModelSource
+from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
+from ingot.providers import PROVIDERS, resolve
 from ingot.runtime.executable import Deoptimised, Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits
+from ingot.runtime.provider import Compiler, Evaluator, Provider
 from ingot.runtime.results import owned
-from ingot.runtime.team import processors
+from ingot.variants import Variants
 from ingot.warm_start import ModelKey, find, keep, key_of, with_given
 
 if TYPE_CHECKING:
-    from ingot.compile import Artifacts
+    from ingot.compile import Artifacts, Build
+    from ingot.infer.typed import TypedModel
+    from ingot.ir.types import Shape
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
-    from ingot.prepare import Prepared
     from ingot.runtime.evaluate import Evaluation, Observer
     from ingot.runtime.order import Orders
     from ingot.runtime.plan import StepObserver
 
 __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
-
-
-PROVIDERS = ("cpu", "reference")
-"""The names of all providers, in the order in which they are asked."""
 
 
 _MOST_GIVEN = 8
@@ -57,7 +55,7 @@ class Session:
         catalog: Catalog | None = None,
         seed: int = 0,
         limits: RunLimits | None = None,
-        providers: Sequence[str] | None = None,
+        providers: Sequence[str | Provider] | None = None,
         threads: int | None = None,
         fallback: bool = True,
         optimise: int = 2,
@@ -76,109 +74,132 @@ class Session:
         random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
         the standard.
         """
+        if optimise not in (0, 1, 2):
+            raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
         self._limits = limits or RunLimits()
         custom = tuple(operators)
         self._catalog = (catalog or _standard()).with_operators(*custom) if custom else catalog
         self._seed = seed
-        self._providers = _default_providers() if providers is None else tuple(providers)
+        self._named = tuple(_default_providers() if providers is None else providers)
+        self._providers = resolve(self._named)
+        if not self._providers:
+            raise InputError("a session needs a provider", hint=f"of {', '.join(PROVIDERS)}")
         self._threads = threads
         self._optimise = optimise
         self._fallback = fallback
         self._orders: Orders = {}
-        self._prepared: Prepared | None = None
+        self._loaded: Model | None = None
+        self._typed: TypedModel | None = None
         self._warned = False
-        self._stages: Artifacts | None = None
+        self._artifacts: Artifacts | None = None
         self._lock = threading.Lock()
-        if optimise not in (0, 1, 2):
-            raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
-        unknown = [name for name in self._providers if name not in PROVIDERS]
-        if unknown or not self._providers:
-            raise InputError(f"there is no provider '{(unknown or [''])[0]}'", hint=f"one of {', '.join(PROVIDERS)}")
-        origin = found = None
-        if self._providers[0] == "cpu" and self._catalog is None:
-            origin = key_of(model, self._limits, optimise)
-            found = None if origin is None else find(origin, threads, self._limits)
-        self._source = model if origin is None else origin
-        self._compiled = None if found is None else found.executable
+        first = self._providers[0]
+        self._compiler = compiler = first if isinstance(first, Compiler) else None
+        self._evaluators = tuple(provider for provider in self._providers if isinstance(provider, Evaluator))
+        key = cached = None
+        if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
+            key = key_of(model, self._limits, optimise, compiler.fingerprint)
+            cached = None if key is None else find(key, threads, self._limits)
+        self._source: Model | ModelSource | ModelKey | None = model if key is None else key
+        self._compiled = None if cached is None else cached.executable
         self._with_given: dict[frozenset[str], Executable] = {}
-        if found is None:
-            if self._providers[0] == "cpu":
-                workers(processors()).begin()  # LLVM is loaded there while the model is here
-            ready = self._ready
-            self._inputs: Sequence[Value] = list(ready.graph.inputs)
-            self._outputs: Sequence[Value] = list(ready.graph.outputs)
-            self._defaults = frozenset(value.name for value in ready.graph.inputs if value.constant is not None)
-            if self._providers[0] == "cpu":
-                self._compile(fallback, origin)
+        if cached is None:
+            if compiler is not None:
+                compiler.warm_up()
+            graph = self._ready.graph
+            self._inputs: Sequence[Value] = list(graph.inputs)
+            self._outputs: Sequence[Value] = list(graph.outputs)
+            self._defaults = frozenset(value.name for value in graph.inputs if value.constant is not None)
+            if compiler is not None:
+                self._compile(compiler, fallback, key)
         else:
-            self._inputs, self._outputs, self._defaults = found.inputs, found.outputs, frozenset(found.defaults)
-        self._origin = origin if self._defaults else None
+            self._inputs, self._outputs, self._defaults = cached.inputs, cached.outputs, frozenset(cached.defaults)
+        self._key = key if self._defaults else None
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
+        self._variants = Variants(self._inputs, self._rebuilt)
 
-    def _prepare(self) -> Prepared:
-        """The model as it was given and as it is run; a session of a model that was opened before has not loaded it."""
-        from ingot.prepare import prepared  # all operators
-
+    def _prepare(self) -> tuple[Model, TypedModel]:
+        """The model as it was given, and typed; a session that found a plan on disk has loaded neither before."""
         with self._lock:
-            if self._prepared is None:
-                self._prepared = prepared(self._source, self.catalog, self._limits)
+            if self._loaded is None or self._typed is None:
+                from ingot.compile import prepare  # all operators
+
+                loaded = _load(self._source)
+                self._typed = prepare(loaded, self.catalog, self._limits)
+                self._loaded = loaded
                 self._source = None
-            return self._prepared
+            return self._loaded, self._typed
 
     @property
     def _ready(self) -> Model:
-        return self._prepare().ready
+        return self.typed.model
 
-    def _compile(self, fallback: bool, origin: ModelKey | None = None) -> None:
-        from ingot.compile import executable  # LLVM is not free to load
+    def _build(self, typed: TypedModel, compiler: Compiler) -> Build:
+        from ingot.compile import Options, compile_model  # all operators
 
+        options = Options(self.catalog, self._threads, self._limits, self._optimise)
+        return compile_model(typed, compiler, options)
+
+    def _rebuilt(self, shapes: Mapping[str, Shape]) -> Executable | None:
+        """The model compiled for inputs of other shapes than it declares; None if that cannot be done."""
+        from ingot.compile import prepare  # all operators
+
+        assert self._compiler is not None
         try:
-            made = executable(self._ready.copy(), self.catalog, self._threads, self._limits, self._optimise)
+            typed = prepare(self.model, self.catalog, self._limits, shapes=shapes)
+            return self._build(typed, self._compiler).executable
+        except (CheckError, CompileError, UnsupportedError):
+            return None
+
+    def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None) -> None:
+        try:
+            build = self._build(self._prepare()[1], compiler)
         except CompileError as error:
             if not fallback:
                 raise
             self._warn(f"the model is not compiled, the reference runs it: {error.message}")
             return
-        self._compiled, self._stages = made.executable, made.compiled
-        if origin is not None:
-            keep(origin, made, self._outputs, self._ready)
+        self._compiled, self._artifacts = build.executable, build.artifacts
+        if key is not None:
+            keep(key, build, self._outputs, self._ready)
 
     def _compiled_for(self, given: frozenset[str]) -> Executable | None:
         """What runs the model when inputs that have defaults are given, which are no constants then.
 
-        None if it cannot be compiled for that, so that the reference runs it.
+        None if it cannot be compiled for that, so that the evaluators run it.
         """
-        found = self._with_given.get(given)
-        if found is None:
-            origin = None if self._origin is None else with_given(self._origin, given)
-            kept = None if origin is None else find(origin, self._threads, self._limits)
-            if kept is not None:
-                found = kept.executable
-            else:
-                from ingot.compile import executable  # LLVM is not free to load
-                from ingot.prepare import prepared_without  # all operators
+        compiler = self._compiler
+        executable = self._with_given.get(given)
+        if executable is not None or compiler is None:
+            return executable
+        key = None if self._key is None else with_given(self._key, given)
+        cached = None if key is None else find(key, self._threads, self._limits)
+        if cached is not None:
+            executable = cached.executable
+        else:
+            from ingot.compile import prepare  # all operators
 
-                try:
-                    ready = prepared_without(self._prepare().given, given, self.catalog, self._limits)
-                    made = executable(ready, self.catalog, self._threads, self._limits, self._optimise)
-                except (CheckError, CompileError, UnsupportedError) as error:
-                    if not self._fallback:
-                        raise
-                    names = ", ".join(f"'{name}'" for name in sorted(given))
-                    self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
-                    return None
-                found = made.executable
-                if origin is not None:
-                    keep(origin, made, self._outputs, self._ready)
-            while len(self._with_given) >= _MOST_GIVEN:
-                self._with_given.pop(next(iter(self._with_given)), None)
-            self._with_given[given] = found
-        return found
+            try:
+                build = self._build(prepare(self.model, self.catalog, self._limits, without=given), compiler)
+            except (CheckError, CompileError, UnsupportedError) as error:
+                if not self._fallback:
+                    raise
+                names = ", ".join(f"'{name}'" for name in sorted(given))
+                self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
+                return None
+            executable = build.executable
+            if key is not None:
+                keep(key, build, self._outputs, self._ready)
+        while len(self._with_given) >= _MOST_GIVEN:
+            self._with_given.pop(next(iter(self._with_given)), None)
+        self._with_given[given] = executable
+        return executable
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """Who runs the model: `reference` alone, if it could not be compiled."""
-        return self._providers if self._compiled is not None else ("reference",)
+        """Who runs the model, by name: without the first, if that could not compile it."""
+        names = tuple(provider.name for provider in self._providers)
+        return names[1:] or ("reference",) if self._compiler is not None and self._compiled is None else names
 
     @property
     def catalog(self) -> Catalog:
@@ -187,7 +208,12 @@ class Session:
     @property
     def model(self) -> Model:
         """The model as it was given."""
-        return self._prepare().given
+        return self._prepare()[0]
+
+    @property
+    def typed(self) -> TypedModel:
+        """The model in the newest operators, with the types of its values: what providers are given."""
+        return self._prepare()[1]
 
     @property
     def limits(self) -> RunLimits:
@@ -207,9 +233,9 @@ class Session:
     @property
     def compiled(self) -> Artifacts | None:
         """The stages that the model went through on its way to machine code; None if it is not compiled."""
-        if self._stages is None and self._compiled is not None:
-            self._compile(fallback=False)  # it was opened from what was kept, which has no stages
-        return self._stages
+        if self._artifacts is None and self._compiled is not None and self._compiler is not None:
+            self._compile(self._compiler, fallback=False)  # its plan was found on disk, without the stages before
+        return self._artifacts
 
     def run(
         self,
@@ -240,6 +266,8 @@ class Session:
         interrupt = _interrupt(deadline, cancel)
         if compiled is not None and feeds is not None and observe_steps is None:
             results = compiled.fast_path.run(feeds, interrupt)
+            if results is None and self._variants and (variant := self._variants.chosen(feeds)) is not None:
+                results = variant.fast_path.run(feeds, interrupt)
             if results is not None:
                 if outputs is None:
                     return results
@@ -258,15 +286,20 @@ class Session:
                 proceed=None if interrupt is None else interrupt.check,
                 observe=observe,
                 orders=self._orders,
+                evaluators=self._evaluators,
             )
 
         reason = None
         if compiled is not None:
-            try:
-                results = compiled.run(ready, evaluation, interrupt, observe_steps)
-                return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-            except Deoptimised as failed:
-                reason = str(failed)  # the reference says what is wrong, and where, or that nothing is
+            with_defaults = compiled is self._compiled
+            for executable in self._variants.candidates(compiled, ready) if with_defaults else (compiled,):
+                try:
+                    results = executable.run(ready, evaluation, interrupt, observe_steps)
+                    return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
+                except Deoptimised as failed:
+                    reason = str(failed)
+                    if not failed.is_guard:
+                        break  # the reference says what is wrong, and where, or that nothing is
         results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
         if reason is not None:
             self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}")
@@ -321,7 +354,7 @@ class Session:
         whole = BytesIO()
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
-            *(whole.getvalue(), self._catalog, self._seed, self._limits, self._providers, self._threads),
+            *(whole.getvalue(), self._catalog, self._seed, self._limits, self._named, self._threads),
             self._optimise,
         )
 
@@ -338,9 +371,17 @@ def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | Non
     return Deadline(deadline) if cancel is None else Either(cancel, Deadline(deadline))
 
 
+def _load(source: Model | ModelSource | ModelKey | None) -> Model:
+    """A model that is nobody else's."""
+    assert source is not None
+    if isinstance(source, Model):
+        return source.copy()
+    return load(source.data, folder=source.folder) if isinstance(source, ModelKey) else load(source)
+
+
 def _default_providers() -> tuple[str, ...]:
     given = os.environ.get("INGOT_PROVIDERS")
-    return tuple(name.strip() for name in given.split(",")) if given else PROVIDERS
+    return tuple(name.strip() for name in given.split(",")) if given else tuple(PROVIDERS)
 
 
 def _standard() -> Catalog:
@@ -354,7 +395,7 @@ def _restored(
     catalog: Catalog | None,
     seed: int,
     limits: RunLimits,
-    providers: tuple[str, ...],
+    providers: tuple[str | Provider, ...],
     threads: int | None,
     optimise: int,
 ) -> Session:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingot.cache import contents, directory
-from ingot.cache.fingerprint import fingerprint, processor
+from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
 from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.ir.domains import TRAINING
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.runtime import plan_file, team
+from ingot.runtime import plan_file, thread_pool
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits
 
@@ -52,12 +53,12 @@ class CachedModel:
     defaults: tuple[str, ...]
 
 
-def key_of(source: object, limits: RunLimits, level: int) -> ModelKey | None:
+def key_of(source: object, limits: RunLimits, level: int, machine: str) -> ModelKey | None:
     """Where a model comes from; None if that is no file and no bytes, or what follows from it cannot be kept.
 
-    What follows depends on the level to which it is optimised, too.
+    What follows depends on the level to which it is optimised, and on the machine, too.
     """
-    also = (fingerprint(), processor(), str(limits.nesting), str(limits.calls), str(level))
+    also = (fingerprint(), machine, str(limits.nesting), str(limits.calls), str(level))
     if isinstance(source, bytes | bytearray | memoryview):
         return ModelKey(source, None, contents.digest_of(source), also)
     if not isinstance(source, str | os.PathLike) or Path(source).suffix in TEXT_SUFFIXES:
@@ -75,10 +76,10 @@ def find(origin: ModelKey, threads: int | None, limits: RunLimits) -> CachedMode
     """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
     if origin.content is None:
         return None
-    kept = plan_file.read(_path(origin.content, origin.also), threads or team.processors(), limits.nodes)
+    kept = plan_file.read(_path(origin.content, origin.also), threads or thread_pool.processors(), limits.nodes)
     if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
         return None
-    team.provide(Code(kept.team.entries, kept.plan))
+    thread_pool.provide(Code(kept.team.entries, kept.plan))
     inputs = [Value(name, type_) for name, type_ in kept.inputs]
     executable = Executable(kept.plan, kept.outputs, lambda: _model(kept.calls[0]), limits.most_bytes)
     outputs = tuple(Value(name, type_) for name, type_ in kept.results)
@@ -90,18 +91,18 @@ def with_given(origin: ModelKey, names: Iterable[str]) -> ModelKey:
     return replace(origin, also=(*origin.also, *sorted(names)))
 
 
-def keep(origin: ModelKey, made: Build, outputs: Sequence[Value], model: Model) -> None:
+def keep(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
     """Keep a model, compiled, for the next time, beside other work; where that is not possible, nothing happens."""
-    writer = threading.Thread(target=_write, args=(origin, made, outputs, model), name="ingot-keep")
+    writer = threading.Thread(target=_write, args=(origin, build, outputs, model), name="ingot-keep")
     writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
 
 
-def _write(origin: ModelKey, made: Build, outputs: Sequence[Value], model: Model) -> None:
+def _write(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
     content = origin.content if origin.unseen is None else origin.unseen.content()
     if content is None:
         return
     try:
-        if plan_file.write(_path(content, origin.also), _kept(origin, made, outputs, model)):
+        if plan_file.write(_path(content, origin.also), _kept(origin, build, outputs, model)):
             directory.prune(directory.most_bytes())
     except plan_file.Unstorable:
         return
@@ -112,18 +113,18 @@ def _path(content: str, also: tuple[str, ...]) -> Path:
     return directory.path_of(hashlib.sha256("\n".join((content, *also)).encode()).hexdigest(), "plan")
 
 
-def _kept(origin: ModelKey, made: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
-    compiled = made.compiled
-    code = team.code()
+def _kept(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
+    artifacts = build.artifacts
+    code = thread_pool.code()
     if code is None:
         raise plan_file.Unstorable("code that only this process has")
     return plan_file.PlanFile(
-        compiled.plan,
-        compiled.outputs,
+        artifacts.plan,
+        artifacts.outputs,
         _typed(model.graph.inputs),
         _typed(outputs),
         tuple(value.name for value in model.graph.inputs if value.constant is not None),
-        tuple(_nodes(compiled)),
+        tuple(_nodes(artifacts)),
         code,
         tuple(_beside(model, origin.folder)),
         origin.source,
@@ -139,26 +140,28 @@ def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
     return tuple(found)
 
 
-def _nodes(compiled: Artifacts) -> Iterator[bytes]:
+def _nodes(artifacts: Artifacts) -> Iterator[bytes]:
     """Models of the nodes that the reference runs, encoded: of a model, then of the bodies in it."""
     from ingot.format import encode  # not needed by who finds
     from ingot.ir.extract import extract
 
-    nodes = list(compiled.program.calls)
-    if any(node.op_type == "Gradient" for node in nodes):
+    nodes = list(artifacts.program.calls)
+    if any(node.applies("Gradient", domain=TRAINING) for node in nodes):
         raise plan_file.Unstorable("a gradient, which is of the whole model")
     ends = [value for node in nodes for value in node.outputs if value.name]
     read = [value for node in nodes for value in _reads(node) if value not in ends]
     if nodes:
-        yield encode(extract(compiled.model, dict.fromkeys(v.name for v in read) or None, [v.name for v in ends]))
+        yield encode(
+            extract(artifacts.optimised.model, dict.fromkeys(v.name for v in read) or None, [v.name for v in ends])
+        )
     else:
         yield b""
-    for bodies in compiled.bodies.values():
+    for bodies in artifacts.bodies.values():
         for body in bodies:
             if body is not None:
                 yield from _nodes(body)
-                if body.first is not None:
-                    yield from _nodes(body.first)
+                if body.invariants is not None:
+                    yield from _nodes(body.invariants)
 
 
 def _reads(node: Any) -> Iterator[Value]:

@@ -67,7 +67,7 @@ def test_files_elsewhere_with_the_same_content_have_the_same_fingerprint(
 
 def test_kernels_and_plans_depend_on_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     def names() -> tuple[str, object]:
-        return kernels.key_of("kernel"), warm_start.key_of(b"model", RunLimits(), 1)
+        return kernels.key_of("kernel"), warm_start.key_of(b"model", RunLimits(), 1, "a processor")
 
     before = names()
     assert names() == before

@@ -59,7 +59,7 @@ def test_the_list_of_stages_is_the_same_everywhere() -> None:
     assert STAGES == stages.STAGES
 
 
-@pytest.mark.parametrize("stage", ["typed", "optimised"])
+@pytest.mark.parametrize("stage", ["typed", "specialised", "optimised"])
 def test_the_text_of_a_model_is_a_model(run: Run, stage: str) -> None:
     Path("two.onnxtxt").write_text(TWO, "utf-8")
     found = ingot.parse_model(run("dump", "two.onnxtxt", "--at", stage).stdout)

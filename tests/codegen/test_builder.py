@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import llvmlite.binding as llvm
+
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import F32, I64, PTR
@@ -42,3 +44,31 @@ def test_the_first_element_is_where_its_pointer_points() -> None:
 def test_what_does_not_fit_is_left_to_llvm() -> None:
     b, _ = begun()
     assert not isinstance(b.mul(I64(1 << 40), I64(1 << 40)), ir.Constant)
+
+
+def test_atomic_instructions_are_what_llvm_reads() -> None:
+    b, function = begun()
+    pointer, x = function.args
+    b.store_atomic(x, pointer, "release", 8)
+    before = b.atomic_rmw("add", pointer, x, "acq_rel")
+    swapped = b.cmpxchg(pointer, before, x, "seq_cst", "acquire")
+    b.fence("seq_cst")
+    end, other = (b.append_basic_block(name) for name in ("end", "other"))
+    b.switch(b.ptrtoint(pointer, I64), {3: end}, other)
+    b.position_at_end(other)
+    b.cbranch(swapped, end, other)
+    b.position_at_end(end)
+    b.ret_void()
+    with llvm.create_context() as context, llvm.parse_assembly(str(function.module), context) as module:
+        module.verify()
+
+
+def test_an_address_and_assembly_are_called_like_functions() -> None:
+    b, function = begun()
+    pointer, x = function.args
+    kind = ir.FunctionType(I64, [I64])
+    result = b.call(ir.Callee(kind, pointer.text), [x])
+    b.call(ir.inline_assembly(kind, "nop", "=r,r"), [result])
+    b.ret_void()
+    with llvm.create_context() as context, llvm.parse_assembly(str(function.module), context) as module:
+        module.verify()

@@ -11,13 +11,12 @@ from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.host import _cache_sizes as cache_sizes
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
-from ingot.codegen.llvm.team import team_text
+from ingot.codegen.llvm.thread_pool import walk_text
 from ingot.compile import Artifacts
 from ingot.deploy.compiled import compiled_for, objects_for
 from ingot.errors import CompileError, InputError
 from ingot.loops.ir import Attention, BranchStep, Contraction, LoopStep, Winograd, kernels_in
 from ingot.loops.parametrise import parametrise
-from ingot.providers.cpu import tiled
 from ingot.schedule.target import Dot, Target, named, names
 
 MODELS = models()
@@ -38,7 +37,7 @@ def test_every_kind_of_nest_is_compiled_and_needs_nothing_from_elsewhere(name: s
 
 
 def test_the_models_have_every_kind_of_nest_and_of_step() -> None:
-    steps = [step for name in MODELS for step in compiled(name, named("wasm32")).fused.steps]
+    steps = [step for name in MODELS for step in compiled(name, named("wasm32")).scheduled.steps]
     kinds = {type(nest) for kernel in kernels_in(steps) for nest in kernel.nests}
     assert {Contraction, Winograd, Attention, tuple} <= kinds
     assert {LoopStep, BranchStep} <= set(map(type, steps))
@@ -46,7 +45,7 @@ def test_the_models_have_every_kind_of_nest_and_of_step() -> None:
 
 @pytest.mark.parametrize("target", MAGIC)
 def test_object_files_are_those_of_the_target(target: str) -> None:
-    made = objects_for(compiled("attention", named("aarch64")), named(target))
+    made = objects_for(MODELS["attention"], named(target))
     assert made
     assert all(code.startswith(MAGIC[target]) for code in made.values())
 
@@ -63,25 +62,22 @@ def test_code_that_needs_something_from_elsewhere_is_refused(target: str) -> Non
 
 
 def test_addresses_have_eight_bytes_in_tables_where_pointers_have_four() -> None:
-    kernel = next(kernels_in(compiled("indices", named("wasm32")).fused.steps))
-    narrow, wide = (
-        emit(parametrise(tiled(kernel, named(target))).kernel, named(target)).text for target in ("wasm32", "aarch64")
-    )
+    kernel = next(kernels_in(compiled("indices", named("wasm32")).scheduled.steps))
+    narrow, wide = (emit(parametrise(kernel).kernel, named(target)).text for target in ("wasm32", "aarch64"))
     assert "getelementptr i64, ptr %a0, i64 %v" in narrow.split('@"kernel"')[1]
     assert "getelementptr ptr, ptr %a0, i64 %v" in wide.split('@"kernel"')[1]
 
 
 def test_loops_find_eight_bytes_for_each_address_too() -> None:
-    assert "getelementptr ptr, ptr %slots" in team_text(named("aarch64"))
-    assert "getelementptr ptr, ptr %slots" not in team_text(named("wasm32"))
-    assert code_of(team_text(named("wasm32")), named("wasm32")).code.startswith(MAGIC["wasm32"])
+    assert "getelementptr ptr" not in walk_text(named("wasm32"))
+    assert code_of(walk_text(named("wasm32")), named("wasm32")).code.startswith(MAGIC["wasm32"])
 
 
 def test_kernels_are_alike_for_all_machines_that_fuse_multiplication_and_addition() -> None:
     fused, apart = (
-        [emit(parametrise(tiled(kernel, target)).kernel, target).text for kernel in kernels]
+        [emit(parametrise(kernel).kernel, target).text for kernel in kernels]
         for target in (named("aarch64"), named("wasm32"))
-        for kernels in [list(kernels_in(compiled("products", target).fused.steps))]
+        for kernels in [list(kernels_in(compiled("products", target).scheduled.steps))]
     )
     assert any("llvm.fma" in text for text in fused)
     assert not any("llvm.fma" in text for text in apart)

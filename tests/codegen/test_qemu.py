@@ -57,5 +57,5 @@ def test_code_for_longer_vectors_runs_too(tmp_path: Path) -> None:
 
 def nests(model: Model) -> set[type]:
     """The kinds of nests that a model has."""
-    steps = compiled_for(model, named("aarch64")).fused.steps
+    steps = compiled_for(model, named("aarch64")).scheduled.steps
     return {type(nest) for kernel in kernels_in(steps) for nest in kernel.nests}

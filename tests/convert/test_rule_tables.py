@@ -81,7 +81,7 @@ def test_stacked_decorators_make_one_rule_for_all_keys() -> None:
 
 
 def test_a_rule_of_one_kind_cannot_become_one_of_another() -> None:
-    with pytest.raises(TypeError, match=r"\.one, line \d+ is a Rule already, so it cannot be a Other"):
+    with pytest.raises(TypeError, match=r"\.one, line \d+ is marked as Rule and as Other"):
         other("one")(one)
 
 
@@ -171,6 +171,24 @@ def test_importing_rules_leaves_the_tables_of_a_framework_unchanged(framework: s
     assert set(RuleTable.collect(own.Rule, [imported])) == {key}
     assert set(RuleTable.collect(own.Rule, [*modules, imported])) - set(RuleTable.collect(own.Rule, modules)) == {key}
     assert dict(own.rules()) == before
+
+
+@pytest.mark.parametrize("framework", ["keras", "sklearn"])
+def test_a_registered_rule_takes_the_place_of_the_packages_own(framework: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = pytest.importorskip(framework)
+    own = import_module(f"ingot.convert.{framework}.rule")
+    before = own.rules()
+    monkeypatch.setattr(own, "_registered", [])
+    key: Any = "Dense" if framework == "keras" else ("Ridge", "predict")
+    if framework == "keras":
+        own.register(library.layers.Dense, len)
+    else:
+        own.register(import_module("sklearn.linear_model").Ridge, predict=len)
+    assert own.rules()[key].function is len
+    assert before[key].function is not len
+    monkeypatch.undo()
+    own.rules.cache_clear()
+    assert own.rules()[key] is before[key]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ingot
 from ingot.format import messages
-from ingot.format.wire import Kind, Message
+from ingot.format.schema import Kind, Message
 
 UNKNOWN_FIELD = bytes([0xA2, 0xF7, 0x02, 0x03]) + b"new"  # field 5,988, which nobody has
 

@@ -22,8 +22,8 @@ from format.test_every_field import everything
 from ingot.errors import DecodeError, IngotError, InputError, UnsupportedError
 from ingot.format import Limits, messages
 from ingot.format.decode_tensors import STORED_IN
+from ingot.format.schema import Kind, Message
 from ingot.format.values import decode_value
-from ingot.format.wire import Kind, Message
 from ingot.ir.text import parse_model
 from places import PLACES, all_tensors, model_with, plain_model
 from wiretree import BYTES, EIGHT, FOUR, VARINT, Item, Tree, delimited, float_word, integer, long_varint, parse, varint

@@ -7,8 +7,8 @@ import pytest
 
 import ingot
 from ingot.dtypes import Array
-from ingot.fuse.attention import _BLOCK
 from ingot.loops.ir import Attention, Kernel
+from ingot.schedule.attention import BLOCK
 from lower.guarded import fenced
 
 PLAIN = """
@@ -49,7 +49,7 @@ def session(body: str, threads: int = 1, kind: str = "float", inputs: str = "") 
 def nests(made: ingot.Session) -> int:
     """How many nests of attention there are."""
     assert made.compiled is not None
-    kernels = [step for step in made.compiled.fused.steps if isinstance(step, Kernel)]
+    kernels = [step for step in made.compiled.scheduled.steps if isinstance(step, Kernel)]
     return sum(isinstance(nest, Attention) for kernel in kernels for nest in kernel.nests)
 
 
@@ -71,7 +71,7 @@ def check(made: ingot.Session, given: dict[str, Array], close: float = 2e-6) -> 
 
 
 @pytest.mark.parametrize("rows", [1, 5, 12, 13, 17, 40])
-@pytest.mark.parametrize("keys", [1, 15, 32, 49, _BLOCK, _BLOCK + 1, 2 * _BLOCK + 33])
+@pytest.mark.parametrize("keys", [1, 15, 32, 49, BLOCK, BLOCK + 1, 2 * BLOCK + 33])
 def test_any_number_of_queries_and_keys(rows: int, keys: int) -> None:
     check(session(PLAIN), feeds(2, 2, rows, keys, 20, 33))
 
@@ -99,7 +99,7 @@ def test_float64() -> None:
 def test_what_is_made_of_scores_and_of_the_result_is_in_the_nest() -> None:
     made = session(MASKED)
     assert made.compiled is not None
-    assert len([step for step in made.compiled.fused.steps if isinstance(step, Kernel)]) == 1
+    assert len([step for step in made.compiled.scheduled.steps if isinstance(step, Kernel)]) == 1
     check(made, feeds(2, 3, 19, 450, 16, 24, masked=True))
     check(session(BESIDE), feeds(2, 3, 19, 45, 16, 24))
 
@@ -108,25 +108,25 @@ def odd_masks(given: dict[str, Array]) -> dict[str, Array]:
     """Rows that see nothing, only what is past the first block, nothing there, an infinity, and a NaN."""
     mask = given["mask"]
     mask[0, 0, 0] = -np.inf
-    mask[0, 0, 1, :_BLOCK] = -np.inf
-    mask[0, 0, 2, _BLOCK:] = -np.inf
+    mask[0, 0, 1, :BLOCK] = -np.inf
+    mask[0, 0, 2, BLOCK:] = -np.inf
     mask[0, 0, 3, 7] = np.inf
-    mask[0, 0, 4, _BLOCK + 3] = np.inf
-    mask[0, 0, 5, _BLOCK - 1] = np.nan
-    mask[0, 0, 6, :_BLOCK] = np.finfo(np.float32).min
+    mask[0, 0, 4, BLOCK + 3] = np.inf
+    mask[0, 0, 5, BLOCK - 1] = np.nan
+    mask[0, 0, 6, :BLOCK] = np.finfo(np.float32).min
     return given
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_a_row_without_a_key_is_nan_as_a_softmax_of_minus_infinities_is() -> None:
-    result = check(session(MASKED), odd_masks(feeds(1, 2, 14, _BLOCK + 30, 16, 24, masked=True)))
+    result = check(session(MASKED), odd_masks(feeds(1, 2, 14, BLOCK + 30, 16, 24, masked=True)))
     assert np.isnan(result[0, :, [0, 3, 4, 5]]).all()
     assert np.isfinite(result[0, :, [1, 2, 6, 7]]).all()
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_a_row_without_a_key_reads_zeros_where_nans_are_replaced() -> None:
-    result = check(session(WITHOUT_NANS), odd_masks(feeds(1, 2, 14, _BLOCK + 30, 16, 24, masked=True)))
+    result = check(session(WITHOUT_NANS), odd_masks(feeds(1, 2, 14, BLOCK + 30, 16, 24, masked=True)))
     assert not result[0, :, [0, 3, 4, 5]].any()
 
 
@@ -173,7 +173,7 @@ def test_more_threads_give_the_bits_of_one() -> None:
 
 @pytest.mark.parametrize("front", [False, True])
 def test_nothing_outside_of_buffers_is_touched(front: bool) -> None:
-    for sizes in ((2, 2, 17, 50, 20, 33), (1, 3, 5, _BLOCK + 7, 16, 16), (1, 1, 40, 17, 1, 1)):
+    for sizes in ((2, 2, 17, 50, 20, 33), (1, 3, 5, BLOCK + 7, 16, 16), (1, 1, 40, 17, 1, 1)):
         with fenced(front) as fences:
             made = session(MASKED, threads=2)
             given = feeds(*sizes, masked=True)

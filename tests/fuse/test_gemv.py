@@ -36,7 +36,7 @@ def feeds(case: tuple[str, str], b: int, n: int, d: int, dtype: str = "float32")
 
 def products(made: ingot.Session) -> int:
     assert made.compiled is not None
-    kernels = [step for step in made.compiled.fused.steps if isinstance(step, Kernel)]
+    kernels = [step for step in made.compiled.scheduled.steps if isinstance(step, Kernel)]
     assert len(kernels) == 1
     return sum(isinstance(nest, Contraction) for kernel in kernels for nest in kernel.nests)
 

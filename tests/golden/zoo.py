@@ -24,21 +24,19 @@ from unittest.mock import patch
 import numpy as np
 
 import ingot
-from ingot import compile as stages
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.templates import Template
+from ingot.compile import Options, compile_model, prepare
 from ingot.dtypes import Array, DType
 from ingot.format import decode, encode
-from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
 from ingot.loops.ir import Kernel
 from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import standard
-from ingot.prepare import prepared
-from ingot.providers import cpu
+from ingot.providers.cpu import Cpu, plan
 from ingot.runtime.limits import RunLimits
 from ingot.schedule.target import Target
 
@@ -81,14 +79,13 @@ def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
     def unpacked(*_: object) -> Array:
         return np.zeros(64, np.uint8)
 
-    ready = prepared(model, standard(), RunLimits()).ready
-    inputs_to_initializers(ready)
+    typed = prepare(model, standard(), RunLimits())
     with (
-        patch.object(cpu, "_begun", begun),
-        patch.object(cpu, "packed", unpacked),
-        patch.object(cpu, "begin_team", lambda _: None),
+        patch.object(plan, "_begun", begun),
+        patch.object(plan, "packed", unpacked),
+        patch.object(plan, "begin_thread_pool", lambda _: None),
     ):
-        stages.compile_model(ready, standard(), target, threads=2)
+        compile_model(typed, Cpu(target), Options(standard(), threads=2))
     yield from seen
 
 

@@ -16,7 +16,7 @@ def costs(graph: str) -> list[Cost]:
         ingot.parse_model(f"{HEADER}\n{graph}"), providers=("cpu", "reference"), threads=1, fallback=False
     )
     assert session.compiled is not None
-    return [cost_of(step) for step in session.compiled.fused.steps if isinstance(step, Kernel)]
+    return [cost_of(step) for step in session.compiled.scheduled.steps if isinstance(step, Kernel)]
 
 
 def sized(text: str) -> Dim:

@@ -10,7 +10,8 @@ import ingot
 from ingot.dtypes import Array
 from ingot.infer import infer
 from ingot.ir.model import Model
-from ingot.lower.graph import Program, lower_graph
+from ingot.lower.graph import lower_graph
+from ingot.lower.program import Program
 from ingot.ops.catalog import standard
 from ingot.prim.evaluate import evaluate
 from ingot.runtime.evaluate import Evaluation

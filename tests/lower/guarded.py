@@ -28,7 +28,7 @@ import numpy as np
 import ingot
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
-from ingot.providers import cpu
+from ingot.providers.cpu import plan as cpu
 from ingot.runtime import fast_path, plan
 from ingot.runtime.arena import ALIGN, Life
 from lower.compared import Tally, check, wrong

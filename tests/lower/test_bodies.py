@@ -117,7 +117,7 @@ def test_a_state_that_stays_is_not_copied() -> None:
     assert made.compiled is not None
     ((body,),) = made.compiled.bodies.values()
     assert body is not None
-    assert len(body.fused.made) == 1  # what is put together, the largest with it
+    assert len(body.scheduled.stores) == 1  # what is put together, the largest with it
 
 
 ENDING = """g (int64 m, bool c, float[n] x) => (float[k] y, float[r, j] rows) {
@@ -417,7 +417,7 @@ def test_the_steps_of_bodies_are_observed() -> None:
     assert made.compiled is not None
     ((body,),) = made.compiled.bodies.values()
     assert body is not None
-    kernels = [kernel.name for kernel in body.fused.made]
+    kernels = [kernel.name for kernel in body.scheduled.stores]
     assert seen == [*kernels * 3, "Loop"]
 
 
@@ -462,11 +462,12 @@ def test_what_every_run_would_compute_alike_is_computed_once() -> None:
     assert made.compiled is not None
     ((body,),) = made.compiled.bodies.values()
     assert body is not None
-    assert body.first is not None
-    often = {kernel.name: seen.count(kernel.name) for kernel in (*body.fused.made, *body.first.fused.made)}
-    assert often == {
-        kernel.name: 3 if kernel in body.fused.made else 1 for kernel in (*body.fused.made, *body.first.fused.made)
+    assert body.invariants is not None
+    often = {
+        kernel.name: seen.count(kernel.name) for kernel in (*body.scheduled.stores, *body.invariants.scheduled.stores)
     }
+    once = dict.fromkeys((kernel.name for kernel in body.invariants.scheduled.stores), 1)
+    assert often == dict.fromkeys((kernel.name for kernel in body.scheduled.stores), 3) | once
 
 
 def test_strings_that_a_model_is_given_are_left_to_the_reference() -> None:

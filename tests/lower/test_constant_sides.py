@@ -23,7 +23,7 @@ def test_weights_of_four_bits_are_packed_as_floats_once() -> None:
     model = quantised(64, 20, 32)
     session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
     assert session.compiled is not None
-    (kernel,) = session.compiled.fused.steps
+    (kernel,) = session.compiled.scheduled.steps
     assert isinstance(kernel, Kernel)
     (product,) = kernel.nests
     assert isinstance(product, Contraction)

@@ -12,8 +12,10 @@ import ingot
 from ingot import operator
 from ingot.dtypes import Array
 from ingot.errors import FallbackWarning, IngotError
+from ingot.ir import Graph
 from ingot.loops.ir import BranchStep, Kernel, LoopStep
 from ingot.loops.show import show_kernel
+from ingot.ops.define import Operator, Runtime
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import FLOAT32, types
 from ingot.prim.evaluate import evaluate
@@ -82,8 +84,8 @@ def test_a_loop_runs_as_often_as_its_count_says(trips: int) -> None:
 def test_what_every_run_would_compute_alike_is_computed_before_the_loop() -> None:
     made = session(COUNTED).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
-    before = [step for step in made.fused.steps if isinstance(step, Kernel)]
+    (loop,) = [step for step in made.scheduled.steps if isinstance(step, LoopStep)]
+    before = [step for step in made.scheduled.steps if isinstance(step, Kernel)]
     assert len(loop.steps) == 2
     assert len(loop.swapped) == 2
     assert " * " in "".join(show_kernel(kernel) for kernel in before)
@@ -135,7 +137,7 @@ def test_a_state_that_stays_is_not_copied() -> None:
     agree(graph, {"m": i64(3), "x": f32(1, 2), "y": f32(3, 4)})
     made = session(graph).compiled
     assert made is not None
-    (loop,) = [step for step in made.fused.steps if isinstance(step, LoopStep)]
+    (loop,) = [step for step in made.scheduled.steps if isinstance(step, LoopStep)]
     assert len(loop.swapped) == len(loop.steps) == 1
 
 
@@ -197,7 +199,7 @@ def test_one_branch_runs() -> None:
     feeds = {"c": np.asarray(True), "x": f32(1, 2, 3), "w": w}
     made.run(None, feeds, observe_steps=lambda step, *_: ran.append(step.name if isinstance(step, KernelStep) else ""))
     assert made.compiled is not None
-    (choice,) = [step for step in made.compiled.fused.steps if isinstance(step, BranchStep)]
+    (choice,) = [step for step in made.compiled.scheduled.steps if isinstance(step, BranchStep)]
     assert {step.name for step in choice.then if isinstance(step, Kernel)} <= set(ran)
     assert not {step.name for step in choice.otherwise if isinstance(step, Kernel)} & set(ran)
 
@@ -289,7 +291,7 @@ def test_primitives_say_what_the_reference_does(graph: str) -> None:
     expected = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, given)
     for one, other in zip(evaluate(made.outputs, given, sizes), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.fused.steps)
+    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.scheduled.steps)
 
 
 ENDLESS = """g (bool c, float[N] x) => (a) {
@@ -342,7 +344,7 @@ def test_a_matrix_that_every_run_multiplies_by_is_packed_before_the_loop() -> No
         agree(graph, *({"m": i64(trips), "x": x, "w": w} for trips in (0, 1, 4)))
     made = session(graph).compiled
     assert made is not None
-    assert any(step.name.endswith("_pack") for step in made.fused.steps if isinstance(step, Kernel))
+    assert any(step.name.endswith("_pack") for step in made.scheduled.steps if isinstance(step, Kernel))
 
 
 def test_a_loop_in_a_loop_starts_every_time_from_what_it_starts_from() -> None:
@@ -393,3 +395,41 @@ def test_an_identity_of_another_domain_is_not_the_standards(identity: str, provi
     made = Session(ingot.parse_model(text), operators=[successor], providers=providers, threads=1)
     expected = 3 if identity.startswith("my") else 0
     assert made.run(None, {"x": f32(0, 0), "m": i64(3)})[0].tolist() == [expected] * 2
+
+
+def twice(name: str) -> Operator:
+    """An operator `my.name` that runs its body on its inputs, and then on what that gave."""
+
+    @operator(name, since=1, domain="my")
+    def run(x: T, y: T, z: T, /, *, body: Graph, runtime: Runtime) -> T:
+        """`body(body(x, y, z), y, z)`."""
+        (once,) = runtime.run(body, [x, y, z])
+        (again,) = runtime.run(body, [once, y, z])
+        return np.asarray(again)
+
+    @run.infer
+    def infer(x: Fact, y: Fact, z: Fact, /, *, body: Graph) -> Inferred:
+        del y, z, body
+        return x.type
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["If", "Loop", "Scan", "Twice"])
+def test_an_operator_of_another_domain_with_a_body_is_none_of_the_standard_whatever_its_name(name: str) -> None:
+    text = f"""<ir_version: 13, opset_import: ["" : 28, "my" : 1]>
+    g (float[2] x, float[2] w, float[2] z) => (float[2] y) {{
+        y = my.{name} (x, w, z) <body = b (float[2] s, float[2] t, float[2] u) => (float[2] r) {{
+            sum = Add (s, t)
+            product = Mul (sum, t)
+            power = Exp (u)
+            r = Sub (product, power)
+        }}>
+    }}"""
+    feeds = {"x": f32(1, 2), "w": f32(2, 3), "z": f32(0, 1)}
+    compiled, reference = (
+        Session(ingot.parse_model(text), providers=providers, operators=[twice(name)], fallback=False)
+        for providers in (("cpu", "reference"), ("reference",))
+    )
+    assert compiled.providers == ("cpu", "reference")
+    np.testing.assert_allclose(compiled.run(None, feeds)[0], reference.run(None, feeds)[0], rtol=1e-6)

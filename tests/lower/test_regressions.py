@@ -87,7 +87,7 @@ def test_what_is_reduced_and_padded_reads_no_rows_that_are_not_there() -> None:
     agree(graph, x=floats(8, 3))
     _, session = sessions(graph)
     assert session.compiled is not None
-    assert len(session.compiled.fused.steps) > 1  # what is padded is stored: padding has rows that it has not
+    assert len(session.compiled.scheduled.steps) > 1  # what is padded is stored: padding has rows that it has not
 
 
 def test_a_constant_without_columns_can_be_multiplied_by() -> None:

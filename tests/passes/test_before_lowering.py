@@ -31,7 +31,7 @@ def session(text: str, **named: Any) -> ingot.Session:
 
 def kernels(opened: ingot.Session) -> list[str]:
     assert opened.compiled is not None
-    return [show_kernel(step) for step in opened.compiled.fused.steps if isinstance(step, Kernel)]
+    return [show_kernel(step) for step in opened.compiled.scheduled.steps if isinstance(step, Kernel)]
 
 
 def test_a_normalisation_is_in_the_weights_of_the_convolution_before_it() -> None:
@@ -53,7 +53,7 @@ def test_a_value_that_was_optimised_away_is_still_there_when_asked_for() -> None
 def test_the_model_compiled_is_the_optimised_one() -> None:
     opened = session(NORMALISED)
     assert opened.compiled is not None
-    assert [node.op_type for node in opened.compiled.model.graph] == ["Conv", "Relu"]
+    assert [node.op_type for node in opened.compiled.optimised.model.graph] == ["Conv", "Relu"]
     assert len(opened.model.graph) == 3
 
 

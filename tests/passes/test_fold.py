@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated, TypeAlias
 
 import numpy as np
 import pytest
 
 import ingot
+from ingot.dtypes import Array
+from ingot.ops.catalog import standard
+from ingot.ops.define import operator
+from ingot.ops.typesets import FLOAT32, types
 from ingot.passes.fold import fold
 from passes.written import applied, lines, parsed
+
+T: TypeAlias = Annotated[Array, types("T", FLOAT32)]
+
+
+@operator("DequantizeLinear", since=1, domain="my")
+def own(x: T, /) -> T:
+    """Twice `x`."""
+    return x + x
 
 
 def test_nodes_of_constants_become_one() -> None:
@@ -44,15 +57,25 @@ def test_constants_inside_branches_are_folded_and_captured() -> None:
         "(float[2] a = {1, 2}) => (float[2] y) { y = Relu (a) }",
         "() => (float[2] y) { y = RandomNormal<shape = [2]> () }",
         "(float x) => (float[2] y) <uint8[2] a = {1, 2}, float s = {0.5}> { y = DequantizeLinear (a, s) }",
+        "(float x) => (float[2] y) <uint8[2] a = {1, 2}, float s = {0.5}, uint8 z = {0}>"
+        " { y = com.microsoft.DequantizeLinear (a, s, z) }",
         "(float x) => (float[2] y) <float[2] a = {1, 2}, int64[1] s = {3}> { y = Reshape (a, s) }",
     ],
-    ids=["a default", "random numbers", "the smaller form", "what fails"],
+    ids=["a default", "random numbers", "the smaller form", "the smaller form of a vendor", "what fails"],
 )
 def test_what_is_not_to_be_folded_stays(text: str) -> None:
     model = parsed(f"g {text}")
     before = lines(model)
     assert fold(model, {}) == 0
     assert lines(model) == before
+
+
+def test_an_operator_of_another_domain_with_the_name_of_one_that_stays_is_folded() -> None:
+    catalog = standard().with_operators(own)
+    text = '<ir_version: 14, opset_import: ["" : 28, "my" : 1]> g () => (float[2] y) <float[2] a = {1, 2}>'
+    model = ingot.parse_model(f"{text} {{ y = my.DequantizeLinear (a) }}")
+    assert fold(model, {}, catalog=catalog) == 1
+    assert lines(model) == ["y = Identity([2.0, 4.0])"]
 
 
 def test_a_large_result_is_not_computed_unless_as_much_goes() -> None:

@@ -65,7 +65,7 @@ def compiled(model: Model, threads: int = 1) -> ingot.Session:
 
 def loops(session: ingot.Session) -> str:
     assert session.compiled is not None
-    return "\n".join(show_kernel(step) for step in session.compiled.fused.steps if isinstance(step, Kernel))
+    return "\n".join(show_kernel(step) for step in session.compiled.scheduled.steps if isinstance(step, Kernel))
 
 
 def check(case: Depthwise, **sizes: int) -> None:
@@ -155,7 +155,7 @@ def test_layers_of_other_sizes_share_their_code() -> None:
     for channels, side in ((16, 28), (48, 14)):
         session = compiled(Depthwise((1, side, side, channels)).model())
         assert session.compiled is not None
-        kernels = [step for step in session.compiled.fused.steps if isinstance(step, Kernel)]
+        kernels = [step for step in session.compiled.scheduled.steps if isinstance(step, Kernel)]
         texts.add(show_kernel(parametrise(kernels[-1]).kernel))
     assert len(texts) == 1
 

@@ -26,7 +26,7 @@ def steps(graph: str) -> list[str]:
     model = ingot.parse_model(f"{HEADER} {graph}")
     compiled = ingot.Session(model, providers=("cpu", "reference"), threads=2, fallback=False).compiled
     assert compiled is not None
-    return [step.name for step in compiled.fused.steps if isinstance(step, Kernel)]
+    return [step.name for step in compiled.scheduled.steps if isinstance(step, Kernel)]
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 1000, 1 << 17])

@@ -11,10 +11,10 @@ import pytest
 import ingot
 from ingot.dims import Dim, evaluate, symbol
 from ingot.dtypes import Array, DType
-from ingot.fuse.winograd import POINTS, at_points
 from ingot.ir import Graph, Model, Node, Value
 from ingot.ir.types import TensorType
 from ingot.loops.ir import Kernel, Winograd
+from ingot.schedule.winograd import POINTS, at_points
 from lower.guarded import fenced
 
 CLOSE = 2e-5
@@ -77,7 +77,7 @@ def session(model: Model, threads: int = 1) -> ingot.Session:
 def sides(made: ingot.Session) -> list[int]:
     """The sides of the tiles of each kernel by Winograd's algorithm."""
     assert made.compiled is not None
-    kernels = [step for step in made.compiled.fused.steps if isinstance(step, Kernel)]
+    kernels = [step for step in made.compiled.scheduled.steps if isinstance(step, Kernel)]
     return [nest.side for kernel in kernels for nest in kernel.nests if isinstance(nest, Winograd)]
 
 
@@ -103,7 +103,7 @@ def _random(seed: int, *shape: int) -> Array:
 def side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Tiles of one side wherever the algorithm applies, even where it does not pay."""
     found: int = request.param
-    monkeypatch.setattr("ingot.fuse.winograd._time", lambda _, each: 0 if each == found else 1)
+    monkeypatch.setattr("ingot.schedule.winograd._time", lambda _, each, __: 0 if each == found else 1)
     return found
 
 

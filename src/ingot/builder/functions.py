@@ -20,9 +20,9 @@ from ingot.builder.parameters import EMPTY, VARIADIC, Fn, evaluated, signature_o
 from ingot.builder.results import close, declared_results
 from ingot.builder.scope import Scope, Trace, current, opened
 from ingot.builder.variable import Var
-from ingot.builder.versions import standard
 from ingot.errors import BuildError, InputError, nearest
 from ingot.ir.attribute import Attribute, AttributeKind
+from ingot.ir.domains import OpsetImports, canonical
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, FunctionId
 from ingot.ir.tensor import Tensor
@@ -222,13 +222,13 @@ def function(
     name, `outputs` names the results.
     """
     frame = user_frame()
-    imports = {standard(key): version for key, version in (opsets or {}).items()}
+    imports = OpsetImports(opsets or {})
 
     def made(fn: Fn) -> LocalFunction:
         own = getattr(fn, "__name__", "")
         if not name and not own.isidentifier():
             raise BuildError("a function of a model needs a name", where=definition(fn), hint="give name=")
-        id = FunctionId(standard(domain), name or own, overload)
+        id = FunctionId(canonical(domain), name or own, overload)
         return LocalFunction(fn, id, opset, imports, outputs, frame)
 
     return made if fn is None else made(fn)

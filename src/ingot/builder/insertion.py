@@ -9,6 +9,7 @@ from ingot.builder.constants import Constants
 from ingot.builder.location import failure
 from ingot.builder.scope import Checker, Scope, Trace, opened
 from ingot.builder.versions import OPSET
+from ingot.ir.domains import STANDARD, OpsetImports
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
@@ -41,7 +42,7 @@ def inserting(
     home = model or (owner if isinstance(owner, Model) else None)
     trace = Trace(
         graph.root,
-        {"": OPSET} if holder is None else holder.opset_imports,
+        OpsetImports({STANDARD: OPSET}) if holder is None else holder.opset_imports,
         Constants(as_nodes=isinstance(owner, Function)),
         functions=None if home is None else home.functions,
         defaults=_imports(home),

@@ -11,7 +11,7 @@ from ingot.builder.known import dtype_of
 from ingot.builder.literals import as_value, is_literal
 from ingot.builder.scope import current
 from ingot.builder.variable import Var
-from ingot.builder.versions import standard
+from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.value import Value
 
@@ -61,7 +61,7 @@ class Operators:
     __slots__ = ("_domain",)
 
     def __init__(self, domain: str) -> None:
-        self._domain = standard(domain)
+        self._domain = canonical(domain)
 
     def __getattr__(self, name: str) -> Operator:
         if name.startswith("_"):
@@ -73,7 +73,7 @@ class Operators:
         return Operator(self._domain, name)
 
     def __repr__(self) -> str:
-        return f"<Operators of {self._domain or 'ai.onnx'}>"
+        return f"<Operators of {spelled_out(self._domain)}>"
 
 
 class StandardOperators(Operators):

@@ -11,6 +11,7 @@ from ingot.builder.location import failure
 from ingot.builder.names import Names
 from ingot.builder.versions import OPSET, domain_version_of
 from ingot.errors import BuildError
+from ingot.ir.domains import STANDARD
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, FunctionId
 from ingot.ir.node import Node
@@ -73,11 +74,11 @@ class Trace:
     @property
     def opset(self) -> int:
         """The version of the standard operators in force."""
-        return self.opsets.get("", self.opsets.get("ai.onnx", OPSET))
+        return self.opsets.get(STANDARD, OPSET)
 
     def import_domain(self, domain: str) -> None:
         """Make sure `domain` is imported: as declared, else as `defaults` has it, else in its usual version."""
-        if domain not in self.opsets and not (domain == "" and "ai.onnx" in self.opsets):
+        if domain not in self.opsets:
             version = self.defaults.get(domain)
             self.opsets[domain] = domain_version_of(domain, self.opset) if version is None else version
 

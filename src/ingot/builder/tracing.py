@@ -17,8 +17,9 @@ from ingot.builder.parameters import EMPTY, Fn, Input, model_inputs
 from ingot.builder.results import close, declared_results
 from ingot.builder.scope import Checker, Scope, Trace, opened
 from ingot.builder.variable import Var
-from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, OPSET, ir_version_of, standard
+from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, OPSET, ir_version_of
 from ingot.errors import BuildError, CheckError
+from ingot.ir.domains import STANDARD, OpsetImports
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
@@ -82,7 +83,7 @@ def build(
     """
     if not 1 <= opset <= OPSET:
         raise failure(f"opset {opset} is not known", hint=f"versions 1 to {OPSET} are")
-    imports = {"": opset} | {standard(domain): version for domain, version in (opsets or {}).items()}
+    imports = OpsetImports({STANDARD: opset} | OpsetImports(opsets or {}))
     frame = user_frame()
 
     def made(fn: Fn) -> Model:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from ingot.ir.domains import STANDARD, canonical
+
 OPSET = 28
 """The newest version of the standard operators this package knows."""
 
@@ -27,14 +29,9 @@ def ir_version_of(opset: int, *, functions: bool = False, overloads: bool = Fals
 
 def domain_version_of(domain: str, opset: int) -> int:
     """The version to import of a domain nobody declared: what was released with `opset`, or 1 if it is not ONNX's."""
-    if standard(domain) == "":
+    if canonical(domain) == STANDARD:
         return opset
     return _newest(_ML_SINCE, opset) if domain == "ai.onnx.ml" else 1
-
-
-def standard(domain: str) -> str:
-    """`domain` with the one spelling of the standard operators' domain that ingot uses, the empty one."""
-    return "" if domain == "ai.onnx" else domain
 
 
 def _newest(since: dict[int, int], opset: int) -> int:

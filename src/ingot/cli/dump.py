@@ -18,7 +18,7 @@ from ingot.errors import InputError, nearest
 if TYPE_CHECKING:
     from ingot.tools.inspect.stages import Part, Stages
 
-STAGES = ("typed", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
+STAGES = ("typed", "specialised", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
 
 OBJECTS = "objects"
 """What can only be written to files: the machine code of each kernel that has its own."""

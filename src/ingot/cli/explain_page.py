@@ -11,8 +11,8 @@ from ingot.cli.bench_page import seconds_text
 from ingot.cli.printable import printable
 from ingot.cli.show import heading, rows
 from ingot.cli.units import counted, size_text
-from ingot.fuse.trace import How
 from ingot.tools.inspect.explained import Explained, KernelEntry, NodeEntry
+from ingot.tools.inspect.trace import How
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,9 +13,9 @@ from ingot.cli.printable import printable
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts
-    from ingot.fuse.trace import Trace
     from ingot.schedule.target import Target
     from ingot.session import Session
+    from ingot.tools.inspect.trace import Trace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ingot.ir.domains import spelled_out
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Formal, Operator, Parameter
 from ingot.ops.describe import abbreviated
@@ -16,7 +17,7 @@ def operator_text(operator: Operator, catalog: Catalog) -> str:
 
 def _lines(operator: Operator, catalog: Catalog) -> Iterator[str]:
     old = " (deprecated)" if operator.deprecated else ""
-    yield f"{operator.domain or 'ai.onnx'}.{operator.name}-{operator.version}{old}"
+    yield f"{spelled_out(operator.domain)}.{operator.name}-{operator.version}{old}"
     yield f"  {_signature(operator)}"
     if operator.documentation:
         yield ""

@@ -10,6 +10,7 @@ from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
 from ingot.cli.stdout import write_text
 from ingot.errors import InputError, nearest
+from ingot.ir.domains import spelled_out
 
 if TYPE_CHECKING:
     from ingot.ops.catalog import Catalog
@@ -51,7 +52,7 @@ def _newest(catalog: Catalog) -> list[Operator]:
 
 
 def _is_named(operator: Operator, name: str) -> bool:
-    full = f"{operator.domain or 'ai.onnx'}.{operator.name}"
+    full = f"{spelled_out(operator.domain)}.{operator.name}"
     return name.lower() in (operator.name.lower(), full.lower())
 
 
@@ -68,7 +69,7 @@ def _list(found: list[Operator], *, described: bool) -> None:
     parts: list[Any] = []
     for domain in dict.fromkeys(operator.domain for operator in found):
         members = [operator for operator in found if operator.domain == domain]
-        parts.append(heading(domain or "ai.onnx", str(len(members))))
+        parts.append(heading(spelled_out(domain), str(len(members))))
         if described:
             parts.append(rows((o.name, headline(o)) for o in members))
         else:
@@ -79,7 +80,7 @@ def _list(found: list[Operator], *, described: bool) -> None:
 def _entry(operator: Operator, catalog: Catalog) -> dict[str, Any]:
     meanings = catalog.versions(operator.domain, operator.name)
     return {
-        "domain": operator.domain or "ai.onnx",
+        "domain": spelled_out(operator.domain),
         "name": operator.name,
         "versions": [since for meaning in meanings for since in meaning.since],
         "documentation": operator.documentation,

@@ -11,6 +11,7 @@ from ingot.cli.printable import one_line
 from ingot.cli.show import flow, heading, rows
 from ingot.cli.summary import ExternalFile, FunctionSummary, OperatorCount, Port, Summary, TensorSummary
 from ingot.cli.units import counted, size_text
+from ingot.ir.domains import STANDARD, canonical
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -129,7 +130,7 @@ def _operators(counts: list[OperatorCount]) -> list[str]:
 
 
 def _operator(count: OperatorCount) -> str:
-    return count.operator if count.domain == "ai.onnx" else f"{count.domain}.{count.operator}"
+    return count.operator if canonical(count.domain) == STANDARD else f"{count.domain}.{count.operator}"
 
 
 def _functions(functions: list[FunctionSummary]) -> Iterator[RenderableType]:

@@ -33,7 +33,7 @@ def rewritten(model: Model, before: Mapping[Node, Seen]) -> Counter[str]:
     kept = {value.name for graph in model.graphs() for value in graph.values()}
     found: Counter[str] = Counter()
     for node, old in before.items():
-        if node.graph is None and (node.op_type != "Constant" or kept.intersection(old.names)):
+        if node.graph is None and (not node.applies("Constant") or kept.intersection(old.names)):
             found[old.label] += not old.names or now.get(old.names[0]) != old.said
     return +found
 
@@ -41,21 +41,19 @@ def rewritten(model: Model, before: Mapping[Node, Seen]) -> Counter[str]:
 def _known_nodes(model: Model) -> Iterator[tuple[Node, Seen]]:
     from ingot.infer.types import effective  # none of these is free to import
     from ingot.ops.catalog import standard
-    from ingot.ops.rewrite import normalised
 
     catalog = standard()
-    bodies = {function.graph: normalised(function.opset_imports) for function in model.functions.values()}
+    bodies = {function.graph: function.opset_imports for function in model.functions.values()}
     for graph in model.graphs():
-        imports = bodies.get(graph.root, normalised(model.opset_imports))
+        imports = bodies.get(graph.root, model.opset_imports)
         for node in graph:
-            domain = "" if node.domain == "ai.onnx" else node.domain
-            operator = catalog.find(domain, node.op_type, imports.get(domain, 0))
+            operator = catalog.operator_of(node, imports)
             if operator is None:
                 continue
             attributes = {parameter.name: parameter.default for parameter in operator.attributes.values()}
             attributes |= {name: attribute.ref or attribute.value for name, attribute in node.attributes.items()}
             inputs = ["" if value is None else value.name for value in node.inputs]
             said = {name: value for name, value in attributes.items() if value is not None}
-            label = f"{node.op_type}-{effective(operator, imports[domain])}"
+            label = f"{node.op_type}-{effective(operator, imports[node.domain])}"
             names = tuple(value.name for value in node.outputs if value.name)
             yield node, Seen(label, names, (node.op_type, inputs, said))

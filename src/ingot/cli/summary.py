@@ -9,6 +9,7 @@ from ingot.cli.models import Opened
 from ingot.cli.placement import placement
 from ingot.cli.weights import Weight, weights
 from ingot.ir import Function, Model, TensorType, Value, problems
+from ingot.ir.domains import spelled_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def summarise(opened: Opened, *, largest: int) -> Summary:
         path=opened.name,
         file_bytes=opened.nbytes,
         ir_version=model.ir_version,
-        opset_imports=[OpsetImport(domain or "ai.onnx", v) for domain, v in model.opset_imports.items()],
+        opset_imports=[OpsetImport(spelled_out(domain), v) for domain, v in model.opset_imports.items()],
         producer_name=model.producer_name,
         producer_version=model.producer_version,
         domain=model.domain,
@@ -180,7 +181,7 @@ def _function(function: Function) -> FunctionSummary:
 
 def _operators(model: Model) -> list[OperatorCount]:
     """The most frequent first."""
-    counts = Counter((node.domain or "ai.onnx", node.op_type) for node in model.nodes())
+    counts = Counter((spelled_out(node.domain), node.op_type) for node in model.nodes())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [OperatorCount(domain, operator, count) for (domain, operator), count in ordered]
 

@@ -17,6 +17,7 @@ from ingot.cli.units import counted
 from ingot.cli.written import say_written
 from ingot.errors import IngotError, InputError, UnsupportedError
 from ingot.ir import Model
+from ingot.ir.domains import STANDARD, canonical, is_of_onnx, spelled_out
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Direction = Literal["upgrade", "downgrade"]
@@ -42,11 +43,11 @@ def versions_asked(ctx: click.Context, param: click.Parameter, values: tuple[str
     found: dict[str, int] = {}
     for value in values:
         domain, _, number = value.rpartition("=")
-        domain = "" if domain == "ai.onnx" else domain
+        domain = canonical(domain)
         if not number.isdecimal() or not int(number) or value.startswith("="):
             raise click.BadParameter(f"{value!r} is neither a version, such as 17, nor ai.onnx.ml=3", ctx, param)
         if domain in found:
-            raise click.BadParameter(f"{domain or 'ai.onnx'} is given twice", ctx, param)
+            raise click.BadParameter(f"{spelled_out(domain)} is given twice", ctx, param)
         found[domain] = int(number)
     return found
 
@@ -102,16 +103,16 @@ def convert(direction: Direction, wish: Wish) -> None:
 def _wanted(model: Model, direction: Direction, wish: Wish) -> dict[str, int]:
     """The version of each domain to go to; InputError for one that is not there or lies in the other direction."""
     from ingot.builder.versions import domain_version_of  # none of these is free to import
-    from ingot.ops.rewrite import NEWEST, newest, normalised
+    from ingot.ops.rewrite import NEWEST, newest
 
     imports: dict[str, int] = {}
     for function in model.functions.values():
-        imports |= normalised(function.opset_imports)
-    imports |= normalised(model.opset_imports)
+        imports |= function.opset_imports
+    imports |= model.opset_imports
     if not wish.versions:
         return newest(imports)
     for domain, version in wish.versions.items():
-        shown = domain or "ai.onnx"
+        shown = spelled_out(domain)
         if domain not in imports and domain:
             raise InputError(f"the model does not import {shown}", hint=f"it imports {_imports(model)}")
         if version > NEWEST.get(domain, 0):
@@ -129,7 +130,7 @@ def _wanted(model: Model, direction: Direction, wish: Wish) -> dict[str, int]:
     if "" in wanted:
         limit = max if direction == "upgrade" else min
         for domain, version in imports.items():
-            if domain in NEWEST and domain.startswith("ai.onnx"):
+            if domain in NEWEST and domain and is_of_onnx(domain):
                 wanted.setdefault(domain, limit(version, domain_version_of(domain, wanted[""])))
     return wanted
 
@@ -138,11 +139,11 @@ def _change(model: Model, direction: Direction, wanted: Mapping[str, int]) -> No
     """Rewrite a model, and set its IR version to one that goes with its operators."""
     from ingot.builder.versions import ir_version_of
     from ingot.ir.needs import needed_ir_version
-    from ingot.ops.rewrite import newest, normalised
+    from ingot.ops.rewrite import newest
     from ingot.versions.convert import convert_versions
     from ingot.versions.upgrade import upgrade
 
-    everything = wanted.keys() >= normalised(model.opset_imports).keys()
+    everything = wanted.keys() >= model.opset_imports.keys()
     if direction == "upgrade" and everything and dict(wanted) == newest(wanted):
         upgrade(model)
     else:
@@ -150,7 +151,7 @@ def _change(model: Model, direction: Direction, wanted: Mapping[str, int]) -> No
         if lacks_standard:  # whatever is said in them is said in the version asked for
             model.opset_imports[""] = wanted[""]
         convert_versions(model, wanted)
-        if lacks_standard and not any(node.domain in ("", "ai.onnx") for node in model.nodes()):
+        if lacks_standard and not any(node.domain == STANDARD for node in model.nodes()):
             del model.opset_imports[""]
     opset = model.opset or wanted.get("")
     released = model.ir_version if opset is None else ir_version_of(opset)
@@ -160,14 +161,13 @@ def _change(model: Model, direction: Direction, wanted: Mapping[str, int]) -> No
 
 def _nearest(model: Model, wanted: Mapping[str, int], refusal: str) -> list[str]:
     """A line that says how far down a model can go that was refused on its way, if it gets anywhere."""
-    from ingot.ops.rewrite import normalised
     from ingot.versions.convert import convert_versions
 
     place = re.match(r"(\S+) (\d+) cannot say this", refusal)
     if place is None:
         return []
-    domain, version = "" if place[1] == "ai.onnx" else place[1], int(place[2]) + 1
-    if version >= normalised(model.opset_imports).get(domain, 0):
+    domain, version = canonical(place[1]), int(place[2]) + 1
+    if version >= model.opset_imports.get(domain, 0):
         return []
     try:
         convert_versions(model.copy(), {**wanted, domain: version})
@@ -184,4 +184,4 @@ def _keeping(model: Model, wish: Wish, wanted: Mapping[str, int]) -> str | None:
 
 
 def _imports(model: Model) -> str:
-    return ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in model.opset_imports.items())
+    return ", ".join(f"{spelled_out(domain)} {version}" for domain, version in model.opset_imports.items())

@@ -48,4 +48,4 @@ def _all(model: Model) -> Iterator[Weight]:
 
 
 def _attribute_name(node: Node, attribute: str) -> str:
-    return node.output.name if node.op_type == "Constant" and node.outputs else f"{node.label}.{attribute}"
+    return node.output.name if node.applies("Constant") and node.outputs else f"{node.label}.{attribute}"

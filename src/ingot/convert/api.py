@@ -15,9 +15,10 @@ from ingot.convert.source import Source
 from ingot.convert.verify import Report
 from ingot.convert.verify import verify as verify_source
 from ingot.errors import ConvertError, IngotError, InputError, UnsupportedError
+from ingot.ir.domains import STANDARD, OpsetImports
 from ingot.ir.model import Model
 from ingot.ir.needs import needed_ir_version
-from ingot.ops.rewrite import NEWEST, normalised
+from ingot.ops.rewrite import NEWEST
 from ingot.versions.convert import convert_versions
 
 DEFAULT_OPSET = 21
@@ -161,7 +162,7 @@ def in_versions(model: Model, wanted: int | Mapping[str, int] | None) -> Model:
     cannot say.
     """
     versions = {"": DEFAULT_OPSET} if wanted is None else {"": wanted} if isinstance(wanted, int) else dict(wanted)
-    versions = normalised({"": DEFAULT_OPSET, **versions})
+    versions = OpsetImports({STANDARD: DEFAULT_OPSET, **versions})
     if not 1 <= versions[""] <= NEWEST[""]:
         raise InputError(f"opset {versions['']} is not known", hint=f"versions 7 to {NEWEST['']} are")
     rewritten = model.copy()

@@ -44,9 +44,7 @@ class Rule(Generic[P, R]):
         if not isinstance(inner, Rule):
             return
         if type(inner) is not type(self):
-            raise TypeError(
-                f"{inner.place} is a {type(inner).__name__} already, so it cannot be a {type(self).__name__}"
-            )
+            raise TypeError(f"{inner.place} is marked as {type(inner).__name__} and as {type(self).__name__}")
         object.__setattr__(self, "keys", (*self.keys, *inner.keys))
         object.__setattr__(self, "function", inner.function)
 

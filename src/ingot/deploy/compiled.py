@@ -6,15 +6,13 @@ from collections.abc import Iterator
 
 from ingot.codegen.llvm.compile import objects_of
 from ingot.codegen.llvm.kernel import emit
-from ingot.compile import Artifacts, compile_model
-from ingot.format.load import ModelSource
-from ingot.ir.interface import inputs_to_initializers
+from ingot.compile import Artifacts, Options, compile_model, prepare
+from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.loops.ir import kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import Catalog, standard
-from ingot.prepare import prepared
-from ingot.providers.cpu import tiled
+from ingot.providers.cpu import Cpu
 from ingot.runtime.limits import RunLimits
 from ingot.schedule.target import Target
 
@@ -33,20 +31,24 @@ def compiled_for(
     have numbers in place of addresses, and nobody can run it here.
     """
     catalog = catalog or standard()
-    model = prepared(source, catalog, RunLimits()).ready
-    inputs_to_initializers(model)
-    return compile_model(model, catalog, target, threads, None, optimise)
+    typed = prepare(source if isinstance(source, Model) else load(source), catalog, RunLimits())
+    return compile_model(typed, Cpu(target), Options(catalog, threads, level=optimise)).artifacts
 
 
-def objects_for(compiled: Artifacts, target: Target) -> dict[str, bytes]:
-    """An object file for each kernel template of a compiled model, by the name of the first kernel that has it.
+def objects_for(source: Model | ModelSource, target: Target) -> dict[str, bytes]:
+    """An object file for a target of each kernel template of a model; see `kernel_objects`."""
+    return kernel_objects(compiled_for(source, target), target)
+
+
+def kernel_objects(compiled: Artifacts, target: Target) -> dict[str, bytes]:
+    """An object file for each kernel template of a model compiled for a target, by the name of its first kernel.
 
     Each defines the function `kernel`, and needs nothing from elsewhere.
     """
     names: dict[str, str] = {}
     for part in parts_of(compiled):
-        for kernel in kernels_in(part.fused.steps):
-            names.setdefault(emit(parametrise(tiled(kernel, target)).kernel, target).text, kernel.name)
+        for kernel in kernels_in(part.scheduled.steps):
+            names.setdefault(emit(parametrise(kernel).kernel, target).text, kernel.name)
     return dict(zip(names.values(), objects_of(names, target), strict=True))
 
 
@@ -55,5 +57,5 @@ def parts_of(compiled: Artifacts) -> Iterator[Artifacts]:
     yield compiled
     for body in (each for bodies in compiled.bodies.values() for each in bodies if each is not None):
         yield from parts_of(body)
-        if body.first is not None:
-            yield body.first
+        if body.invariants is not None:
+            yield body.invariants

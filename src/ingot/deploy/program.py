@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ingot.codegen.elf import LinkedCode, alignment
+from ingot.codegen.job import JobEntry, JobLayout, StepLayout
 from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.kernel import ENTRY
-from ingot.codegen.llvm.team import ALONE, ALONE_WORDS, team_text
+from ingot.codegen.llvm.thread_pool import walk_text
 from ingot.compile import Artifacts
 from ingot.deploy.compiled import compiled_for
 from ingot.deploy.elf import MACHINES, READ, RUN, WRITE, Segment, executable
@@ -80,7 +81,7 @@ def program(
     except GuardFailed:
         said = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
         raise InputError(f"the model takes no inputs of these shapes: {said}") from None
-    names = [value.name for value in compiled.model.graph.outputs]
+    names = [value.name for value in compiled.optimised.model.graph.outputs]
     return _laid_out(plan, bound, feeds, dict(zip(names, compiled.outputs, strict=True)), target)
 
 
@@ -114,16 +115,17 @@ def _laid_out(
     data, zeros = _Data(table.nbytes), _Zeros()
     entry = code.add(bytes(16))
     system = code.add(system_code(target.machine))
-    walker = code_of(team_text(replace(target, threads=False)), target)
-    walk = code.add(walker.code) + walker.entries[ALONE]
+    walker = code_of(walk_text(target), target)
+    walk = code.add(walker.code) + walker.entries[JobEntry.WALK]
     begin = code_of(start_text(target, _DATA), target)
     start = code.add(begin.code) + begin.entries[START]
     code.put(entry, entry_code(target.machine, entry, start))
     slots, places = _slots(plan, bound, feeds, data, zeros)
     state = zeros.add(_LINE)
-    job = np.zeros(ALONE_WORDS, np.int64)
+    job = np.zeros(JobLayout.ONE_THREAD_WORDS, np.int64)
     steps = _steps(plan.codes, bound, code, data)
-    job[:5] = data.add(steps), len(steps), data.add(slots), state, 1
+    job[JobLayout.STEPS], job[JobLayout.STEP_COUNT] = data.add(steps), len(steps)
+    job[JobLayout.SLOTS], job[JobLayout.STATE], job[JobLayout.THREADS] = data.add(slots), state, 1
     table[:WORDS] = walk, data.add(job), state, system, len(feeds), len(outputs)
     arrays = {tensor: (shape, np.dtype(dtype)) for _, tensor, shape, dtype in bound.fresh}
     ports: list[Port] = []
@@ -173,15 +175,16 @@ def _slots(
 
 
 def _steps(codes: Mapping[int, LinkedCode], bound: Bound, code: _Code, data: _Data) -> Array:
-    """The rows of a job: of each step its code, or 0, which slots it takes, and its sizes."""
+    """The steps of a job, a row of words for each; a jump has 0 in place of code."""
     entries: dict[int, int] = {0: 0}
-    rows = []
-    for number, (address, *_) in enumerate(bound.steps.tolist()):
+    rows = np.zeros((len(bound.steps), StepLayout.WORDS), np.int64)
+    for number, address in enumerate(bound.steps[:, StepLayout.CODE].tolist()):
         if address not in entries:
             entries[address] = code.add(codes[address].code) + codes[address].entries[ENTRY]
         which, sizes = bound.keep[2 * number : 2 * number + 2]
-        rows.append((entries[address], data.add(which), data.add(sizes)))
-    return np.asarray(rows, np.int64).reshape(-1, 3)
+        rows[number, StepLayout.CODE] = entries[address]
+        rows[number, StepLayout.SLOT_NUMBERS], rows[number, StepLayout.SIZES] = data.add(which), data.add(sizes)
+    return rows
 
 
 class _Code:

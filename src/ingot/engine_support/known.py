@@ -15,7 +15,7 @@ def depends_on_inputs(value: Value) -> bool:
         producer = found.producer
         if producer is None:
             return True
-        if producer.op_type in ("Shape", "Size"):
+        if producer.applies("Shape", "Size"):
             continue  # sizes are known where they are declared, and then folded
         for each in producer.inputs:
             if each is not None and each not in seen:

@@ -9,13 +9,14 @@ from ingot.engine_support.finding import Finding
 from ingot.errors import IngotError, InputError, UnsupportedError
 from ingot.infer.stepwise import types_of
 from ingot.ir.clone import Known, copy_node, copy_value
+from ingot.ir.domains import is_of_onnx
 from ingot.ir.graph import Graph
-from ingot.ir.model import FunctionId, Model
+from ingot.ir.model import Model
 from ingot.ir.needs import needed_ir_version
 from ingot.ir.node import Node
 from ingot.ir.types import Type
 from ingot.ir.value import Value
-from ingot.ops.rewrite import NEWEST, normalised
+from ingot.ops.rewrite import NEWEST
 from ingot.versions.convert import convert_versions
 
 
@@ -33,13 +34,13 @@ def at_opset(model: Model, opset: int, *, others: bool = True) -> Model:
     With `others`, the other domains of ONNX go along to what was released with it.
     """
     made = model.copy()
-    imports = normalised(made.opset_imports)
+    imports = made.opset_imports
     own = imports.get("", opset)
     limit = max if opset > own else min
     wanted = {"": opset} if "" in imports else {}
     if others:
         for domain, version in imports.items():
-            if domain in NEWEST and domain.startswith("ai.onnx"):
+            if domain in NEWEST and domain and is_of_onnx(domain):
                 wanted[domain] = limit(version, domain_version_of(domain, opset))
     convert_versions(made, wanted)
     made.ir_version = max(limit(made.ir_version, ir_version_of(opset)), needed_ir_version(made))
@@ -74,7 +75,7 @@ def _refusals(model: Model, opset: int) -> Iterator[tuple[Node, str]]:
     for graph in model.graphs():
         imports = bodies.get(graph.root, model.opset_imports)
         for node in graph:
-            if node.subgraphs or FunctionId(node.domain, node.op_type, node.overload) in model.functions:
+            if node.subgraphs or model.function_of(node) is not None:
                 continue
             try:
                 at_opset(_alone(node, types, imports, model.ir_version), opset)
@@ -92,7 +93,7 @@ def _alone(node: Node, types: Mapping[Value, Type], imports: Mapping[str, int], 
     for value in dict.fromkeys(value for value in node.inputs if value is not None):
         twin = copy_value(value, known)
         twin.type = types.get(value) or value.type
-        if value.constant is None and value.producer is not None and value.producer.op_type == "Constant":
+        if value.constant is None and value.producer is not None and value.producer.applies("Constant"):
             twin.constant = value.producer.get("value")
         (inputs if twin.constant is None else constants).append(twin)
     made = copy_node(node, known)

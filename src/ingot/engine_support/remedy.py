@@ -13,7 +13,7 @@ from ingot.errors import IngotError
 from ingot.ir.model import Model
 from ingot.ir.needs import needed_ir_version
 from ingot.ops.catalog import standard
-from ingot.ops.rewrite import NEWEST, normalised
+from ingot.ops.rewrite import NEWEST
 from ingot.passes.optimise import optimise
 from ingot.versions.lowest import lowered
 
@@ -66,7 +66,7 @@ def _candidates(
     model: Model, table: Table, errors: Sequence[Finding]
 ) -> Iterator[tuple[tuple[tuple[str, ...], ...], Callable[[], Model]]]:
     """Ways to another model, the plainest first."""
-    own = normalised(model.opset_imports).get("")
+    own = model.opset
     optimised: list[Model] = []
 
     def smaller() -> Model:

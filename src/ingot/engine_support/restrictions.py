@@ -19,7 +19,7 @@ Restriction: TypeAlias = Callable[[Node, Mapping[Value, Type]], str | None]
 
 def restrictions_of(target: str, node: Node, types: Mapping[Value, Type]) -> Iterator[str]:
     """Everything about a node that a target refuses: what TensorRT's parser states, what others were seen to."""
-    for restriction in _RESTRICTIONS.get(target, {}).get(node.op_type, ()):
+    for restriction in node.rule_in(_RESTRICTIONS.get(target, {})) or ():
         said = restriction(node, types)
         if said is not None:
             yield said
@@ -108,7 +108,7 @@ def _odd_constant(node: Node, _: Mapping[Value, Type]) -> str | None:
 
 def _constant(value: Value) -> Any:
     tensor = value.constant
-    if tensor is None and value.producer is not None and value.producer.op_type == "Constant":
+    if tensor is None and value.producer is not None and value.producer.applies("Constant"):
         tensor = value.producer.get("value")
     return tensor.numpy() if isinstance(tensor, Tensor) else None
 

@@ -13,6 +13,7 @@ from ingot.engine_support.table import Slots, Table
 from ingot.errors import IngotError
 from ingot.infer.stepwise import types_of
 from ingot.infer.types import versioned
+from ingot.ir.domains import spelled_out
 from ingot.ir.inline import inline
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -20,7 +21,6 @@ from ingot.ir.sizes import tensor_sizes
 from ingot.ir.types import TensorType, Type
 from ingot.ir.value import Value
 from ingot.ops.catalog import standard
-from ingot.ops.rewrite import normalised
 
 _MOST_IN_A_FILE = 2**31 - 1
 """Bytes that protobuf reads from one message."""
@@ -48,7 +48,7 @@ def findings_for(model: Model, table: Table) -> list[Finding]:
         types = types_of(whole, custom=True)
     except IngotError:
         types = {}  # a model that breaks the standard: held to what it declares
-    imports = normalised(whole.opset_imports)
+    imports = whole.opset_imports
     noted: dict[tuple[Kind, str, str, str], list[str]] = {}
     for node in whole.nodes():
         for kind, message, severity in _of_node(Site(node, types), imports, table):
@@ -65,11 +65,11 @@ def _versions(model: Model, table: Table) -> Iterator[Finding]:
         yield Finding(
             "ir_version", f"{table} reads IR versions up to {table.ir_version}, the model has {model.ir_version}"
         )
-    for domain, version in normalised(model.opset_imports).items():
+    for domain, version in model.opset_imports.items():
         first, last = table.opsets.get(domain, (version, version))
         if not first <= version <= last:
             reads = f"up to {last}" if version > last else f"from {first} on"
-            yield Finding("opset", f"{table} takes {domain or 'ai.onnx'} {reads}, the model has {version}")
+            yield Finding("opset", f"{table} takes {spelled_out(domain)} {reads}, the model has {version}")
 
 
 def _size(model: Model) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def _size(model: Model) -> Iterator[Finding]:
 
 def _of_node(site: Site, imports: Mapping[str, int], table: Table) -> Iterator[tuple[Kind, str, str]]:
     node = site.node
-    domain = "" if node.domain == "ai.onnx" else node.domain
+    domain = node.domain
     version = min(imports.get(domain, 1), table.opsets.get(domain, (0, 2**31))[1])
     found = table.version(domain, node.op_type, version)
     name = _label(node, imports)
@@ -152,10 +152,10 @@ def _given(site: Site, signatures: tuple[Slots, ...]) -> str:
 
 def _label(node: Node, imports: Mapping[str, int]) -> str:
     """`Gelu-20`, with its domain if it is another's."""
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    operator = standard().find(domain, node.op_type, imports.get(domain, 1))
-    named = node.op_type if operator is None else versioned(operator, imports.get(domain, 1))
-    return f"{domain}.{named}" if domain else named
+    version = imports.get(node.domain, 1)
+    operator = standard().find(node.domain, node.op_type, version)
+    named = node.op_type if operator is None else versioned(operator, version)
+    return f"{node.domain}.{named}" if node.domain else named
 
 
 def _open_sizes(model: Model, table: Table) -> Iterator[Finding]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ingot.format.limits import Limits
 from ingot.format.messages import ENTRY
 from ingot.format.residue import Entries, Residue
-from ingot.format.wire import UNKNOWN, Buffer, Fields, Malformed, Message, Span, parse
+from ingot.format.schema import Message
+from ingot.format.wire import UNKNOWN, Buffer, Fields, Malformed, Span, parse
 
 if TYPE_CHECKING:
     from ingot.dims import Dim

@@ -17,8 +17,10 @@ from ingot.format.decode_tensors import decode_sparse, decode_tensor
 from ingot.format.external import ExternalFiles, ExternalPolicy, Refused
 from ingot.format.limits import Limits
 from ingot.format.parts import Within, decode_metadata, decode_opsets, each
-from ingot.format.wire import Fields, Malformed, Span
-from ingot.ir.attribute import Attribute, Attributes
+from ingot.format.wire import Fields, Malformed
+from ingot.ir.assemble import add_attribute, add_initializer, add_input, add_output, connect, link_nodes, new_node
+from ingot.ir.attribute import Attribute
+from ingot.ir.domains import canonical
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model, TrainingInfo
 from ingot.ir.node import Node
@@ -111,8 +113,7 @@ def _graph(context: Context, source: Source, scope: Scope, depth: int) -> Graph:
     extra: dict[str, object] = {}
     names = scope.names
     for value in each(context, source, fields, "input", lambda part: declared_value(context, part, depth)):
-        graph.inputs._items.append(value)
-        value._graph = graph
+        add_input(graph, value)
         names.setdefault(value.name, value)
     _initializers(context, source, fields, graph, names)
     _nodes(context, source, fields, graph, scope, depth)
@@ -127,98 +128,72 @@ def _graph(context: Context, source: Source, scope: Scope, depth: int) -> Graph:
             lambda part: decode_annotation(context, part, scope.need),
         )
     )
-    graph._metadata = decode_metadata(context, source, fields, extra)
+    graph.metadata = decode_metadata(context, source, fields, extra)
     graph.residue = context.residue(fields, ("name", "doc_string"), extra)
     return graph
 
 
 def _initializers(context: Context, source: Source, fields: Fields, graph: Graph, names: dict[str, Value]) -> None:
-    members = graph.initializers._members
     for field, decoder in (("initializer", decode_tensor), ("sparse_initializer", decode_sparse)):
         read = cast("Callable[[Context, Source], Tensor | SparseTensor]", decoder)
         for tensor in each(context, source, fields, field, partial(read, context)):
             value = names.get(tensor.name)
             if value is None or value.constant is not None:
                 value = Value(tensor.name, tensor.type)
-                value._graph = graph
                 names.setdefault(tensor.name, value)
             value.constant = tensor
-            members[value] = None
+            add_initializer(graph, value)
 
 
 def _nodes(context: Context, source: Source, fields: Fields, graph: Graph, scope: Scope, depth: int) -> None:
     """Make every node, then look up what each reads: nodes may come in any order, and subgraphs see all of it."""
     context.spend(source, fields, "node")
     names = scope.names
+    nodes: list[Node] = []
     rows: list[tuple[Node, Fields, Source]] = []
-    last: Node | None = None
-    spans: list[Span] = fields.get("node", [])
     current: Node | None = None
     try:
-        for span in spans:
+        for span in fields.get("node", ()):
             part = source.copied(span)
             row = part.fields(messages.NODE)
             context.spend(part, row, "input", "output")
             node = _bare_node(context, part, row)
-            for position, name in enumerate(row.get("output", ())):
-                value = node._outputs[position]
-                value._name, value.producer, value.index = name, node, position
+            nodes.append(node)
+            for name, value in zip(row.get("output", ()), node.outputs, strict=True):
                 if name:
                     names.setdefault(name, value)
-            node.graph = graph
-            node._previous = last
-            if last is None:
-                graph._head = node
-            else:
-                last._next = node
-            last = node
             if "input" in row or "attribute" in row or "device_configurations" in row:
                 rows.append((node, row, part))
-            else:
-                node._inputs = ()
-        graph._tail = last
-        graph._count = len(spans)
+        link_nodes(graph, nodes)
         for current, row, part in rows:
-            inputs: list[Value | None] = []
-            for position, name in enumerate(row.get("input", ())):
-                if not name:
-                    inputs.append(None)
-                    continue
-                found = names.get(name) or scope.need(name)
-                found._uses[current, position] = None
-                inputs.append(found)
-            current._inputs = tuple(inputs)
+            connect(current, [(names.get(name) or scope.need(name)) if name else None for name in row.get("input", ())])
             if "attribute" in row:
                 _attributes(context, part, row, current, scope, depth + 1)
             if "device_configurations" in row:
                 configure = partial(decode_node_configuration, context, scope.need)
                 current.device_configurations = tuple(each(context, part, row, "device_configurations", configure))
     except Malformed as error:
-        made = graph.nodes
-        at = len(made) if current is None else made.index(current)
+        at = len(nodes) if current is None else nodes.index(current)
         raise error.within(f"node[{at}]") from None
 
 
 def _bare_node(context: Context, source: Source, row: Fields) -> Node:
     """A node with its outputs made but nothing looked up."""
-    node = Node.__new__(Node)
-    node.name = row.get("name", "")
-    node.op_type = row.get("op_type", "")
-    node.domain = row.get("domain", "")
-    node.overload = row.get("overload", "")
-    node.doc_string = row.get("doc_string", "")
-    node.attributes = Attributes(node)
-    node.device_configurations = ()
-    node.residue = None
-    node._metadata = None
+    node = new_node(row.get("op_type", ""), row.get("output", ()), row.get("name", ""))
     if not row.keys() <= _NODE_PLAIN or not node.op_type or not node.name:
-        extra: dict[str, object] = {}
-        node._metadata = decode_metadata(context, source, row, extra)
+        node.domain = row.get("domain", "")
+        node.overload = row.get("overload", "")
+        node.doc_string = row.get("doc_string", "")
+        extra = _spelling(row)
+        node.metadata = decode_metadata(context, source, row, extra)
         node.residue = context.residue(row, _NODE_SCALARS, extra)
-    node._live = True
-    node._next = node._previous = None
-    node._outputs = tuple([Value() for _ in row.get("output", ())])
     return node
+
+
+def _spelling(row: Fields) -> dict[str, object]:
+    """The domain of a node or function for its residue, where the file does not spell it as the graph does."""
+    domain = row.get("domain", "")
+    return {} if canonical(domain) == domain else {"domain": domain}
 
 
 def _attributes(context: Context, source: Source, row: Fields, node: Node, scope: Scope, depth: int) -> None:
@@ -235,9 +210,7 @@ def _attributes(context: Context, source: Source, row: Fields, node: Node, scope
                 raise Malformed(f"attribute '{attribute.name}' is given twice", source.base + span[0])
         except Malformed as error:
             raise error.within(f"attribute[{index}]") from None
-        dict.__setitem__(attributes, attribute.name, attribute)
-        for graph in attribute.graphs:
-            graph._owner = node
+        add_attribute(node, attribute)
 
 
 def _functions(context: Context, source: Source, fields: Fields) -> list[Function]:
@@ -251,22 +224,17 @@ def _functions(context: Context, source: Source, fields: Fields) -> list[Functio
 
 def _function(context: Context, source: Source) -> Function:
     fields = source.fields(messages.FUNCTION)
-    extra: dict[str, object] = {}
+    extra = _spelling(fields)
     context.spend(source, fields, "input", "output", "attribute")
     scope = Scope(None)
     graph = Graph()
     for name in fields.get("input", ()):
         value = Value(name)
-        value._graph = graph
-        graph.inputs._items.append(value)
+        add_input(graph, value)
         scope.names.setdefault(name, value)
     _nodes(context, source, fields, graph, scope, 2)
     for name in fields.get("output", ()):
-        value = scope.need(name)
-        graph.outputs._items.append(value)
-        if value._output_of is None:
-            value._output_of = []
-        value._output_of.append(graph)
+        add_output(graph, scope.need(name))
     decode_value_infos(context, source, fields, graph, scope, 2, extra, of_function=True)
     attributes: dict[str, Attribute | None] = dict.fromkeys(fields.get("attribute", ()))
     if len(attributes) < len(fields.get("attribute", ())):
@@ -291,7 +259,7 @@ def _function(context: Context, source: Source) -> Function:
         opset_imports=decode_opsets(context, source, fields, extra),
         doc_string=fields.get("doc_string", ""),
     )
-    function._metadata = decode_metadata(context, source, fields, extra)
+    function.metadata = decode_metadata(context, source, fields, extra)
     function.residue = context.residue(fields, _FUNCTION_SCALARS, extra)
     return function
 

@@ -9,6 +9,7 @@ from ingot.format.parts import Within, decode_metadata, each
 from ingot.format.residue import Declared
 from ingot.format.wire import Fields
 from ingot.format.write import field_bytes
+from ingot.ir.assemble import add_output
 from ingot.ir.graph import Graph
 from ingot.ir.scope import Scope
 from ingot.ir.value import Value
@@ -29,10 +30,7 @@ def decode_outputs(
         value = scope.need(declared.name)
         if not _take(value, declared, graph):
             differing[index] = _as_declared(declared, value)
-        graph.outputs._items.append(value)
-        if value._output_of is None:
-            value._output_of = []
-        value._output_of.append(graph)
+        add_output(graph, value)
     if differing:
         extra["outputs"] = differing
 
@@ -62,17 +60,18 @@ def decode_value_infos(
 def _take(value: Value, declared: Value, graph: Graph, *, inputs: bool = False) -> bool:
     """Move what is declared into a value this graph computes (or takes); whether the value now says the same."""
     if value.type is None and value.graph is graph and (value.producer is not None or inputs):
-        if value.doc_string or value._metadata or value.residue:
+        if value.doc_string or value.metadata_if_any or value.residue:
             return False
         value.type = declared.type
         value.doc_string = declared.doc_string
-        value._metadata = declared._metadata
+        if metadata := declared.metadata_if_any:
+            value.metadata = metadata
         value.residue = declared.residue
         return True
     return (
         value.type is declared.type
         and value.doc_string == declared.doc_string
-        and value._metadata == declared._metadata
+        and value.metadata_if_any == declared.metadata_if_any
         and value.residue == declared.residue
     )
 
@@ -82,7 +81,7 @@ def _as_declared(declared: Value, value: Value | None) -> Declared:
         declared.name,
         declared.type,
         declared.doc_string,
-        declared._metadata,
+        declared.metadata_if_any,
         declared.residue,
         None if value is None else value.type,
     )
@@ -93,7 +92,7 @@ _INFO_PLAIN = frozenset({"name", "type"})
 
 def declared_value(context: Context, source: Source, depth: int) -> Value:
     fields = source.fields(messages.VALUE_INFO)
-    value = Value(fields.get("name"))
+    value = Value(fields.get("name", ""))
     extra: dict[str, object] = {}
     if "type" in fields:
         span = fields["type"]
@@ -103,7 +102,6 @@ def declared_value(context: Context, source: Source, depth: int) -> Value:
             extra["type"] = field_bytes(2, source.buffer[span[0] : span[1]])
     if extra or not fields.keys() <= _INFO_PLAIN or not fields.get("name"):
         value.doc_string = fields.get("doc_string", "")
-        value._metadata = decode_metadata(context, source, fields, extra)
+        value.metadata = decode_metadata(context, source, fields, extra)
         value.residue = context.residue(fields, ("name", "doc_string"), extra)
-    value._name = value._name or ""
     return value

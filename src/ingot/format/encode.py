@@ -102,7 +102,7 @@ class _Encoder:
         for value, constant in constants:
             if isinstance(constant, SparseTensor):
                 out.message(15, encode_sparse(constant, self._place, value.name))
-        _entries(out, 16, "metadata_props", graph._metadata, residue)
+        _entries(out, 16, "metadata_props", graph.metadata_if_any, residue)
         out.add(residue.unknown)
         return out
 
@@ -119,11 +119,11 @@ class _Encoder:
         message.add(b"".join(head))
         for attribute in node.attributes.values():
             self.attribute(message, 5, attribute)
-        if residue is not NONE or node.doc_string or node.domain or node.overload or node._metadata:
+        if residue is not NONE or node.doc_string or node.domain or node.overload or node.metadata_if_any:
             message.text(6, node.doc_string, explicit, "doc_string")
-            message.text(7, node.domain, explicit, "domain")
+            message.text(7, node.domain or residue.extra.get("domain", ""), explicit, "domain")
             message.text(8, node.overload, explicit, "overload")
-            _entries(message, 9, "metadata_props", node._metadata, residue)
+            _entries(message, 9, "metadata_props", node.metadata_if_any, residue)
         for configuration in node.device_configurations:
             message.add(field_bytes(10, _node_configuration(configuration)))
         message.add(residue.unknown)
@@ -195,14 +195,14 @@ class _Encoder:
             self.node(out, 7, node)
         out.text(8, function.doc_string, explicit, "doc_string")
         _opsets(out, 9, function.opset_imports, residue)
-        out.text(10, function.domain, explicit, "domain")
+        out.text(10, function.domain or residue.extra.get("domain", ""), explicit, "domain")
         for default in function.attributes.values():
             if default is not None:
                 self.attribute(out, 11, default)
         for row in _value_infos(graph, residue, of_function=True):
             out.add(field_bytes(12, row))
         out.text(13, function.overload, explicit, "overload")
-        _entries(out, 14, "metadata_props", function._metadata, residue)
+        _entries(out, 14, "metadata_props", function.metadata_if_any, residue)
         out.add(residue.unknown)
         return out
 
@@ -259,7 +259,7 @@ def _entries(out: Parts, number: int, name: str, entries: Mapping[str, str] | No
 
 
 def _value_info(value: Value | Declared) -> bytes:
-    metadata = value.metadata if isinstance(value, Declared) else value._metadata
+    metadata = value.metadata if isinstance(value, Declared) else value.metadata_if_any
     if value.residue is None and not metadata and not value.doc_string and value.name and value.type is not None:
         return field_text(1, value.name) + field_bytes(2, encode_type(value.type))
     residue: Residue = value.residue or NONE
@@ -285,11 +285,12 @@ def _value_infos(graph: Graph, residue: Residue, *, of_function: bool = False) -
     """What the graph says of its inner values: as the file listed them, then what is new, in order of definition."""
     inner: dict[str, Value] = {}
     everything: dict[str, Value] = {}
+    returned = set(graph.outputs)
     for value in graph.values():
         everything[value.name] = value
-        computed = value.producer is not None and graph not in (value._output_of or ())
+        computed = value.producer is not None and value not in returned
         if (computed or (of_function and value.constant is None)) and (
-            value.type or value.doc_string or value._metadata
+            value.type or value.doc_string or value.metadata_if_any
         ):
             inner[value.name] = value
     rows: list[bytes] = []

@@ -10,8 +10,7 @@ from ingot.dtypes import DType
 from ingot.format.decode_tensors import STORED_IN
 from ingot.format.messages import TENSOR
 from ingot.format.residue import NONE, Entries, Residue
-from ingot.format.wire import varint, varints
-from ingot.format.write import Part, Parts, field_bytes, field_int, field_text, tag
+from ingot.format.write import Part, Parts, field_bytes, field_int, field_text, tag, varint, varints
 from ingot.ir.tensor import External, SparseTensor, Tensor
 
 

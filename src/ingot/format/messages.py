@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingot.format.wire import Field, Kind, Message
+from ingot.format.schema import Field, Kind, Message
 
 _S, _M, _I, _B, _F, _D, _U = Kind.STRING, Kind.MESSAGE, Kind.INT, Kind.BYTES, Kind.FLOAT, Kind.DOUBLE, Kind.UINT
 

@@ -12,7 +12,7 @@ from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 from ingot.format.decode import decode
 from ingot.format.encode import LARGEST, encode_parts
-from ingot.format.wire import varint
+from ingot.format.write import varint
 from ingot.ir.tensor import External, Tensor
 
 if TYPE_CHECKING:

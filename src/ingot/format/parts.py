@@ -10,6 +10,7 @@ from ingot.format import messages
 from ingot.format.context import Context, Source, decode_entries
 from ingot.format.residue import Entries
 from ingot.format.wire import Fields, Malformed
+from ingot.ir.domains import OpsetImports, canonical, spelled_out
 
 _Part = TypeVar("_Part")
 
@@ -47,8 +48,8 @@ class Within:
             error.within(self._name)
 
 
-def decode_opsets(context: Context, source: Source, fields: Fields, extra: dict[str, object]) -> dict[str, int]:
-    imports: dict[str, int] = {}
+def decode_opsets(context: Context, source: Source, fields: Fields, extra: dict[str, object]) -> OpsetImports:
+    imports = OpsetImports()
     raw: list[bytes] = []
     read = partial(_opset, imports)
     raw.extend(each(context, source, fields, "opset_import", read))
@@ -57,12 +58,12 @@ def decode_opsets(context: Context, source: Source, fields: Fields, extra: dict[
     return imports
 
 
-def _opset(imports: dict[str, int], source: Source) -> bytes:
+def _opset(imports: OpsetImports, source: Source) -> bytes:
     entry = source.fields(messages.OPSET_ID)
     domain, version = entry.get("domain", ""), entry.get("version", 0)
     if imports.setdefault(domain, version) != version:
         raise Malformed(
-            f"operator set '{domain or 'ai.onnx'}' is imported in versions {imports[domain]} and {version}",
+            f"operator set '{spelled_out(canonical(domain))}' is imported in versions {imports[domain]} and {version}",
             source.offset,
         )
     return bytes(source.view)

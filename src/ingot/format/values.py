@@ -13,7 +13,8 @@ from ingot.format.decode_tensors import decode_sparse, decode_tensor, text
 from ingot.format.encode_tensors import encode_sparse, encode_tensor
 from ingot.format.external import ExternalFiles, ExternalPolicy, Refused
 from ingot.format.limits import Limits
-from ingot.format.wire import Kind, Malformed, unpack_numbers
+from ingot.format.schema import Kind
+from ingot.format.wire import Malformed, unpack_numbers
 from ingot.format.write import Parts, field_bytes, field_int
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Type

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from ingot.format.schema import DELIMITED, PACKED, REPEATED, Message
+from ingot.format.schema import Kind as Kind
 
 Buffer: TypeAlias = "bytes | memoryview"
 Span: TypeAlias = tuple[int, int]
@@ -19,18 +20,6 @@ Fields: TypeAlias = dict[str, Any]
 
 UNKNOWN = ""
 """The key under which a parsed message keeps the bytes of fields its table does not have."""
-
-
-class Kind(IntEnum):
-    """How a field is written."""
-
-    STRING = 0
-    MESSAGE = 1
-    INT = 2
-    BYTES = 3
-    FLOAT = 4
-    DOUBLE = 5
-    UINT = 6
 
 
 class Malformed(Exception):
@@ -48,59 +37,15 @@ class Malformed(Exception):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    number: int
-    name: str
-    kind: Kind
-    repeated: bool = False
-    packed: bool = False
-    """Whether a canonical writer packs it; both forms are read."""
-
-    @property
-    def wire(self) -> int:
-        return _WIRE[self.kind]
-
-
-class Message:
-    """The table of one message: its fields by tag."""
-
-    __slots__ = ("by_tag", "fields", "name", "numbers")
-
-    def __init__(self, name: str, *fields: Field) -> None:
-        self.name = name
-        self.fields = {field.name: field for field in fields}
-        self.numbers = {field.number: field for field in fields}
-        self.by_tag: dict[int, tuple[str, int]] = {}
-        for field in fields:
-            code = field.kind + (_REPEATED if field.repeated else 0) + (_DELIMITED if field.wire == 2 else 0)
-            self.by_tag[field.number << 3 | field.wire] = (field.name, code)
-            if field.repeated and field.wire != 2:
-                self.by_tag[field.number << 3 | 2] = (field.name, _PACKED + field.kind)
-
-
-_WIRE = {
-    Kind.STRING: 2,
-    Kind.MESSAGE: 2,
-    Kind.BYTES: 2,
-    Kind.INT: 0,
-    Kind.UINT: 0,
-    Kind.FLOAT: 5,
-    Kind.DOUBLE: 1,
-}
-# Codes of the table: a kind, plus what is said about it. They are plain integers, and those with a length come last,
-# because the loop below looks at one for every field of a file.
-_REPEATED = 8
-_DELIMITED = 16
-_PACKED = 32
 _INT = int(Kind.INT)
 _FLOAT = int(Kind.FLOAT)
-_INTS = Kind.INT + _REPEATED
-_FLOATS = Kind.FLOAT + _REPEATED
-_STRING = Kind.STRING + _DELIMITED
-_BYTES = Kind.BYTES + _DELIMITED
-_MESSAGE = Kind.MESSAGE + _DELIMITED
-_STRINGS = _STRING + _REPEATED
+_INTS = Kind.INT + REPEATED
+_FLOATS = Kind.FLOAT + REPEATED
+_STRING = Kind.STRING + DELIMITED
+_BYTES = Kind.BYTES + DELIMITED
+_MESSAGE = Kind.MESSAGE + DELIMITED
+_STRINGS = _STRING + REPEATED
+
 _RUN = 16
 """Elements after which repeated numbers are worth reading with numpy."""
 
@@ -132,7 +77,7 @@ def parse(table: Message, buffer: Buffer, position: int, end: int, base: int) ->
                 out.setdefault(UNKNOWN, bytearray()).extend(buffer[start:position])
                 continue
             name, code = entry
-            if code >= _DELIMITED:
+            if code >= DELIMITED:
                 length = buffer[position]
                 position += 1
                 if length > 127:
@@ -155,13 +100,13 @@ def parse(table: Message, buffer: Buffer, position: int, end: int, base: int) ->
                     if name in out:
                         raise Malformed("it is given twice", base + start).within(name)
                     out[name] = (position, stop)
-                elif code < _PACKED:
+                elif code < PACKED:
                     if name in out:
                         out[name].append((position, stop))
                     else:
                         out[name] = [(position, stop)]
                 else:
-                    _read_packed(out, name, Kind(code - _PACKED), buffer, position, stop)
+                    _read_packed(out, name, Kind(code - PACKED), buffer, position, stop)
                 position = stop
             elif code == _INT:
                 value, position = read_varint(buffer, position)
@@ -391,7 +336,7 @@ def _read_rare(out: Fields, name: str, code: int, buffer: Buffer, position: int)
         position += 8
     else:
         value, position = read_varint(buffer, position)
-    if code >= _REPEATED:
+    if code >= REPEATED:
         _append(out, name, (value,), buffer, kind)
     else:
         out[name] = value
@@ -430,40 +375,3 @@ def _skip_unknown(table: Message, buffer: Buffer, start: int, position: int, tag
             return position
         tag, position = read_varint(buffer, position)
         number, wire = tag >> 3, tag & 7
-
-
-def varint(value: int) -> bytes:
-    """`value` as a varint; negative numbers as 64-bit two's complement."""
-    if 0 <= value < 128:
-        return _SMALL[value]
-    if value < 0:
-        value += _WRAP
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def varints(values: npt.NDArray[Any]) -> bytes:
-    """A packed run of integers."""
-    if values.dtype.kind == "u":
-        rest = values.astype(np.uint64).reshape(-1)
-    else:
-        rest = values.astype(np.int64).reshape(-1).view(np.uint64)
-    columns = np.zeros((rest.size, 10), np.uint8)
-    lengths = np.zeros(rest.size, np.int64)
-    for index in range(10):
-        more = rest > 127
-        low = (rest & np.uint64(127)).astype(np.uint8)
-        columns[:, index] = np.where(more, low | 128, low)
-        ended = ~more & (lengths == 0)
-        lengths[ended] = index + 1
-        if not more.any():
-            break
-        rest = rest >> np.uint64(7)
-    return columns[np.arange(10) < lengths[:, None]].tobytes()
-
-
-_SMALL = [bytes([value]) for value in range(128)]

@@ -5,13 +5,52 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from ingot.format.wire import varint
+import numpy as np
+import numpy.typing as npt
 
 Part: TypeAlias = "bytes | memoryview"
 
 _FLOAT = struct.Struct("<f")
+
+
+_SMALL = [bytes([value]) for value in range(128)]
+"""The varints of one byte."""
+
+
+def varint(value: int) -> bytes:
+    """`value` as a varint; negative numbers as 64-bit two's complement."""
+    if 0 <= value < 128:
+        return _SMALL[value]
+    if value < 0:
+        value += 1 << 64
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def varints(values: npt.NDArray[Any]) -> bytes:
+    """A packed run of integers."""
+    if values.dtype.kind == "u":
+        rest = values.astype(np.uint64).reshape(-1)
+    else:
+        rest = values.astype(np.int64).reshape(-1).view(np.uint64)
+    columns = np.zeros((rest.size, 10), np.uint8)
+    lengths = np.zeros(rest.size, np.int64)
+    for index in range(10):
+        more = rest > 127
+        low = (rest & np.uint64(127)).astype(np.uint8)
+        columns[:, index] = np.where(more, low | 128, low)
+        ended = ~more & (lengths == 0)
+        lengths[ended] = index + 1
+        if not more.any():
+            break
+        rest = rest >> np.uint64(7)
+    return columns[np.arange(10) < lengths[:, None]].tobytes()
 
 
 @lru_cache(maxsize=256)

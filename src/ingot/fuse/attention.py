@@ -5,16 +5,15 @@ Scores are made, weighted and read a block at a time, with the greatest so far o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.fuse.contraction import THREADS, is_constant, located, require_load, require_stored
-from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
-from ingot.loops.ir import Apply, Attention, Buffer, Index, Literal, Local, Scalar, Store, Var
+from ingot.fuse.contraction import is_constant, order_after, place_after, require_load, require_stored
+from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
+from ingot.loops.ir import Apply, Attention, Index, Literal, Local, Scalar, Store, Var
 from ingot.prim.make import count
 from ingot.prim.tensor import AssumeShape, Constant, Contract, Expand, Map, Reduce, Reshape, Tensor
 
@@ -23,12 +22,6 @@ _MOST_INSIDE = 64
 
 _FEWEST_ROWS = 5
 """Rows from which on it pays to put keys and values in order first."""
-
-_BLOCK = 384
-"""The scores of a row that are kept at a time: those of a tile of rows leave room for keys in the nearest cache."""
-
-_MOST_ROWS, _LINE = 16, 64
-"""At least the rows of a tile, and the columns of a panel, of any target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +41,8 @@ class AttentionMatch:
     inside: frozenset[Tensor]
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionNest:
-    """A nest and where its result is stored."""
-
-    nest: Attention
-    target: Placed
-    order: tuple[int, ...]
-
-
 def attention_in(
-    second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: set[Tensor]
+    second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: Collection[Tensor]
 ) -> AttentionMatch | None:
     """The attention that ends with a contraction; None if there is none, or something else reads its scores.
 
@@ -90,12 +74,19 @@ def attention_in(
     return None
 
 
-def attention_nest(
-    attention: AttentionMatch, chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: str, fixed: bool
-) -> AttentionNest:
-    """The nest that stores the last of a chain of maps and permutations over the second contraction.
+def attention_order(attention: AttentionMatch, chain: Sequence[Tensor]) -> tuple[int, ...]:
+    """How the axes of the last of a chain lie if results are stored as they are made: batch, rows, columns."""
+    roles, result = _roles(attention), attention.second.labels[2]
+    assert roles is not None
+    return order_after(chain, [result.index(label) for label in (*roles.batch, *roles.rows, *roles.columns)])
 
-    It is stored in the order of its axes, if `fixed`. StoreFirst if something that is read has to be stored before.
+
+def attention_nest(
+    attention: AttentionMatch, chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed]
+) -> Attention:
+    """The nest that stores the last of a chain over the second contraction, its epilogue, at `target`.
+
+    StoreFirst if something that is read has to be stored before.
     """
     first, second, tensor = attention.first, attention.second, chain[-1]
     roles = _roles(attention)
@@ -129,18 +120,11 @@ def attention_nest(
     keys = reader.read(key, tuple(at_first[label] for label in key_labels))
     values = reader.read(second.rhs, tuple(at_second[label] for label in second.labels[1]))
     score = reader.read(attention.scores, in_scores)
-    natural = [second.labels[2].index(label) for label in (*roles.batch, *roles.rows, *roles.columns)]
-    at, order = located(chain, list(in_result), natural)
-    if fixed:
-        order = tuple(range(tensor.rank))
-    buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
-    target = Placed(buffer, strides_of(tensor.shape, order))
-    at = tuple(Index() if size == 1 else each for size, each in zip(tensor.shape, at, strict=True))
+    at = place_after(chain, in_result)
     value = mean if tensor is second else reader.read(tensor, at)
     column = next((variables[label] for label in roles.columns if sizes[label] != 1), Var("column", 1))
     along = variables[second.labels[0][attention.axis]]
-    lines = _lines(along.extent, depth.extent, column.extent)
-    nest = Attention(
+    return Attention(
         second.dtype,
         tuple(variables[label] for label in roles.batch if sizes[label] != 1),
         tuple(variables[label] for label in roles.rows if sizes[label] != 1),
@@ -151,20 +135,8 @@ def attention_nest(
         keys,
         values,
         score,
-        (Store(buffer, linear(at, target.strides), value),),
-        _BLOCK,
-        lines,
-        tuple(
-            Buffer(f"{name}_{what}", second.dtype, THREADS * line)
-            for what, line in zip(("keys", "values", "scores"), lines, strict=True)
-        ),
+        (Store(target.buffer, linear(at, target.strides), value),),
     )
-    return AttentionNest(nest, target, order)
-
-
-def _lines(keys: Dim, depth: Dim, columns: Dim) -> tuple[Dim, Dim, Dim]:
-    whole = (columns + (_LINE - 1)) // _LINE * _LINE
-    return (keys + (_LINE - 1)) // _LINE * _LINE * depth, keys * whole, (whole + _BLOCK) * _MOST_ROWS
 
 
 def _index(var: Var) -> Index:
@@ -245,7 +217,7 @@ def _contracts(scores: Tensor) -> list[Contract]:
 
 
 def _between(
-    first: Contract, second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: set[Tensor]
+    first: Contract, second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: Collection[Tensor]
 ) -> frozenset[Tensor] | None:
     """All that depends on the first of two contractions, if nothing but the second reads it; else None."""
     found: set[Tensor] = {first}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ingot.dims import Dim, symbol
+from ingot.dims import Dim
 from ingot.dtypes import Array
-from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var, strides_of
-from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var, Winograd, extent
-from ingot.loops.rewrite import Reindexed, indices, joined, joins
+from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
+from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var
+from ingot.loops.join_axes import join_axes
 from ingot.prim.evaluate import evaluate
 from ingot.prim.functions import INTEGERS
 from ingot.prim.make import count
@@ -29,14 +29,8 @@ from ingot.prim.tensor import (
     Window,
 )
 
-THREADS = symbol("threads")
-"""The number of threads of a session, in the size of what each of them needs its own of."""
-
 _SHORTEST = 16
 """Elements of a row that are worth asking first whether it is inside."""
-
-_WIDEST = 256
-"""The most bytes of a row of a panel, four vectors, which room is made for where a kernel packs its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,62 +41,75 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """Constant filters as [3, 3, channel, filter], to be transformed for tiles of a side, and stored in panels."""
+class ContractionNest:
+    """A contraction with an axis for each of its own that is longer than one; `packed` is a constant right side."""
 
-    array: Array
-    side: int
+    product: Contraction
+    packed: Packed | None
 
 
 @dataclass(frozen=True, slots=True)
-class ContractionNest:
-    """A product, where its result is stored, and what those buffers hold that are constant.
+class _Roles:
+    """The sides of a contraction, each with its labels, and the labels by what they are in a product of matrices."""
 
-    `apart` is the product with an axis for each of the contraction that is longer than one.
-    """
+    lhs: Tensor
+    rhs: Tensor
+    left: str
+    right: str
+    batch: list[str]
+    rows: list[str]
+    columns: list[str]
+    summed: list[str]
 
-    product: Contraction | Winograd
-    target: Placed
-    order: tuple[int, ...]
-    constants: Mapping[Buffer, Packed | Filters | Constant]
-    apart: Contraction
 
-
-def contraction_nest(
-    chain: Sequence[Tensor], placed: Mapping[Tensor, Placed], name: str, fixed: bool
-) -> ContractionNest:
-    """The product that stores the last of a chain of maps and permutations over a contraction, the first of it.
-
-    It is stored in the order of its axes, if `fixed`. StoreFirst if one of the sides, or what else is read, has to be
-    stored before.
-    """
-    contract, tensor = chain[0], chain[-1]
-    assert isinstance(contract, Contract)
+def _roles(contract: Contract) -> _Roles:
+    """A constant side is the right one, which is packed when the model is compiled."""
     lhs, rhs, (left, right, result) = contract.lhs, contract.rhs, contract.labels
     if is_constant(lhs) and not is_constant(rhs):
         lhs, rhs, left, right = rhs, lhs, right, left
+    return _Roles(
+        lhs,
+        rhs,
+        left,
+        right,
+        [label for label in result if label in left and label in right],
+        [label for label in result if label in left and label not in right],
+        [label for label in result if label in right and label not in left],
+        [label for label in left if label in right and label not in result],
+    )
+
+
+def contraction_order(chain: Sequence[Tensor]) -> tuple[int, ...]:
+    """How the axes of the last of a chain lie if sums are stored as they are made: batch, rows, columns."""
+    contract = chain[0]
+    assert isinstance(contract, Contract)
+    roles, result = _roles(contract), contract.labels[2]
+    return order_after(chain, [result.index(label) for label in (*roles.batch, *roles.rows, *roles.columns)])
+
+
+def contraction_nest(
+    chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed], name: str
+) -> ContractionNest:
+    """The contraction that stores the last of a chain, its epilogue, at `target`.
+
+    StoreFirst if one of the sides, or what else is read, has to be stored before.
+    """
+    contract, tensor = chain[0], chain[-1]
+    assert isinstance(contract, Contract)
+    roles, result = _roles(contract), contract.labels[2]
+    lhs, rhs, left, right = roles.lhs, roles.rhs, roles.left, roles.right
+    batch, rows, columns, summed = roles.batch, roles.rows, roles.columns, roles.summed
     sizes = dict(zip(left + right, lhs.shape + rhs.shape, strict=True))
     variables = {label: Var(label, size) for label, size in sizes.items()}
-    batch = [label for label in result if label in left and label in right]
-    rows = [label for label in result if label in left and label not in right]
-    columns = [label for label in result if label in right and label not in left]
-    summed = [label for label in left if label in right and label not in result]
     reader = Reader(placed, lambda each, at: _sum(each, at, contract, [variables[label] for label in result]))
     require_stored(lhs, placed)
     left_load = require_load(lhs, reader.read(lhs, _place(left, variables, sizes)))
     along = _few_last(left_load, [variables[label] for label in summed])
     if along:
         summed = [summed[-1], *summed[:-1]]
-    own = {label: position for position, label in enumerate(result)}
-    natural = [own[label] for label in (*batch, *rows, *columns)]
-    at, order = located(chain, [of_var(variables[label]) for label in result], natural)
-    if fixed:
-        order = tuple(range(tensor.rank))
-    buffer = Buffer(f"{name}_out", tensor.dtype, count(tensor.shape))
-    target = Placed(buffer, strides_of(tensor.shape, order))
-    at = tuple(Index() if size == 1 else each for size, each in zip(tensor.shape, at, strict=True))
+    at = place_after(chain, tuple(of_var(variables[label]) for label in result))
     value: Scalar = Local(contract.dtype, "sum") if tensor is contract else reader.read(tensor, at)
-    body: list[Statement] = [Store(buffer, linear(at, target.strides), value)]
+    body: list[Statement] = [Store(target.buffer, linear(at, target.strides), value)]
     packed = None
     if is_constant(rhs):
         array = evaluate([rhs], {}, {})[0]
@@ -113,7 +120,7 @@ def contraction_nest(
     else:
         require_stored(rhs, placed)
         right_load = require_load(rhs, reader.read(rhs, _place(right, variables, sizes)))
-    apart = Contraction(
+    product = Contraction(
         contract.dtype,
         tuple(variables[label] for label in batch if sizes[label] != 1),
         tuple(variables[label] for label in rows if sizes[label] != 1),
@@ -124,31 +131,13 @@ def contraction_nest(
         tuple(body),
         packed is not None,
     )
-    product = _joined(apart)
-    if len(product.n) > 1:
+    whole = join_axes(product)
+    if len(whole.n) > 1:
         if tensor is not contract and (packed is not None or rhs in placed):  # what is made of the sums is in the way
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
-    _require_readable(product, lhs, placed, along)
-    if product.lhs.where:
-        inner = product.k[-1]
-        length = inner.extent * product.lhs.index.factor(inner)
-        product = _with(product, zeros=Buffer(f"{name}_zeros", lhs.dtype, length))
-    if packed is None:
-        depth = extent(product.k)
-        scratch = Buffer(f"{name}_panel", rhs.dtype, depth * THREADS * (_WIDEST // rhs.dtype.numpy.itemsize))
-        product = _with(product, scratch=(scratch,))
-    return ContractionNest(product, target, order, {} if packed is None else {right_load.buffer: packed}, apart)
-
-
-def packed_before(product: Contraction, name: str) -> tuple[Contraction, Contraction]:
-    """A product that packs its right side, in two: one that stores all panels, and one that reads them."""
-    assert not product.packed
-    width = _WIDEST // product.rhs.dtype.numpy.itemsize
-    room = extent(product.batch) * extent(product.k) * (extent(product.n) + width - 1)
-    buffer = Buffer(f"{name}_panels", product.rhs.dtype, room)
-    first = _with(product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=buffer)
-    return first, _with(product, rhs=Load(product.rhs.dtype, buffer, Index()), packed=True, scratch=())
+    _require_readable(whole, lhs, placed, along)
+    return ContractionNest(product, packed)
 
 
 def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]) -> Scalar | None:
@@ -181,44 +170,20 @@ def _place(labels: str, variables: Mapping[str, Var], sizes: Mapping[str, Dim]) 
     return tuple(of_var(variables[label]) if sizes[label] != 1 else Index() for label in labels)
 
 
-def located(chain: Sequence[Tensor], at: list[Index], order: list[int]) -> tuple[Place, tuple[int, ...]]:
-    """Where the last of a chain is read, and how its axes lie, when the first is read at `at` with axes in `order`."""
+def place_after(chain: Sequence[Tensor], at: Place) -> Place:
+    """Where the last of a chain is read when the first is read at `at`."""
     for tensor in chain:
         if isinstance(tensor, Permute):
-            at = [at[axis] for axis in tensor.order]
+            at = tuple(at[axis] for axis in tensor.order)
+    return tuple(Index() if size == 1 else each for size, each in zip(chain[-1].shape, at, strict=True))
+
+
+def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...]:
+    """How the axes of the last of a chain lie when those of the first lie in `order`."""
+    for tensor in chain:
+        if isinstance(tensor, Permute):
             order = [tensor.order.index(axis) for axis in order]
-    return tuple(at), tuple(order)
-
-
-def _joined(product: Contraction) -> Contraction:
-    """Neighbouring axes joined where everything that is read and written goes through them as through one."""
-    left = [product.lhs.index, *(each.index for each in product.lhs.where)]
-    right = [] if product.packed else [product.rhs.index, *(each.index for each in product.rhs.where)]
-    body = list(indices(*product.body))
-    for role, seen in (("k", left + right), ("n", right + body), ("m", left + body), ("batch", left + right + body)):
-        variables: tuple[Var, ...] = getattr(product, role)
-        position = len(variables) - 2
-        while position >= 0:
-            outer, inner = variables[position : position + 2]
-            if joins(outer, inner, seen):
-                both, change = joined(outer, inner)
-                variables = (*variables[:position], both, *variables[position + 2 :])
-                product = _with(_changed(product, change), **{role: variables})
-                return _joined(product)
-            position -= 1
-    ones = {role: (Var(role, 1),) for role in ("n", "k") if not getattr(product, role)}
-    return _with(product, **ones)
-
-
-def _changed(product: Contraction, change: Reindexed) -> Contraction:
-    left, right = change.scalar(product.lhs), change.scalar(product.rhs)
-    assert isinstance(left, Load)
-    assert isinstance(right, Load)
-    return _with(product, lhs=left, rhs=right, body=tuple(map(change.statement, product.body)))
-
-
-def _with(product: Contraction, **changes: object) -> Contraction:
-    return replace(product, **changes)  # type: ignore[arg-type]
+    return tuple(order)
 
 
 def _few_last(load: Load, summed: Sequence[Var]) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ingot.fuse.contraction import require_stored
 from ingot.fuse.gemv import as_reduction, is_gemv
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
-from ingot.loops.ir import Index, Let, Literal, Local, Scalar, Store, Update, Var
-from ingot.loops.nest import Nest, Stage
+from ingot.loops.ir import Index, Let, Literal, Local, Nest, Scalar, Stage, Statement, Store, Update, Var
 from ingot.loops.rewrite import locals_in
 from ingot.prim.functions import identity
 from ingot.prim.tensor import Contract, Reduce, Tensor
@@ -28,6 +28,15 @@ def nest_of(
     return _Builder(tensor, target, order, placed, start).build()
 
 
+@dataclass(slots=True)
+class _Pass:
+    """A stage that is still added to."""
+
+    inner: tuple[Var, ...]
+    starts: list[Statement] = field(default_factory=list)
+    body: list[Statement] = field(default_factory=list)
+
+
 class _Builder:
     def __init__(
         self, tensor: Tensor, target: Placed, order: Sequence[int], placed: Mapping[Tensor, Placed], start: Index | None
@@ -44,7 +53,7 @@ class _Builder:
         self._rows: frozenset[Var] | None = None
         self._reductions: dict[Reduce, Local] = {}
         self._levels: dict[str, int] = {}
-        self._stages: list[Stage] = []
+        self._stages: list[_Pass] = []
         self._inner: dict[int, Var] = {}
 
     def build(self) -> Nest:
@@ -55,10 +64,11 @@ class _Builder:
         if self._rows is not None:
             inner = tuple(var for var in rows if var not in self._rows)
             rows = [var for var in rows if var in self._rows]
-            self._stages.append(Stage(inner, [], [store]))
+            self._stages.append(_Pass(inner, [], [store]))
         else:
-            self._stages.append(Stage((), [], [store]))
-        return Nest(tuple(rows), [stage for stage in self._stages if stage.starts or stage.body])
+            self._stages.append(_Pass((), [], [store]))
+        stages = (stage for stage in self._stages if stage.starts or stage.body)
+        return Nest(tuple(rows), tuple(Stage(each.inner, tuple(each.starts), tuple(each.body)) for each in stages))
 
     def _element(self, at: Place) -> Scalar:
         if isinstance(self._tensor, Reduce):
@@ -114,9 +124,9 @@ class _Builder:
             known = self._inner[axis] = Var(f"j{axis}", extent)
         return known
 
-    def _stage(self, level: int, inner: tuple[Var, ...]) -> Stage:
+    def _stage(self, level: int, inner: tuple[Var, ...]) -> _Pass:
         while len(self._stages) <= level:
-            self._stages.append(Stage(inner))
+            self._stages.append(_Pass(inner))
         stage = self._stages[level]
         if stage.inner != inner:
             if stage.body:

@@ -40,14 +40,25 @@ from ingot.prim.tensor import (
 Place = tuple[Index, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """That `tensor` be stored before another can be, perhaps in the order of its axes; `why` says what for."""
+
+    tensor: Tensor
+    why: str
+    in_order: bool = False
+
+
 class StoreFirst(Exception):
-    """A tensor cannot be computed where it is read, and has to be stored before, perhaps in the order of its axes."""
+    """Ends the reading of a tensor with what it requires.
+
+    It is raised wherever a tensor is read, deep inside of expressions, and caught in one place: `fuse.kernels.read`
+    returns the requirement. Nothing else sees it.
+    """
 
     def __init__(self, tensor: Tensor, why: str, *, in_order: bool = False) -> None:
         super().__init__(why)
-        self.tensor = tensor
-        self.why = why
-        self.in_order = in_order
+        self.requirement = Requirement(tensor, why, in_order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,8 @@ def scattered(tensor: Scatter, target: Placed, placed: Mapping[Tensor, Placed]) 
     body: tuple[Statement, ...] = (Store(target.buffer, index, value),)
     for number, var in enumerate(reversed(variables)):
         if var.extent != 1:
-            whole = number == 0 and index.factor(var) == 1 and _only_directly(tensor, len(variables) - 1)
-            body = (For(var, body, Kind.VECTOR if whole else Kind.SERIAL),)
+            independent = number == 0 and _only_directly(tensor, len(variables) - 1)
+            body = (For(var, body, Kind.PARALLEL if independent else Kind.SERIAL),)
     return body
 
 
@@ -71,8 +71,7 @@ def running(
     loops: tuple[Statement, ...] = (Let("total", start), For(along, inner))
     rows = [axis for axis in order if axis != tensor.axis and tensor.shape[axis] != 1]
     for axis in reversed(rows):
-        contiguous = target.strides[axis] == 1
-        loops = (For(variables[axis], loops, Kind.VECTOR if contiguous else Kind.PARALLEL),)
+        loops = (For(variables[axis], loops, Kind.PARALLEL),)
     return loops
 
 

@@ -8,24 +8,21 @@ import numpy as np
 
 from ingot.dims import Dim, Expr, minimum
 from ingot.fuse.contraction import is_constant
+from ingot.fuse.uses import is_moving
 from ingot.prim.evaluate import evaluate
 from ingot.prim.make import count
 from ingot.prim.tensor import (
     AssumeShape,
-    BodyArgument,
-    CallResult,
     Expand,
     Gather,
     Iota,
-    Parameter,
     Permute,
-    RegionResult,
     Reshape,
     Scatter,
     Sizes,
     Tensor,
 )
-from ingot.prim.walk import in_order
+from ingot.prim.walk import reachable
 
 
 def unseen(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
@@ -52,9 +49,7 @@ def unseen(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
                 continue
             there = there if least < 0 else most + 1 - minimum(size, most + 1)
         else:
-            made_of = list(in_order([indices]))
-            moving = any(isinstance(each, Parameter | CallResult | BodyArgument | RegionResult) for each in made_of)
-            if not moving and any(isinstance(each, Iota) for each in made_of):
+            if not is_moving(indices) and any(isinstance(each, Iota) for each in reachable(indices)):
                 continue  # they are counted, by a rule that knows what it does
         yield there * none, 0
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ingot.errors import CheckError, nearest
 from ingot.infer.types import effective, versioned
+from ingot.ir.domains import spelled_out
 from ingot.ir.node import Node
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator, Parameter
@@ -60,7 +61,7 @@ def _hint(operator: Operator, name: str, version: int, catalog: Catalog) -> str 
         if since > version and name in meaning.attributes and meaning.attributes[name].exists_at(since)
     ]
     if later:
-        return f"import version {min(later)} of '{operator.domain or 'ai.onnx'}'"
+        return f"import version {min(later)} of '{spelled_out(operator.domain)}'"
     if any(formal.name == name for formal in operator.inputs):
         return f"give '{name}' as an input"
     return None

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 from ingot.infer.check import node_errors
 from ingot.infer.driver import Facts, Inference
+from ingot.ir.domains import OpsetImports
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ops.catalog import Catalog, standard
-from ingot.ops.rewrite import normalised
 
 
 def builder_checker(
@@ -26,15 +26,14 @@ def builder_checker(
     found: Facts = {} if facts is None else facts
 
     def check(node: Node, opsets: Mapping[str, int]) -> None:
-        imports = normalised(opsets)
+        imports = OpsetImports(opsets)
         inference = Inference(nothing, known, imports)
         inference.facts = found
         for error in node_errors(node, inference.read(node), imports, known):
             raise type(error)(error.message, where=inference.place(node), hint=error.hint)
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        operator = known.find(domain, node.op_type, imports[domain])
+        operator = known.operator_of(node, imports)
         refers = any(attribute.ref for attribute in node.attributes.values())
-        if operator is not None and operator is known.newest(domain, node.op_type) and not refers:
+        if operator is not None and operator is known.newest(node.domain, node.op_type) and not refers:
             inference.node(node)
 
     return check

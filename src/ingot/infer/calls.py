@@ -13,10 +13,10 @@ def recursive_functions(model: Model) -> set[FunctionId]:
     """The functions that call themselves, directly or through others."""
     calls = {
         key: {
-            called
+            called.id
             for graph in nested_graphs(function.graph)
             for node in graph
-            if (called := FunctionId(node.domain, node.op_type, node.overload)) in model.functions
+            if (called := model.function_of(node)) is not None
         }
         for key, function in model.functions.items()
     }

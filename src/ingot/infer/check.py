@@ -12,6 +12,7 @@ from ingot.infer.driver import Inference
 from ingot.infer.problem import Problem
 from ingot.infer.stepwise import Stepwise
 from ingot.infer.types import effective, missing_outputs, output_errors, signature_errors, versioned
+from ingot.ir.domains import is_of_onnx
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, FunctionId, Model
 from ingot.ir.node import Node
@@ -21,7 +22,6 @@ from ingot.ops.facts import Fact
 
 __all__ = ["Problem", "check", "node_errors"]
 
-_STANDARD_DOMAINS = "ai.onnx"
 _MOST_CALLS = 10_000
 """A small file can have functions that call functions, doubling each time; later calls are not followed."""
 
@@ -60,13 +60,13 @@ def check(model: Model, *, catalog: Catalog | None = None) -> list[Problem]:
 
 def node_errors(node: Node, inputs: list[Fact], imports: Mapping[str, int], catalog: Catalog) -> Iterator[CheckError]:
     """Everything wrong with one node by itself: its operator, its inputs and outputs, its attributes."""
-    domain = "" if node.domain == "ai.onnx" else node.domain
+    domain = node.domain
     version = imports.get(domain)
     if version is None:
         return  # said once for the whole model
-    operator = catalog.find(domain, node.op_type, version)
+    operator = catalog.operator_of(node, imports)
     if operator is None:
-        if is_standard(domain) or catalog.versions(domain, node.op_type):
+        if is_of_onnx(domain) or catalog.versions(domain, node.op_type):
             try:
                 catalog.get(domain, node.op_type, version)
             except CheckError as error:
@@ -78,11 +78,6 @@ def node_errors(node: Node, inputs: list[Fact], imports: Mapping[str, int], cata
     yield from missing_outputs(operator, node, version)
     yield from output_errors(operator, node, inputs, version)
     yield from attribute_errors(operator, node, version, catalog)
-
-
-def is_standard(domain: str) -> bool:
-    """Whether ONNX itself defines the operators of a domain; what others define may be unknown here."""
-    return domain == "" or domain == _STANDARD_DOMAINS or domain.startswith(f"{_STANDARD_DOMAINS}.")
 
 
 def _replacement(documentation: str) -> str | None:
@@ -156,26 +151,26 @@ class _Check(Stepwise):
         """The check of the body of a function called here."""
         self._collected.entered.add(function.id)
         imports, depth = function.opset_imports, self._depth + 1
-        return _Check(self._model, self._catalog, self._collected, imports, depth, _within(function))
+        return _Check(self.model, self.catalog, self._collected, imports, depth, _within(function))
 
     def _blamed(self, node: Node, inputs: list[Fact]) -> bool:
         """Note what is wrong with a node by itself; whether anything is."""
-        errors = list(node_errors(node, inputs, self.old, self._catalog))
+        errors = list(node_errors(node, inputs, self.old, self.catalog))
         for error in errors:
             self.refuse(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if not errors and domain in self.old and self.meaning(node) is None:
-            message = f"nothing is known of operator '{domain}.{node.op_type}'"
+        if not errors and node.domain in self.old and self.meaning(node) is None:
+            message = f"nothing is known of operator '{node.domain}.{node.op_type}'"
             self._collected.add(Problem(message, self.place(node) + self._within, severity="warning"))
         return bool(errors)
 
     def _call_of(self, node: Node) -> None:
-        key = FunctionId(node.domain, node.op_type, node.overload)
-        errors = list(call_errors(node, self._model.functions[key]))
+        function = self.model.function_of(node)
+        assert function is not None
+        errors = list(call_errors(node, function))
         for error in errors:
             self.refuse(CheckError(error.message, where=self.place(node), hint=error.hint))
         self._collected.calls += 1
-        if errors or key in self._collected.recursive or self._collected.calls > _MOST_CALLS:
+        if errors or function.id in self._collected.recursive or self._collected.calls > _MOST_CALLS:
             self.leave(node)
         else:
             super().node(node)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from ingot.errors import ShapeError
 from ingot.infer.driver import merge_types
 from ingot.infer.problem import Problem
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import IR_VERSION, Model
 from ingot.ir.types import SparseTensorType, TensorType, Type
 from ingot.ir.value import Value
-from ingot.ops.rewrite import NEWEST, normalised
+from ingot.ops.rewrite import NEWEST
 
 _INITIALIZERS_ALONE_SINCE = 4
 _FUNCTIONS_SINCE = 8
@@ -33,16 +34,16 @@ def _versions(model: Model) -> Iterator[Problem]:
         yield Problem(
             f"IR version {version} has no operator set imports", hint=f"set model.ir_version to {_IMPORTS_SINCE}"
         )
-    imports = [("", normalised(model.opset_imports))]
-    imports += [(f"function '{f.id}' imports ", normalised(f.opset_imports)) for f in model.functions.values()]
+    imports = [("", model.opset_imports)]
+    imports += [(f"function '{f.id}' imports ", f.opset_imports) for f in model.functions.values()]
     for who, versions in imports:
         for domain, number in versions.items():
             newest = NEWEST.get(domain)
             if number < 1:
-                yield Problem(f"{who}version {number} of '{domain or 'ai.onnx'}': versions begin at 1")
+                yield Problem(f"{who}version {number} of '{spelled_out(domain)}': versions begin at 1")
             elif newest is not None and number > newest:
                 yield Problem(
-                    f"{who}version {number} of '{domain or 'ai.onnx'}' is newer than {newest}, the newest that is known"
+                    f"{who}version {number} of '{spelled_out(domain)}' is newer than {newest}, the newest that is known"
                 )
     if model.functions and 0 < version < _FUNCTIONS_SINCE:
         yield Problem(

@@ -10,9 +10,10 @@ from ingot.errors import CheckError, ShapeError
 from ingot.infer.naming import Naming
 from ingot.infer.types import check_inputs, versioned
 from ingot.ir.clone import copy_graph
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.inline import bind, call_arguments
-from ingot.ir.model import Function, FunctionId, Model
+from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import OptionalType, SequenceType, Shape, SparseTensorType, TensorType, Type, map_shapes
@@ -69,8 +70,8 @@ class Inference:
         """A run over graphs of `model` that import the given operator sets, `depth` calls of functions deep."""
         self.facts: Facts = {}
         self.naming = Naming(model, names=False)
-        self._model = model
-        self._catalog = catalog
+        self.model = model
+        self.catalog = catalog
         self._imports = model.opset_imports if imports is None else imports
         self._depth = depth
         self.most_calls = MOST_EXPANDED
@@ -90,7 +91,7 @@ class Inference:
         for value in graph.initializers.values():
             if isinstance(value.constant, Tensor):
                 fact = of_constant(value.constant)
-                fixed = value not in graph.inputs or self._model.ir_version < _DEFAULTS_SINCE
+                fixed = value not in graph.inputs or self.model.ir_version < _DEFAULTS_SINCE
                 self.facts[value] = fact if fixed else Fact(fact.type)
             elif isinstance(value.constant, SparseTensor):
                 self.facts[value] = Fact(value.constant.type)
@@ -133,10 +134,10 @@ class Inference:
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        return Inference(self._model, self._catalog, function.opset_imports, self._depth + 1)
+        return Inference(self.model, self.catalog, function.opset_imports, self._depth + 1)
 
     def _ask(self, node: Node, inputs: list[Fact]) -> list[Fact]:
-        function = self._model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
+        function = self.model.function_of(node)
         if function is not None:
             return self._call(node, function, inputs)
         operator = self.operator(node)
@@ -173,15 +174,13 @@ class Inference:
 
     def operator(self, node: Node) -> Operator:
         """What the node means in the versions the model imports; CheckError if it means nothing."""
-        return self._catalog.get(node.domain, node.op_type, self.version(node.domain))
+        return self.catalog.get(node.domain, node.op_type, self.version(node.domain))
 
     def version(self, domain: str) -> int:
         """The version of a domain that is imported; CheckError if it is not."""
-        names = ("", "ai.onnx") if domain in ("", "ai.onnx") else (domain,)
-        for name in names:
-            if name in self._imports:
-                return self._imports[name]
-        raise CheckError(f"the model does not import domain '{domain or 'ai.onnx'}'")
+        if domain in self._imports:
+            return self._imports[domain]
+        raise CheckError(f"the model does not import domain '{spelled_out(domain)}'")
 
     def place(self, node: Node) -> tuple[str, ...]:
         """Lines that show a node and what it reads."""

@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from ingot.errors import CheckError, InputError, UnsupportedError
 from ingot.infer.driver import Inference
 from ingot.infer.naming import Naming
+from ingot.ir.domains import OpsetImports
 from ingot.ir.graph import Graph
-from ingot.ir.model import Function, FunctionId, Model, nested_graphs
+from ingot.ir.model import Function, Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
-from ingot.ops.rewrite import NEWEST, newest, normalised, rewrite
+from ingot.ops.rewrite import NEWEST, newest, rewrite
 
 
 def types_of(
@@ -44,7 +45,7 @@ class Stepwise(Inference):
         self, model: Model, catalog: Catalog, imports: Mapping[str, int] | None = None, depth: int = 0
     ) -> None:
         """A run over graphs of `model` that import the given operator sets, `depth` calls of functions deep."""
-        self.old = normalised(model.opset_imports if imports is None else imports)
+        self.old = OpsetImports(model.opset_imports if imports is None else imports)
         super().__init__(model, catalog, self.old, depth)
         if imports is None:
             model.opset_imports = newest(self.old)
@@ -59,28 +60,27 @@ class Stepwise(Inference):
             return
         with self._speaking(newest(self.old) if node in self._said else self.old):
             operator = None if node in self._said or self.is_call(node) else self.meaning(node)
-            if operator is None or operator is self._catalog.newest(node.domain, node.op_type):
+            if operator is None or operator is self.catalog.newest(node.domain, node.op_type):
                 super().node(node)
             else:
                 self._renewed(node, operator)
 
     def _is_unknown(self, node: Node) -> bool:
         """Whether nobody knows of the domain that a node is from."""
-        known = node.domain in ("ai.onnx", *NEWEST) or self.is_call(node)
-        return not known and not self._catalog.versions(node.domain, node.op_type)
+        known = node.domain in NEWEST or self.is_call(node)
+        return not known and not self.catalog.versions(node.domain, node.op_type)
 
     def meaning(self, node: Node) -> Operator | None:
         """The operator that a node names in the version imported; None if there is none."""
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        return self._catalog.find(domain, node.op_type, self.old[domain]) if domain in self.old else None
+        return self.catalog.operator_of(node, self.old)
 
     def is_call(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
-        return FunctionId(node.domain, node.op_type, node.overload) in self._model.functions
+        return self.model.function_of(node) is not None
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        found = Stepwise(self._model, self._catalog, function.opset_imports, self._depth + 1)
+        found = Stepwise(self.model, self.catalog, function.opset_imports, self._depth + 1)
         found.custom = self.custom
         return found
 
@@ -101,7 +101,7 @@ class Stepwise(Inference):
         place = self.place(node)
         kept = set(_inner(node))
         try:
-            rewritten = rewrite(node, operator, graph, self._model)
+            rewritten = rewrite(node, operator, graph, self.model)
         except CheckError as error:
             self.refuse(type(error)(error.message, where=place, hint=error.hint))
             self.leave(node)

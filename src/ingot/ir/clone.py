@@ -130,6 +130,6 @@ def _copy_configuration(configuration: NodeConfiguration, known: Known) -> NodeC
 
 
 def _noted(twin: _Noted, original: _Noted) -> _Noted:
-    twin._metadata = dict(original._metadata) if original._metadata else None
+    twin.metadata = original.metadata_if_any
     twin.residue = original.residue
     return twin

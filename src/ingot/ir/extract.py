@@ -99,7 +99,7 @@ def _copy_part(
         if note.value in known and all(value in known for value in note.parameters.values()):
             parameters = {role: known[value] for role, value in note.parameters.items()}
             part.quantization.append(TensorAnnotation(known[note.value], parameters, note.residue))
-    part._metadata = dict(graph.metadata) or None
+    part.metadata = graph.metadata
     return part
 
 
@@ -122,8 +122,8 @@ def _called(model: Model, graph: Graph) -> list[Function]:
     while pending:
         for inner in nested_graphs(pending.pop()):
             for node in inner.nodes:
-                name = FunctionId(node.domain, node.op_type, node.overload)
-                if name in model.functions and name not in wanted:
-                    wanted.add(name)
-                    pending.append(model.functions[name].graph)
+                function = model.function_of(node)
+                if function is not None and function.id not in wanted:
+                    wanted.add(function.id)
+                    pending.append(function.graph)
     return [function for name, function in model.functions.items() if name in wanted]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from ingot.errors import CheckError, InputError, nearest
+from ingot.ir.annotated import Annotated
 from ingot.ir.containers import Initializers, Inputs, Outputs
 from ingot.ir.node import Node
 from ingot.ir.sort import sorted_nodes
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ingot.ir.sharding import TensorAnnotation
 
 
-class Graph:
+class Graph(Annotated):
     """Nodes in order, with the values that enter and leave.
 
     Iterating visits the nodes that are in the graph when the walk begins and still in it when their turn comes, so a
@@ -33,7 +34,6 @@ class Graph:
     __slots__ = (
         "_count",
         "_head",
-        "_metadata",
         "_names",
         "_owner",
         "_tail",
@@ -58,7 +58,6 @@ class Graph:
     _count: int
     _owner: Node | Function | Model | None
     _names: dict[str, int] | None
-    _metadata: dict[str, str] | None
 
     def __init__(
         self,
@@ -118,12 +117,6 @@ class Graph:
             nodes.append(node)
             node = node._next
         return nodes
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
 
     @property
     def owner(self) -> Node | Function | Model | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ingot.errors import CheckError
 from ingot.ir.attribute import Attribute
 from ingot.ir.clone import Known, copy_node, copy_value
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, FunctionId, Model, nested_graphs
 from ingot.ir.node import Node
@@ -151,7 +152,7 @@ def _import(function: Function, imports: dict[str, int]) -> None:
     for domain, version in function.opset_imports.items():
         if imports.setdefault(domain, version) != version:
             raise CheckError(
-                f"function '{function.id}' is written in version {version} of '{domain or 'ai.onnx'}', "
+                f"function '{function.id}' is written in version {version} of '{spelled_out(domain)}', "
                 f"its caller in {imports[domain]}",
                 hint="convert the model to one version first",
             )
@@ -182,7 +183,7 @@ def _callees(model: Model, name: FunctionId) -> list[FunctionId]:
     found: dict[FunctionId, None] = {}
     for graph in nested_graphs(model.functions[name].graph):
         for node in graph.nodes:
-            callee = FunctionId(node.domain, node.op_type, node.overload)
-            if callee in model.functions:
-                found[callee] = None
+            callee = model.function_of(node)
+            if callee is not None:
+                found[callee.id] = None
     return list(found)

@@ -177,7 +177,7 @@ def _check_fits(value: Value, tensor: Tensor) -> None:
 
 def _refuse_fixed_reshapes(model: Model, numbers: set[int], axis: int) -> None:
     for node in model.graph:
-        if node.op_type != "Reshape" or node.domain not in ("", "ai.onnx") or len(node.inputs) < 2:
+        if not node.applies("Reshape") or len(node.inputs) < 2:
             continue
         target = node.inputs[1]
         tensor = _constant(target)
@@ -198,7 +198,7 @@ def _constant(value: Value | None) -> Tensor | None:
     if isinstance(value.constant, Tensor) and not value.is_input:
         return value.constant
     producer: Node | None = value.producer
-    if producer is not None and producer.op_type == "Constant" and not producer.domain:
+    if producer is not None and producer.applies("Constant"):
         attribute = producer.attributes.get("value")
         if attribute is not None and attribute.kind is AttributeKind.TENSOR and isinstance(attribute.value, Tensor):
             return attribute.value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ingot.errors import CheckError, nearest
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.names import prefix
@@ -121,7 +122,7 @@ def _merge(left: Model, right: Model) -> None:
     for domain, version in right.opset_imports.items():
         if left.opset_imports.setdefault(domain, version) != version:
             raise CheckError(
-                f"the models import '{domain or 'ai.onnx'}' in versions {left.opset_imports[domain]} and {version}",
+                f"the models import '{spelled_out(domain)}' in versions {left.opset_imports[domain]} and {version}",
                 hint="convert one of them to the other's version first",
             )
     for name, function in right.functions.items():

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ingot.ir.annotated import Annotated
 from ingot.ir.attribute import Attribute
+from ingot.ir.domains import STANDARD, OpsetImports, canonical, spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.sharding import DeviceConfiguration
@@ -30,20 +32,19 @@ class FunctionId(NamedTuple):
         return f"{text}:{self.overload}" if self.overload else text
 
 
-class Function:
+class Function(Annotated):
     """An operator defined by a graph of its own; it sees its inputs and attributes, and nothing of its caller.
 
     `attributes` maps each attribute to its default, or to None where the caller must give it.
     """
 
     __slots__ = (
-        "_metadata",
+        "_domain",
+        "_opset_imports",
         "attributes",
         "doc_string",
-        "domain",
         "graph",
         "name",
-        "opset_imports",
         "overload",
         "residue",
     )
@@ -64,11 +65,29 @@ class Function:
         self.overload = overload
         self.graph = graph
         self.attributes: dict[str, Attribute | None] = dict(attributes or {})
-        self.opset_imports: dict[str, int] = dict(opset_imports or {})
+        self.opset_imports = OpsetImports(opset_imports or {})
         self.doc_string = doc_string
         self.residue: Any = None
-        self._metadata: dict[str, str] | None = None
+        self._metadata = None
         graph.adopt(self)
+
+    @property
+    def domain(self) -> str:
+        """The canonical name of the domain that calls give."""
+        return self._domain
+
+    @domain.setter
+    def domain(self, domain: str) -> None:
+        self._domain = canonical(domain)
+
+    @property
+    def opset_imports(self) -> OpsetImports:
+        """The versions of the operator sets its body is written in, by domain."""
+        return self._opset_imports
+
+    @opset_imports.setter
+    def opset_imports(self, imports: Mapping[str, int]) -> None:
+        self._opset_imports = imports if isinstance(imports, OpsetImports) else OpsetImports(imports)
 
     @property
     def id(self) -> FunctionId:
@@ -81,12 +100,6 @@ class Function:
     @property
     def outputs(self) -> list[Value]:
         return list(self.graph.outputs)
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
 
     def __repr__(self) -> str:
         return f"<Function {self.id}({', '.join(v.name for v in self.inputs)}), {len(self.graph)} nodes>"
@@ -107,6 +120,7 @@ class Model:
     """A whole model: what `load` returns and `save` takes."""
 
     __slots__ = (
+        "_opset_imports",
         "configurations",
         "doc_string",
         "domain",
@@ -115,7 +129,6 @@ class Model:
         "ir_version",
         "metadata",
         "model_version",
-        "opset_imports",
         "producer_name",
         "producer_version",
         "residue",
@@ -138,9 +151,8 @@ class Model:
     ) -> None:
         """A model of `graph`; an integer for `opset_imports` is the version of the standard operators."""
         self.graph = graph
-        self.opset_imports: dict[str, int] = (
-            {"": opset_imports} if isinstance(opset_imports, int) else dict(opset_imports)
-        )
+        imports = {STANDARD: opset_imports} if isinstance(opset_imports, int) else opset_imports
+        self.opset_imports = OpsetImports(imports)
         self.functions: dict[FunctionId, Function] = {function.id: function for function in functions}
         self.ir_version = ir_version
         self.producer_name = producer_name
@@ -155,9 +167,22 @@ class Model:
         graph.adopt(self)
 
     @property
+    def opset_imports(self) -> OpsetImports:
+        """The versions of the operator sets it is written in, by domain."""
+        return self._opset_imports
+
+    @opset_imports.setter
+    def opset_imports(self, imports: Mapping[str, int]) -> None:
+        self._opset_imports = imports if isinstance(imports, OpsetImports) else OpsetImports(imports)
+
+    @property
     def opset(self) -> int | None:
-        """The version of the standard operators it imports, under either spelling of their domain."""
-        return self.opset_imports.get("", self.opset_imports.get("ai.onnx"))
+        """The version of the standard operators it imports; None if it imports none."""
+        return self._opset_imports.get(STANDARD)
+
+    def function_of(self, node: Node) -> Function | None:
+        """The function of the model that `node` calls; None if it applies an operator."""
+        return self.functions.get(FunctionId(node.domain, node.op_type, node.overload))
 
     @property
     def inputs(self) -> list[Value]:
@@ -196,7 +221,7 @@ class Model:
         return copy_model(self)
 
     def __repr__(self) -> str:
-        imports = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in self.opset_imports.items())
+        imports = ", ".join(f"{spelled_out(domain)} {version}" for domain, version in self.opset_imports.items())
         return f"<Model {self.graph!r}, {imports}>"
 
 

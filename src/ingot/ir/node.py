@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot.errors import CheckError
+from ingot.ir.annotated import Annotated
 from ingot.ir.attribute import Attribute, Attributes
+from ingot.ir.domains import STANDARD, canonical
 from ingot.ir.value import Value
 
 if TYPE_CHECKING:
@@ -14,21 +16,22 @@ if TYPE_CHECKING:
     from ingot.ir.graph import Graph
     from ingot.ir.sharding import NodeConfiguration
 
+_Rule = TypeVar("_Rule")
 
-class Node:
-    """One application of an operator."""
+
+class Node(Annotated):
+    """One application of an operator, or a call of a function: `op_type` of `domain`."""
 
     __slots__ = (
+        "_domain",
         "_inputs",
         "_live",
-        "_metadata",
         "_next",
         "_outputs",
         "_previous",
         "attributes",
         "device_configurations",
         "doc_string",
-        "domain",
         "graph",
         "name",
         "op_type",
@@ -37,7 +40,6 @@ class Node:
     )
 
     op_type: str
-    domain: str
     overload: str
     name: str
     doc_string: str
@@ -45,10 +47,10 @@ class Node:
     device_configurations: tuple[NodeConfiguration, ...]
     graph: Graph | None
     residue: Any
+    _domain: str
     _inputs: tuple[Value | None, ...]
     _outputs: tuple[Value, ...]
     _live: bool
-    _metadata: dict[str, str] | None
     _previous: Node | None
     _next: Node | None
 
@@ -85,6 +87,23 @@ class Node:
             value.producer, value.index = self, index
         self.attributes = Attributes(self, attributes)
         self._add_uses()
+
+    @property
+    def domain(self) -> str:
+        """Where its operator is from: the canonical name of a domain, empty for the standard operators."""
+        return self._domain
+
+    @domain.setter
+    def domain(self, domain: str) -> None:
+        self._domain = canonical(domain)
+
+    def applies(self, *op_types: str, domain: str = STANDARD) -> bool:
+        """Whether it applies one of the operators named, of the standard or of the `domain` given."""
+        return self.op_type in op_types and self._domain == canonical(domain)
+
+    def rule_in(self, table: Mapping[str, _Rule], domain: str = STANDARD) -> _Rule | None:
+        """What a table of the operators of one domain has for it; None if it has nothing, or it is of another."""
+        return table.get(self.op_type) if self._domain == canonical(domain) else None
 
     @property
     def inputs(self) -> tuple[Value | None, ...]:
@@ -129,12 +148,6 @@ class Node:
         if self.graph is not None and made._name is None:
             made.name = self.graph.fresh_name(self.op_type.lower())
         return made
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
 
     @property
     def subgraphs(self) -> tuple[Graph, ...]:

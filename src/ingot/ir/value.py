@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ingot.ir.annotated import Annotated
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import Type
 
@@ -20,7 +21,7 @@ class Use(NamedTuple):
     position: int
 
 
-class Value:
+class Value(Annotated):
     """What flows along one edge: defined once, by a node, an input or an initialiser, and read any number of times.
 
     A value with the empty name is an output nobody asked for.
@@ -28,7 +29,6 @@ class Value:
 
     __slots__ = (
         "_graph",
-        "_metadata",
         "_name",
         "_output_of",
         "_uses",
@@ -48,7 +48,6 @@ class Value:
     residue: Any
     _name: str | None
     _graph: Graph | None
-    _metadata: dict[str, str] | None
     _output_of: list[Graph] | None
     _uses: dict[tuple[Node, int], None]
 
@@ -82,12 +81,6 @@ class Value:
         self._name = name
         if (graph := self.graph) is not None:
             graph.claim(name)
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
 
     @property
     def graph(self) -> Graph | None:

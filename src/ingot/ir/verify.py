@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ingot.errors import CheckError
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -45,11 +46,11 @@ def problems(model: Model) -> Iterator[str]:
     local = {function.domain for function in model.functions.values()}
     for function in model.functions.values():
         for domain in sorted({node.domain for node in _all_nodes(function.graph)}):
-            if not _imported(domain, function.opset_imports) and domain not in local:
-                yield f"function '{function.id}' uses domain '{domain or 'ai.onnx'}' without importing it"
+            if domain not in function.opset_imports and domain not in local:
+                yield f"function '{function.id}' uses domain '{spelled_out(domain)}' without importing it"
     for domain in sorted({node.domain for root in (model.graph, *_trainings(model)) for node in _all_nodes(root)}):
-        if not _imported(domain, model.opset_imports):
-            yield f"the model uses domain '{domain or 'ai.onnx'}' without importing it"
+        if domain not in model.opset_imports:
+            yield f"the model uses domain '{spelled_out(domain)}' without importing it"
 
 
 def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
@@ -118,10 +119,6 @@ def _definition(value: Value) -> str:
     if value.producer is not None:
         return f"output {value.index} of node '{value.producer.label}'"
     return "an initialiser" if value.constant is not None else "an input"
-
-
-def _imported(domain: str, imports: dict[str, int]) -> bool:
-    return domain in imports or (domain in ("", "ai.onnx") and ("" in imports or "ai.onnx" in imports))
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:

@@ -14,8 +14,10 @@ from ingot.loops.ir import (
     For,
     Index,
     Kernel,
+    KernelNest,
     Let,
     Load,
+    Nest,
     Scalar,
     Select,
     Statement,
@@ -23,6 +25,7 @@ from ingot.loops.ir import (
     Update,
     Var,
     Winograd,
+    serial_loops,
 )
 from ingot.loops.ir import extent as extent_of
 from ingot.loops.rewrite import indices, parts
@@ -49,7 +52,7 @@ def cost_of(kernel: Kernel) -> Cost:
     read: dict[Buffer, Dim] = {}
     written: dict[Buffer, Dim] = {}
     for nest in kernel.nests:
-        statements: Sequence[Statement] = nest.body if isinstance(nest, Contraction | Winograd | Attention) else nest
+        statements = _statements(nest)
         each: Dim = 1
         if isinstance(nest, Contraction) and nest.panels is not None:
             _add(read, nest.rhs.buffer, _touched(nest.rhs.index))
@@ -79,6 +82,13 @@ def cost_of(kernel: Kernel) -> Cost:
             _add(read, load.buffer, _touched(load.index))
     given = {buffer: elements for buffer, elements in read.items() if buffer not in kernel.writes}
     return Cost(operations, _bytes(given), _bytes(written))
+
+
+def _statements(nest: KernelNest) -> tuple[Statement, ...]:
+    """What is done with sums, or all of a nest that has none."""
+    if isinstance(nest, Contraction | Winograd | Attention):
+        return nest.body
+    return serial_loops(nest) if isinstance(nest, Nest) else nest
 
 
 def _multiplied(nest: Winograd) -> Dim:

@@ -12,6 +12,7 @@ import struct
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
+from typing import Any
 
 from ingot.dims import Expr
 from ingot.loops.ir import LABEL
@@ -59,8 +60,9 @@ class _Table:
         return known[1]
 
     def _row(self, value: object) -> str:
-        content, is_labelled = _content(type(value))
-        tokens = [type(value).__name__, *(self.token(getattr(value, name)) for name in content)]
+        kind: Any = type(value)
+        content, is_labelled = _content(kind)
+        tokens = [kind.__name__, *(self.token(getattr(value, name)) for name in content)]
         if is_labelled:
             tokens.append(f"@{self._labelled}")
             self._labelled += 1
@@ -68,7 +70,7 @@ class _Table:
 
 
 @cache
-def _content(kind: type) -> tuple[tuple[str, ...], bool]:
+def _content(kind: Any) -> tuple[tuple[str, ...], bool]:
     """The names of the fields that are no labels, and whether there are labels too."""
     labels = [field.metadata.get(LABEL, False) for field in fields(kind)]
     names = tuple(field.name for field, label in zip(fields(kind), labels, strict=True) if not label)

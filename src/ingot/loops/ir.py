@@ -276,15 +276,37 @@ class Attention:
     values: Scalar
     score: Scalar
     body: tuple[Statement, ...]
-    block: int
-    """The scores of a row that are kept at a time."""
-    lines: tuple[Dim, Dim, Dim]
+    block: int = 0
+    """The scores of a row that are kept at a time; this and what follows is left to the schedule."""
+    lines: tuple[Dim, Dim, Dim] = (0, 0, 0)
     """The elements of each of the scratch buffers that are a thread's: keys, values, scores with what they read."""
-    scratch: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...] = ()
     tile: Tile | None = None
 
 
-KernelNest: TypeAlias = tuple[Statement, ...] | Contraction | Winograd | Attention
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One pass over a row: `starts` once, then `body` for every place of `inner`.
+
+    Reductions of one pass need no other of the same pass.
+    """
+
+    inner: tuple[Var, ...]
+    starts: tuple[Statement, ...] = ()
+    body: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops before they are scheduled: independent `rows`, and in each of them one stage after another."""
+
+    rows: tuple[Var, ...]
+    stages: tuple[Stage, ...]
+
+
+KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention
+"""What a kernel is made of. Fusion gives nests, statements, contractions and attention; once they are scheduled, nests
+are statements, and contractions may be Winograd's."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -343,6 +365,18 @@ def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
                 yield from kernels_in(step.steps)
             case BranchStep():
                 yield from kernels_in((*step.then, *step.otherwise))
+
+
+def serial_loops(nest: Nest) -> tuple[Statement, ...]:
+    """A nest as plain loops, none of which is scheduled."""
+    body = tuple(loop for stage in nest.stages for loop in (*stage.starts, *_around(stage.inner, stage.body)))
+    return _around(nest.rows, body)
+
+
+def _around(variables: Sequence[Var], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    for var in reversed(variables):
+        body = (For(var, body),)
+    return body
 
 
 def extent(variables: Sequence[Var]) -> Dim:

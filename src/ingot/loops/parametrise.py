@@ -31,6 +31,7 @@ from ingot.loops.ir import (
     Literal,
     Load,
     Local,
+    Nest,
     Position,
     RuntimeScalar,
     Scalar,
@@ -86,7 +87,7 @@ class _Generaliser:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
         for nest in kernel.nests:
-            if not isinstance(nest, Contraction | Winograd | Attention):
+            if isinstance(nest, tuple):
                 self._relate(nest)
         nests = tuple(map(self._nest, kernel.nests))
         reads, writes, scratch = (
@@ -147,6 +148,8 @@ class _Generaliser:
                 return self._winograd(nest)
             case Attention():
                 return self._attend(nest)
+            case Nest():
+                raise AssertionError("a kernel is scheduled before its sizes become parameters")
             case _:
                 return tuple(map(self._statement, nest))
 

@@ -19,6 +19,7 @@ from ingot.loops.ir import (
     Literal,
     Load,
     Local,
+    Nest,
     Position,
     RuntimeScalar,
     Scalar,
@@ -147,6 +148,8 @@ def roots_of(nest: KernelNest) -> list[Scalar]:
             return [nest.lhs, nest.rhs, nest.plain, *values(nest.body)]
         case Attention():
             return [nest.queries, nest.keys, nest.values, nest.score, *values(nest.body)]
+        case Nest():
+            return [value for stage in nest.stages for value in values((*stage.starts, *stage.body))]
         case _:
             return list(values(nest))
 

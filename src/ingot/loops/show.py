@@ -13,6 +13,7 @@ from ingot.loops.ir import (
     Kernel,
     Let,
     LoopStep,
+    Nest,
     Position,
     Statement,
     Store,
@@ -20,6 +21,7 @@ from ingot.loops.ir import (
     Update,
     Var,
     Winograd,
+    serial_loops,
 )
 
 _WIDE = 118
@@ -63,6 +65,8 @@ def _lines(kernel: Kernel) -> Iterator[str]:
                 shown = _winograd(nest, said)
             case Attention():
                 shown = _attend(nest, said)
+            case Nest():
+                shown = _statements(serial_loops(nest), said)
             case _:
                 shown = _statements(nest, said)
         yield from _further(shown)
@@ -99,8 +103,9 @@ def _attend(nest: Attention, said: ExpressionText) -> Iterator[str]:
     axes = [("batch", nest.batch), ("m", nest.m), ("n", (nest.n,))]
     shown = ", ".join(f"{role} {_vars(found)}" for role, found in axes if found)
     yield f"attend {shown}{_tile(nest.tile)}:"
-    keys, values, scores = nest.lines
-    yield f"  {nest.block} of {_vars((nest.t,))} at a time, in lines of {keys}, {values} and {scores}"
+    if nest.block:
+        keys, values, scores = nest.lines
+        yield f"  {nest.block} of {_vars((nest.t,))} at a time, in lines of {keys}, {values} and {scores}"
     lines, (query, key, score, value) = said.of(nest.queries, nest.keys, nest.score, nest.values, factors=True)
     yield f"  sum = over {_vars((nest.k,))}: {query} * {key}"
     yield f"  total = over {_vars((nest.t,))}: weight of {score}"

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
-from ingot.dims import Dim, substitute, symbols
+from ingot.dims import Dim, symbols
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph
-from ingot.ir.model import FunctionId, Model
+from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor as Held
-from ingot.ir.types import TensorType, map_shapes
+from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.lower.control import REGIONS, Around, lower_region
+from ingot.lower.program import Program
+from ingot.lower.refuse import Refuses, refuse_to_lower
+from ingot.lower.regions import LoweredRegions
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
+from ingot.ops.control.regions import Regions
+from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
 from ingot.prim.make import cast, constant
@@ -35,52 +39,22 @@ from ingot.prim.tensor import (
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
-@dataclass(slots=True)
-class Program:
-    """A graph in primitives: what every value of it is, and which nodes are run by the reference, with the reason."""
-
-    inputs: dict[str, Tensor] = field(default_factory=dict)
-    values: dict[Value, Tensor] = field(default_factory=dict)
-    calls: dict[Node, Call] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
-    """The named sizes that inputs and the results of calls tell."""
-    sizes: dict[str, Dim] = field(default_factory=dict)
-    """What other names that inference made up have turned out to be."""
-    claims: list[tuple[Dim, Dim]] = field(default_factory=list)
-    """Sizes that are taken to be equal, which each run makes sure of."""
-
-    def known(self, fact: Fact) -> Fact:
-        """A fact with names made up replaced by what they have turned out to be."""
-        if not self.sizes or fact.type is None:
-            return fact
-        type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self._known(d) for d in shape))
-        elements = fact.elements
-        if elements is not None:
-            elements = tuple(None if each is None else self._known(each) for each in elements)
-        return replace(fact, type=type_, elements=elements)
-
-    def _known(self, size: Dim) -> Dim:
-        return size if isinstance(size, int) else substitute(size, self.sizes)
-
-    def tell(self, tensor: Tensor) -> None:
-        """Note the names that a tensor given from outside tells."""
-        self.told.update(str(size) for size in tensor.shape if symbols(size) == {str(size)})
-
-
 def lower_graph(
     model: Model,
     facts: Mapping[Value, Fact],
     catalog: Catalog,
     claims: Mapping[Graph, Sequence[tuple[Dim, Dim]]] | None = None,
+    refuses: Refuses = refuse_to_lower,
 ) -> Program:
     """The main graph of a model in the newest operators, inlined and typed, in primitives.
 
-    `claims` are sizes that are taken to be equal in each of its graphs.
+    `claims` are sizes that are assumed to be equal in each of its graphs. Nodes that `refuses` gives a reason for, and
+    those whose operators have none to say themselves in primitives, are calls, with the reason.
     """
     program = Program()
     graph = model.graph
     program.claims.extend((claims or {}).get(graph, ()))
-    lowering = _Lowering(model, catalog, program, claims or {})
+    lowering = _Lowering(model, catalog, program, claims or {}, refuses)
     for value in graph.inputs:
         program.inputs[value.name] = program.values[value] = _given(value, facts.get(value, Fact(value.type)))
         program.tell(program.values[value])
@@ -118,6 +92,7 @@ class _Lowering:
     catalog: Catalog
     program: Program
     claims: Mapping[Graph, Sequence[tuple[Dim, Dim]]]
+    refuses: Refuses
 
     def node(self, node: Node, facts: Mapping[Value, Fact]) -> None:
         """Say what a node computes, or leave it to the reference."""
@@ -131,11 +106,11 @@ class _Lowering:
         try:
             for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
                 _require_told(size, program)
-            if node.op_type in REGIONS and node.domain in ("", "ai.onnx"):
-                results = self._region(node, inputs, found, facts)
-            else:
-                parts = lower_node(node, self.model, self.catalog, inputs, known, found)
-                results = [_fitting(part, fact, program) for part, fact in zip(parts, found, strict=True)]
+            parts = self._lowered(node, inputs, known, found, facts)
+            results = [
+                _fitting(part, fact, program) if value.name else part
+                for part, fact, value in zip(parts, found, node.outputs, strict=True)
+            ]
         except Refused as reason:
             program.calls = calls
             del program.claims[claimed:]
@@ -146,25 +121,24 @@ class _Lowering:
                 program.tell(result)
         program.values.update(zip(node.outputs, results, strict=True))
 
-    def _region(
-        self, node: Node, inputs: Sequence[Tensor | None], found: Sequence[Fact], facts: Mapping[Value, Fact]
+    def _lowered(
+        self,
+        node: Node,
+        inputs: Sequence[Tensor | None],
+        known: Sequence[Fact],
+        found: Sequence[Fact],
+        facts: Mapping[Value, Fact],
     ) -> list[Tensor]:
-        program = self.program
-        around = Around(
-            self.model,
-            self.catalog,
-            dict(facts),
-            program.values,
-            self.claims,
-            self._within,
-            lambda size: symbols(size) <= program.told,
-            program.claims.append,
-        )
-        parts = lower_region(node, inputs, found, around)
-        return [
-            _fitting(part, fact, program) if value.name else part
-            for part, fact, value in zip(parts, found, node.outputs, strict=False)
-        ]
+        """What a node computes, in primitives; Refused, with the reason, by the provider or by the rule."""
+        if self.model.function_of(node) is not None:
+            raise Refused("a function of the model that was not inlined")
+        operator = self.catalog.operator_of(node, self.model.opset_imports)
+        reason = self.refuses(node, operator, known, found)
+        if reason is not None or operator is None or "lower" not in operator.rules:
+            raise Refused(reason or f"{node.op_type} has no rule")
+        wanted = tuple(bool(value.name) for value in node.outputs)
+        regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.claims, self._within)
+        return lower_node(node, operator, inputs, known, found, regions)
 
     def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:
         """What a graph inside of a node gives; Refused if the reference has to run a part of it."""
@@ -185,37 +159,32 @@ class _Lowering:
 
 def lower_node(
     node: Node,
-    model: Model,
-    catalog: Catalog,
+    operator: Operator,
     inputs: Sequence[Tensor | None],
     known: Sequence[Fact],
     found: Sequence[Fact],
+    regions: Regions | None = None,
 ) -> list[Tensor]:
     """What a node computes, in primitives; Refused, with the reason, if its operator cannot be said in them.
 
-    Elements of 16 bits are computed with in 32, and rounded to what the outputs are.
+    Elements of 16 bits are computed with in 32, and rounded to what the outputs are; control flow passes them on.
     """
-    if FunctionId(node.domain, node.op_type, node.overload) in model.functions:
-        raise Refused("a function of the model that was not inlined")
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    operator = catalog.find(domain, node.op_type, model.opset_imports.get(domain, 0))
-    if operator is None or "lower" not in operator.rules:
-        raise Refused(f"{node.op_type} has no rule")
-    for fact in found:
-        if not isinstance(fact.type, TensorType) or fact.type.shape is None or None in fact.type.shape:
-            raise Refused("a result of unknown sizes")
-    for each, fact in zip(inputs, known, strict=True):
-        if fact.dtype is DType.STRING:
-            raise Refused("elements of string")
+    for tensor, fact in zip(inputs, known, strict=True):
         if (
-            each is not None
-            and each.dtype is DType.UNDEFINED
-            and (isinstance(each, CallResult) or not isinstance(fact.type, TensorType))
+            tensor is not None
+            and tensor.dtype is DType.UNDEFINED
+            and (isinstance(tensor, CallResult) or not isinstance(fact.type, TensorType))
         ):
             raise Refused("an input that is no tensor of numbers")
-    wide = [cast(each, DType.FLOAT32) if each is not None and each.dtype in _HALVES else each for each in inputs]
+    if not operator.takes("lower", "regions"):
+        inputs = [
+            cast(tensor, DType.FLOAT32) if tensor is not None and tensor.dtype in _HALVES else tensor
+            for tensor in inputs
+        ]
     arguments = {**operator.defaults, **keywords(operator, node)}
-    parts = operator.apply("lower", _without_end(wide), arguments, facts=tuple(known), found=tuple(found))
+    parts = operator.apply(
+        "lower", _without_end(list(inputs)), arguments, facts=tuple(known), found=tuple(found), regions=regions
+    )
     computed = [part for part in parts if isinstance(part, Tensor)]
     if len(computed) < len(parts) or len(parts) < len(found):
         raise Refused("an output that is not computed")

@@ -9,7 +9,7 @@ from ingot.infer import infer
 from ingot.infer.driver import Facts
 from ingot.ir.extract import extract
 from ingot.ir.interface import remove_dead
-from ingot.ir.model import FunctionId, Model
+from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.sort import reads
 from ingot.ir.value import Value
@@ -73,8 +73,7 @@ def _alike(model: Model, captured: list[Value], facts: Facts, catalog: Catalog) 
 
 def _is_other_each_time(node: Node, model: Model, catalog: Catalog) -> bool:
     """Whether a node may compute something else of the same inputs, or runs graphs."""
-    if FunctionId(node.domain, node.op_type, node.overload) in model.functions or node.subgraphs:
+    if model.function_of(node) is not None or node.subgraphs:
         return True
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    operator = catalog.find(domain, node.op_type, model.opset_imports.get(domain, 0))
+    operator = catalog.operator_of(node, model.opset_imports)
     return operator is None or operator.runtime is not None

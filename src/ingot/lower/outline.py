@@ -7,20 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingot.dims import Dim, Expr, symbol, symbols
-from ingot.dtypes import DType
 from ingot.errors import CheckError
 from ingot.infer import infer
 from ingot.infer.driver import Facts
 from ingot.ir.clone import copy_function, copy_graph
+from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import Shape, TensorType, Type, map_shapes
 from ingot.ir.value import Value
-from ingot.lower.control import numbers
-from ingot.lower.graph import Program
+from ingot.lower.program import Program
 from ingot.ops.catalog import Catalog
+from ingot.ops.control.bodies import first_types, repeats, states
 from ingot.ops.control.carried import joined
 from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
@@ -46,11 +46,11 @@ def outline(
     call: Call, graph: Graph, program: Program, model: Model, facts: Facts, catalog: Catalog
 ) -> Outlined | None:
     """A graph of the node of a call as a model; None if what is around it cannot be left out, or no types fit it."""
-    if any(node.op_type == "Gradient" for each in nested_graphs(graph) for node in each):
+    if any(node.applies("Gradient", domain=TRAINING) for each in nested_graphs(graph) for node in each):
         return None
     making = _Making(call, graph, program, model, facts, catalog)
     try:
-        return making.settled() if call.node.op_type in ("Loop", "Scan") else making.made(making.first())
+        return making.settled() if repeats(call.node) else making.made(making.first())
     except CheckError:
         return None
 
@@ -67,14 +67,14 @@ class _Making:
     def settled(self) -> Outlined:
         """The model of a body that runs over and over: what changes from run to run has no fixed size."""
         types = self.first()
-        states = self._states()
+        carried = states(self.call.node, self.graph)
         for _ in range(_MOST_ROUNDS):
             found = self.made(types)
             twin = found.model.copy()
             same = dict(zip(found.model.graph.inputs, twin.graph.inputs, strict=True))
             after = infer(twin, catalog=self.catalog, given={same[value]: fact for value, fact in found.given.items()})
             changed = list(types)
-            for place, output in states:
+            for place, output in carried:
                 changed[place] = self._either(types[place], after[twin.graph.outputs[output]].type, place)
             if changed == types:
                 return found
@@ -83,20 +83,9 @@ class _Making:
 
     def first(self) -> list[Type | None]:
         """The types of the inputs of a graph in its first run."""
-        node, inputs = self.call.node, list(self.graph.inputs)
-        given = [self._type(value) for value in node.inputs]
-        if node.op_type == "Loop":
-            heads: list[Type | None] = [
-                TensorType(dtype, (1,) * (_rank(value) or 0))
-                for dtype, value in zip((DType.INT64, DType.BOOL), inputs, strict=False)
-            ]
-            return [*heads, *given[2:]]
-        if node.op_type == "Scan":
-            carried = len(given) - _integer(node["num_scan_inputs"])
-            axes = numbers(node, "scan_input_axes", len(given) - carried)
-            slices = [_without(type_, axis) for type_, axis in zip(given[carried:], axes, strict=True)]
-            return [*given[:carried], *slices]
-        return [self.facts.get(value, Fact(value.type)).type for value in inputs]
+        if repeats(self.call.node):
+            return first_types(self.call.node, self.graph, [self._type(value) for value in self.call.node.inputs])
+        return [self.facts.get(value, Fact(value.type)).type for value in self.graph.inputs]
 
     def made(self, types: Sequence[Type | None]) -> Outlined:
         """The model of the graph, with inputs of these types."""
@@ -130,13 +119,6 @@ class _Making:
         functions = map(copy_function, self.model.functions.values())
         model = Model(twin, self.model.opset_imports, functions=functions, ir_version=self.model.ir_version)
         return Outlined(model, tuple(captured), given)
-
-    def _states(self) -> list[tuple[int, int]]:
-        """The inputs of a body that are what it gave before, each with the output that gives it."""
-        node, inputs = self.call.node, len(self.graph.inputs)
-        if node.op_type == "Loop":
-            return [(place, place - 1) for place in range(2, inputs)]
-        return [(place, place) for place in range(inputs - _integer(node["num_scan_inputs"]))]
 
     def _either(self, before: Type | None, after: Type | None, place: int) -> Type | None:
         """A type that holds before a run and after it; sizes that differ have a name of their own."""
@@ -204,19 +186,3 @@ class _Told:
                 name += "_"
             self.others[size] = symbol(name)
         return self.others[size]
-
-
-def _without(type_: Type | None, axis: int) -> Type | None:
-    if not isinstance(type_, TensorType) or type_.shape is None:
-        return type_
-    axis %= len(type_.shape)
-    return TensorType(type_.dtype, type_.shape[:axis] + type_.shape[axis + 1 :])
-
-
-def _rank(value: Value) -> int | None:
-    return value.type.rank if isinstance(value.type, TensorType) else None
-
-
-def _integer(value: object) -> int:
-    assert isinstance(value, int)
-    return value

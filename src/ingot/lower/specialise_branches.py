@@ -32,14 +32,32 @@ _UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 
 @dataclass(frozen=True, slots=True)
 class Specialised:
-    """What is known of the values of a model, and the sizes that were taken to be equal in its graphs.
+    """A typed model without functions, and what was assumed about sizes in its graphs.
 
-    `changed` are those graphs that are what they were for equal sizes alone.
+    `changed` are the graphs whose branches were decided by an assumption: they mean what the model says only while
+    their guards hold.
     """
 
+    model: Model
     facts: Facts
-    claims: Guards
+    guards: Guards
     changed: frozenset[Graph]
+
+    def copy(self) -> Specialised:
+        """The same of a copy of the model."""
+        model = self.model.copy()
+        graphs = dict(zip(nested_graphs(self.model.graph), nested_graphs(model.graph), strict=True))
+        values = {
+            value: twin
+            for graph, other in graphs.items()
+            for value, twin in zip(graph.values(), other.values(), strict=True)
+        }
+        return Specialised(
+            model,
+            {values[value]: fact for value, fact in self.facts.items() if value in values},
+            {graphs[graph]: list(pairs) for graph, pairs in self.guards.items() if graph in graphs},
+            frozenset(graphs[graph] for graph in self.changed if graph in graphs),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +82,13 @@ def specialise_branches(
     changed = frozenset(graph for graph, pairs in claims.items() if pairs)
     for graph in nested_graphs(model.graph):
         claims.setdefault(graph, []).extend(no_zeros(graph, facts))
-    return Specialised(facts, claims, changed)
+    return Specialised(model, facts, claims, changed)
 
 
 def no_zeros(graph: Graph, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
     """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
     for node in graph:
-        if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and not node.get("allowzero", 0):
+        if node.applies("Reshape") and not node.get("allowzero", 0):
             yield from _no_zeros(node, facts)
 
 
@@ -91,7 +109,7 @@ def _settle(model: Model, facts: Facts, claims: Guards) -> bool:
     found = False
     for graph in list(nested_graphs(model.graph)):
         for node in graph.nodes:
-            if graph.root is not model.graph or node.op_type != "If" or node.domain not in ("", "ai.onnx"):
+            if graph.root is not model.graph or not node.applies("If"):
                 continue  # perhaps of a branch that went
             decided = _decided(node.inputs[0], facts)
             if decided is None or (isinstance(decided, _Equal) and not (_differ(node) and _is_in_branches(graph))):
@@ -110,7 +128,7 @@ def _settle(model: Model, facts: Facts, claims: Guards) -> bool:
 def _is_in_branches(graph: Graph) -> bool:
     """Whether nothing but branches is around a graph: in a loop, sizes may be others in each run."""
     while graph.parent is not None:
-        if graph.parent.op_type != "If" or graph.parent.graph is None:
+        if not graph.parent.applies("If") or graph.parent.graph is None:
             return False
         graph = graph.parent.graph
     return True
@@ -136,19 +154,19 @@ def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
     if fact is not None and (known := truth(fact.constant)) is not None:
         return known
     node = value.producer
-    if node is None or node.domain not in ("", "ai.onnx") or not node.inputs or node.inputs[0] is None:
+    if node is None or not node.inputs or node.inputs[0] is None:
         return None
     first = node.inputs[0]
     given = facts.get(first)
-    if node.op_type in _UNMOVED or (node.op_type == "Cast" and given is not None and given.elements is None):
+    if node.applies(*_UNMOVED) or (node.applies("Cast") and given is not None and given.elements is None):
         return _decided(first, facts)
-    if node.op_type == "Cast":
+    if node.applies("Cast"):
         size = _one(first, facts)
         return size != 0 if isinstance(size, int) else None
-    if node.op_type == "Not":
+    if node.applies("Not"):
         inner = _decided(first, facts)
         return not inner if isinstance(inner, bool) else None
-    if node.op_type == "Equal":
+    if node.applies("Equal"):
         one, other = _one(first, facts), _one(node.inputs[1], facts)
         if one is None or other is None:
             return None

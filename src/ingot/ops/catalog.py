@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
 from ingot.errors import CheckError, nearest
+from ingot.ir.domains import canonical, spelled_out
+from ingot.ir.node import Node
 from ingot.ops.define import Operator
-
-STANDARD = ""
-"""The domain of the standard operators, which may also be spelled `ai.onnx`."""
 
 
 class Catalog:
@@ -20,7 +19,7 @@ class Catalog:
     def __init__(self, operators: Iterable[Operator] = ()) -> None:
         self._by_name: dict[tuple[str, str], list[Operator]] = {}
         for operator in operators:
-            self._by_name.setdefault((_canonical(operator.domain), operator.name), []).append(operator)
+            self._by_name.setdefault((operator.domain, operator.name), []).append(operator)
         for key, versions in self._by_name.items():
             versions.sort(key=lambda operator: operator.since)
             covered = [version for operator in versions for version in operator.since]
@@ -29,14 +28,14 @@ class Catalog:
 
     def with_operators(self, *operators: Operator) -> Catalog:
         """A catalog of these and more; an operator of a name and version that is here already replaces it."""
-        new = {(_canonical(o.domain), o.name, v) for o in operators for v in o.since}
-        kept = [o for o in self if not any((_canonical(o.domain), o.name, v) in new for v in o.since)]
+        new = {(o.domain, o.name, v) for o in operators for v in o.since}
+        kept = [o for o in self if not any((o.domain, o.name, v) in new for v in o.since)]
         return Catalog([*kept, *operators])
 
     def find(self, domain: str, name: str, version: int) -> Operator | None:
         """What `name` means when `version` of its domain is imported: the newest definition not newer than that."""
         found = None
-        for operator in self._by_name.get((_canonical(domain), name), ()):
+        for operator in self._by_name.get((canonical(domain), name), ()):
             if operator.since[0] <= version:
                 found = operator
         return found
@@ -46,24 +45,28 @@ class Catalog:
         found = self.find(domain, name, version)
         if found is not None:
             return found
-        shown = domain or "ai.onnx"
+        shown = spelled_out(domain)
         versions = self.versions(domain, name)
         if versions:
             raise CheckError(
                 f"{shown} has no operator {name} in version {version}: it came with {versions[0].since[0]}",
                 hint=f"import version {versions[0].since[0]} or newer",
             )
-        names = [key[1] for key in self._by_name if key[0] == _canonical(domain)]
+        names = [key[1] for key in self._by_name if key[0] == canonical(domain)]
         if not names:
             raise CheckError(f"nothing is known of domain '{shown}', which operator {name} is from")
         raise CheckError(f"{shown} has no operator {name}", hint=nearest(name, names))
 
+    def operator_of(self, node: Node, imports: Mapping[str, int]) -> Operator | None:
+        """What a node applies where `imports` are the operator sets by canonical domain; None if nothing is known."""
+        return self.find(node.domain, node.op_type, imports.get(node.domain, 0))
+
     def versions(self, domain: str, name: str) -> list[Operator]:
         """Every meaning of a name, oldest first."""
-        return list(self._by_name.get((_canonical(domain), name), ()))
+        return list(self._by_name.get((canonical(domain), name), ()))
 
     def newest(self, domain: str, name: str) -> Operator | None:
-        versions = self._by_name.get((_canonical(domain), name))
+        versions = self._by_name.get((canonical(domain), name))
         return versions[-1] if versions else None
 
     def domains(self) -> list[str]:
@@ -87,7 +90,3 @@ def standard() -> Catalog:
             if isinstance(item, Operator):
                 found[id(item)] = item
     return Catalog(found.values())
-
-
-def _canonical(domain: str) -> str:
-    return STANDARD if domain == "ai.onnx" else domain

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_ori
 import numpy as np
 
 from ingot.ir import AttributeKind, Graph, SparseTensor, Tensor
+from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.types import Type
 from ingot.ops.typesets import TypeSet
 
@@ -112,7 +113,7 @@ class Operator:
     def __init__(self, name: str, domain: str, since: tuple[int, ...], evaluate: Rule, deprecated: bool) -> None:
         """An operator; its function is read when that is first asked for: most are of no use to a model."""
         self.name = name
-        self.domain = domain
+        self.domain = canonical(domain)
         self.since = since
         self.evaluate = evaluate
         self.deprecated = deprecated
@@ -198,12 +199,17 @@ class Operator:
 
     def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], **told: Any) -> tuple[Any, ...]:
         """What a rule says, one answer an output; of `told`, it is told what it has parameters for."""
-        rule = self.rules[kind]
+        answer = self.rules[kind](
+            *arguments, **named, **{name: value for name, value in told.items() if self.takes(kind, name)}
+        )
+        return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
+
+    def takes(self, kind: str, name: str) -> bool:
+        """Whether a rule has a parameter of that name, which is no attribute."""
         asked = self._asked.get(kind)
         if asked is None:
-            asked = self._asked[kind] = inspect.signature(rule).parameters.keys() - self.keywords.values()
-        answer = rule(*arguments, **named, **{name: value for name, value in told.items() if name in asked})
-        return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
+            asked = self._asked[kind] = inspect.signature(self.rules[kind]).parameters.keys() - self.keywords.values()
+        return name in asked
 
     def _attach(self, kind: str, rule: Rule) -> Rule:
         if kind in self.rules:
@@ -212,7 +218,7 @@ class Operator:
         return rule
 
     def __repr__(self) -> str:
-        return f"<Operator {self.domain or 'ai.onnx'}.{self.name}-{self.version}>"
+        return f"<Operator {spelled_out(self.domain)}.{self.name}-{self.version}>"
 
 
 def operator(

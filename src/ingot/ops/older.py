@@ -45,7 +45,7 @@ def constant_of(value: Value) -> Array | None:
     if isinstance(value.constant, Tensor):
         return None if value.is_input and not _is_fixed(value) else value.constant.numpy()
     producer = value.producer
-    if producer is None or producer.domain not in ("", "ai.onnx") or producer.op_type != "Constant":
+    if producer is None or not producer.applies("Constant"):
         return None
     for attribute in producer.attributes.values():
         if attribute.ref:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from ingot.ir.domains import spelled_out
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.ops.describe import abbreviated, headline
@@ -39,7 +40,7 @@ def _lines(catalog: Catalog) -> Iterator[str]:
     for domain in catalog.domains():
         names = sorted({operator.name for operator in catalog if operator.domain == domain})
         members = [found for name in names if (found := catalog.newest(domain, name)) is not None]
-        yield f"## {domain or 'ai.onnx'} ({len(members)})\n"
+        yield f"## {spelled_out(domain)} ({len(members)})\n"
         families: dict[str, list[Operator]] = {}
         for operator in members:
             families.setdefault(_family(operator), []).append(operator)

@@ -26,11 +26,6 @@ NEWEST = {
 """The newest version of each domain that ingot knows; its operators are defined in that meaning."""
 
 
-def normalised(imports: Mapping[str, int]) -> dict[str, int]:
-    """Imports under the one spelling of the standard domain that catalogs use."""
-    return {"" if domain == "ai.onnx" else domain: version for domain, version in imports.items()}
-
-
 def newest(imports: Mapping[str, int]) -> dict[str, int]:
     """The same domains in the newest version known of each."""
     return {domain: max(version, NEWEST.get(domain, version)) for domain, version in imports.items()}

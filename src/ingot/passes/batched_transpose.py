@@ -8,7 +8,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
-from ingot.queries.values import is_op, made_by, shape
+from ingot.queries.values import made_by, shape
 
 
 def unstack_transposes(model: Model, facts: Facts) -> int:
@@ -19,7 +19,7 @@ def unstack_transposes(model: Model, facts: Facts) -> int:
     replaced = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if is_op(node, *VIEWS):
+            if node.applies(*VIEWS):
                 replaced += _replace(node, facts)
     return replaced
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from ingot.infer.driver import Facts
+from ingot.ir.domains import TRAINING
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
 from ingot.passes.dead import dead
@@ -26,7 +27,7 @@ def before_lowering(model: Model, facts: Facts, level: int, catalog: Catalog) ->
     of the graph around it.
     """
     passes = story(level, catalog)
-    if any(node.op_type == "Gradient" for node in model.graph):
+    if any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
         return {}
     return {name: each(model, facts) for name, each in passes.items()}
 

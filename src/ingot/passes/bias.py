@@ -9,7 +9,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
-from ingot.queries.values import dtype, is_op, made_by, only_reader, read, shape
+from ingot.queries.values import dtype, made_by, only_reader, read, shape
 
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16)
 
@@ -22,7 +22,7 @@ def recover_bias(model: Model, facts: Facts) -> int:
     recovered = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            for source, other in ((0, 1), (1, 0)) if is_op(node, "Add") else ():
+            for source, other in ((0, 1), (1, 0)) if node.applies("Add") else ():
                 product = made_by(node.inputs[source], "MatMul", "Gemm")
                 bias = node.inputs[other]
                 if product is None or bias is None or _refuses(product, bias, facts):

@@ -7,7 +7,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.passes.replacing import drop
-from ingot.queries.values import is_op, number, read
+from ingot.queries.values import number, read
 
 
 def settle_branches(model: Model, facts: Facts) -> int:
@@ -15,7 +15,7 @@ def settle_branches(model: Model, facts: Facts) -> int:
     settled = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if graph.root is not model.graph or not is_op(node, "If"):
+            if graph.root is not model.graph or not node.applies("If"):
                 continue  # a graph of a branch that went
             taken = number(read(node, 0), facts)
             if taken is not None:

@@ -15,9 +15,8 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog, standard
-from ingot.ops.rewrite import normalised
 from ingot.passes.replacing import replace, stands_in
-from ingot.queries.values import STANDARD, fact, is_op
+from ingot.queries.values import fact
 
 Seen: TypeAlias = "ChainMap[Hashable, tuple[Value, ...]]"
 
@@ -41,7 +40,7 @@ def share(model: Model, facts: Facts, *, catalog: Catalog | None = None, constan
 class _Sharing:
     def __init__(self, model: Model, facts: Facts, catalog: Catalog, constants: bool) -> None:
         self._constants = constants
-        self._imports = normalised(model.opset_imports)
+        self._imports = model.opset_imports
         self._facts = facts
         self._catalog = catalog
 
@@ -71,16 +70,15 @@ class _Sharing:
         return True
 
     def _key(self, node: Node) -> Hashable:
-        domain = "" if node.domain in STANDARD else node.domain
-        operator = self._catalog.find(domain, node.op_type, self._imports.get(domain, 0))
+        operator = self._catalog.operator_of(node, self._imports)
         if operator is None or operator.runtime is not None or node.subgraphs:
             return None
         attributes = frozenset(_attribute_key(attribute) for attribute in node.attributes.values())
         named = tuple(bool(value.name) for value in node.outputs)
-        return "node", domain, node.op_type, node.inputs, attributes, named
+        return "node", node.domain, node.op_type, node.inputs, attributes, named
 
     def _sizes_key(self, node: Node) -> Hashable:
-        if len(node.outputs) != 1 or is_op(node, "Constant"):
+        if len(node.outputs) != 1 or node.applies("Constant"):
             return None
         known = fact(node.output, self._facts)
         if not known.elements or any(element is None for element in known.elements):

@@ -16,7 +16,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace
 from ingot.passes.transpose import UNARY
-from ingot.queries.values import constant, is_op, made_by, only_reader, read, shape
+from ingot.queries.values import constant, made_by, only_reader, read, shape
 
 
 def transpose_weights(model: Model, facts: Facts) -> int:
@@ -27,7 +27,7 @@ def transpose_weights(model: Model, facts: Facts) -> int:
     changed = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if is_op(node, "Reshape", "Flatten"):
+            if node.applies("Reshape", "Flatten"):
                 changed += _rewrite(node, facts)
     return changed
 
@@ -64,7 +64,7 @@ def _rewrite(node: Node, facts: Facts) -> bool:
 
 def _again(node: Node, first: Value | None, weights: Value | None) -> Value:
     """The same node of another first input, and of other weights."""
-    if is_op(node, "Flatten", "Reshape"):
+    if node.applies("Flatten", "Reshape"):
         return op.Flatten(first, axis=1).value
     rest = list(node.inputs[1:])
     if weights is not None:
@@ -79,9 +79,9 @@ def _until_product(value: Value) -> tuple[list[Node], Node | None]:
     """The nodes that work element by element up to a product with a matrix on the right, and the product."""
     chain: list[Node] = []
     while (reader := only_reader(value)) is not None:
-        if is_op(reader, "MatMul", "Gemm") and reader.inputs[0] is value and not reader.get("transA", 0):
+        if reader.applies("MatMul", "Gemm") and reader.inputs[0] is value and not reader.get("transA", 0):
             return chain, reader
-        if not is_op(reader, *UNARY) or reader.inputs[0] is not value:
+        if not reader.applies(*UNARY) or reader.inputs[0] is not value:
             return chain, None
         chain.append(reader)
         value = reader.output

@@ -15,9 +15,8 @@ from ingot.ir.value import Value
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
-from ingot.ops.rewrite import normalised
 from ingot.passes.replacing import replace_by_constant
-from ingot.queries.values import STANDARD, constant, fact, is_op
+from ingot.queries.values import constant, fact
 
 MOST_BYTES = 1 << 20
 """A constant larger than this is made only if the constants it is made of, and which then go, were as large."""
@@ -25,8 +24,8 @@ MOST_BYTES = 1 << 20
 _MOST_READ = 1 << 28
 """Bytes of one constant that are read to make another of it; what is larger stays where it is, often in a file."""
 
-_KEPT = ("DequantizeLinear", "DequantizeBFP")
-"""Operators whose constant input is smaller than what they make of it: that is why a model has them."""
+_KEPT = {"": ("DequantizeLinear",), "com.microsoft": ("DequantizeLinear", "DequantizeBFP")}
+"""Operators by domain whose constant input is smaller than what they make of it: that is why a model has them."""
 
 
 def fold(
@@ -44,14 +43,12 @@ def fold(
     `shared`: constants that stay for others, and are not to be stored in two forms.
     """
     catalog = catalog or standard()
-    imports = normalised(model.opset_imports)
     folded = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            domain = "" if node.domain in STANDARD else node.domain
-            if not constant_nodes and is_op(node, "Constant"):
+            if not constant_nodes and node.applies("Constant"):
                 continue
-            operator = catalog.find(domain, node.op_type, imports.get(domain, 0))
+            operator = catalog.operator_of(node, model.opset_imports)
             if any(value in shared for value in node.inputs if value is not None):
                 continue
             if operator is None or _refuses(node, operator, facts, most_bytes):
@@ -70,14 +67,14 @@ def _refuses(node: Node, operator: Operator, facts: Facts, most_bytes: int) -> s
     """Why a node is not evaluated here."""
     if operator.runtime is not None or node.subgraphs:
         return "it is random, or runs graphs"
-    if node.op_type in _KEPT:
+    if node.applies(*_KEPT.get(node.domain, ()), domain=node.domain):
         return "its input is the smaller form"
-    if is_op(node, "Constant", "Identity") and node.output.is_output:
+    if node.applies("Constant", "Identity") and node.output.is_output:
         return "a node has to bear the name of the output"
     if any(value is not None and constant(value, facts) is None for value in node.inputs):
         return "an input is no constant"
     given = [constant(value, facts) for value in node.inputs]
-    if not is_op(node, "Constant") and any(tensor is not None and tensor.nbytes > _MOST_READ for tensor in given):
+    if not node.applies("Constant") and any(tensor is not None and tensor.nbytes > _MOST_READ for tensor in given):
         return "an input is too large"
     bound = max(most_bytes, _freed(node, facts))
     for value in node.outputs:
@@ -91,7 +88,7 @@ def _refuses(node: Node, operator: Operator, facts: Facts, most_bytes: int) -> s
 
 def _evaluated(node: Node, operator: Operator, facts: Facts) -> list[Tensor | None] | None:
     """What a node computes of its constants, None for an output that nobody wants; None if that fails."""
-    if is_op(node, "Constant"):
+    if node.applies("Constant"):
         held = constant(node.output, facts)
         return None if held is None else [held]
     tensors = [None if value is None else constant(value, facts) for value in node.inputs]
@@ -118,7 +115,7 @@ def _evaluated(node: Node, operator: Operator, facts: Facts) -> list[Tensor | No
 
 def _affordable(node: Node, results: list[Tensor | None], facts: Facts, most_bytes: int) -> bool:
     made = sum(tensor.nbytes for tensor in results if tensor is not None)
-    return is_op(node, "Constant") or made <= max(most_bytes, _freed(node, facts))
+    return node.applies("Constant") or made <= max(most_bytes, _freed(node, facts))
 
 
 def _freed(node: Node, facts: Facts) -> int:

@@ -13,7 +13,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace, stands_in
-from ingot.queries.values import dtype, elements, integers, is_op, made_by, number, rank, read, same_type
+from ingot.queries.values import dtype, elements, integers, made_by, number, rank, read, same_type
 
 Rule: TypeAlias = Callable[[Node, Facts], "Value | None"]
 """Which value the first output of a node is; None where it is none of them."""
@@ -32,8 +32,8 @@ def skip(model: Model, facts: Facts, weights: Collection[str] = ()) -> int:
     skipped = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            rule = _RULES.get(node.op_type)
-            if rule is None or not is_op(node, node.op_type) or not node.outputs:
+            rule = node.rule_in(_RULES)
+            if rule is None or not node.outputs:
                 continue
             if any(value.uses or value.is_output for value in node.outputs[1:]):
                 continue

@@ -19,7 +19,7 @@ from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace, stands_in
 from ingot.passes.transpose import BINARY, UNARY
-from ingot.queries.values import constant, integers, is_op, made_by, rank, read, shape
+from ingot.queries.values import constant, integers, made_by, rank, read, shape
 
 CHANNELS_FIRST = "_nchw"
 """What the name of a value ends in that is another one, channels first."""
@@ -44,8 +44,9 @@ def sink_transposes(model: Model, facts: Facts) -> int:
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             order = _order_before(node)
-            if order is not None and node.domain in ("", "ai.onnx") and node.op_type in _RULES:
-                moved += _move(node, order, facts, check)
+            rule = node.rule_in(_RULES)
+            if order is not None and rule is not None:
+                moved += _move(rule, _Site(node, order, facts), check)
     return moved
 
 
@@ -54,7 +55,7 @@ def views_for_transposes(model: Model, facts: Facts) -> int:
     replaced = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            sizes = shape(node.inputs[0], facts) if is_op(node, "Transpose") and "perm" in node else None
+            sizes = shape(node.inputs[0], facts) if node.applies("Transpose") and "perm" in node else None
             if sizes is None or not _keeps_order(sizes, tuple(node["perm"])):  # type: ignore[arg-type]
                 continue
             with inserting(before=node, check=builder_checker()):
@@ -103,9 +104,10 @@ Moved: TypeAlias = "list[tuple[Var, Order]] | None"
 """For each output, what is computed instead and how it must be transposed; None where the node stays as it is."""
 
 
-def _move(node: Node, order: Order, facts: Facts, check: Checker) -> bool:
+def _move(rule: Callable[[_Site], Moved], site: _Site, check: Checker) -> bool:
+    node, facts = site.node, site.facts
     with inserting(before=node, check=check):
-        made = _RULES[node.op_type](_Site(node, order, facts))
+        made = rule(site)
         if made is None:
             return False
         results = []
@@ -163,7 +165,7 @@ def _operand(site: _Site, index: int) -> Callable[[], Value | Var | Array] | Non
     lifted = None if sizes is None else (*(1,) * (len(site.order) - count), *sizes)
     if lifted is not None and _keeps_order(lifted, site.back):
         return lambda: _regrouped(_lifted(value, len(lifted) - count), lifted, site.back)
-    if any(is_op(user, "Transpose") and tuple(user.get("perm", ())) == site.back for user in value.users):
+    if any(user.applies("Transpose") and tuple(user.get("perm", ())) == site.back for user in value.users):
         return lambda: op.Transpose(value, perm=list(site.back))  # it is there already, or will be
     return None
 

@@ -16,7 +16,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace
-from ingot.queries.values import constant, elements, fact, is_op, made_by, only_reader, rank, read
+from ingot.queries.values import constant, elements, fact, made_by, only_reader, rank, read
 
 LINEAR = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
@@ -51,38 +51,36 @@ class _Affine:
 
 
 def _affine(node: Node, facts: Facts, into: Sequence[str]) -> _Affine | None:
-    if is_op(node, "BatchNormalization"):
+    if node.applies("BatchNormalization"):
         linear = _linear(node.inputs[0], facts, into)
         return None if linear is None else _normalisation(node, linear, facts)
-    if not is_op(node, "Mul", "Div", "Add", "Sub") or len(node.inputs) != 2:
+    if not node.applies("Mul", "Div", "Add", "Sub") or len(node.inputs) != 2:
         return None
     for source, other in ((0, 1), (1, 0)):
         linear = _linear(node.inputs[source], facts, into)
         tensor = constant(node.inputs[other], facts)
-        if linear is None or tensor is None or (source == 1 and is_op(node, "Div")):
+        if linear is None or tensor is None or (source == 1 and node.applies("Div")):
             continue
         numbers = _by_channel(tensor.numpy(), linear, facts)
         if numbers is None:
             return None
-        match node.op_type:
-            case "Mul":
-                return _Affine(linear, numbers, None)
-            case "Div":
-                return _Affine(linear, 1 / numbers, None) if numbers.all() else None
-            case "Add":
-                return _Affine(linear, None, numbers)
-            case _ if source == 0:
-                return _Affine(linear, None, -numbers)
-            case _:
-                return _Affine(linear, -np.ones_like(numbers), numbers)
+        if node.applies("Mul"):
+            return _Affine(linear, numbers, None)
+        if node.applies("Div"):
+            return _Affine(linear, 1 / numbers, None) if numbers.all() else None
+        if node.applies("Add"):
+            return _Affine(linear, None, numbers)
+        if source == 0:
+            return _Affine(linear, None, -numbers)
+        return _Affine(linear, -np.ones_like(numbers), numbers)
     return None
 
 
 def _past_sum(node: Node, facts: Facts, into: Sequence[str]) -> Value | None:
     """A product with a constant after a sum with one, `(w x + b) * s`, as `(w * s) x + b * s`."""
-    if not is_op(node, "Mul", "Div") or len(node.inputs) != 2 or node.graph is None:
+    if not node.applies("Mul", "Div") or len(node.inputs) != 2 or node.graph is None:
         return None
-    for source, other in ((0, 1),) if is_op(node, "Div") else ((0, 1), (1, 0)):
+    for source, other in ((0, 1),) if node.applies("Div") else ((0, 1), (1, 0)):
         added, factors = made_by(node.inputs[source], "Add"), elements(node.inputs[other], facts)
         if added is None or factors is None or only_reader(added.output) is None:
             continue
@@ -91,9 +89,9 @@ def _past_sum(node: Node, facts: Facts, into: Sequence[str]) -> Value | None:
             if linear is None or offsets is None or bias is None:
                 continue
             scale, shift = _by_channel(factors, linear, facts), _by_channel(offsets, linear, facts)
-            if scale is None or shift is None or (is_op(node, "Div") and not scale.all()):
+            if scale is None or shift is None or (node.applies("Div") and not scale.all()):
                 return None
-            scale = 1 / scale if is_op(node, "Div") else scale
+            scale = 1 / scale if node.applies("Div") else scale
             scaled = _with(_Affine(linear, scale, None), facts)
             if scaled is None:
                 return None
@@ -108,7 +106,7 @@ def _past_sum(node: Node, facts: Facts, into: Sequence[str]) -> Value | None:
 def _normalisation(node: Node, linear: Node, facts: Facts) -> _Affine | None:
     if node.get("training_mode", 0) or any(value.uses or value.is_output for value in node.outputs[1:]):
         return None
-    if not is_op(linear, "Conv", "ConvTranspose") and rank(linear.output, facts) != 2:
+    if not linear.applies("Conv", "ConvTranspose") and rank(linear.output, facts) != 2:
         return None  # its channels are not the last axis
     given = [elements(value, facts) for value in node.inputs[1:5]]
     gamma, beta, mean, variance = (None if array is None else array.astype(np.float64) for array in given)
@@ -127,7 +125,7 @@ def _linear(value: Value | None, facts: Facts, into: Sequence[str]) -> Node | No
         return None
     weight = read(node, 1)
     tensor = constant(weight, facts)
-    if weight is None or tensor is None or (len(tensor.shape) != 2 and is_op(node, "MatMul", "Gemm")):
+    if weight is None or tensor is None or (len(tensor.shape) != 2 and node.applies("MatMul", "Gemm")):
         return None
     if len(weight.uses) > 1 and tensor.nbytes > _SHARED:
         return None
@@ -144,13 +142,10 @@ def _linear(value: Value | None, facts: Facts, into: Sequence[str]) -> Node | No
 def _channels(node: Node, facts: Facts) -> int:
     weight = constant(node.inputs[1], facts)
     assert weight is not None
-    match node.op_type:
-        case "Conv":
-            return weight.shape[0]
-        case "ConvTranspose":
-            return weight.shape[1] * int(node.get("group", 1))
-        case "Gemm" if node.get("transB", 0):
-            return weight.shape[0]
+    if node.applies("Conv") or (node.applies("Gemm") and node.get("transB", 0)):
+        return weight.shape[0]
+    if node.applies("ConvTranspose"):
+        return weight.shape[1] * int(node.get("group", 1))
     return weight.shape[-1]
 
 
@@ -159,7 +154,7 @@ def _by_channel(array: Array, linear: Node, facts: Facts) -> Array | None:
     count = rank(linear.output, facts)
     if count is None or array.ndim > count or array.dtype.kind in "biuO":
         return None
-    axis = 1 if is_op(linear, "Conv", "ConvTranspose") else count - 1
+    axis = 1 if linear.applies("Conv", "ConvTranspose") else count - 1
     sizes = (1,) * (count - array.ndim) + array.shape
     channels = _channels(linear, facts)
     if sizes[axis] not in (1, channels) or any(size != 1 for place, size in enumerate(sizes) if place != axis):
@@ -205,11 +200,11 @@ def _with(found: _Affine, facts: Facts) -> Value | None:
 
 def _scaled(weight: Array, scale: Array, node: Node) -> Array:
     """The weight with each channel of the output multiplied."""
-    if is_op(node, "ConvTranspose"):
+    if node.applies("ConvTranspose"):
         group = int(node.get("group", 1))
         parts = weight.reshape(group, weight.shape[0] // group, *weight.shape[1:])
         return _along(parts, scale.reshape(group, -1), (0, 2)).reshape(weight.shape)
-    first = is_op(node, "Conv") or (is_op(node, "Gemm") and node.get("transB", 0))
+    first = node.applies("Conv") or (node.applies("Gemm") and node.get("transB", 0))
     return _along(weight, scale, (0,) if first else (weight.ndim - 1,))
 
 

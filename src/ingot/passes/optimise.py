@@ -11,7 +11,7 @@ from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, ir_version_of
 from ingot.errors import InputError, UnsupportedError
 from ingot.infer.driver import Facts
 from ingot.ir.interface import inputs_to_initializers
-from ingot.ir.model import FunctionId, Model, nested_graphs
+from ingot.ir.model import Model, nested_graphs
 from ingot.ir.sizes import tensor_sizes
 from ingot.ir.types import Type
 from ingot.ir.value import Value
@@ -32,7 +32,6 @@ from ingot.passes.reshape import merge_views
 from ingot.passes.shapes import known_integers
 from ingot.passes.transpose import cancel_transposes
 from ingot.queries.lenient_inference import gather
-from ingot.queries.values import STANDARD
 from ingot.versions.upgrade import upgrade
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
@@ -145,10 +144,8 @@ def _take_types(model: Model, catalog: Catalog) -> _Declared:
     outputs = [value.type for value in model.graph.outputs]
     for graph in nested_graphs(model.graph):
         for node in graph:
-            domain = "" if node.domain in STANDARD else node.domain
-            operator = catalog.newest(domain, node.op_type)
-            local = FunctionId(node.domain, node.op_type, node.overload) in model.functions
-            if not local and operator is not None and "infer" in operator.rules:
+            operator = catalog.newest(node.domain, node.op_type)
+            if model.function_of(node) is None and operator is not None and "infer" in operator.rules:
                 for value in node.outputs:
                     value.type = None
     return _Declared(values, outputs)

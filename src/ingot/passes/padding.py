@@ -7,7 +7,7 @@ from ingot.ir.attribute import Attribute
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.passes.replacing import replace
-from ingot.queries.values import integers, is_op, made_by, number, rank, read
+from ingot.queries.values import integers, made_by, number, rank, read
 
 
 def absorb_padding(model: Model, facts: Facts) -> int:
@@ -15,7 +15,7 @@ def absorb_padding(model: Model, facts: Facts) -> int:
     absorbed = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            pad = made_by(read(node, 0), "Pad") if is_op(node, "Conv") else None
+            pad = made_by(read(node, 0), "Pad") if node.applies("Conv") else None
             pads = None if pad is None else _spatial(pad, facts)
             if pad is None or pads is None or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
                 continue

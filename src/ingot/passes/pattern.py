@@ -31,8 +31,8 @@ _PRECISION = {DType.FLOAT16: 1e-3, DType.BFLOAT16: 8e-3}
 class Op:
     """A node of one operator and the patterns of its inputs; `name`, if given, stands for what it computes."""
 
-    def __init__(self, op_type: str, *inputs: Pattern, name: str = "") -> None:
-        self.op_type = op_type
+    def __init__(self, operator: str, *inputs: Pattern, name: str = "") -> None:
+        self.operator = operator
         self.inputs = inputs
         self.name = name
 
@@ -55,9 +55,9 @@ class Found:
     def __getitem__(self, name: str) -> Value:
         return self.values[name]
 
-    def node(self, op_type: str) -> Node:
+    def node(self, operator: str) -> Node:
         """The first node of an operator."""
-        return next(node for node in self.nodes if node.op_type == op_type)
+        return next(node for node in self.nodes if node.applies(operator))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def rewrite_all(rules: Sequence[Rule], model: Model, facts: Facts) -> int:
     for graph in list(nested_graphs(model.graph)):
         for node in reversed(graph):
             for rule in rules:
-                if rule.pattern.op_type == node.op_type and _apply(rule, node, facts):
+                if node.applies(rule.pattern.operator) and _apply(rule, node, facts):
                     applied += 1
                     break
     return applied
@@ -128,7 +128,7 @@ def _matches(
 def _operator_matches(
     pattern: Op, value: Value | None, values: dict[str, Value], nodes: tuple[Node, ...], facts: Facts
 ) -> Iterator[_Match]:
-    node = made_by(value, pattern.op_type)
+    node = made_by(value, pattern.operator)
     if node is None or value is None or values.get(pattern.name, value) is not value:
         return
     named = {**values, pattern.name: value} if pattern.name else values
@@ -136,7 +136,7 @@ def _operator_matches(
     given = list(node.inputs)
     while given and given[-1] is None:
         given.pop()
-    orders = [given, given[::-1]] if pattern.op_type in _COMMUTATIVE and len(given) == 2 else [given]
+    orders = [given, given[::-1]] if pattern.operator in _COMMUTATIVE and len(given) == 2 else [given]
     for inputs in orders:
         if len(inputs) == len(pattern.inputs):
             yield from _all_match(pattern.inputs, inputs, named, seen, facts)

@@ -14,7 +14,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace, stands_in
-from ingot.queries.values import constant, is_op, made_by, read, shape
+from ingot.queries.values import constant, made_by, read, shape
 
 VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that give the elements as they are, in another shape."""
@@ -29,12 +29,12 @@ def merge_views(model: Model, facts: Facts) -> int:
     merged = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if not is_op(node, *VIEWS):
+            if not node.applies(*VIEWS):
                 continue
             source = _source(node)
             if source is not node.inputs[0] and _merge(node, source, facts):
                 merged += 1
-            elif is_op(node, "Reshape") and constant(read(node, 1), facts) is None:
+            elif node.applies("Reshape") and constant(read(node, 1), facts) is None:
                 merged += _write_target(node, facts)
     return merged
 

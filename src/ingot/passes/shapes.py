@@ -10,7 +10,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.types import is_static
 from ingot.ops.facts import Fact
 from ingot.passes.replacing import replace_by_constant
-from ingot.queries.values import fact, is_op
+from ingot.queries.values import fact
 
 
 def known_integers(model: Model, facts: Facts) -> int:
@@ -21,7 +21,7 @@ def known_integers(model: Model, facts: Facts) -> int:
     replaced = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if is_op(node, "Constant") or (is_op(node, "Identity") and node.output.is_output):
+            if node.applies("Constant") or (node.applies("Identity") and node.output.is_output):
                 continue
             for value in node.outputs:
                 if node.graph is not None and (value.uses or value.is_output):

@@ -13,7 +13,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace
-from ingot.queries.values import constant, is_op, made_by, only_reader, rank
+from ingot.queries.values import constant, made_by, only_reader, rank
 
 
 def _words(names: str) -> frozenset[str]:
@@ -40,12 +40,12 @@ def cancel_transposes(model: Model, facts: Facts) -> int:
     cancelled = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if is_op(node, "Transpose"):
+            if node.applies("Transpose"):
                 between = _between(node, facts)
                 if between is not None:
                     _compose(node, between, facts)
                     cancelled += 1
-            elif is_op(node, *BINARY):
+            elif node.applies(*BINARY):
                 cancelled += _sink(node, facts)
     return cancelled
 
@@ -92,10 +92,10 @@ def _between(node: Node, facts: Facts) -> list[Node] | None:
 
 def _moving(node: Node, facts: Facts) -> Value | None:
     """The input of an elementwise node that may be transposed after it just as well."""
-    if is_op(node, *UNARY) and len(node.outputs) == 1:
+    if node.applies(*UNARY) and len(node.outputs) == 1:
         scalars = all(value is None or rank(value, facts) == 0 for value in node.inputs[1:])
         return node.inputs[0] if scalars else None
-    if is_op(node, *BINARY) and len(node.inputs) == 2:
+    if node.applies(*BINARY) and len(node.inputs) == 2:
         for moving, other in (node.inputs, node.inputs[::-1]):
             count, least = rank(moving, facts), rank(other, facts)
             if constant(other, facts) is not None and count is not None and least is not None and least <= count:

@@ -31,16 +31,26 @@ from ingot.prim.walk import in_order
 
 def show(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -> str:
     """The tensors that `results` are computed from, and what is returned; numbers without axes are written in place."""
-    known = dict(names or {})
+    known = names_of(results, names)
     lines: list[str] = []
+    for tensor in in_order(results):
+        if not isinstance(tensor, Constant) or tensor.shape:
+            reads = [known[each] for each in tensor.reads]
+            lines.append(f"{known[tensor]}: {typed(tensor)} = {_said(tensor, reads, known)}")
+    return "\n".join([*lines, f"return {', '.join(known[result] for result in results)}"])
+
+
+def names_of(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -> dict[Tensor, str]:
+    """What tensors are called in text: as `names` says, as parameters are called, or by their place in the order."""
+    known = dict(names or {})
+    place = 0
     for tensor in in_order(results):
         if isinstance(tensor, Constant) and not tensor.shape:
             known[tensor] = str(tensor.array)
             continue
-        name = known.setdefault(tensor, tensor.name if isinstance(tensor, Parameter) else f"%{len(lines)}")
-        reads = [known[each] for each in tensor.reads]
-        lines.append(f"{name}: {typed(tensor)} = {_said(tensor, reads, known)}")
-    return "\n".join([*lines, f"return {', '.join(known[result] for result in results)}"])
+        known.setdefault(tensor, tensor.name if isinstance(tensor, Parameter) else f"%{place}")
+        place += 1
+    return known
 
 
 def typed(tensor: Tensor) -> str:

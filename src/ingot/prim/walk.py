@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ingot.prim.tensor import Tensor
+from ingot.dims import Dim, Expr
+from ingot.prim.tensor import Pad, RegionResult, Repeat, Size, Slice, Tensor
 
 
 def in_order(results: Sequence[Tensor]) -> list[Tensor]:
@@ -21,3 +22,28 @@ def in_order(results: Sequence[Tensor]) -> list[Tensor]:
         pending.append((tensor, True))
         pending.extend((each, False) for each in reversed(tensor.reads) if each not in done)
     return list(done)
+
+
+def reachable(tensor: Tensor) -> Iterator[Tensor]:
+    """A tensor and everything that it is computed from, each once, as far as it is asked for."""
+    pending, seen = [tensor], {tensor}
+    while pending:
+        reached = pending.pop()
+        yield reached
+        fresh = [read for read in reached.reads if read not in seen]
+        seen.update(fresh)
+        pending.extend(fresh)
+
+
+def sizes_of(tensor: Tensor) -> tuple[Dim, ...]:
+    """The sizes that a tensor is computed with."""
+    match tensor:
+        case Size():
+            return (tensor.size,)
+        case RegionResult(region=Repeat(trips=int() | Expr() as trips)):
+            return (*tensor.shape, trips)
+        case Slice():
+            return (*tensor.shape, *tensor.starts)
+        case Pad():
+            return (*tensor.shape, *tensor.before)
+    return tensor.shape

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ingot.infer.driver import Facts, Inference
 from ingot.infer.naming import Naming
-from ingot.ir.model import FunctionId, Model
+from ingot.ir.domains import STANDARD
+from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.facts import Fact
-from ingot.queries.values import STANDARD
 
 
 def gather(model: Model, *, catalog: Catalog | None = None) -> Facts:
@@ -22,8 +22,8 @@ def gather(model: Model, *, catalog: Catalog | None = None) -> Facts:
 class _Lenient(Inference):
     def node(self, node: Node) -> None:
         """What a node computes; of a custom operator, what is declared."""
-        local = FunctionId(node.domain, node.op_type, node.overload) in self._model.functions
-        if local or node.domain in STANDARD or self._catalog.versions(node.domain, node.op_type):
+        local = self.model.function_of(node) is not None
+        if local or node.domain == STANDARD or self.catalog.versions(node.domain, node.op_type):
             super().node(node)
             return
         for subgraph in node.subgraphs:

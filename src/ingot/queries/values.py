@@ -12,8 +12,6 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.ops.facts import Fact, of_constant
 
-STANDARD = ("", "ai.onnx")
-
 
 def fact(value: Value | None, facts: Facts) -> Fact:
     """What is known of a value; of one made since the inference, its constant or its type."""
@@ -77,16 +75,11 @@ def same_type(a: Value | None, b: Value | None, facts: Facts) -> bool:
     return sizes is not None and sizes == shape(b, facts) and dtype(a, facts) is dtype(b, facts) is not None
 
 
-def is_op(node: Node | None, *names: str) -> bool:
-    """Whether a node applies one of these standard operators."""
-    return node is not None and node.op_type in names and node.domain in STANDARD
-
-
 def made_by(value: Value | None, *names: str) -> Node | None:
     """The node whose first output a value is, if it applies one of these standard operators."""
     if value is None or value.producer is None or value.index != 0:
         return None
-    return value.producer if is_op(value.producer, *names) else None
+    return value.producer if value.producer.applies(*names) else None
 
 
 def read(node: Node, index: int) -> Value | None:

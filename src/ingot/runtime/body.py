@@ -17,7 +17,7 @@ from ingot.runtime.address import address_of
 from ingot.runtime.limits import LimitError, exceeded
 from ingot.runtime.plan import Body, GuardFailed, Plan, StepObserver, described, fresh_array
 from ingot.runtime.rebinding import Rebinding
-from ingot.runtime.team import team
+from ingot.runtime.thread_pool import thread_pool
 
 if TYPE_CHECKING:
     from ingot.ir.graph import Graph
@@ -112,7 +112,7 @@ class Running:
         self._call = reference.caller(plan, depth)
         self._count = 1 + body.nodes
         self._ledger = self._evaluation.ledger
-        self._team = team()
+        self._pool = thread_pool()
         self._observes = reference.observe is not None
         self._captured = captured
         self._frame: _Frame | None = None
@@ -194,7 +194,7 @@ class Running:
             ledger.charge_new(array)
             made.append(array)
         if piece.job is not None:
-            self._team.start(piece.job)
+            self._pool.start(piece.job)
         assert frame.results is not None
         sources = (given or inputs, made, self._fixed)
         return [sources[which][place] for which, place in frame.results]
@@ -217,7 +217,7 @@ class Running:
                 slots[slot] = address_of(array)
                 charge(array)
             if piece.job is not None:
-                self._team.start(piece.job)
+                self._pool.start(piece.job)
                 if words[0] or words[1]:
                     return None
             if piece.call is not None:

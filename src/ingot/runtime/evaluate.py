@@ -11,19 +11,23 @@ import numpy as np
 from ingot.dtypes import DType
 from ingot.errors import CheckError, IngotError, InputError
 from ingot.ir.attribute import Attribute
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
-from ingot.ir.model import Function, FunctionId, Model, nested_graphs
+from ingot.ir.model import Function, Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator
+from ingot.ops.facts import Fact
 from ingot.ops.limit import OversizedError, allowing
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
 from ingot.runtime.order import Order, Orders, order
+from ingot.runtime.provider import Evaluator
 
 Values = dict[Value, Any]
 """What values hold: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
@@ -63,12 +67,14 @@ class Evaluation:
         proceed: Callable[[], None] | None = None,
         observe: Observer | None = None,
         orders: Orders | None = None,
+        evaluators: Sequence[Evaluator] = (),
     ) -> None:
         """A run of `model` whose random numbers follow from `seed`.
 
         `proceed`, called before each node and each run of a subgraph, may raise; so may `observe`, called after each
         node, those of subgraphs and functions before the node that runs them. `orders` is shared by the runs of a model
-        that does not change between them.
+        that does not change between them. Each node is computed by the first of `evaluators` that does not refuse it,
+        or else by the function that defines its operator.
         """
         limits = limits or RunLimits()
         self._model = model
@@ -76,6 +82,7 @@ class Evaluation:
         self._seed = seed
         self.drawn = 0
         self._orders: Orders = {} if orders is None else orders
+        self._evaluators = tuple(evaluators)
         self._most_nodes = limits.nodes
         self._nodes_left = limits.nodes
         self._proceed = proceed
@@ -132,14 +139,19 @@ class Evaluation:
         return found
 
     def operator(self, node: Node, imports: Mapping[str, int]) -> Operator:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        version = imports.get(domain, imports.get("ai.onnx") if not domain else None)
-        if version is None:
-            raise CheckError(f"domain '{domain or 'ai.onnx'}' is not imported")
-        return self._catalog.get(domain, node.op_type, version)
+        if node.domain not in imports:
+            raise CheckError(f"domain '{spelled_out(node.domain)}' is not imported")
+        return self._catalog.get(node.domain, node.op_type, imports[node.domain])
+
+    def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+        """What a node gives, by the first evaluator that takes it."""
+        for evaluator in self._evaluators:
+            if evaluator.takes_all or _takes(evaluator, node, operator, inputs):
+                return evaluator.compute(node, operator, inputs, arguments)
+        return operator.evaluate(*inputs, **arguments)
 
     def function(self, node: Node) -> Function | None:
-        return self._model.functions.get(FunctionId(node.domain, node.op_type, node.overload))
+        return self._model.function_of(node)
 
     def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
         """The derivative of a value by others, for what is given by name."""
@@ -224,15 +236,15 @@ class _Scope:
         inputs = _padded(operator, node, inputs)
         self._evaluation.allowed.set(self._evaluation.ledger.left)
         try:
-            result = operator.evaluate(*inputs, **arguments)
+            result = self._evaluation.compute(node, operator, inputs, arguments)
         finally:
             if runtime is not None:
                 runtime.close()
         several = len(operator.outputs) != 1 or operator.outputs[0].variadic
         results = result if several and isinstance(result, tuple | list) else (result,)
-        if node.op_type == "Constant" and not node.domain:
+        if node.applies("Constant"):
             self._evaluation.ledger.exempt(result)
-        elif node.op_type not in _MOVING or node.domain or not inputs or not isinstance(inputs[0], list):
+        elif not node.applies(*_MOVING) or not inputs or not isinstance(inputs[0], list):
             self._evaluation.ledger.charge(results)
         return results
 
@@ -328,6 +340,18 @@ def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
         expected = f"at least {least}" if variadic else str(most) if least == most else f"{least} to {most}"
         raise CheckError(f"{operator.name} takes {expected} inputs, {len(inputs)} are given")
     return inputs
+
+
+def _takes(evaluator: Evaluator, node: Node, operator: Operator, inputs: Sequence[Any]) -> bool:
+    facts = [_fact(given) for given in inputs]
+    return evaluator.refuses(node, operator, facts, [Fact() for _ in node.outputs]) is None
+
+
+def _fact(given: Any) -> Fact:
+    """What is known of an input that is there."""
+    if given is None:
+        return Fact(given=False)
+    return Fact(TensorType(DType.of(given.dtype), given.shape)) if isinstance(given, np.ndarray) else Fact()
 
 
 def _constant(constant: Tensor | SparseTensor) -> Any:

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 class Deoptimised(Exception):
     """What was given is not what was compiled for: an index is out of range, or sizes are not as the message says.
 
-    The reference runs it, or says what is wrong.
+    If a guard failed (`is_guard`), another plan may run it; else the reference does, or says what is wrong.
     """
+
+    def __init__(self, reason: str, *, is_guard: bool) -> None:
+        super().__init__(reason)
+        self.is_guard = is_guard
 
 
 class Executable:
@@ -61,13 +65,13 @@ class Executable:
             call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
             values = self.plan.run(feeds, call, state, observe, self._most)
         except (GuardFailed, Unsettled) as reason:
-            raise Deoptimised(str(reason)) from None
+            raise Deoptimised(str(reason), is_guard=True) from None
         finally:
             if interrupt is not None:
                 interrupt.detach(state)
         if interrupt is not None:
             interrupt.check()
         if state[0]:
-            raise Deoptimised(KERNEL_ERROR)
+            raise Deoptimised(KERNEL_ERROR, is_guard=False)
         self.fast_path.learn(feeds, self._most)
         return [values[tensor] for tensor in self.outputs]

@@ -12,7 +12,7 @@ from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.plan import Plan, fresh_array
-from ingot.runtime.team import Job, team
+from ingot.runtime.thread_pool import Job, thread_pool
 
 if TYPE_CHECKING:
     from ingot.runtime.interrupt import Interrupt
@@ -84,7 +84,7 @@ class FastPath:
             slots[slot] = address_of(result)
             results.append(result)
         if interrupt is None:
-            team().start(frame.job)
+            thread_pool().start(frame.job)
         else:
             self._interruptible(frame, interrupt)
         if frame.state[0]:
@@ -99,7 +99,7 @@ class FastPath:
         state = frame.state
         interrupt.attach(state)
         try:
-            team().start(frame.job)
+            thread_pool().start(frame.job)
         finally:
             interrupt.detach(state)
         if state[1]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ingot.codegen.elf import LinkedCode
-from ingot.codegen.turns import FAIL, GO
+from ingot.codegen.jumps import FAIL, GO
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 from ingot.prim.tensor import Call, CallResult, Tensor
 from ingot.runtime.arena import ALIGN, Life, offsets
 from ingot.runtime.limits import RunLimits, exceeded
-from ingot.runtime.team import team
+from ingot.runtime.thread_pool import thread_pool
 
 if TYPE_CHECKING:
     from ingot.ir.value import Value
@@ -215,7 +215,7 @@ class Plan:
                 if observe is not None:
                     self._observed(segment, bound, slots, state, known, observe)
                 elif len(bound.steps):
-                    team().run(bound.steps, slots, state, self.threads)
+                    thread_pool().run(bound.steps, slots, state, self.threads)
                 if state[0] or state[1]:
                     break
                 if segment.call is not None:
@@ -241,7 +241,7 @@ class Plan:
         while place < len(segment.kernels) and not (state[0] or state[1]):
             kernel = segment.kernels[place]
             begin = perf_counter()
-            following = team().run(bound.steps[place : place + 1], slots, state, self.threads)
+            following = thread_pool().run(bound.steps[place : place + 1], slots, state, self.threads)
             if isinstance(kernel, Jump):
                 place = following
             else:

@@ -95,7 +95,8 @@ def read(path: Path, threads: int, runs: int = MOST_RUNS) -> PlanFile | None:
             if magic != _MAGIC or os.fstat(file.fileno()).st_size != total:
                 return None
             text = file.read(length)
-            code = os.pread(file.fileno(), end - start, start)
+            file.seek(start)
+            code = file.read(end - start)
             if hashlib.sha256(text + code).digest() != digest:
                 return None
             directory.used(path)

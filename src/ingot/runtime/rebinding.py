@@ -25,7 +25,7 @@ from ingot.runtime.plan import (
     jump_operands,
     unequal,
 )
-from ingot.runtime.team import Job
+from ingot.runtime.thread_pool import Job
 
 _Sizes = tuple[int, ...]
 _Follows = Callable[..., tuple[_Sizes, _Sizes, _Sizes, _Sizes, _Sizes, _Sizes, _Sizes, tuple[_Sizes, ...]]]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot.loops.ir import Let, Load, Local, Scalar, Statement, Store, Var
-from ingot.loops.nest import Nest
+from ingot.loops.ir import Let, Load, Local, Nest, Scalar, Statement, Store, Var
 from ingot.loops.rewrite import Reindexed, made_of
 from ingot.schedule.jam import Jam
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingot.dims import Dim
-from ingot.loops.ir import LONGEST_TOGETHER, Apply, For, Index, Kind, Load, Statement, Var
-from ingot.loops.nest import Nest, Stage
+from ingot.loops.ir import LONGEST_TOGETHER, Apply, For, Index, Kind, Load, Nest, Stage, Statement, Var
 from ingot.loops.rewrite import Reindexed, parts, values
 
 _COUNTS = (7, 4, 5, 6, 8, 3, 2)

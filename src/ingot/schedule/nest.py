@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import For, Index, Kind, Let, Scalar, Statement, Store, Var
-from ingot.loops.nest import Nest, Stage
+from ingot.loops.ir import For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
 from ingot.loops.rewrite import indices, joined, joins
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
@@ -54,14 +53,16 @@ def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statemen
 def collapse(nest: Nest) -> Nest:
     """Neighbouring loops joined into one where every index moves through them as through one."""
     rows, stages = _join(nest.rows, nest.stages)
-    for position, stage in enumerate(stages):
-        inner, (joined,) = _join(stage.inner, [stage])
-        stages[position] = Stage(inner, joined.starts, joined.body)
-    return Nest(rows, stages)
+    return Nest(rows, tuple(map(_collapsed, stages)))
+
+
+def _collapsed(stage: Stage) -> Stage:
+    inner, (joined,) = _join(stage.inner, (stage,))
+    return Stage(inner, joined.starts, joined.body)
 
 
 def _serial(stage: Stage) -> tuple[Statement, ...]:
-    body: tuple[Statement, ...] = tuple(stage.body)
+    body = stage.body
     for var in reversed(stage.inner):
         body = (For(var, body),)
     return (*stage.starts, *body)
@@ -69,7 +70,7 @@ def _serial(stage: Stage) -> tuple[Statement, ...]:
 
 def _vectored(stage: Stage) -> tuple[Statement, ...]:
     vector = _vector(stage.inner, stage.body)[0] or (stage.inner[-1] if stage.inner else None)
-    body: tuple[Statement, ...] = tuple(stage.body)
+    body = stage.body
     for var in (vector, *reversed([each for each in stage.inner if each is not vector])):
         if var is not None:
             body = (For(var, body, Kind.VECTOR if var is vector else Kind.SERIAL),)
@@ -98,15 +99,15 @@ def _depends(value: Scalar, var: Var) -> bool:
     return any(index.factor(var) != 0 for index in indices(Let("", value)))
 
 
-def _join(variables: tuple[Var, ...], stages: list[Stage]) -> tuple[tuple[Var, ...], list[Stage]]:
+def _join(variables: tuple[Var, ...], stages: tuple[Stage, ...]) -> tuple[tuple[Var, ...], tuple[Stage, ...]]:
     position = len(variables) - 2
     while position >= 0:
         outer, inner = variables[position], variables[position + 1]
         if joins(outer, inner, indices(*(statement for stage in stages for statement in stage.body))):
             both, change = joined(outer, inner)
-            stages = [
-                Stage(stage.inner, stage.starts, [change.statement(each) for each in stage.body]) for stage in stages
-            ]
+            stages = tuple(
+                Stage(stage.inner, stage.starts, tuple(map(change.statement, stage.body))) for stage in stages
+            )
             variables = (*variables[:position], both, *variables[position + 2 :])
         position -= 1
     return variables, stages

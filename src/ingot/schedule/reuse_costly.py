@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ingot.loops.ir import Apply, For, Load, Scalar, Statement, Store
-from ingot.loops.nest import Nest, Stage
-from ingot.loops.rewrite import Reindexed, parts
+from collections.abc import Sequence
 
-COSTLY = {"exp", "log", "expm1", "log1p", "tanh", "erf", "sin", "cos", "tan", "power", "sigmoid", "sinh", "cosh"}
-"""Functions that take longer than a store and a load."""
+from ingot.loops.costly import COSTLY
+from ingot.loops.ir import Apply, For, Load, Nest, Scalar, Stage, Statement, Store
+from ingot.loops.rewrite import Reindexed, parts
 
 
 def reuse_costly(nest: Nest) -> Nest:
@@ -24,16 +23,16 @@ def reuse_costly(nest: Nest) -> Nest:
         if shared is None or shared.dtype is not store.buffer.dtype or _reads(nest, store):
             continue
         room = Store(store.buffer, store.index, shared)
-        first = Stage(stage.inner, stage.starts, [*stage.body, room])
+        first = Stage(stage.inner, stage.starts, (*stage.body, room))
         change = Reindexed(lambda index: index)
         change.replace(shared, Load(shared.dtype, store.buffer, store.index))
         later = [
-            Stage(each.inner, each.starts, [change.statement(statement) for statement in each.body])
+            Stage(each.inner, each.starts, tuple(map(change.statement, each.body)))
             for each in nest.stages[position + 1 :]
             if each.inner == last.inner
         ]
         if len(later) == len(nest.stages) - position - 1:
-            return Nest(nest.rows, [*before[:position], first, *later])
+            return Nest(nest.rows, (*before[:position], first, *later))
     return nest
 
 
@@ -56,5 +55,5 @@ def _reads(nest: Nest, store: Store) -> bool:
     return any(isinstance(part, Load) and part.buffer is store.buffer for part in parts(values))
 
 
-def _values(statements: list[Statement]) -> list[Scalar]:
+def _values(statements: Sequence[Statement]) -> list[Scalar]:
     return [statement.value for statement in statements if not isinstance(statement, For)]

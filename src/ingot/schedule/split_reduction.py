@@ -8,15 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot.dims import Dim
-from ingot.loops.ir import Buffer, Index, Load, Local, Store, Update, Var, extent
-from ingot.loops.nest import Nest, Stage
+from ingot.fuse.long_reduction import is_few_and_long
+from ingot.loops.ir import Buffer, Index, Load, Local, Nest, Stage, Store, Update, Var, extent
 from ingot.loops.rewrite import Reindexed
-
-_MOST_ROWS = 8
-"""Rows that are few: with more of them, threads share rows."""
-
-_LONG = 1 << 15
-"""Elements of a row that are worth dividing."""
 
 _SHORTEST = 1 << 13
 """Elements of a part."""
@@ -34,11 +28,6 @@ class SplitReduction:
     parts: tuple[Nest, ...]
     buffer: Buffer
     whole: Nest
-
-
-def is_few_and_long(rows: Dim, length: Dim) -> bool:
-    """Whether rows are too few for threads to share them, and each is worth sharing, or may be."""
-    return isinstance(rows, int) and rows <= _MOST_ROWS and (not isinstance(length, int) or length >= _LONG)
 
 
 def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
@@ -65,15 +54,15 @@ def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
     def part(length: Dim, start: Index, rows: tuple[Var, ...], place: Index) -> Nest:
         inner = Var(along.name, length)
         change = Reindexed(lambda index: _moved(index, along, Index(((inner, 1),)) + start))
-        stage = Stage((inner, *others), list(first.starts), [change.statement(update)])
-        return Nest(rows, [stage, Stage((), [], [Store(buffer, row + place, local)])])
+        stage = Stage((inner, *others), first.starts, (change.statement(update),))
+        return Nest(rows, (stage, Stage((), (), (Store(buffer, row + place, local),))))
 
     number, every = Var("part", count), Var("part", kept)
     parts = [part(each, Index(((number, each),)), (*nest.rows, number), Index(((number, 1),)))]
     if rest != 0:
         parts.append(part(rest, Index((), each * count), nest.rows, Index((), count)))
     again = Update(update.name, update.function, Load(dtype, buffer, row + Index(((every, 1),))))
-    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, [Stage((every,), list(first.starts), [again]), last]))
+    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, (Stage((every,), first.starts, (again,)), last)))
 
 
 def _parts(stage: Stage) -> int | None:

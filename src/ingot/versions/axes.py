@@ -22,7 +22,7 @@ def count_from_front(node: Node) -> None:
         axes: list[int] = [attribute.value] if single else list(attribute.value)  # type: ignore[list-item, arg-type]
         if all(axis >= 0 for axis in axes):
             continue
-        rank = _rank(node.outputs[0] if node.op_type in _OF_THE_OUTPUT else node.inputs[0])
+        rank = _rank(node.outputs[0] if node.applies(*_OF_THE_OUTPUT) else node.inputs[0])
         if rank is None:
             raise UnsupportedError(
                 f"attribute '{name}' counts from the back and the rank is not known",

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from ingot.errors import CheckError, UnsupportedError
 from ingot.infer.check import check
 from ingot.infer.stepwise import types_of
+from ingot.ir.domains import OpsetImports, spelled_out
 from ingot.ir.graph import Graph
-from ingot.ir.model import Function, FunctionId, Model, nested_graphs
+from ingot.ir.model import Function, Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ops.catalog import Catalog, standard
-from ingot.ops.rewrite import NEWEST, drop_superseded, newest, normalised, rewrite
+from ingot.ops.rewrite import NEWEST, drop_superseded, newest, rewrite
 from ingot.versions.downgrade import Descent, fit, refusals
 
 
@@ -25,10 +26,10 @@ def convert_versions(model: Model, versions: Mapping[str, int], *, catalog: Cata
     half rewritten, so give a copy to keep it.
     """
     catalog = catalog or standard()
-    wanted = normalised(versions)
+    wanted = OpsetImports(versions)
     for domain, version in wanted.items():
         if version > NEWEST.get(domain, version):
-            shown = domain or "ai.onnx"
+            shown = spelled_out(domain)
             raise UnsupportedError(f"{shown} {version} is not known: the newest version is {NEWEST[domain]}")
     broken = {problem.message for problem in check(model, catalog=catalog)}
     rewritten = 0
@@ -48,7 +49,7 @@ def _convert(
     model: Model,
     catalog: Catalog,
 ) -> int:
-    source = normalised(holder.opset_imports)
+    source = holder.opset_imports.copy()
     target = {domain: wanted.get(domain, version) for domain, version in source.items()}
     nodes = [node for root in roots for graph in nested_graphs(root) for node in graph]
     kept = set(nodes)
@@ -56,7 +57,7 @@ def _convert(
     rising: list[Node] = []
     for node in nodes:
         if not _stands(node, source, target, model, catalog):
-            (rising if target[_domain(node)] > source[_domain(node)] else falling).append(node)
+            (rising if target[node.domain] > source[node.domain] else falling).append(node)
     top = newest(source) if rising else {domain: max(version, target[domain]) for domain, version in source.items()}
     descent = Descent(model, holder, catalog, top)
     descent.take(falling, source)
@@ -64,7 +65,7 @@ def _convert(
         graph = node.graph
         if graph is None:
             continue  # it was in a subgraph that the rewriting of another node left behind
-        operator = catalog.get(_domain(node), node.op_type, source[_domain(node)])
+        operator = catalog.get(node.domain, node.op_type, source[node.domain])
         made = rewrite(node, operator, graph, model).nodes
         descent.find_types(made)
         descent.take((new for new in _with_inner(made) if new not in kept), top)
@@ -76,13 +77,13 @@ def _convert(
 
 def _stands(node: Node, source: Mapping[str, int], target: Mapping[str, int], model: Model, catalog: Catalog) -> bool:
     """Whether a node says the same in the version wanted; attributes without effect there are taken off it."""
-    domain = _domain(node)
-    if FunctionId(node.domain, node.op_type, node.overload) in model.functions:
+    domain = node.domain
+    if model.function_of(node) is not None:
         return True
     if not catalog.versions(domain, node.op_type) and domain not in NEWEST:
         return True  # a custom operator: nobody knows how it has changed
     if domain not in source:
-        raise CheckError(f"domain '{domain or 'ai.onnx'}' is not imported", where=_place(node))
+        raise CheckError(f"domain '{spelled_out(domain)}' is not imported", where=_place(node))
     if source[domain] == target[domain]:
         return True
     try:
@@ -130,10 +131,6 @@ def _holders(model: Model) -> Iterator[tuple[list[Graph], Model | Function]]:
     for graph, function in bodies.items():
         yield [graph], function
     yield [root for root in model.roots() if root not in bodies], model
-
-
-def _domain(node: Node) -> str:
-    return "" if node.domain == "ai.onnx" else node.domain
 
 
 def _place(node: Node) -> tuple[str, ...]:

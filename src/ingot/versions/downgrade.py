@@ -8,6 +8,7 @@ from ingot.errors import CheckError, IngotError, UnsupportedError
 from ingot.infer.check import node_errors
 from ingot.infer.stepwise import types_of
 from ingot.ir.clone import copy_node, copy_value
+from ingot.ir.domains import OpsetImports, spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model, nested_graphs
 from ingot.ir.node import Node
@@ -31,7 +32,7 @@ class Descent:
         self._model = model
         self._holder = holder
         self._catalog = catalog
-        self.level = dict(level)
+        self.level = OpsetImports(level)
         self._pending: dict[Node, int] = {}
         self.rewritten = 0
         holder.opset_imports = self.level
@@ -39,7 +40,7 @@ class Descent:
     def take(self, nodes: Iterable[Node], versions: Mapping[str, int]) -> None:
         """Have nodes, said in the given versions, come along from there."""
         for node in nodes:
-            self._pending[node] = versions.get(_domain(node), 0)
+            self._pending[node] = versions.get(node.domain, 0)
 
     def to(self, domain: str, target: int) -> None:
         """Bring the nodes of a domain down to a version of it; UnsupportedError if one cannot be said there."""
@@ -48,7 +49,7 @@ class Descent:
             self.level[domain] = version - 1
             self._holder.opset_imports = self.level
             for node, stands in list(self._pending.items()):
-                if stands >= version and _domain(node) == domain and node.graph is not None:
+                if stands >= version and node.domain == domain and node.graph is not None:
                     self._step(node, domain, version)
 
     def _step(self, node: Node, domain: str, version: int) -> None:
@@ -68,7 +69,7 @@ class Descent:
         graph = node.graph
         assert graph is not None
         place = f"in node '{node.label}' ({node.op_type}-{version})"
-        shown = f"{operator.domain or 'ai.onnx'} {version - 1}"
+        shown = f"{spelled_out(operator.domain)} {version - 1}"
         if "downgrade" not in operator.rules:
             reason = refusal.message if refusal else f"{node.op_type} has no equivalent there"
             raise UnsupportedError(f"{shown} cannot say this: {reason}", where=(place,))
@@ -139,11 +140,7 @@ def _drop_unread(values: Iterable[Value | None]) -> None:
         if value is None or value.uses or value.is_output or value.is_input:
             continue
         if value.producer is not None:
-            if value.producer.op_type == "Constant" and value.producer.graph is not None:
+            if value.producer.applies("Constant") and value.producer.graph is not None:
                 value.producer.graph.remove(value.producer)
         elif value.graph is not None and value.name in value.graph.initializers:
             value.graph.initializers.remove(value)
-
-
-def _domain(node: Node) -> str:
-    return "" if node.domain == "ai.onnx" else node.domain

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from ingot.builder.versions import ir_version_of
 from ingot.errors import UnsupportedError
+from ingot.ir.domains import OpsetImports
 from ingot.ir.model import Model
 from ingot.ir.needs import needed_ir_version
 from ingot.ops.catalog import Catalog, standard
-from ingot.ops.rewrite import NEWEST, normalised
-from ingot.queries.values import STANDARD
+from ingot.ops.rewrite import NEWEST
 from ingot.versions.convert import convert_versions
 
 
@@ -21,13 +21,12 @@ def lowered(model: Model, imports: Mapping[str, int], *, catalog: Catalog | None
     IR version is the one released with them, or the first that has what the model is made of.
     """
     catalog = catalog or standard()
-    old = normalised(imports)
-    wanted = {domain: old.get(domain, version) for domain, version in normalised(model.opset_imports).items()}
+    old = OpsetImports(imports)
+    wanted = {domain: old.get(domain, version) for domain, version in model.opset_imports.items()}
     for node in model.nodes():
-        domain = "" if node.domain in STANDARD else node.domain
-        meanings = catalog.versions(domain, node.op_type)
-        if meanings and domain in wanted:
-            wanted[domain] = max(wanted[domain], meanings[0].since[0])
+        meanings = catalog.versions(node.domain, node.op_type)
+        if meanings and node.domain in wanted:
+            wanted[node.domain] = max(wanted[node.domain], meanings[0].since[0])
     newest = NEWEST[""]
     for version in range(min(wanted.get("", newest), newest), newest + 1):
         twin = model.copy()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ingot.errors import CheckError
+from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
-from ingot.ir.model import FunctionId, Model, nested_graphs
+from ingot.ir.model import Model, nested_graphs
 from ingot.ops.catalog import Catalog, standard
-from ingot.ops.rewrite import NEWEST, drop_superseded, newest, normalised, rewrite
+from ingot.ops.rewrite import NEWEST, drop_superseded, newest, rewrite
 
 __all__ = ["NEWEST", "upgrade"]
 
@@ -19,10 +20,10 @@ def upgrade(model: Model, *, catalog: Catalog | None = None) -> int:
     catalog = catalog or standard()
     rewritten = 0
     for function in model.functions.values():
-        old = normalised(function.opset_imports)
+        old = function.opset_imports
         function.opset_imports = newest(old)
         rewritten += _upgrade_graph(function.graph, old, model, catalog)
-    old = normalised(model.opset_imports)
+    old = model.opset_imports
     model.opset_imports = newest(old)
     for root in model.roots():
         if not any(root is function.graph for function in model.functions.values()):
@@ -34,14 +35,14 @@ def _upgrade_graph(root: Graph, imports: dict[str, int], model: Model, catalog: 
     rewritten = 0
     for graph in list(nested_graphs(root)):
         for node in graph:
-            domain = "" if node.domain == "ai.onnx" else node.domain
-            if FunctionId(node.domain, node.op_type, node.overload) in model.functions:
+            domain = node.domain
+            if model.function_of(node) is not None:
                 continue
             if not catalog.versions(domain, node.op_type) and domain not in NEWEST:
                 continue  # a custom operator: nobody knows how it has changed
             if domain not in imports:
                 raise CheckError(
-                    f"domain '{domain or 'ai.onnx'}' is not imported",
+                    f"domain '{spelled_out(domain)}' is not imported",
                     where=(f"in node '{node.label}' ({node.op_type})",),
                 )
             try:

@@ -156,6 +156,26 @@ def test_a_custom_operator_is_written_by_the_rule_of_the_users_table() -> None:
     assert made.opset_imports["my.domain"] == 1
 
 
+def test_a_function_in_the_users_table_is_given_complex_tensors_and_a_rule_is_not() -> None:
+    from ingot.builder import op
+    from ingot.convert.torch import rule
+    from ingot.convert.torch.pair import Pair
+
+    class Model(nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: Any) -> Any:
+            return torch.view_as_real(torch.view_as_complex(x) * torch.view_as_complex(x))
+
+    kinds: list[type] = []
+
+    def noted(_: Any, x: Any, y: Any) -> Any:
+        kinds.append(type(x))
+        return Pair(op.Mul(x.real, y.real), op.Mul(x.imaginary, y.imaginary))
+
+    for write in (noted, rule("another")(noted)):
+        ingot.export(Model(), torch.ones(3, 2), custom_translation_table={"aten.mul.Tensor": write}, verify=False)
+    assert kinds == [Pair]
+
+
 def test_a_model_that_branches_on_values_is_refused_with_torchs_words() -> None:
     class Model(nn.Module):  # type: ignore[misc,name-defined]
         def forward(self, x: Any) -> Any:

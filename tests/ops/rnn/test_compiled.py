@@ -180,7 +180,7 @@ def test_weights_that_are_given_are_packed_once_a_run(op: str, direction: str) -
     one, two = compiled(model), compiled(model, 2)
     reference = ingot.Session(model, providers=("reference",))
     assert one.compiled is not None
-    steps = one.compiled.fused.steps
+    steps = one.compiled.scheduled.steps
     packing = [step.name for step in steps if isinstance(step, Kernel) and step.name.endswith("_pack")]
     inside = [kernel for step in steps if isinstance(step, LoopStep) for kernel in kernels_in(step.steps)]
     products = [nest for kernel in inside for nest in kernel.nests if isinstance(nest, Contraction)]

@@ -52,6 +52,11 @@ def test_a_product_takes_two_operations_for_each_term(found: int, multiplication
     assert found == 2 * multiplications
 
 
+@pytest.mark.parametrize("op_type", ["MatMul", "Conv", "Attention", "FusedMatMul"])
+def test_an_operator_of_another_domain_with_the_name_of_a_product_is_none(op_type: str) -> None:
+    assert counted(op_type, [], [()], "my") == 0
+
+
 def test_sizes_of_the_inputs_decide_what_a_model_takes() -> None:
     a = Value("a", TensorType(DType.FLOAT32, (symbol("rows"), 8)))
     b = Value("b", TensorType(DType.FLOAT32, (8, None)))

@@ -5,7 +5,7 @@ LLVM would find it all, but to write it, read it and forget it again takes longe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from ingot.codegen.llvm.ir import (
@@ -75,6 +75,10 @@ class Builder:
             number = weights.setdefault((99, 1) if likely else (1, 99), len(weights))
             line += f", !prof !{number}"
         self.block.terminator = line
+
+    def switch(self, value: Value, cases: Mapping[int, Block], otherwise: Block) -> None:
+        arms = " ".join(f"{value.type.text} {case}, label %{block.name}" for case, block in cases.items())
+        self.block.terminator = f"switch {value.type.text} {value.text}, label %{otherwise.name} [{arms}]"
 
     def ret(self, value: Value) -> None:
         self.block.terminator = f"ret {value.type.text} {value.text}"
@@ -248,6 +252,9 @@ class Builder:
     def bitcast(self, x: Value, kind: Type) -> Value:
         return self._converted("bitcast", x, kind)
 
+    def ptrtoint(self, x: Value, kind: Type) -> Value:
+        return self._converted("ptrtoint", x, kind)
+
     # --- memory
 
     def alloca(self, kind: Type) -> Access:
@@ -260,6 +267,24 @@ class Builder:
 
     def load_atomic(self, place: Value, ordering: str, align: int, typ: Type) -> Value:
         return self._new(typ, f"load atomic {typ.text}, ptr {place.text} {ordering}, align {align}")
+
+    def store_atomic(self, value: Value, place: Value, ordering: str, align: int) -> None:
+        line = f"store atomic {value.type.text} {value.text}, ptr {place.text} {ordering}, align {align}"
+        self.block.lines.append(line)
+
+    def atomic_rmw(self, how: str, place: Value, value: Value, ordering: str) -> Value:
+        """What was there before `how` (`add`, `and`, `or` ...) put another value there."""
+        return self._new(value.type, f"atomicrmw {how} ptr {place.text}, {value.type.text} {value.text} {ordering}")
+
+    def cmpxchg(self, place: Value, expected: Value, new: Value, ordering: str, failordering: str) -> Value:
+        """Whether `expected` was there, and `new` was put there."""
+        kind = expected.type.text
+        line = f"cmpxchg ptr {place.text}, {kind} {expected.text}, {kind} {new.text} {ordering} {failordering}"
+        pair = self._new(_VOID, line)
+        return self._new(IntType(1), f"extractvalue {{ {kind}, i1 }} {pair.text}, 1")
+
+    def fence(self, ordering: str) -> None:
+        self.block.lines.append(f"fence {ordering}")
 
     def store(self, value: Value, place: Value, align: int | None = None) -> Access:
         line = f"store {value.type.text} {value.text}, ptr {place.text}"
@@ -295,7 +320,8 @@ class Builder:
     def call(self, function: Function | Callee, arguments: Sequence[Value]) -> Value:
         kind = function.function_type.return_type
         said = ", ".join([f"{each.type.text} {each.text}" for each in arguments])
-        line = f"call {kind.text} {function.text}({said})"
+        how = f"{kind.text} ({function.function_type.args_text})" if function.function_type.var_arg else kind.text
+        line = f"call {how} {function.text}({said})"
         if not isinstance(kind, VoidType):
             return self._new(kind, line)
         self.block.lines.append(line)

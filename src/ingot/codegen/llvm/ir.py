@@ -95,11 +95,16 @@ class ArrayType(Type):
 class FunctionType:
     """What a function takes and returns."""
 
-    __slots__ = ("args", "return_type")
+    __slots__ = ("args", "return_type", "var_arg")
 
-    def __init__(self, return_type: Type, args: Sequence[Type]) -> None:
+    def __init__(self, return_type: Type, args: Sequence[Type], var_arg: bool = False) -> None:
         self.return_type: Final = return_type
         self.args: Final = tuple(args)
+        self.var_arg: Final = var_arg
+
+    @property
+    def args_text(self) -> str:
+        return ", ".join([*(each.text for each in self.args), *(["..."] if self.var_arg else [])])
 
 
 class Value:
@@ -247,7 +252,7 @@ class Function(Value):
     def __str__(self) -> str:
         returned = self.function_type.return_type.text
         if not self.blocks:
-            return f"declare {returned} {self.text}({', '.join(each.type.text for each in self.args)})"
+            return f"declare {returned} {self.text}({self.function_type.args_text})"
         given = ", ".join(f"{each.type.text}{each.attributes} {each.text}" for each in self.args)
         lines = [f"define {self.linkage} {returned} {self.text}({given}) {{".replace("  ", " ")]
         for block in self.blocks:
@@ -257,14 +262,19 @@ class Function(Value):
         return "\n".join([*lines, "}"])
 
 
-class Callee:
-    """What can be called though it is no function of the module: an address that was computed."""
+class Callee(Value):
+    """What is called and is no function of the module: an address, or assembly."""
 
-    __slots__ = ("function_type", "text")
+    __slots__ = ("function_type",)
 
     def __init__(self, function_type: FunctionType, text: str) -> None:
+        super().__init__(PointerType(), text)
         self.function_type: Final = function_type
-        self.text: Final = text
+
+
+def inline_assembly(function_type: FunctionType, assembly: str, constraints: str) -> Callee:
+    """Assembly that is called like a function, and has effects that LLVM does not see."""
+    return Callee(function_type, f'asm sideeffect "{assembly}", "{constraints}"')
 
 
 class GlobalVariable(Value):

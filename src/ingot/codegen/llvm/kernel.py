@@ -80,6 +80,7 @@ def _body(
             elif isinstance(nest, Attention):
                 emit_attention(b, frame, nest)
             else:
+                assert isinstance(nest, tuple), "a kernel is scheduled before it is emitted"
                 Loops(b, frame).nest(nest)
     b.ret_void()
     return function
@@ -101,6 +102,7 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
         elif isinstance(nest, Attention):
             shares.append(attention_share(b, size, nest, threads))
         else:
+            assert isinstance(nest, tuple)
             shares.append(loops_share(b, size, nest, target))
     b.ret(pieces_of(b, shares, threads))
     return function

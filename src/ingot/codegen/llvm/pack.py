@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.fuse.contraction import Filters, Packed
-from ingot.fuse.winograd import at_points
+from ingot.fuse.contraction import Packed
 from ingot.loops.ir import Tile
+from ingot.schedule.winograd import Filters, at_points
 
 
 def packed(weights: Packed | Filters, tile: Tile) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.fuse.winograd import POINTS
+from ingot.schedule.winograd import POINTS
 
 Line = list[ir.Value]
 

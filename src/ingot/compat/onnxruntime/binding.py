@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot.compat.onnxruntime.devices import OrtDevice, require_cpu
+from ingot.compat.onnxruntime.errors import Status
 from ingot.compat.onnxruntime.values import OrtValue, element_dtype
 from ingot.dtypes import Array, DType
 
 if TYPE_CHECKING:
     from ingot.compat.onnxruntime.inference import InferenceSession
+    from ingot.compat.onnxruntime.options import RunOptions
 
 
 class IOBinding:
@@ -115,6 +117,23 @@ class IOBinding:
             memory[...] = result
             written.append(target)
         self._results = written
+
+
+def run_bound(session: InferenceSession, binding: IOBinding, run_options: RunOptions | None) -> None:
+    """Run `session` on what is bound, and write its results where they are bound.
+
+    ValueError for the binding of another session; RuntimeError, as in onnxruntime, whatever else goes wrong.
+    """
+    if binding._session is not session:
+        raise ValueError("IOBinding must be used with the session that created it.")
+    if not binding._outputs:
+        raise RuntimeError("Error in execution: no output is bound")
+    try:
+        results = session.run(list(binding._outputs), binding._inputs, run_options)
+    except Exception as error:
+        message = error.message if isinstance(error, Status) else str(error)
+        raise RuntimeError(f"Error in execution: {message}") from error
+    binding._write(results)
 
 
 def _at(address: int, dtype: DType, shape: Sequence[int]) -> Array:

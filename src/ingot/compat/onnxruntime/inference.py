@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Any
 
 from ingot.compat.onnxruntime.arguments import ModelMetadata, NodeArg, metadata, node_arg
-from ingot.compat.onnxruntime.binding import IOBinding
+from ingot.compat.onnxruntime.binding import IOBinding, run_bound
 from ingot.compat.onnxruntime.devices import CPU_MEMORY, OrtDevice, OrtMemoryInfo
 from ingot.compat.onnxruntime.environment import SEEDS
 from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevice, assigned, get_ep_devices
 from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, loading, running
 from ingot.compat.onnxruntime.feeds import names_agree, opened, shared_sizes
-from ingot.compat.onnxruntime.options import RunOptions, SessionOptions
+from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, entries_of
 from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, leaves_alone, prepared, without_names
 from ingot.compat.onnxruntime.profile import Profile
 from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
@@ -86,7 +86,7 @@ class InferenceSession:
         self._input_types = self._engine.inputs
         self._shared_sizes = shared_sizes(self._input_types)
         self._overridable = _overridable(model)
-        self._is_random = any(node.op_type in _RANDOM for node in model.nodes())
+        self._is_random = any(node.applies(*_RANDOM) for node in model.nodes())
 
     def get_inputs(self) -> list[NodeArg]:
         """What must be fed."""
@@ -189,16 +189,7 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run with what is bound; RuntimeError, as in onnxruntime, whatever goes wrong."""
-        if iobinding._session is not self:
-            raise ValueError("IOBinding must be used with the session that created it.")
-        if not iobinding._outputs:
-            raise RuntimeError("Error in execution: no output is bound")
-        try:
-            results = self.run(list(iobinding._outputs), iobinding._inputs, run_options)
-        except Exception as error:
-            message = error.message if isinstance(error, Status) else str(error)
-            raise RuntimeError(f"Error in execution: {message}") from error
-        iobinding._write(results)
+        run_bound(self, iobinding, run_options)
 
     def create_ortvalue_from_shape_and_type(
         self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
@@ -232,7 +223,7 @@ class InferenceSession:
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """Which provider runs which node; Fail, as in onnxruntime, unless an entry of the options asks to record it."""
-        if self._options._entries.get(_RECORD) != "1":
+        if entries_of(self._options).get(_RECORD) != "1":
             raise Fail(f"session configuration entry '{_RECORD}' must be set to \"1\"")
         return assigned(self._engine.model.graph)
 
@@ -281,7 +272,7 @@ def _level(options: SessionOptions) -> int:
 
 def _limits(options: SessionOptions) -> RunLimits:
     """What a run may take: as an entry that onnxruntime does not know says, in bytes, else the default."""
-    said = options._entries.get(_MEMORY)
+    said = entries_of(options).get(_MEMORY)
     if said is not None and not (said.isascii() and said.isdigit() and int(said)):
         raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {said!r}")
     return RunLimits(memory=None if said is None else int(said))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from ingot.compat.onnxruntime.enums import (
@@ -193,6 +194,41 @@ class SessionOptions(_Options):
 
 FIELDS = frozenset(name for name, item in vars(SessionOptions).items() if isinstance(item, _Field))
 """The names of the fields of SessionOptions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChanges:
+    """What the options of a session say about its model: what to change in it, and where its data comes from."""
+
+    initializers: Mapping[str, OrtValue]
+    external: Mapping[str, OrtValue]
+    files: Mapping[str, bytes | memoryview]
+    dims_by_name: Mapping[str, int]
+    dims_by_denotation: Mapping[str, int]
+
+    def __bool__(self) -> bool:
+        weights = (self.initializers, self.external, self.files)
+        return any((*weights, self.dims_by_name, self.dims_by_denotation))
+
+
+def model_changes(options: SessionOptions) -> ModelChanges:
+    return ModelChanges(
+        options._initializers,
+        options._external,
+        options._files,
+        options._dims_by_name,
+        options._dims_by_denotation,
+    )
+
+
+def is_cancelled(options: SessionOptions) -> bool:
+    """Whether sessions of these options are not to be made."""
+    return options._cancelled
+
+
+def entries_of(options: SessionOptions) -> Mapping[str, str]:
+    """The configuration entries that were set."""
+    return options._entries
 
 
 class RunOptions(_Options):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingot.compat.onnxruntime.errors import Fail, ModelLoadCanceled, Unsupported
-from ingot.compat.onnxruntime.options import SessionOptions
+from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entries_of, is_cancelled, model_changes
 from ingot.dims import Dim, Expr, substitute, symbols
 from ingot.dtypes import DType
 from ingot.format.load import load
@@ -28,13 +28,14 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     one. NotImplemented for onnxruntime's own file format and for the options whose effect we could not give.
     """
     _refuse(source, options)
-    if options._cancelled:
+    if is_cancelled(options):
         raise ModelLoadCanceled("loading was cancelled: SessionOptions.set_load_cancellation_flag")
-    given = bool(options._external or options._files)
-    folder = options._entries.get(_FOLDER) or (os.getcwd() if isinstance(source, bytes) else None)
+    changes = model_changes(options)
+    given = bool(changes.external or changes.files)
+    folder = entries_of(options).get(_FOLDER) or (os.getcwd() if isinstance(source, bytes) else None)
     model = load(source, folder=folder, external="defer" if given else "require")
-    _replace_initializers(model, options)
-    _fix_sizes(model, options)
+    _replace_initializers(model, changes)
+    _fix_sizes(model, changes)
     if options.optimized_model_filepath:
         save(model, options.optimized_model_filepath)
     return model
@@ -42,9 +43,7 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
 
 def leaves_alone(options: SessionOptions) -> bool:
     """Whether options change nothing about a model and where it is read from."""
-    weights = (options._initializers, options._external, options._files)
-    sizes = (options._dims_by_name, options._dims_by_denotation)
-    return not any((*weights, *sizes)) and not options._entries.get(_FOLDER)
+    return not model_changes(options) and not entries_of(options).get(_FOLDER)
 
 
 def forget_unknown_sizes(model: Model) -> bool:
@@ -60,7 +59,7 @@ def without_names(model: Model) -> Model:
 
 
 def _refuse(source: str | bytes, options: SessionOptions) -> None:
-    entries = options._entries
+    entries = entries_of(options)
     start = source[:8] if isinstance(source, bytes) else b""
     named = isinstance(source, str) and Path(source).suffix == ".ort"
     if named or start[4:8] == b"ORTM" or entries.get("session.load_model_format", "").upper() == "ORT":
@@ -73,29 +72,29 @@ def _refuse(source: str | bytes, options: SessionOptions) -> None:
         raise Fail("session.disable_cpu_ep_fallback is set, and there is no other provider than the cpu")
 
 
-def _replace_initializers(model: Model, options: SessionOptions) -> None:
+def _replace_initializers(model: Model, changes: ModelChanges) -> None:
     initializers = model.graph.initializers
-    for name, given in options._initializers.items():
+    for name, given in changes.initializers.items():
         if name in initializers:
             _put(initializers[name], Tensor(given.numpy().copy()))
-    for name, given in options._external.items():
+    for name, given in changes.external.items():
         if name not in initializers:
             continue
         if not _is_external(initializers[name]):
             raise Fail(f"initialiser '{name}' is not external: its data cannot be given from outside")
         _put(initializers[name], Tensor(given.numpy().copy()))
-    if options._files:
+    if changes.files:
         for graph in model.graphs():
             for value in graph.initializers.values():
                 if _is_external(value):
-                    _read_from_memory(value, options)
+                    _read_from_memory(value, changes)
 
 
-def _read_from_memory(value: Value, options: SessionOptions) -> None:
+def _read_from_memory(value: Value, changes: ModelChanges) -> None:
     tensor = value.constant
     assert isinstance(tensor, Tensor)
     assert tensor.external is not None
-    content = options._files.get(tensor.external.location)
+    content = changes.files.get(tensor.external.location)
     if content is None:
         return
     start = tensor.external.offset or 0
@@ -120,15 +119,15 @@ def _is_external(value: Value) -> bool:
     return isinstance(value.constant, Tensor) and value.constant.external is not None
 
 
-def _fix_sizes(model: Model, options: SessionOptions) -> None:
-    by_name = dict[str, Dim](options._dims_by_name)
+def _fix_sizes(model: Model, changes: ModelChanges) -> None:
+    by_name = dict[str, Dim](changes.dims_by_name)
     if by_name:
 
         def fixed(dim: Dim | None) -> Dim | None:
             return substitute(dim, by_name) if isinstance(dim, Expr) else dim
 
         _change_shapes(model, lambda shape: tuple(map(fixed, shape)))
-    by_denotation = options._dims_by_denotation
+    by_denotation = changes.dims_by_denotation
     for value in model.graph.inputs if by_denotation else ():
         type_ = value.type
         if isinstance(type_, TensorType) and type_.shape is not None and type_.axis_denotations:

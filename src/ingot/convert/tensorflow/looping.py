@@ -163,7 +163,7 @@ def _is_idle(body: Any, condition: Any, at: int) -> bool:
 def _counted(x: Var) -> Any:
     """The value that a count was converted from."""
     value: Value | None = x.value
-    while value is not None and value.producer is not None and value.producer.op_type == "Cast":
+    while value is not None and value.producer is not None and value.producer.applies("Cast"):
         value = value.producer.inputs[0]
     return value
 

@@ -34,8 +34,7 @@ def settle_integers(model: Model, facts: Facts) -> int:
 
 
 def _evaluated(node: Node, facts: Facts) -> Tensor | None:
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    operator = standard().find(domain, node.op_type, NEWEST.get(domain, 0))
+    operator = standard().operator_of(node, NEWEST)
     if operator is None or operator.runtime is not None or node.subgraphs or not node.inputs:
         return None
     if len(node.outputs) != 1 or node.output.is_output or not _is_small(node.output.type):

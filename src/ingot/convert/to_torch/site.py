@@ -92,7 +92,7 @@ class Site:
         if len(value.uses) != 1 or value.is_output:
             return None
         [(add, position)] = value.uses
-        other = add.inputs[1 - position] if add.op_type == "Add" and add.graph is self.node.graph else None
+        other = add.inputs[1 - position] if add.applies("Add") and add.graph is self.node.graph else None
         if other is None or not other.is_initializer or other.constant is None or len(other.constant.shape) != 1:
             return None
         return add, self._writer.operand(other)

@@ -93,7 +93,7 @@ def _refuse_unknown(model: Model) -> None:
     unsupported = Unsupported()
     custom = False
     for node in (node for graph in nested_graphs(model.graph) for node in graph):
-        domain = "" if node.domain == "ai.onnx" else node.domain
+        domain = node.domain
         unknown = domain not in NEWEST or not standard().versions(domain, node.op_type)
         custom |= unknown
         key = (domain, node.op_type)

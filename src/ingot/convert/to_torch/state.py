@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ingot.dtypes import DType
+from ingot.ir.domains import STANDARD
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 
@@ -62,7 +63,7 @@ def is_trained(value: Value, tensor: Tensor) -> bool:
     """Whether an initialiser is a parameter: a float that is a weight by its use, or by the name it bears."""
     if tensor.dtype not in _TRAINED:
         return False
-    uses = [(use.node.op_type, use.position) for use in value.uses if use.node.domain in ("", "ai.onnx")]
+    uses = [(use.node.op_type, use.position) for use in value.uses if use.node.domain == STANDARD]
     if any(position in _WEIGHTS.get(op_type, ()) for op_type, position in uses):
         return True
     if uses and all(position in _SETTINGS.get(op_type, ()) for op_type, position in uses):

@@ -119,13 +119,12 @@ class Writer:
                 self.operands[value] = Operand("None", value.type)
 
     def _made(self, node: Node) -> Expression:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        key = (domain, node.op_type)
+        key = (node.domain, node.op_type)
         inputs = [None if value is None else self.operand(value) for value in node.inputs]
         if key not in rules():
             _refuse_strings(node)
         rule = rules().lookup(key)
-        operator = standard().get(domain, node.op_type, NEWEST[domain])
+        operator = standard().get(node.domain, node.op_type, NEWEST[node.domain])
         _refuse_types(node)
         given = {**operator.defaults, **keywords(operator, node)}
         gone = {operator.keywords[one.name] for one in operator.attributes.values() if one.until is not None}
@@ -218,7 +217,7 @@ class Writer:
         """A comment where the nodes of another part of the original module begin."""
         scope, _, _ = node.name.rpartition("/")
         scope = scope.strip("/")
-        if scope and scope != self._scope and node.graph is self.model.graph and node.op_type != "Constant":
+        if scope and scope != self._scope and node.graph is self.model.graph and not node.applies("Constant"):
             self._scope = scope
             self.line(f"# {printable(scope.replace('/', '.'))}")
 

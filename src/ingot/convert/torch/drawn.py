@@ -22,9 +22,9 @@ def drawn_outputs(model: Model) -> list[str]:
 
 
 def _draws(node: Node) -> bool:
-    if node.op_type == "Dropout":
+    if node.applies("Dropout"):
         return len(node.inputs) > 2 and node.inputs[2] is not None
-    return node.op_type in _RANDOM or any(_draws_inside(graph) for graph in node.subgraphs)
+    return node.applies(*_RANDOM) or any(_draws_inside(graph) for graph in node.subgraphs)
 
 
 def _draws_inside(graph: Graph) -> bool:

@@ -38,21 +38,21 @@ def lost(item: Item, *, elide: int | None = None, portable: bool = False) -> lis
                 if part.configurations:
                     findings.add("the device configurations", "model", place)
             case Function():
-                _notes(findings, "function", place, "", part._metadata)
+                _notes(findings, "function", place, "", part.metadata_if_any)
                 if part.graph.initializers:
                     findings.add("the initialisers", "function", place)
             case Graph():
-                _notes(findings, "graph", place, part.doc_string, part._metadata)
+                _notes(findings, "graph", place, part.doc_string, part.metadata_if_any)
                 if part.quantization:
                     findings.add("the quantisation annotations", "graph", place)
                 if portable and part not in roots and not reads_as_graph_name(part.name):
                     findings.add("the exact name", "subgraph", place)
             case Node():
-                _notes(findings, "node", place, part.doc_string, part._metadata)
+                _notes(findings, "node", place, part.doc_string, part.metadata_if_any)
                 if part.device_configurations:
                     findings.add("the device configurations", "node", place)
             case Value():
-                _notes(findings, "value", place, part.doc_string, part._metadata)
+                _notes(findings, "value", place, part.doc_string, part.metadata_if_any)
             case Attribute():
                 _notes(findings, "attribute", place, part.doc_string, None)
                 _attribute(findings, place, part)

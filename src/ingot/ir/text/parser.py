@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ingot.ir.domains import OpsetImports, canonical, spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
@@ -72,7 +73,7 @@ def _model(reader: Reader) -> ModelSyntax:
         at = reader.start
         function = _function(reader)
         header = function.header
-        identity = header.get("domain", ""), function.graph.name, header.get("overload", "")
+        identity = canonical(header.get("domain", "")), function.graph.name, header.get("overload", "")
         if identity in known:
             raise reader.error(f"function '{function.graph.name}' is defined twice", at)
         known.add(identity)
@@ -154,8 +155,8 @@ def _metadata(reader: Reader) -> dict[str, str]:
     return dict(read_entries(reader))
 
 
-def _opsets(reader: Reader) -> dict[str, int]:
-    imports: dict[str, int] = {}
+def _opsets(reader: Reader) -> OpsetImports:
+    imports = OpsetImports()
 
     def read_import(reader: Reader) -> None:
         at = reader.start
@@ -163,7 +164,7 @@ def _opsets(reader: Reader) -> dict[str, int]:
         reader.expect(":", where="after the domain of an operator set")
         version = read_int64(reader, "a version")
         if imports.setdefault(domain, version) != version:
-            raise reader.error(f"operator set '{domain or 'ai.onnx'}' is imported in two versions", at)
+            raise reader.error(f"operator set '{spelled_out(canonical(domain))}' is imported in two versions", at)
 
     _listed(reader, "[", read_import, "]", "operator sets")
     return imports

@@ -71,7 +71,7 @@ def truth(constant: object) -> bool | None:
 
 def forwarded(value: Value) -> Value:
     """The value that the standard's Identity nodes pass on to this one; itself if none makes it."""
-    while (node := value.producer) is not None and node.op_type == "Identity" and node.domain in ("", "ai.onnx"):
+    while (node := value.producer) is not None and node.applies("Identity"):
         if not node.inputs or node.inputs[0] is None:
             break
         value = node.inputs[0]

@@ -8,9 +8,12 @@ from ingot.dtypes import Array
 from ingot.errors import CheckError
 from ingot.ir.graph import Graph
 from ingot.ops.control.carried import V, joined, scalar, truth
+from ingot.ops.control.regions import Regions, require_tensors
 from ingot.ops.define import Heterogeneous, Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import BOOL, types
+from ingot.prim.region import branch
+from ingot.prim.tensor import Refused, Tensor
 
 B: TypeAlias = Annotated[Array, types("B", BOOL)]
 
@@ -28,9 +31,9 @@ def if_(
 
 @if_.infer
 def infer(cond: Fact, /, *, then_branch: Graph, else_branch: Graph) -> list[Inferred]:
-    for name, branch in (("then_branch", then_branch), ("else_branch", else_branch)):
-        if branch.inputs:
-            raise CheckError(f"{name} has {len(branch.inputs)} inputs, a branch takes none")
+    for name, graph in (("then_branch", then_branch), ("else_branch", else_branch)):
+        if graph.inputs:
+            raise CheckError(f"{name} has {len(graph.inputs)} inputs, a branch takes none")
     if len(then_branch.outputs) != len(else_branch.outputs):
         raise CheckError(f"the branches give {len(then_branch.outputs)} and {len(else_branch.outputs)} outputs")
     pairs = [(a.type, b.type) for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True)]
@@ -39,3 +42,14 @@ def infer(cond: Fact, /, *, then_branch: Graph, else_branch: Graph) -> list[Infe
     if taken is not None:
         return [a if taken else b for a, b in pairs]
     return list(both)
+
+
+@if_.lower
+def lower(cond: Tensor, /, *, then_branch: Graph, else_branch: Graph, regions: Regions) -> list[Tensor]:
+    """A region with two bodies; what was assumed inside of each is compared where it is taken."""
+    require_tensors([cond])
+    then, otherwise = regions.branch(then_branch), regions.branch(else_branch)
+    guards = regions.guards(then_branch), regions.guards(else_branch)
+    if not all(regions.is_known(size) for pairs in guards for pair in pairs for size in pair):
+        raise Refused("sizes to compare that only a run can tell")
+    return branch(cond, then, otherwise, guards)

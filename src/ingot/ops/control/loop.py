@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -10,6 +11,7 @@ from ingot.builder import inserting
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, UnsupportedError
+from ingot.ir.clone import copy_graph
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
@@ -26,10 +28,15 @@ from ingot.ops.control.carried import (
     shaped_as,
     truth,
 )
+from ingot.ops.control.regions import Regions, require_all, require_same_shapes, require_tensors
 from ingot.ops.define import AtLeast, Heterogeneous, Runtime, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import is_natural
 from ingot.ops.typesets import ALL_3, BOOL, INT64, types
+from ingot.prim.make import reshape
+from ingot.prim.region import repeated
+from ingot.prim.tensor import BodyArgument, Constant, Refused, Tensor
+from ingot.prim.tensor import scalar as prim_scalar
 
 I: TypeAlias = Annotated[Array, types("I", INT64)]  # noqa: E741
 B: TypeAlias = Annotated[Array, types("B", BOOL)]
@@ -127,6 +134,72 @@ def downgrade(
         body.outputs.insert(1, op.Identity(state).value)
     results = op.Loop(m, cond, np.int64(0), body=moved(body, "body"))
     return results[1:]
+
+
+@loop.lower
+def lower(
+    m: Tensor | None = None,
+    cond: Tensor | None = None,
+    /,
+    *v_initial: Tensor | None,
+    body: Graph,
+    found: Sequence[Fact],
+    regions: Regions,
+) -> list[Tensor]:
+    """A region that repeats: states that every run passes on as they are stay outside of it.
+
+    With collected outputs their number must be known before, so that there is memory for all.
+    """
+    require_tensors([m, cond, *v_initial])
+    initial = require_all(v_initial)
+    body = copy_graph(body)
+    carried = len(initial)
+    invariant = [forwarded(body.outputs[1 + place]) is body.inputs[2 + place] for place in range(carried)]
+    number = BodyArgument(DType.INT64, (), "number")
+    states = [BodyArgument(start.dtype, start.shape, f"state{place}") for place, start in enumerate(initial)]
+    goes_on = _goes_on(body)
+    if cond is None and not goes_on and body.inputs[1].uses:
+        raise Refused("a condition that is looked at but does not end the loop")
+    heads = [_as_declared(body.inputs[0], number), _as_declared(body.inputs[1], prim_scalar(True, DType.BOOL))]
+    inner = [initial[place] if invariant[place] else states[place] for place in range(carried)]
+    results = regions.body(body, [*heads, *inner])
+    wanted = list(regions.wanted)[carried:]
+    rows = [row for row, is_wanted in zip(results[1 + carried :], wanted, strict=False) if is_wanted]
+    count = _known_count(found[carried:], regions) if rows else 0
+    changing = [place for place in range(carried) if not invariant[place]]
+    require_same_shapes([initial[place] for place in changing], [results[1 + place] for place in changing])
+    trips: Dim | Tensor | None = count if rows else None if m is None else reshape(m, ())
+    if isinstance(trips, Constant):
+        trips = max(int(trips.array), 0)
+    last, kept = repeated(
+        trips,
+        None if cond is None or rows else cond,
+        [initial[place] for place in changing],
+        number,
+        [states[place] for place in changing],
+        None if cond is None or goes_on else results[0],
+        [results[1 + place] for place in changing],
+        rows,
+        count,
+    )
+    finals, collected = iter(last), iter(kept)
+    ends = [initial[place] if invariant[place] else next(finals) for place in range(carried)]
+    unread = prim_scalar(0, DType.INT64)
+    return ends + [next(collected) if is_wanted else unread for is_wanted in wanted]
+
+
+def _known_count(collected: Sequence[Fact], regions: Regions) -> Dim:
+    """How many rows a loop collects; Refused if only a run can tell."""
+    for fact in collected:
+        if fact.shape and fact.shape[0] is not None and regions.is_known(fact.shape[0]):
+            return fact.shape[0]
+    raise Refused("how often it runs, which only a run can tell")
+
+
+def _as_declared(value: Value, tensor: Tensor) -> Tensor:
+    """A single element with the axes an input of a body declares: none, or one."""
+    rank = value.type.rank if isinstance(value.type, TensorType) else 0
+    return reshape(tensor, (1,) * (rank or 0))
 
 
 def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:

@@ -8,17 +8,22 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot.dims import Dim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError, UnsupportedError
+from ingot.ir.clone import copy_graph
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.control.carried import Collection, after_runs, bound, moved, outward, require_arity
+from ingot.ops.control.regions import Regions, require_all, require_same_shapes, require_tensors
 from ingot.ops.define import Heterogeneous, Runtime, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.older import rank_of, shape_of
 from ingot.ops.shapes import axis_of, unify
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
+from ingot.prim.make import gather, permute, size, slice_
+from ingot.prim.region import repeated
+from ingot.prim.tensor import BodyArgument, Refused, Tensor
 
 V: TypeAlias = Annotated[
     Array, types("V", {9: ALL_3, 16: ALL, 19: ALL_19, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})
@@ -121,6 +126,61 @@ def into_body(
     for fact, axis in zip(given[carried:], axes, strict=True):
         types_.append(_slice_type(fact, axis))
     return types_
+
+
+@scan.lower
+def lower(
+    *given: Tensor | None,
+    body: Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
+    scan_output_axes: Sequence[int] | None,
+    scan_output_directions: Sequence[int] | None,
+    regions: Regions,
+) -> list[Tensor]:
+    """A region that repeats as often as the scanned axes are long, and reads a slice of each in every run."""
+    require_tensors(given)
+    inputs = require_all(given)
+    body = copy_graph(body)
+    carried = len(inputs) - num_scan_inputs
+    collects = len(body.outputs) - carried
+    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
+    backwards = _flags("scan_input_directions", scan_input_directions, num_scan_inputs)
+    axes_out = _per_value("scan_output_axes", scan_output_axes, collects)
+    backwards_out = _flags("scan_output_directions", scan_output_directions, collects)
+    first = inputs[carried]
+    trips = first.shape[axes[0] % first.rank]
+    number = BodyArgument(DType.INT64, (), "number")
+    initial = inputs[:carried]
+    states = [BodyArgument(start.dtype, start.shape, f"state{place}") for place, start in enumerate(initial)]
+    slices = []
+    for x, axis, reverse in zip(inputs[carried:], axes, backwards, strict=True):
+        axis %= x.rank
+        if x.shape[axis] != trips:
+            raise Refused("scanned axes whose sizes only a run can tell to be equal")
+        at = size(trips) - 1 - number if reverse else number
+        places: list[Tensor | int] = [at if own == axis else own - (own > axis) for own in range(x.rank)]
+        slices.append(gather(x, places, x.shape[:axis] + x.shape[axis + 1 :]))
+    results = regions.body(body, [*states, *slices])
+    require_same_shapes(states, results)
+    rows = results[carried:]
+    last, kept = repeated(trips, None, initial, number, states, None, results[:carried], rows, trips)
+    stacked = [
+        _put_together(x, trips, axis % x.rank, reverse)
+        for x, axis, reverse in zip(kept, axes_out, backwards_out, strict=True)
+    ]
+    return [*last, *stacked]
+
+
+def _put_together(rows: Tensor, count: Dim, axis: int, reverse: bool) -> Tensor:
+    """Rows stacked along the first axis, as an output that has them along another, the last row first if `reverse`."""
+    if reverse:
+        rest = (0,) * (rows.rank - 1)
+        rows = slice_(rows, (count - 1, *rest), rows.shape, (-1, *(1 for _ in rest)))
+    order = list(range(1, rows.rank))
+    order.insert(axis, 0)
+    return permute(rows, order)
 
 
 @scan.downgrade

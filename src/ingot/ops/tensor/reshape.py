@@ -108,7 +108,7 @@ def _result_of(data: Value, shape: Value) -> Shape | None:
     """What is known of the shape that a Reshape of these gives."""
     for node, _ in shape.uses:
         type_ = node.outputs[0].type if node.outputs else None
-        if node.op_type == "Reshape" and node.inputs[0] is data and isinstance(type_, TensorType):
+        if node.applies("Reshape") and node.inputs[0] is data and isinstance(type_, TensorType):
             return type_.shape
     return None
 

@@ -7,7 +7,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
-from ingot.queries.values import is_op, made_by, rank, read
+from ingot.queries.values import made_by, rank, read
 
 
 def take_caches(model: Model, facts: Facts) -> int:
@@ -18,7 +18,7 @@ def take_caches(model: Model, facts: Facts) -> int:
     taken = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if not is_op(node, "Attention") or len(node.outputs) > 1 or read(node, 4) or read(node, 6):
+            if not node.applies("Attention") or len(node.outputs) > 1 or read(node, 4) or read(node, 6):
                 continue
             keys, values = (_joined(value, node, facts) for value in node.inputs[1:3])
             if keys is not None and values is not None:

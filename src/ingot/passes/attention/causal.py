@@ -11,7 +11,7 @@ from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
-from ingot.queries.values import elements, integers, is_op, made_by, number, read, shape
+from ingot.queries.values import elements, integers, made_by, number, read, shape
 
 _HIDDEN = -1e30
 """A score with this added has no weight beside one without; a query always sees itself."""
@@ -25,7 +25,7 @@ def take_causal_masks(model: Model, facts: Facts) -> int:
     taken = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            mask = read(node, 3) if is_op(node, "Attention") else None
+            mask = read(node, 3) if node.applies("Attention") else None
             if mask is None or len(node.outputs) > 1 or any(read(node, index) is not None for index in (4, 5, 6)):
                 continue
             if not _is_square(mask, facts) or not (_adds_causally(mask, facts) or _sees(mask, facts)):

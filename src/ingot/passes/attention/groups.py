@@ -7,7 +7,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.value import Value
 from ingot.passes.replacing import drop
 from ingot.passes.reshape import VIEWS
-from ingot.queries.values import is_op, made_by, shape
+from ingot.queries.values import made_by, shape
 
 
 def take_groups(model: Model, facts: Facts) -> int:
@@ -15,7 +15,7 @@ def take_groups(model: Model, facts: Facts) -> int:
     taken = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if not is_op(node, "Attention") or len(shape(node.inputs[1], facts) or ()) != 4:
+            if not node.applies("Attention") or len(shape(node.inputs[1], facts) or ()) != 4:
                 continue
             sources = [_repeated(value, facts) for value in node.inputs[1:3]]
             if sources[0] is None or sources[1] is None:

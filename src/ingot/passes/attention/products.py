@@ -14,7 +14,7 @@ from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
-from ingot.queries.values import constant, dtype, is_op, made_by, number, only_reader, rank, shape
+from ingot.queries.values import constant, dtype, made_by, number, only_reader, rank, shape
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16)
 """Element types for which onnxruntime has the operator."""
@@ -40,7 +40,7 @@ def recognise_products(model: Model, facts: Facts) -> int:
     found = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            scores = _scores(node, facts) if is_op(node, "MatMul") else None
+            scores = _scores(node, facts) if node.applies("MatMul") else None
             if scores is not None and not _refuses(scores, node, facts):
                 _write(scores, node, facts)
                 found += 1
@@ -55,7 +55,7 @@ def _scores(node: Node, facts: Facts) -> _Scores | None:
     last = (rank(weights, facts) or 0) - 1
     if softmax is None or softmax.get("axis", -1) not in (-1, last) or softmax.output.is_output:
         return None
-    if any(user is not node and not is_op(user, "IsNaN", "Where") for user in softmax.output.users):
+    if any(user is not node and not user.applies("IsNaN", "Where") for user in softmax.output.users):
         return None
     return _masked(softmax.inputs[0], facts)
 
@@ -119,9 +119,9 @@ def _scaled(value: Value | None, facts: Facts, *, deep: bool = True) -> tuple[Va
     while (node := made_by(value, "Mul", "Div")) is not None:
         right, left = number(node.inputs[1], facts), number(node.inputs[0], facts)
         if isinstance(right, float) and right != 0:
-            scale = scale * right if is_op(node, "Mul") else scale / right
+            scale = scale * right if node.applies("Mul") else scale / right
             value = node.inputs[0]
-        elif isinstance(left, float) and is_op(node, "Mul"):
+        elif isinstance(left, float) and node.applies("Mul"):
             scale, value = scale * left, node.inputs[1]
         else:
             break

@@ -11,7 +11,7 @@ from ingot.passes.pattern import Op, find
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
 from ingot.passes.transpose import UNARY
-from ingot.queries.values import integers, is_op, made_by, number, read, shape
+from ingot.queries.values import integers, made_by, number, read, shape
 
 _TURNED = Op("Mul", Op("Concat", Op("Neg", "second"), "first"), "sin")
 _ROTARY = Op("Add", Op("Mul", "x", "cos"), _TURNED)
@@ -22,7 +22,7 @@ def recognise_rotary(model: Model, facts: Facts) -> int:
     rewritten = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if is_op(node, "Add"):
+            if node.applies("Add"):
                 rewritten += _rewrite(node, facts)
     return rewritten
 
@@ -84,11 +84,11 @@ def _angles(value: Value | None, facts: Facts) -> _Angles | None:
     current, steps = view.inputs[0], list[Node]()
     while current is not None and current.producer is not None:
         node = current.producer
-        if is_op(node, "Concat"):
+        if node.applies("Concat"):
             twice = len(node.inputs) == 2 and node.inputs[0] is node.inputs[1] and node["axis"] in (-1, 2)
             return _Angles(node.inputs[0], steps[::-1]) if twice and node.inputs[0] is not None else None
-        scaled = is_op(node, "Mul") and number(node.inputs[1], facts) is not None
-        if not scaled and not (is_op(node, *UNARY) and len(node.inputs) == 1):
+        scaled = node.applies("Mul") and number(node.inputs[1], facts) is not None
+        if not scaled and not (node.applies(*UNARY) and len(node.inputs) == 1):
             return None
         steps.append(node)
         current = node.inputs[0]

@@ -14,7 +14,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, drop, replace
 from ingot.passes.reshape import VIEWS
-from ingot.queries.values import is_op, made_by, only_reader, read, shape
+from ingot.queries.values import made_by, only_reader, read, shape
 
 _HEADS_FIRST = (0, 2, 1, 3)
 
@@ -24,7 +24,7 @@ def take_rows(model: Model, facts: Facts) -> int:
     taken = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            if not is_op(node, "Attention") or len(node.outputs) > 1 or read(node, 4) is not None:
+            if not node.applies("Attention") or len(node.outputs) > 1 or read(node, 4) is not None:
                 continue
             after = only_reader(node.output)
             sources = [_rows(value, facts) for value in node.inputs[:3]]
@@ -35,7 +35,7 @@ def take_rows(model: Model, facts: Facts) -> int:
 
 
 def _flips(node: Node | None) -> bool:
-    return is_op(node, "Transpose") and node is not None and tuple(node.get("perm", ())) == _HEADS_FIRST
+    return node is not None and node.applies("Transpose") and tuple(node.get("perm", ())) == _HEADS_FIRST
 
 
 def _rows(value: Value | None, facts: Facts) -> Value | None:

@@ -25,22 +25,22 @@ def index_limit(value: Value) -> int | None:
             limit = _limit(node, position)
             if limit is not None:
                 limits.append(limit)
-            elif position == 0 and node.op_type in PASSING and not node.domain:
+            elif position == 0 and node.applies(*PASSING):
                 waiting.extend(node.outputs)
     return min(limits, default=None)
 
 
 def _limit(node: Node, position: int) -> int | None:
-    if node.op_type == "Gather" and position == 1 and node.inputs[0] is not None:
+    if node.applies("Gather") and position == 1 and node.inputs[0] is not None:
         attribute = node.attributes.get("axis")
         axis = 0 if attribute is None else attribute.value
         type_ = node.inputs[0].type
         if isinstance(type_, TensorType) and type_.shape is not None and isinstance(axis, int):
             size = type_.shape[axis] if -len(type_.shape) <= axis < len(type_.shape) else None
             return size if isinstance(size, int) and size > 0 else None
-    if node.op_type == "OneHot" and position == 0:
+    if node.applies("OneHot") and position == 0:
         return _most(node.inputs[1])
-    if node.op_type == "Equal":  # with all numbers at once: how some spell OneHot
+    if node.applies("Equal"):  # with all numbers at once: how some spell OneHot
         most = _most(node.inputs[1 - position])
         return None if most is None or most < 2 else most + 1
     return None

@@ -7,6 +7,7 @@ from math import prod
 from typing import TypeAlias
 
 from ingot.ir import Node
+from ingot.ir.domains import STANDARD
 
 Sizes: TypeAlias = "tuple[int, ...] | None"
 """The shape of an input or output; None for one that is omitted."""
@@ -14,13 +15,13 @@ Sizes: TypeAlias = "tuple[int, ...] | None"
 
 def operations(node: Node, inputs: Sequence[Sizes], outputs: Sequence[Sizes]) -> int:
     """The operations of a node on inputs and outputs of these shapes; 0 for operators that are no products."""
-    rule = _RULES.get(node.op_type)
+    rule = _RULES.get((node.domain, node.op_type))
     return 0 if rule is None else 2 * rule(node, list(inputs), list(outputs))
 
 
 def multiplies(node: Node) -> bool:
     """Whether a node is a product of some kind, which is counted."""
-    return node.op_type in _RULES
+    return (node.domain, node.op_type) in _RULES
 
 
 def _matmul(_: Node, inputs: list[Sizes], outputs: list[Sizes]) -> int:
@@ -88,10 +89,6 @@ def _projected_attention(_: Node, inputs: list[Sizes], outputs: list[Sizes]) -> 
     return prod(data[:2]) * prod(weights) + 2 * data[1] * prod(result)
 
 
-def _or_projected(node: Node, inputs: list[Sizes], outputs: list[Sizes]) -> int:
-    return (_projected_attention if node.domain == "com.microsoft" else _attention(4))(node, inputs, outputs)
-
-
 def _at(shapes: list[Sizes], index: int) -> tuple[int, ...]:
     return (shapes[index] or ()) if index < len(shapes) else ()
 
@@ -101,17 +98,30 @@ def _number(node: Node, name: str, default: int) -> int:
     return attribute.value if attribute is not None and isinstance(attribute.value, int) else default
 
 
-_RULES: dict[str, Callable[[Node, list[Sizes], list[Sizes]], int]] = {
-    **dict.fromkeys(("MatMul", "MatMulInteger", "MatMulInteger16", "MatMulIntegerToFloat"), _matmul),
-    **dict.fromkeys(("QLinearMatMul", "DynamicQuantizeMatMul", "MatMulNBits"), _matmul),
-    **dict.fromkeys(("FusedMatMul", "TransposeMatMul"), _fused_matmul),
-    **dict.fromkeys(("Gemm", "FusedGemm"), _gemm),
-    **dict.fromkeys(("Conv", "ConvInteger", "FusedConv", "NhwcConv"), _conv(1)),
+_Rule: TypeAlias = Callable[[Node, list[Sizes], list[Sizes]], int]
+
+_STANDARD: dict[str, _Rule] = {
+    **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), _matmul),
+    "Gemm": _gemm,
+    **dict.fromkeys(("Conv", "ConvInteger"), _conv(1)),
     "QLinearConv": _conv(3),
     "ConvTranspose": _conv_transpose,
-    **dict.fromkeys(("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"), _recurrent),
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
     "Einsum": _einsum,
-    "Attention": _or_projected,
+    "Attention": _attention(4),
+}
+_MICROSOFT: dict[str, _Rule] = {
+    **dict.fromkeys(("MatMulInteger16", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "MatMulNBits"), _matmul),
+    **dict.fromkeys(("FusedMatMul", "TransposeMatMul"), _fused_matmul),
+    "FusedGemm": _gemm,
+    **dict.fromkeys(("FusedConv", "NhwcConv"), _conv(1)),
+    "QLinearConv": _conv(3),
+    "DynamicQuantizeLSTM": _recurrent,
+    "Attention": _projected_attention,
     "MultiHeadAttention": _attention(6),
     "GroupQueryAttention": _attention(3),
+}
+_RULES: dict[tuple[str, str], _Rule] = {
+    **{(STANDARD, name): rule for name, rule in _STANDARD.items()},
+    **{("com.microsoft", name): rule for name, rule in _MICROSOFT.items()},
 }

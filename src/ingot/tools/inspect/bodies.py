@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingot.compile import Artifacts
-from ingot.fuse.trace import Fate, Trace, trace
 from ingot.ir.node import Node
 from ingot.prim.tensor import Call
+from ingot.tools.inspect.trace import Fate, Trace, trace
 
 
 def bodies_in(compiled: Artifacts) -> Iterator[tuple[str, Artifacts]]:
@@ -18,13 +18,13 @@ def bodies_in(compiled: Artifacts) -> Iterator[tuple[str, Artifacts]]:
                 title = f"{role} of {call.node.op_type} '{call.node.label}'"
                 yield title, body
                 yield from bodies_in(body)
-                if body.first is not None:
-                    yield f"what every run of the {title} would compute alike, computed once", body.first
+                if body.invariants is not None:
+                    yield f"invariants of the {title}, computed once", body.invariants
 
 
 def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace:
     """What became of the nodes of a model and of its bodies, and what their kernels are for."""
-    own = trace(compiled.model.graph, compiled.program, compiled.fused, compiled.outputs, stores)
+    own = trace(compiled.optimised.model.graph, compiled.program, compiled.scheduled, compiled.outputs, stores)
     nodes: dict[Node, Fate] = {}
     kernels = dict(own.kernels)
     for node, fate in own.nodes.items():
@@ -32,7 +32,9 @@ def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace
         for body in () if call is None else compiled.bodies.get(call, ()):
             parts = [] if body is None else [traced(body, "what the body gives")]
             parts += (
-                [] if body is None or body.first is None else [traced(body.first, "the body reads it in every run")]
+                []
+                if body is None or body.invariants is None
+                else [traced(body.invariants, "the body reads it in every run")]
             )
             for inside in parts:
                 nodes.update(inside.nodes)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ingot.compile import Artifacts
 from ingot.dims import Dim
-from ingot.fuse.trace import Fate, How, Trace, Work
 from ingot.ir.node import Node
 from ingot.loops.cost import cost_of
 from ingot.loops.ir import Kernel
@@ -16,6 +15,7 @@ from ingot.prim.show import typed
 from ingot.tools.inspect.bodies import bodies_in
 from ingot.tools.inspect.measured import Measured, Step
 from ingot.tools.inspect.titles import amount, number, operators
+from ingot.tools.inspect.trace import Fate, How, Trace, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], time
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]
     nodes = [_node(node, fate, steps) for node, fate in traced.nodes.items()]
     every = [compiled, *(body for _, body in bodies_in(compiled))]
-    nodes += [_node(node, Fate(How.GONE), steps) for each in every for node in each.removed]
+    nodes += [_node(node, Fate(How.GONE), steps) for each in every for node in each.optimised.removed]
     counts = Counter(entry.how for entry in nodes)
     return Explained(
         compiled.plan.threads,

@@ -14,14 +14,14 @@ import numpy as np
 
 from ingot.dims import Dim
 from ingot.errors import InputError
-from ingot.fuse.trace import Trace
 from ingot.loops.cost import cost_of
 from ingot.loops.ir import Kernel
 from ingot.prim.tensor import Call
 from ingot.runtime.plan import KernelStep
-from ingot.runtime.team import team
+from ingot.runtime.thread_pool import thread_pool
 from ingot.session import Session
 from ingot.tools.inspect.titles import number, title
+from ingot.tools.inspect.trace import Trace
 
 _LEAST_RUNS = 3
 _STARTS = 200
@@ -101,7 +101,7 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
             seen.append(_Seen(step, at, took, took - _inside(seen, at), {} if runs else dict(known)))
 
         session.run(None, feeds, observe_steps=observe)
-        always = {step.name for step in compiled.fused.steps if isinstance(step, Kernel)}
+        always = {step.name for step in compiled.scheduled.steps if isinstance(step, Kernel)}
         if not seen or not always <= {each.step.name for each in seen if isinstance(each.step, KernelStep)}:
             raise InputError("the reference runs the model for these inputs", hint="give it other sizes: --shape")
         runs.append([replace(each, at=each.at - first) for each in seen])
@@ -181,6 +181,6 @@ def _start(threads: int) -> float:
     times = []
     for _ in range(_STARTS):
         begin = perf_counter()
-        team().run(steps, slots, state, threads)
+        thread_pool().run(steps, slots, state, threads)
         times.append(perf_counter() - begin)
     return median(times)

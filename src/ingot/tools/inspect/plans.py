@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingot.codegen.turns import AGAIN, BEGIN, GO
+from ingot.codegen.jumps import AGAIN, BEGIN, GO
 from ingot.compile import Artifacts
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step, kernels_in
@@ -22,7 +22,7 @@ def plan_text(compiled: Artifacts, sizes: Mapping[str, int]) -> str:
 
 def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
     plan = compiled.plan
-    kernels = {step.name: step for step in kernels_in(compiled.fused.steps)}
+    kernels = {step.name: step for step in kernels_in(compiled.scheduled.steps)}
     calls = sum(segment.call is not None for segment in plan.segments)
     many = f"{plan.threads} threads, which take pieces of each kernel as they come free"
     threads = "one thread" if plan.threads == 1 else many
@@ -34,7 +34,7 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
     yield "from outside"
     yield from _table(_given(plan, buffers), right=(0,))
     step = 0
-    named = _named(compiled.fused.steps)
+    named = _named(compiled.scheduled.steps)
     for segment in plan.segments:
         if not segment.kernels and segment.call is None:
             continue

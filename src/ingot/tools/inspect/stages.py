@@ -9,9 +9,7 @@ from ingot.codegen.llvm.compile import assembly_of
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.compile import Artifacts
-from ingot.deploy.compiled import objects_for
-from ingot.fuse.trace import Trace, Work
-from ingot.infer import infer
+from ingot.deploy.compiled import kernel_objects
 from ingot.ir.model import Model
 from ingot.ir.text import to_text
 from ingot.loops.ir import BranchStep, Kernel, LoopStep, Step, kernels_in
@@ -19,14 +17,13 @@ from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel, show_loop
 from ingot.prim.show import show, typed
 from ingot.prim.tensor import Call, Tensor
-from ingot.providers.cpu import compiled as code_of
-from ingot.providers.cpu import tiled
+from ingot.providers.cpu.plan import compiled as code_of
 from ingot.schedule.target import Target
 from ingot.session import Session
 from ingot.tools.inspect.bodies import bodies_in, said_of
 from ingot.tools.inspect.plans import plan_text
 from ingot.tools.inspect.titles import operators
-from ingot.versions.upgrade import upgrade
+from ingot.tools.inspect.trace import Trace, Work
 
 _SHOWN = 16
 """Elements of a tensor in the text of a model."""
@@ -54,23 +51,24 @@ class Stages:
         """`sizes` are what is known of the named sizes, by which the plan goes; `target` is this machine by default."""
         self._session = session
         self._compiled = compiled
-        self._trace = traced
+        self._works = {kernel.name: work for kernel, work in traced.kernels.items()}
         self._sizes = sizes
         self._target = target or host()
 
     @property
     def kernels(self) -> list[str]:
         """The names of the kernels, in order."""
-        return [kernel.name for kernel in self._trace.kernels]
+        return list(self._works)
 
     def objects(self) -> dict[str, bytes]:
         """The object files of kernels, by their names; those that share their code with one before have none."""
-        return objects_for(self._compiled, self._target)
+        return kernel_objects(self._compiled, self._target)
 
     def parts(self, stage: str) -> Iterator[Part]:
         """The text of a stage, kernel by kernel where it has kernels."""
         whole: dict[str, Callable[[], str]] = {
-            "typed": self._typed,
+            "typed": lambda: _text(self._session.typed.model),
+            "specialised": lambda: _text(self._compiled.specialised.model),
             "optimised": self._optimised,
         }
         if stage in whole:
@@ -85,24 +83,16 @@ class Stages:
             elif stage == "plan":
                 yield Part(None, plan_text(compiled, self._sizes))
             elif stage in ("loops", "scheduled"):
-                yield from self._shown(compiled, compiled.fused.steps, stage == "scheduled")
+                steps = compiled.fused.steps if stage == "loops" else compiled.scheduled.steps
+                yield from self._shown(compiled, steps)
             else:
                 yield from self._code(compiled, stage)
 
-    def _typed(self) -> str:
-        return self._text(_ready(self._session))
-
     def _optimised(self) -> str:
-        found = self._text(self._compiled.model)
-        same = found == self._typed()
-        return f"# as it is typed: there is nothing to optimise\n{found}" if same else found
+        optimised, before = _text(self._compiled.optimised.model), _text(self._compiled.specialised.model)
+        return f"# as specialised: there is nothing to optimise\n{optimised}" if optimised == before else optimised
 
-    def _text(self, model: Model) -> str:
-        copy = model.copy()
-        infer(copy, catalog=self._session.catalog)
-        return to_text(copy, elide=_SHOWN).rstrip("\n")
-
-    def _shown(self, compiled: Artifacts, steps: Sequence[Step], tiles: bool) -> Iterator[Part]:
+    def _shown(self, compiled: Artifacts, steps: Sequence[Step]) -> Iterator[Part]:
         for step in steps:
             match step:
                 case Call():
@@ -110,27 +100,25 @@ class Stages:
                     reason = f"{step.reason}; {bodies}" if bodies else step.reason
                     yield Part(None, f"call {step.node.op_type} '{step.node.label}': {reason}")
                 case Kernel():
-                    shown = show_kernel(tiled(step, self._target) if tiles else step)
-                    yield Part(step.name, f"# {self._about(step)}\n{shown}")
+                    yield Part(step.name, f"# {self._about(step)}\n{show_kernel(step)}")
                 case LoopStep():
                     yield Part(None, show_loop(step))
-                    yield from self._shown(compiled, step.steps, tiles)
+                    yield from self._shown(compiled, step.steps)
                     yield Part(None, f"end {step.name}")
                 case BranchStep():
                     yield Part(None, f"{step.name} {step.condition.name}:")
-                    yield from self._shown(compiled, step.then, tiles)
+                    yield from self._shown(compiled, step.then)
                     yield Part(None, f"else of {step.name}:")
-                    yield from self._shown(compiled, step.otherwise, tiles)
+                    yield from self._shown(compiled, step.otherwise)
                     yield Part(None, f"end {step.name}")
 
     def _code(self, compiled: Artifacts, stage: str) -> Iterator[Part]:
         """What kernels are compiled from and to; those that share their code with one before only name it."""
         sign = ";" if stage == "llvm" else "#"
         known: dict[str, str] = {}
-        for step in kernels_in(compiled.fused.steps):
-            kernel = tiled(step, self._target)
-            made = code_of(kernel, self._target)
-            text = emit(parametrise(kernel).kernel, self._target).text
+        for step in kernels_in(compiled.scheduled.steps):
+            made = code_of(step, self._target)
+            text = emit(parametrise(step).kernel, self._target).text
             first = known.setdefault(text, step.name)
             lines = [
                 f"{step.name}: {self._about(step)}",
@@ -144,22 +132,19 @@ class Stages:
             yield Part(step.name, f"{head}\n{code}".rstrip())
 
     def _about(self, kernel: Kernel) -> str:
-        work = self._trace.kernels[kernel]
+        work = self._works[kernel.name]
         return f"{operators(work)}, stores {_stored(work)}: {work.why}"
 
 
-STAGES = ("typed", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
+STAGES = ("typed", "specialised", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
 """The stages that can be shown, in order."""
 
-SUFFIXES = {"typed": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
+SUFFIXES = {"typed": ".onnxtxt", "specialised": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
 """How files of a stage end; others are `.txt`."""
 
 
-def _ready(session: Session) -> Model:
-    """The model of a session in the newest operators."""
-    model = session.model.copy()
-    upgrade(model, catalog=session.catalog)
-    return model
+def _text(model: Model) -> str:
+    return to_text(model, elide=_SHOWN).rstrip("\n")
 
 
 def _primitives(compiled: Artifacts) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from ingot.dims import Dim, UnboundSymbolError, evaluate, symbols
 from ingot.dtypes import Array
-from ingot.fuse.trace import Work
 from ingot.loops.ir import Attention, Contraction, Kernel, Winograd, extent
 from ingot.prim.tensor import Tensor
+from ingot.tools.inspect.trace import Work
 
 _MOST_OPERATORS = 4
 

@@ -150,10 +150,10 @@ def _seen(
         parts.append(op.Unsqueeze(cast(query_mask, DType.BOOL), [-1]))
     parts += [op.Unsqueeze(cast(mask, DType.BOOL), [-2]) for mask in (value_mask, key_mask) if mask is not None]
     if causal:
-        rows, columns = _places(query, value)
+        rows, columns = positions(query, value)
         parts.append(rows >= columns)
     if window is not None:
-        rows, columns = _places(query, value)
+        rows, columns = positions(query, value)
         parts.append(op.Abs(rows - columns) < np.array(window, np.int64))
     if attention_mask is not None:
         parts.append(cast(c.operand(attention_mask), DType.BOOL))
@@ -167,8 +167,8 @@ def _seen(
     return made
 
 
-def _places(query: Var, value: Var) -> tuple[Var, Var]:
-    """The places of queries, down, and of keys, across."""
+def positions(query: Var, value: Var) -> tuple[Var, Var]:
+    """The positions of the queries, one a row, and of the keys, one a column."""
     one = np.array(1, np.int64)
     zero = np.array(0, np.int64)
     rows = op.Range(zero, op.Squeeze(op.Shape(query, start=1, end=2), [0]), one)
@@ -192,7 +192,7 @@ def whole(
     scores = _scores(c, layer, q, k)
     seen = None if masks[1] is None else op.Unsqueeze(cast(masks[1], DType.BOOL), [-2])
     if use_causal_mask:
-        rows, columns = _places(q, k)
+        rows, columns = positions(q, k)
         seen = rows >= columns if seen is None else op.And(seen, rows >= columns)
     if seen is not None:
         low = 65504.0 if scores.dtype is DType.FLOAT16 else 1e9

@@ -13,7 +13,7 @@ from ingot.convert.keras.activations import ACTIVATIONS, relu
 from ingot.convert.keras.conversion import Conversion, as_array, cast
 from ingot.convert.keras.encoding import hot
 from ingot.convert.keras.images import back, first, padding, tuple_of
-from ingot.convert.keras.layers.attention import _places, attended
+from ingot.convert.keras.layers.attention import attended, positions
 from ingot.convert.keras.layers.convolution import cropping, each_channel, outward
 from ingot.convert.keras.layers.normalisation import by_root_mean_square, rows, to_length_one
 from ingot.convert.keras.layers.pooling import adaptive, pooled
@@ -200,7 +200,7 @@ def attention(
         k, v = (_for_each(x, count // own) for x in (k, v))
     seen = None if mask is None else c.operand(mask)
     if operation.is_causal:
-        down, across = _places(q, k)
+        down, across = positions(q, k)
         causal = op.Unsqueeze(down >= across, [1])
         seen = causal if seen is None else op.And(cast(seen, "bool"), causal)
     return attended(c, q, k, v, seen, float(scale), None if bias is None else c.operand(bias))[0]

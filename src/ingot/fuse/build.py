@@ -1,0 +1,73 @@
+"""Building: from a decision to kernels. It is total: every step that a decision has gets its kernels, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ingot.dims import Dim
+from ingot.fuse.contraction import Packed
+from ingot.fuse.decision import Decision, Planned, Reading, Store, StoreBranch, StoreLoop, stores_in
+from ingot.fuse.kernels import read
+from ingot.fuse.read import Placed
+from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
+from ingot.prim.evaluate import evaluate
+from ingot.prim.make import constant
+from ingot.prim.tensor import Constant, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Steps in order, where every stored tensor is, and what the constants among the buffers hold.
+
+    No kernel is scheduled. `stores` is the tensor that each is for, `why` the reason for storing it. `claims` are sizes
+    that are taken to be equal whichever branches are taken.
+    """
+
+    steps: tuple[Step, ...]
+    placed: Mapping[Tensor, Placed]
+    constants: Mapping[Buffer, Tensor | Packed]
+    stores: Mapping[Kernel, Tensor]
+    why: Mapping[Tensor, str]
+    claims: tuple[tuple[Dim, Dim], ...]
+
+
+def build(decision: Decision) -> Fused:
+    """The steps of a decision with their kernels, and what constant buffers hold."""
+    readings = {store: decision.readings.get(store) or _read(store) for store in stores_in(decision.steps)}
+    constants: dict[Buffer, Tensor | Packed] = {
+        placed.buffer: tensor for tensor, placed in decision.placed.items() if isinstance(tensor, Constant)
+    }
+    for tensor in decision.known:
+        (array,) = evaluate([tensor], {}, {})
+        constants[decision.placed[tensor].buffer] = constant(array)
+    for reading in readings.values():
+        constants.update(reading.constants)
+    stores = {kernel: store.tensor for store, reading in readings.items() for kernel in reading.kernels}
+    steps = tuple(_steps(decision.steps, readings))
+    return Fused(steps, decision.placed, constants, stores, decision.why, decision.claims)
+
+
+def _read(store: Store) -> Reading:
+    """The kernels of a step, which loads nothing but what the decision says."""
+    reading = read(store, store.reads)
+    assert isinstance(reading, Reading), f"{store.name} requires more than was decided: {reading.why}"
+    return reading
+
+
+def _steps(planned: Sequence[Planned], readings: Mapping[Store, Reading]) -> list[Step]:
+    steps: list[Step] = []
+    for step in planned:
+        match step:
+            case Store():
+                steps.extend(readings[step].kernels)
+            case StoreBranch():
+                then, otherwise = (tuple(_steps(body, readings)) for body in (step.then, step.otherwise))
+                steps.append(BranchStep(step.name, step.condition, then, otherwise, step.claims))
+            case StoreLoop():
+                body = tuple(_steps(step.steps, readings))
+                loop = (step.name, step.number, step.trips, step.condition, step.going)
+                steps.append(LoopStep(*loop, body, step.swapped, step.kept))
+            case _:
+                steps.append(step)
+    return steps

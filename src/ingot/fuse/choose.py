@@ -1,0 +1,185 @@
+"""The first half of deciding: what is stored for reasons that the primitives alone give, each with its reason.
+
+Everything else, elementwise functions, reductions and views, is computed where it is read, unless reading it turns out
+to need more (`fuse.decide`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ingot.fuse.attention import AttentionMatch, attention_in
+from ingot.fuse.contraction import is_constant
+from ingot.fuse.epilogue import Epilogues, column_axes
+from ingot.fuse.long_expression import cuts
+from ingot.fuse.long_reduction import is_few_and_long
+from ingot.fuse.uses import Given, Uses, is_moving
+from ingot.loops.costly import COSTLY
+from ingot.prim.make import count
+from ingot.prim.tensor import (
+    Branch,
+    Concat,
+    Constant,
+    Contract,
+    Expand,
+    Iota,
+    Map,
+    Reduce,
+    RegionResult,
+    Repeat,
+    Scan,
+    Scatter,
+    Size,
+    Tensor,
+    View,
+)
+
+RESULT = "it is a result"
+CONTRACTION = "it ends a contraction"
+SHARED = "several kernels read it"
+HOISTED = "every run of a loop would compute it again"
+LONG_EXPRESSION = "the expression would be too long without it"
+LONG_REDUCTION = "threads share its long rows"
+CONCAT = "tensors joined are stored"
+SCAN = "running totals are stored"
+SCATTER = "what is written at computed places is stored"
+BRANCHED = "a branch is by it"
+LOOP_BEGIN = "a loop begins with it"
+LOOP_STATE = "the next run of the loop reads it"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is stored and why, and how.
+
+    `in_order` is stored in the order of its axes. `chains` are contractions with their epilogues, by the last tensor of
+    each; `attentions` are by their second contraction. `states` are those of loops.
+    """
+
+    stored: Mapping[Tensor, str]
+    in_order: frozenset[Tensor]
+    chains: Mapping[Tensor, tuple[Tensor, ...]]
+    attentions: Mapping[Tensor, AttentionMatch]
+    states: frozenset[Tensor]
+
+
+def choose(uses: Uses) -> Choice:
+    """What is stored beside the results: what is no function of single elements, and what several kernels read."""
+    stored = dict.fromkeys(uses.results, RESULT)
+    in_order, states = set(uses.results), set[Tensor]()
+    for tensor in uses.order:
+        if isinstance(tensor, Contract) and column_axes(tensor) > 1:
+            in_order.add(tensor.rhs)
+    for region in dict.fromkeys(each.region for each in uses.order if isinstance(each, RegionResult)):
+        around = dict.fromkeys(region.before, BRANCHED if isinstance(region, Branch) else LOOP_BEGIN)
+        if isinstance(region, Repeat):
+            states.update((*region.initial, *region.results))
+            going = () if region.going is None else (region.going,)
+            around |= dict.fromkeys((*region.results, *going), LOOP_STATE)
+        in_order.update(around)
+        for tensor, why in around.items():
+            stored.setdefault(tensor, why)
+    attentions = _attentions(uses, stored)
+    inside = frozenset[Tensor]().union(*(each.inside for each in attentions.values()))
+    epilogues = Epilogues(uses, stored, in_order)
+    chains: dict[Tensor, tuple[Tensor, ...]] = {}
+    for tensor in uses.order:
+        if isinstance(tensor, Contract) and tensor not in inside:
+            chain = epilogues.chain(tensor)
+            chains[chain[-1]] = chain
+            stored.setdefault(chain[-1], CONTRACTION)
+        elif (alone := _stored_alone(tensor, stored)) is not None and not is_constant(tensor):  # it may only be packed
+            stored.setdefault(tensor, alone)
+    for tensor in cuts(uses, stored, inside):
+        stored.setdefault(tensor, LONG_EXPRESSION)
+    _store_shared(uses, stored)
+    return Choice(stored, frozenset(in_order), chains, attentions, frozenset(states))
+
+
+def _attentions(uses: Uses, stored: Mapping[Tensor, str]) -> dict[Tensor, AttentionMatch]:
+    attentions: dict[Tensor, AttentionMatch] = {}
+    placements = uses.placements
+    for tensor in uses.order:
+        match = attention_in(tensor, uses.readers, stored) if isinstance(tensor, Contract) else None
+        if match is not None and all(placements[each] == placements[tensor] for each in match.inside):
+            attentions[tensor] = match
+    return attentions
+
+
+def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str]) -> str | None:
+    """Why a tensor is never computed where it is read, from parts or in parts; None if it may be."""
+    match tensor:
+        case Scan():
+            return SCAN
+        case Scatter():
+            return SCATTER
+        case Concat():
+            return CONCAT
+        case Reduce() if _is_divided(tensor, stored):
+            return LONG_REDUCTION
+    return None
+
+
+def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str]) -> bool:
+    """Whether threads are to share the rows of a reduction, and nothing costly is computed twice for that."""
+    sizes = tensor.x.shape
+    rows = count([size for axis, size in enumerate(sizes) if axis not in tensor.axes])
+    length = count([sizes[axis] for axis in tensor.axes])
+    if not isinstance(length, int) or not is_few_and_long(rows, length):
+        return False
+    pending: list[Tensor] = [tensor.x]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Map) and each.function in COSTLY:
+            return False
+        if isinstance(each, Map | View) and each not in stored:
+            pending.extend(each.reads)
+    return True
+
+
+def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
+    """Store what several kernels would compute, or every run of a loop again."""
+    written = set(_written_in_place(uses))
+    kernels: dict[Tensor, set[Tensor]] = {}
+    for tensor in reversed(uses.order):
+        if isinstance(tensor, Given | Iota | Size):
+            continue
+        around: set[Tensor] = set()
+        for reader in uses.readers_of(tensor):
+            around |= {reader} if reader in stored or reader in written else kernels.get(reader, set())
+        kernels[tensor] = around
+        repeated = _is_repeated(tensor, around, uses)
+        if (len(around) > 1 or repeated) and _is_worth_storing(tensor):
+            stored.setdefault(tensor, SHARED if len(around) > 1 else HOISTED)
+
+
+def _written_in_place(uses: Uses) -> Iterator[Tensor]:
+    """What is stored in the memory of what a region makes."""
+    for tensor in uses.order:
+        if isinstance(tensor, RegionResult):
+            yield tensor
+            if isinstance(tensor.region, Branch):
+                yield from (body[tensor.index] for body in tensor.region.bodies)
+            elif tensor.is_rows:
+                yield tensor.region.rows[tensor.index - len(tensor.region.states)]
+
+
+def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
+    """Whether a tensor is invariant in a loop whose every run would compute it again."""
+    own = uses.placements[tensor]
+    again = any(isinstance(region, Repeat) for each in around for region, _ in uses.placements[each][len(own) :])
+    return again and not is_constant(tensor) and is_moving(tensor)
+
+
+def _is_worth_storing(tensor: Tensor) -> bool:
+    if isinstance(tensor, View):
+        return False
+    if isinstance(tensor, Map):
+        large = [each for each in tensor.arguments if not _is_spread(each)]
+        return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], Given | RegionResult))
+    return True
+
+
+def _is_spread(tensor: Tensor) -> bool:
+    return isinstance(tensor, Expand) or (isinstance(tensor, Constant) and tensor.array.size == 1)

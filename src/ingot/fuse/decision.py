@@ -1,0 +1,132 @@
+"""What fusion decides: which tensors are stored, by which steps, from what, in which order of axes, and why.
+
+Every tensor that no step stores is fused: computed wherever a step reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ingot.dims import Dim
+from ingot.fuse.attention import AttentionMatch
+from ingot.fuse.contraction import Packed
+from ingot.fuse.read import Placed, c_strides
+from ingot.loops.ir import Buffer, Index, Kernel
+from ingot.prim.tensor import Branch, Call, Constant, Parameter, Repeat, Reshape, Tensor
+
+Pairs: TypeAlias = tuple[tuple[Dim, Dim], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Store:
+    """A step that stores `tensor`, from element `start` of `target` on, whose axes lie in `order`.
+
+    `chain` is a contraction with its epilogue, which ends with `tensor`; `attention` what lies between that contraction
+    and another. All that is loaded is in `reads`, with its place.
+    """
+
+    name: str
+    tensor: Tensor
+    target: Placed
+    order: tuple[int, ...]
+    start: Index = field(default_factory=Index)
+    chain: tuple[Tensor, ...] = ()
+    attention: AttentionMatch | None = None
+    reads: Mapping[Tensor, Placed] = field(default_factory=dict)
+
+    @property
+    def source(self) -> Tensor:
+        """What is written, element by element: what a reshape is of, which has the same memory."""
+        return self.tensor.x if isinstance(self.tensor, Reshape) else self.tensor
+
+    @property
+    def placed(self) -> Placed:
+        """Where `tensor` is, once it is stored."""
+        if self.source is self.tensor:
+            return self.target
+        return Placed(self.target.buffer, c_strides(self.tensor.shape))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StoreBranch:
+    """A step that stores what one of two bodies makes; `claims` are the sizes each takes to be equal."""
+
+    name: str
+    region: Branch
+    condition: Buffer
+    then: tuple[Planned, ...]
+    otherwise: tuple[Planned, ...]
+    claims: tuple[Pairs, Pairs]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StoreLoop:
+    """A step that stores what a repetition makes; its buffers are those of a `LoopStep`."""
+
+    name: str
+    region: Repeat
+    number: Buffer
+    trips: Dim | Buffer | None
+    condition: Buffer | None
+    going: Buffer | None
+    steps: tuple[Planned, ...]
+    swapped: tuple[tuple[Buffer, Buffer], ...]
+    kept: tuple[Buffer, ...]
+
+
+Planned: TypeAlias = Store | StoreBranch | StoreLoop | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The kernels that a step becomes, and what the constants among their buffers hold."""
+
+    kernels: tuple[Kernel, ...]
+    constants: Mapping[Buffer, Packed]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How `results` are computed.
+
+    `placed` is where each tensor is that has memory; those of `known` are computed when the model is compiled. `why` is
+    the reason for each tensor that a step stores. `size_calls` are the calls that tell named sizes. `claims` are sizes
+    that are taken to be equal whichever branches are taken. `readings` saves reading tensors again to build kernels:
+    without it they are the same.
+    """
+
+    results: tuple[Tensor, ...]
+    steps: tuple[Planned, ...]
+    placed: Mapping[Tensor, Placed]
+    known: tuple[Tensor, ...]
+    why: Mapping[Tensor, str]
+    size_calls: Mapping[str, Call]
+    claims: Pairs
+    readings: Mapping[Store, Reading] = field(default_factory=dict, repr=False)
+
+
+def stores_in(steps: Sequence[Planned]) -> Iterator[Store]:
+    """The steps that store one tensor, those inside of regions too, in order."""
+    for step in steps:
+        match step:
+            case Store():
+                yield step
+            case StoreBranch():
+                yield from stores_in((*step.then, *step.otherwise))
+            case StoreLoop():
+                yield from stores_in(step.steps)
+
+
+def fused_into(store: Store) -> list[Tensor]:
+    """The tensors that a step computes beside the one it stores, without the numbers among them."""
+    fused: dict[Tensor, None] = {}
+    pending = list(store.tensor.reads)
+    while pending:
+        tensor = pending.pop()
+        if tensor in store.reads or tensor in fused or isinstance(tensor, Constant | Parameter):
+            continue
+        fused[tensor] = None
+        pending.extend(tensor.reads)
+    return list(fused)

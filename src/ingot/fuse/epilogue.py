@@ -1,0 +1,115 @@
+"""Epilogues of contractions: the maps and permutations that are applied to a sum while it is in a register."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from ingot.fuse.read import split
+from ingot.fuse.uses import Given, Uses
+from ingot.loops.ir import Index
+from ingot.prim.tensor import Contract, Map, Permute, Reduce, RegionResult, Reshape, Tensor
+
+_MOST_BESIDE = 24
+"""Maps that are followed to see whether one comes of them all."""
+
+
+@dataclass(slots=True)
+class Epilogues:
+    """The search for epilogues, contraction after contraction: what is in one is in no other.
+
+    `stored` is what is stored already, `in_order` what is to be stored in the order of its axes.
+    """
+
+    uses: Uses
+    stored: Collection[Tensor]
+    in_order: Collection[Tensor]
+    _taken: set[Tensor] = field(default_factory=set)
+
+    def chain(self, contract: Contract) -> tuple[Tensor, ...]:
+        """A contraction and its epilogue: each of the chain is all that is made of the one before.
+
+        Between two of the chain there may be maps that are not in it.
+        """
+        chain: list[Tensor] = [contract]
+        inside: set[Tensor] = {contract}
+        placements = self.uses.placements
+        while chain[-1] not in self.stored:
+            maps = self._next(chain[-1], contract)
+            if maps is None or any(placements[each] != placements[contract] for each in maps):
+                break
+            if maps[-1] in self.in_order and not _keeps_columns([*chain, maps[-1]]):
+                break
+            inside.update(maps)
+            chain.append(maps[-1])
+        while isinstance(chain[-1], Permute) and chain[-1] not in self.stored:
+            if self._is_flattened(chain[-1]) and _keeps_columns(chain):
+                break
+            inside.discard(chain.pop())
+        self._taken.update(inside - {contract})
+        return tuple(chain)
+
+    def _next(self, start: Tensor, contract: Contract) -> list[Tensor] | None:
+        """The maps from a tensor on up to the first that is all that is made of it; None if there is none."""
+        waiting = set(self.uses.readers_of(start))
+        if len(waiting) == 1 and isinstance(reader := next(iter(waiting)), Permute):
+            return [reader]
+        maps: list[Tensor] = []
+        while waiting and len(maps) < _MOST_BESIDE:
+            tensor = min(waiting, key=lambda each: self.uses.positions[each])
+            if not isinstance(tensor, Map) or tensor.shape != start.shape or tensor in self._taken:
+                return None
+            others = [each for each in tensor.arguments if each is not start and each not in maps]
+            if not all(self._is_readable(each, contract) for each in others):
+                return None
+            waiting.discard(tensor)
+            maps.append(tensor)
+            if not waiting:
+                return maps
+            if tensor in self.stored:
+                return None
+            waiting |= set(self.uses.readers_of(tensor))
+        return None
+
+    def _is_readable(self, tensor: Tensor, contract: Contract) -> bool:
+        """Whether a tensor can be read where sums are finished: it has no other contraction or reduction in it."""
+        pending, seen = [tensor], set()
+        while pending:
+            each = pending.pop()
+            if each in self.stored or each in seen or isinstance(each, Given | RegionResult):
+                continue
+            if isinstance(each, Map) and len(set(self.uses.readers_of(each))) > 1:
+                continue  # others read it too: it will be stored
+            if isinstance(each, Contract | Reduce) or each is contract:
+                return isinstance(each, Contract) and each is not contract
+            seen.add(each)
+            pending.extend(each.reads)
+        return True
+
+    def _is_flattened(self, tensor: Tensor) -> bool:
+        """Whether a tensor is read by a reshape alone that joins axes of it, and so needs it stored in their order."""
+        readers = set(self.uses.readers_of(tensor))
+        if len(readers) != 1:
+            return False
+        (reader,) = readers
+        if not isinstance(reader, Reshape):
+            return False
+        return split(tuple(Index() for _ in reader.shape), reader.shape, tensor.shape) is None
+
+
+def column_axes(contract: Contract) -> int:
+    """How many axes, other than those of size one, the columns of a contraction lie in."""
+    left, right, _ = contract.labels
+    return sum(label not in left and size != 1 for label, size in zip(right, contract.rhs.shape, strict=True))
+
+
+def _keeps_columns(chain: Sequence[Tensor]) -> bool:
+    """Whether the last of a chain over a contraction ends with its columns, as the contraction does."""
+    contract = chain[0]
+    assert isinstance(contract, Contract)
+    axes = list(range(contract.rank))
+    for tensor in chain:
+        if isinstance(tensor, Permute):
+            axes = [axes[axis] for axis in tensor.order]
+    columns = len(set(contract.labels[1]) - set(contract.labels[0])) or 1
+    return axes[-columns:] == list(range(contract.rank))[-columns:]

@@ -1,0 +1,55 @@
+"""Expressions that would grow without end: where they are cut, so that what is stored there is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ingot.fuse.uses import Given, Uses
+from ingot.prim.tensor import Expand, Gather, Map, RegionResult, Tensor
+
+_MOST_INLINE = 96
+"""Primitives in one expression."""
+
+
+def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> list[Tensor]:
+    """What is to be stored besides `stored`, so that no expression has too many primitives; none of `fixed` is."""
+    chosen: list[Tensor] = []
+    inlined: dict[Tensor, frozenset[Tensor]] = {}
+    for tensor in uses.order:
+        if tensor in stored or isinstance(tensor, Given | RegionResult):
+            inlined[tensor] = frozenset()
+            continue
+        inlined[tensor] = _with_reads(tensor, inlined)
+        if len(inlined[tensor]) > _MOST_INLINE and tensor not in fixed:
+            narrow = _narrowest(tensor, inlined[tensor], uses, fixed)
+            if narrow is None:
+                continue
+            chosen.append(narrow)
+            behind = sorted(inlined[tensor] - inlined[narrow], key=lambda each: uses.positions[each])
+            inlined[narrow] = frozenset()
+            for each in behind:
+                inlined[each] = _with_reads(each, inlined)
+    return chosen
+
+
+def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Collection[Tensor]) -> Tensor | None:
+    """What leaves least of an expression if it is stored; of several that leave as much, the last."""
+    best, least = None, len(inside)
+    for candidate in sorted(inside - {tensor}, key=lambda each: -uses.positions[each]):
+        if not isinstance(candidate, Map | Gather) or candidate in fixed:
+            continue
+        left, pending = {tensor}, [tensor]
+        while pending:
+            reads = pending.pop().reads
+            fresh = [read for read in reads if read in inside and read is not candidate and read not in left]
+            left.update(fresh)
+            pending += fresh
+        if len(left) < least:
+            best, least = candidate, len(left)
+    return best
+
+
+def _with_reads(tensor: Tensor, inlined: Mapping[Tensor, frozenset[Tensor]]) -> frozenset[Tensor]:
+    """What is inlined where a tensor is: itself, unless it is one value everywhere, and what its reads have in them."""
+    own = () if isinstance(tensor, Expand) else (tensor,)
+    return frozenset(own).union(*(inlined[each] for each in tensor.reads))

@@ -1,0 +1,27 @@
+"""Sizes that only a run tells: which calls have to be made before what is computed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot.dims import symbols
+from ingot.prim.tensor import Call, CallResult, Parameter, Tensor
+from ingot.prim.walk import in_order, sizes_of
+
+
+def size_calls(order: Sequence[Tensor]) -> dict[str, Call]:
+    """The call that tells each named size by the shape of its result; none for a size that an input tells."""
+    sources: dict[str, Call | None] = {}  # None: an input
+    for tensor in sorted(order, key=lambda each: isinstance(each, CallResult)):
+        if isinstance(tensor, Parameter | CallResult):
+            call = tensor.call if isinstance(tensor, CallResult) else None
+            for name in (str(size) for size in tensor.shape if not isinstance(size, int)):
+                if name not in sources and (call is None or not _needs(call, name)):
+                    sources[name] = call
+    return {name: call for name, call in sources.items() if call is not None}
+
+
+def _needs(call: Call, name: str) -> bool:
+    """Whether a call is made with what is computed with a size: then another tells it."""
+    arguments = [each for each in call.arguments if each is not None]
+    return any(name in symbols(size) for each in in_order(arguments) for size in sizes_of(each))

@@ -1,0 +1,53 @@
+"""Who reads a tensor, and in which order tensors are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ingot.fuse.placement import Placement, placements_of
+from ingot.prim.tensor import BodyArgument, CallResult, Constant, Parameter, RegionResult, Tensor
+from ingot.prim.walk import in_order, reachable
+
+Given: TypeAlias = Parameter | Constant | CallResult | BodyArgument
+"""What is no kernel's to compute."""
+
+
+def is_moving(tensor: Tensor) -> bool:
+    """Whether a tensor depends on what is not known before a run."""
+    moving = Parameter | CallResult | BodyArgument | RegionResult
+    return any(isinstance(each, moving) for each in reachable(tensor))
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """The tensors that `results` are computed from, in the order of computation, and what reads each of them.
+
+    `placements` are the bodies that each is computed in.
+    """
+
+    results: tuple[Tensor, ...]
+    order: tuple[Tensor, ...]
+    positions: Mapping[Tensor, int]
+    readers: Mapping[Tensor, tuple[Tensor, ...]]
+    placements: Mapping[Tensor, Placement]
+
+    def readers_of(self, tensor: Tensor) -> tuple[Tensor, ...]:
+        return self.readers.get(tensor, ())
+
+
+def uses_of(results: Sequence[Tensor]) -> Uses:
+    """The uses of all tensors that `results` are computed from."""
+    order = in_order(results)
+    readers: dict[Tensor, list[Tensor]] = {}
+    for tensor in order:
+        for read in tensor.reads:
+            readers.setdefault(read, []).append(tensor)
+    return Uses(
+        tuple(results),
+        tuple(order),
+        {tensor: position for position, tensor in enumerate(order)},
+        {tensor: tuple(readers) for tensor, readers in readers.items()},
+        placements_of(order, results),
+    )

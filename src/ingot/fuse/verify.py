@@ -1,0 +1,132 @@
+"""Whether a decision can be built and run: a wrong one is a fault of ingot's, found before there is any code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ingot.errors import CompileError
+from ingot.fuse.decision import Decision, Planned, Store, StoreBranch, StoreLoop, stores_in
+from ingot.loops.ir import Buffer
+from ingot.prim.tensor import (
+    BodyArgument,
+    Call,
+    CallResult,
+    Concat,
+    Constant,
+    Contract,
+    Iota,
+    Parameter,
+    RegionResult,
+    Scan,
+    Scatter,
+    Size,
+    Tensor,
+)
+
+
+def verify(decision: Decision) -> None:
+    """CompileError with the first fault of a decision, if it has one."""
+    for fault in faults(decision):
+        raise CompileError(f"fusion decided what cannot be: {fault}")
+
+
+def faults(decision: Decision) -> Iterator[str]:
+    """What is wrong with a decision: what is read before it is stored, stored twice, or neither stored nor fused."""
+    for result in decision.results:
+        if result not in decision.placed:
+            yield f"a result, {type(result).__name__}, is not stored"
+    names: set[str] = set()
+    for store in stores_in(decision.steps):
+        if store.name in names:
+            yield f"there are two steps {store.name}"
+        names.add(store.name)
+        yield from _reading(store)
+        yield from _chain(store)
+    yield from _twice(decision)
+    given = {
+        placed.buffer
+        for tensor, placed in decision.placed.items()
+        if isinstance(tensor, Parameter | Constant) or tensor in decision.known
+    }
+    yield from _order(decision.steps, given, decision)
+
+
+def _reading(store: Store) -> Iterator[str]:
+    """Everything that is computed on the way from what a step reads to what it stores is a function of elements."""
+    whole = (Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
+    pending, seen = list(store.tensor.reads), set[Tensor]()
+    contractions = {each for each in store.chain if isinstance(each, Contract)}
+    if store.attention is not None:
+        contractions.add(store.attention.first)
+    while pending:
+        tensor = pending.pop()
+        if tensor in store.reads or tensor in seen or isinstance(tensor, Constant | Iota | Size):
+            continue
+        seen.add(tensor)
+        if isinstance(tensor, whole):
+            yield f"{store.name} computes a {type(tensor).__name__}, which is neither stored nor fused"
+            continue
+        pending.extend(tensor.reads)
+
+
+def _chain(store: Store) -> Iterator[str]:
+    """The epilogue of a contraction follows from it step by step, up to what is stored."""
+    if store.chain and store.chain[-1] is not store.tensor:
+        yield f"the epilogue of {store.name} does not end with what it stores"
+    for before, after in zip(store.chain, store.chain[1:], strict=False):
+        pending, seen = list(after.reads), set[Tensor]()
+        while pending and before not in seen:
+            tensor = pending.pop()
+            if tensor not in seen and tensor not in store.reads:
+                seen.add(tensor)
+                pending.extend(tensor.reads)
+        if before not in seen:
+            yield f"the epilogue of {store.name} has a gap"
+
+
+def _twice(decision: Decision) -> Iterator[str]:
+    """No memory is written by two steps, but that of what regions make, by each of their bodies."""
+    shared = {placed.buffer for tensor, placed in decision.placed.items() if isinstance(tensor, RegionResult)}
+    written: dict[Buffer, str] = {}
+    for store in stores_in(decision.steps):
+        buffer = store.target.buffer
+        if buffer in written and buffer not in shared:
+            yield f"{written[buffer]} and {store.name} store into {buffer.name}"
+        written[buffer] = store.name
+
+
+def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) -> Iterator[str]:
+    """Every step reads what is there before it; `stored` is added to."""
+    for step in steps:
+        match step:
+            case Store():
+                for placed in step.reads.values():
+                    if placed.buffer not in stored:
+                        yield f"{step.name} reads {placed.buffer.name} before it is stored"
+                stored.add(step.target.buffer)
+            case StoreBranch():
+                if step.condition not in stored:
+                    yield f"{step.name} is by {step.condition.name}, which is not stored"
+                for body in (step.then, step.otherwise):
+                    inside = set(stored)
+                    yield from _order(body, inside, decision)
+                stored |= _made(decision, step)
+            case StoreLoop():
+                stored.add(step.number)
+                for buffer in (step.trips, step.condition, *(first for first, _ in step.swapped)):
+                    if isinstance(buffer, Buffer) and buffer not in stored:
+                        yield f"{step.name} begins with {buffer.name}, which is not stored"
+                stored |= _made(decision, step)
+                yield from _order(step.steps, stored, decision)
+            case Call():
+                for argument in step.arguments:
+                    if argument is not None and decision.placed[argument].buffer not in stored:
+                        yield f"a call of {step.node.op_type} reads what is not stored"
+                results = [each for each in decision.placed if isinstance(each, CallResult) and each.call is step]
+                stored |= {decision.placed[result].buffer for result in results}
+
+
+def _made(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:
+    """The memory of what a region makes."""
+    results = (each for each in decision.placed if isinstance(each, RegionResult) and each.region is step.region)
+    return {decision.placed[result].buffer for result in results}

@@ -1,0 +1,126 @@
+"""The steps of a program in rows: loops and choices become steps that say which row comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO
+from ingot.dims import Dim
+from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
+from ingot.prim.tensor import Call
+from ingot.runtime.plan import MOST_RUNS, Arm, Jump
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class JumpRow:
+    """A row that says which comes next: `yes`, or `no`, both counted from the first of all rows."""
+
+    step: LoopStep | BranchStep
+    does: int
+    yes: int
+    no: int
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """What it reads or writes, or changes the places of."""
+        if isinstance(self.step, BranchStep):
+            return (self.step.condition,) if self.does == CHOOSE else ()
+        return (self.step.number, *filter(None, (self.limit, self.going)), *chain(*self.pairs))
+
+    @property
+    def rooms(self) -> tuple[Buffer, ...]:
+        """What it needs room for."""
+        return (self.step.number,) if isinstance(self.step, LoopStep) else ()
+
+    @property
+    def limit(self) -> Buffer | None:
+        assert isinstance(self.step, LoopStep)
+        return self.step.trips if isinstance(self.step.trips, Buffer) else None
+
+    @property
+    def going(self) -> Buffer | None:
+        assert isinstance(self.step, LoopStep)
+        return self.step.condition if self.does == BEGIN else self.step.going
+
+    @property
+    def pairs(self) -> tuple[tuple[Buffer, Buffer], ...]:
+        assert isinstance(self.step, LoopStep)
+        return self.step.swapped
+
+
+Row = Kernel | Call | JumpRow
+
+
+def flattened(steps: Sequence[Step]) -> tuple[list[Row], list[Arm]]:
+    """All steps in rows, and which of them are the sides of choices."""
+    rows: list[Row] = []
+    sides: list[Arm] = []
+    _add(steps, rows, sides)
+    return rows, sides
+
+
+def _add(steps: Sequence[Step], rows: list[Row], sides: list[Arm]) -> None:
+    for step in steps:
+        begin = len(rows)
+        match step:
+            case LoopStep():
+                rows.append(JumpRow(step, BEGIN, 0, 0))
+                _add(step.steps, rows, sides)
+                end = len(rows) + 1
+                rows.append(JumpRow(step, AGAIN, begin + 1, end))
+                rows[begin] = JumpRow(step, BEGIN, begin + 1, end)
+            case BranchStep():
+                rows.append(JumpRow(step, CHOOSE, 0, 0))
+                _add(step.then, rows, sides)
+                middle = len(rows)
+                rows.append(JumpRow(step, GO, 0, 0))
+                _add(step.otherwise, rows, sides)
+                rows[begin] = JumpRow(step, CHOOSE, begin + 1, middle + 1)
+                rows[middle] = JumpRow(step, GO, len(rows), 0)
+                sides += [Arm(begin + 1, middle, step.claims[0]), Arm(middle + 1, len(rows), step.claims[1])]
+            case _:
+                rows.append(step)
+
+
+def jump_of(row: JumpRow, slots: Mapping[Buffer, int], base: int) -> Jump:
+    """A row as a plan has it: buffers by their slots, rows counted from `base`."""
+    step = row.step
+    if isinstance(step, BranchStep):
+        return Jump(step.name, row.does, (slots[step.condition],), row.yes - base, row.no - base)
+    limit, going = (-1 if each is None else slots[each] for each in (row.limit, row.going))
+    swapped = tuple(slots[buffer] for pair in row.pairs for buffer in pair)
+    trips: Dim = MOST_RUNS if step.trips is None or isinstance(step.trips, Buffer) else step.trips
+    which = (slots[step.number], limit, going, *swapped)
+    return Jump(step.name, row.does, which, row.yes - base, row.no - base, trips, len(row.pairs))
+
+
+def lives_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
+    """The first and the last row that need each buffer.
+
+    What is there before a loop, and read in it, is needed until the loop ends; so is what one run leaves to the next.
+    """
+    found: dict[Buffer, tuple[int, int]] = {}
+    loops: list[tuple[int, int, LoopStep]] = []
+    for number, row in enumerate(rows):
+        if isinstance(row, Kernel):
+            used: Sequence[Buffer] = (*row.reads, *row.writes, *row.scratch)
+        else:
+            used = row.buffers if isinstance(row, JumpRow) else ()
+        for buffer in used:
+            found[buffer] = (found.get(buffer, (number, number))[0], number)
+        if isinstance(row, JumpRow) and row.does == AGAIN:
+            assert isinstance(row.step, LoopStep)
+            loops.append((row.yes - 1, number, row.step))
+    for begin, end, loop in loops:  # those inside come first
+        for buffer, (first, last) in found.items():
+            if first < begin <= last < end:
+                found[buffer] = (first, end)
+        for buffer in (*loop.kept, *chain(*loop.swapped)):
+            found[buffer] = (min(found[buffer][0], begin), max(found[buffer][1], end))
+        for pair in loop.swapped:  # either has the memory of the other after some runs
+            both = [found[buffer] for buffer in pair]
+            life = (min(first for first, _ in both), max(last for _, last in both))
+            found.update(dict.fromkeys(pair, life))
+    return found

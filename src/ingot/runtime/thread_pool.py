@@ -1,0 +1,264 @@
+"""The threads that run plans: one pool for the process, so that sessions side by side do not crowd the processor."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from concurrent.futures import Future
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ingot.codegen.elf import LinkedCode, linkable
+from ingot.codegen.executable_memory import Code
+from ingot.codegen.job import MAX_THREADS, JobEntry, JobLayout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingot.schedule.target import Target
+
+_Words: TypeAlias = "np.ndarray[Any, Any]"
+
+
+class Job:
+    """Steps to be walked, over and over, by threads that share a table of slots: by one if none is worth sharing."""
+
+    def __init__(self, steps: _Words, slots: _Words, state: _Words, threads: int) -> None:
+        self.words = _aligned_words(JobLayout.ONE_THREAD_WORDS)
+        self.address = int(self.words.ctypes.data)
+        self._keep = steps, slots, state
+        self.words[JobLayout.STEPS] = steps.ctypes.data
+        self.words[JobLayout.STEP_COUNT] = len(steps)
+        self.words[JobLayout.SLOTS] = slots.ctypes.data
+        self.words[JobLayout.STATE] = state.ctypes.data
+        self.threads = 1
+        self.divide(threads)
+
+    @property
+    def next_step(self) -> int:
+        """The step that would have followed the last one, once the job has been walked."""
+        return int(self.words[JobLayout.NEXT_STEP])
+
+    def use(self, state: _Words) -> None:
+        """Have another state, for errors and for stopping."""
+        self._keep = (*self._keep[:2], state)
+        self.words[JobLayout.STATE] = state.ctypes.data
+
+    def divide(self, threads: int) -> None:
+        """Have it walked by so many threads, if the sizes that its steps are told now are worth it."""
+        self.words[JobLayout.THREADS] = threads
+        self.threads = threads if threads > 1 and _native().is_shared(self.address) else 1
+
+
+class ThreadPool:
+    """Threads that take part in jobs. One job runs at a time; a caller that finds the pool busy works alone.
+
+    Workers wait in native code. Where that cannot sleep, one that had nothing to do for a while comes back to Python,
+    and parks there until the next job.
+    """
+
+    def __init__(self, most: int, native: Native | None = None) -> None:
+        """A pool of at most `most` threads, the caller's own among them; the others start with the first job.
+
+        `native` are the functions that they run, by default those for this processor and system.
+        """
+        self.most = min(most, MAX_THREADS)
+        self._busy = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._job = _aligned_words(JobLayout.WORDS)
+        self._address = int(self._job.ctypes.data)
+        self._native = native or _native()
+        self._jobs = 0
+        self._parked = 0
+        self._dismissed = False
+        self._unpark = threading.Condition()
+
+    def run(self, steps: _Words, slots: _Words, state: _Words, threads: int) -> int:
+        """Walk steps, with as many threads as are wanted and at hand; the GIL is released meanwhile.
+
+        Which step would have come after the last is returned.
+        """
+        job = Job(steps, slots, state, threads)
+        self.start(job)
+        return job.next_step
+
+    def start(self, job: Job) -> None:
+        """Walk the steps of a job."""
+        if job.threads > 1 and self.most > 1 and self._busy.acquire(blocking=False):
+            try:
+                self._lead(job)
+            finally:
+                self._busy.release()
+        else:
+            self._native.walk(job.address)
+
+    def dismiss(self) -> None:
+        """End the workers, if they have nothing to do; jobs are walked by one thread from then on."""
+        if self._threads and self._busy.acquire(timeout=1):
+            self.most = 1
+            self._dismissed = True
+            self._native.dismiss(self._address)
+            self._unpark_all()
+            for thread in self._threads:
+                thread.join(timeout=1)
+            self._busy.release()
+
+    def _lead(self, job: Job) -> None:
+        threads = min(job.threads, self.most)
+        while len(self._threads) < threads - 1:
+            self._add()
+        self._job[: JobLayout.ONE_THREAD_WORDS] = job.words
+        self._job[JobLayout.THREADS] = threads
+        self._jobs += 1
+        if self._parked:
+            self._unpark_all()
+        self._native.lead(self._address)
+        job.words[JobLayout.NEXT_STEP] = self._job[JobLayout.NEXT_STEP]
+
+    def _add(self) -> None:
+        number = len(self._threads) + 1
+        thread = threading.Thread(target=self._work, args=(number,), daemon=True, name=f"ingot-{number}")
+        thread.start()
+        self._threads.append(thread)
+
+    def _work(self, number: int) -> None:
+        address, serve = self._address, self._native.serve
+        while not self._dismissed:
+            jobs = self._jobs
+            serve(address, number)
+            self._park(jobs)
+
+    def _park(self, jobs: int) -> None:
+        """Wait for a job after the first `jobs`.
+
+        Either the caller that begins it sees that somebody is parked, or who parks sees that it has begun.
+        """
+        with self._unpark:
+            self._parked += 1
+            while self._jobs == jobs and not self._dismissed:
+                self._unpark.wait()
+            self._parked -= 1
+
+    def _unpark_all(self) -> None:
+        with self._unpark:
+            self._unpark.notify_all()
+
+
+class Native:
+    """The native functions of a thread pool, callable."""
+
+    def __init__(self, code: Code) -> None:
+        on_job = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        question = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+        on_job_and_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+        self.owner = code.owner
+        self.walk: Callable[[int], None] = on_job(code.entries[JobEntry.WALK])
+        self.is_shared: Callable[[int], int] = question(code.entries[JobEntry.IS_SHARED])
+        self.lead: Callable[[int], None] = on_job(code.entries[JobEntry.LEAD])
+        self.serve: Callable[[int, int], None] = on_job_and_thread(code.entries[JobEntry.SERVE])
+        self.dismiss: Callable[[int], None] = on_job(code.entries[JobEntry.DISMISS])
+
+
+_CODE: list[Future[Code]] = []
+
+
+def provide(code: Code) -> None:
+    """Have thread pools use code that was made before, unless there is some."""
+    if not _CODE:
+        _CODE.append(Future())
+        _CODE[0].set_result(code)
+
+
+def begin_thread_pool(target: Target) -> None:
+    """Have the code of thread pools made beside other work, unless there is some, or the target is another machine."""
+    from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
+    from ingot.codegen.llvm.host import host
+    from ingot.codegen.llvm.thread_pool import thread_pool_text
+
+    if not _CODE and target == host():
+        _CODE.append(code_later(thread_pool_text(target), target, lambda code: load(code, target)))
+
+
+def code() -> LinkedCode | None:
+    """The code that thread pools run, to be kept; None if it is no plain code."""
+    if _compiled().plain is not None:
+        return _compiled().plain
+    from ingot.codegen.llvm.compile import code_of
+    from ingot.codegen.llvm.host import host
+    from ingot.codegen.llvm.thread_pool import thread_pool_text
+
+    return code_of(thread_pool_text(host()), host()) if linkable(host().triple) else None
+
+
+def _compiled() -> Code:
+    if not _CODE:
+        from ingot.codegen.llvm.host import host  # who has the code needs no compiler
+
+        begin_thread_pool(host())
+    try:
+        return _CODE[0].result()
+    except BaseException:
+        _CODE.clear()  # the next may have it
+        raise
+
+
+@cache
+def _native() -> Native:
+    return Native(_compiled())
+
+
+_POOL: list[ThreadPool] = []
+
+
+def thread_pool() -> ThreadPool:
+    """The thread pool of this process: as many threads as it may use processors."""
+    if not _POOL:
+        _POOL.append(ThreadPool(processors()))
+    return _POOL[0]
+
+
+def processors() -> int:
+    """How many processors this process may use: by its affinity, and by the quota of its control group."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:
+        count = os.cpu_count() or 1
+    return max(1, min(count, _quota() or count))
+
+
+def _quota() -> int | None:
+    try:
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
+            limit, period = file.read().split()
+        return None if limit == "max" else max(1, -(-int(limit) // int(period)))
+    except (OSError, ValueError):
+        return None
+
+
+def _after_fork() -> None:
+    """In a forked process none of the threads is there, nor what another process was about to make."""
+    _POOL.clear()
+    if _CODE and not _CODE[0].done():
+        _CODE.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@atexit.register
+def _end() -> None:
+    """No thread may be in code whose memory is about to be given back."""
+    for pool in _POOL:
+        pool.dismiss()
+
+
+def _aligned_words(count: int) -> _Words:
+    """Zeros that begin at a cache line."""
+    words = np.zeros(count + 8, np.int64)
+    start = (-words.ctypes.data % 64) // 8
+    return words[start : start + count]

@@ -1,0 +1,33 @@
+"""The schedule of attention: scores in blocks, with a thread's own keys, values and scores put in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot.dims import Dim
+from ingot.loops.ir import Attention, Buffer
+from ingot.schedule.scratch import THREADS
+from ingot.schedule.target import Target
+from ingot.schedule.tile import attention_tile
+
+BLOCK = 384
+"""The scores of a row that are kept at a time: those of a tile of rows leave room for keys in the nearest cache."""
+
+_MOST_ROWS, _LINE = 16, 64
+"""At least the rows of a tile, and the columns of a panel, of any target."""
+
+
+def schedule_attention(nest: Attention, name: str, target: Target) -> Attention:
+    """Attention in blocks and tiles for a target; scratch buffers begin with `name`."""
+    lines = _lines(nest.t.extent, nest.k.extent, nest.n.extent)
+    scratch = tuple(
+        Buffer(f"{name}_{what}", nest.dtype, THREADS * line)
+        for what, line in zip(("keys", "values", "scores"), lines, strict=True)
+    )
+    return replace(nest, block=BLOCK, lines=lines, scratch=scratch, tile=attention_tile(nest.dtype, target))
+
+
+def _lines(keys: Dim, depth: Dim, columns: Dim) -> tuple[Dim, Dim, Dim]:
+    """The elements of each scratch buffer that are a thread's: keys, values, scores with what they read."""
+    whole = (columns + (_LINE - 1)) // _LINE * _LINE
+    return (keys + (_LINE - 1)) // _LINE * _LINE * depth, keys * whole, (whole + BLOCK) * _MOST_ROWS

@@ -1,0 +1,40 @@
+"""The schedule of a contraction (GEMM): joined axes, a register tile, and memory for panels and zeros."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot.loops.ir import Buffer, Contraction, Index, Load, extent
+from ingot.loops.join_axes import join_axes
+from ingot.schedule.scratch import THREADS, panel_width
+from ingot.schedule.target import Target
+from ingot.schedule.tile import tile_of
+
+
+def schedule_contraction(product: Contraction, name: str, target: Target) -> Contraction:
+    """A contraction as a product of matrices in tiles; new buffers begin with `name`.
+
+    Rows of the left side that lie in its padding are read from a buffer of zeros. A right side that is not packed gets
+    scratch memory for a panel of it.
+    """
+    product = join_axes(product)
+    zeros = None
+    if product.lhs.where:
+        inner = product.k[-1]
+        zeros = Buffer(f"{name}_zeros", product.lhs.dtype, inner.extent * product.lhs.index.factor(inner))
+    scratch: tuple[Buffer, ...] = ()
+    if not product.packed:
+        width = panel_width(product.rhs.dtype, target)
+        scratch = (Buffer(f"{name}_panel", product.rhs.dtype, extent(product.k) * THREADS * width),)
+    tile = tile_of(product.dtype, extent(product.m), extent(product.n), target)
+    return replace(product, zeros=zeros, scratch=scratch, tile=tile)
+
+
+def packed_before(product: Contraction, name: str, target: Target) -> tuple[Contraction, Contraction]:
+    """A contraction that packs its right side, in two: one that stores all panels, and one that reads them."""
+    assert not product.packed
+    width = panel_width(product.rhs.dtype, target)
+    elements = extent(product.batch) * extent(product.k) * (extent(product.n) + width - 1)
+    panels = Buffer(f"{name}_panels", product.rhs.dtype, elements)
+    packing = replace(product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=panels)
+    return packing, replace(product, rhs=Load(product.rhs.dtype, panels, Index()), packed=True, scratch=())

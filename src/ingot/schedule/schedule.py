@@ -1,0 +1,134 @@
+"""Scheduling: the loops of fused kernels adapted to a target.
+
+Fusion says what each kernel computes; here it is decided how. Elementwise loops and reductions are collapsed, run in
+vectors, shared by threads and jammed (unroll-and-jam); long reductions become two kernels; contractions (GEMM) get
+tiles, or become Winograd's; attention gets blocks; packing is hoisted out of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ingot.dims import Dim
+from ingot.fuse.build import Fused
+from ingot.fuse.contraction import Packed
+from ingot.fuse.read import Placed
+from ingot.loops.ir import (
+    Attention,
+    BranchStep,
+    Buffer,
+    Contraction,
+    Kernel,
+    KernelNest,
+    LoopStep,
+    Nest,
+    Step,
+    Winograd,
+    kernels_in,
+)
+from ingot.loops.kernel import kernel_of
+from ingot.prim.tensor import Tensor
+from ingot.schedule.attention import schedule_attention
+from ingot.schedule.contraction import schedule_contraction
+from ingot.schedule.hoist_packing import hoist_packing
+from ingot.schedule.nest import collapse, schedule_nest
+from ingot.schedule.sequential import schedule_statements
+from ingot.schedule.split_reduction import split_reduction
+from ingot.schedule.target import Target
+from ingot.schedule.winograd import Filters, winograd_of
+
+ConstantMemory = Tensor | Packed | Filters
+"""What a constant buffer holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """What is compiled: steps in order, where every stored tensor is, and what the constants among the buffers hold.
+
+    `zeros` are buffers of zeros. `stores` is the tensor that each kernel is for, and `why` the reason for storing it.
+    `claims` are sizes that are taken to be equal whichever branches are taken.
+    """
+
+    steps: tuple[Step, ...]
+    placed: Mapping[Tensor, Placed]
+    constants: Mapping[Buffer, ConstantMemory]
+    zeros: tuple[Buffer, ...]
+    stores: Mapping[Kernel, Tensor]
+    why: Mapping[Tensor, str]
+    claims: tuple[tuple[Dim, Dim], ...]
+
+
+def schedule(fused: Fused, target: Target) -> Scheduled:
+    """The kernels of a program for a target."""
+    constants: dict[Buffer, ConstantMemory] = dict(fused.constants)
+    kernels: dict[Kernel, tuple[Kernel, ...]] = {}
+    for kernel in kernels_in(fused.steps):
+        kernels[kernel] = _winograd(kernel, constants, target) or _schedule_kernel(kernel, target)
+    hoisted = hoist_packing(_replaced(fused.steps, kernels), target)
+    fused_stores = {new: fused.stores[old] for old, new_ones in kernels.items() for new in new_ones}
+    owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
+    stores: dict[Kernel, Tensor] = {}
+    for kernel in kernels_in(hoisted.steps):
+        stores[kernel] = fused_stores[hoisted.origins.get(kernel, kernel)]
+        if kernel in hoisted.packing:
+            stores[kernel] = owners[kernel.reads[0]]
+    nests = [nest for kernel in stores for nest in kernel.nests]
+    zeros = tuple(nest.zeros for nest in nests if isinstance(nest, Contraction | Winograd) and nest.zeros is not None)
+    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.claims)
+
+
+def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
+    """One kernel, or the two that a long reduction becomes."""
+    if len(kernel.nests) == 1 and isinstance(nest := kernel.nests[0], Nest):
+        split = split_reduction(collapse(nest), kernel.name)
+        if split is not None:
+            parts = kernel_of(f"{kernel.name}_parts", tuple(map(schedule_nest, split.parts)), (split.buffer,))
+            return parts, kernel_of(kernel.name, (schedule_nest(split.whole),), kernel.writes)
+    nests = tuple(_schedule(nest, kernel.name, target) for nest in kernel.nests)
+    return (kernel_of(kernel.name, nests, kernel.writes),)
+
+
+def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
+    match nest:
+        case Nest():
+            return schedule_nest(nest)
+        case Contraction():
+            return schedule_contraction(nest, name, target)
+        case Attention():
+            return schedule_attention(nest, name, target)
+        case Winograd():
+            raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
+        case _:
+            return schedule_statements(nest)
+
+
+def _winograd(kernel: Kernel, constants: dict[Buffer, ConstantMemory], target: Target) -> tuple[Kernel] | None:
+    """A convolution by Winograd's algorithm, with its filters among the constants; None for any other kernel."""
+    product = kernel.nests[0]
+    weights = constants.get(product.rhs.buffer) if isinstance(product, Contraction) else None
+    if not isinstance(product, Contraction) or not isinstance(weights, Packed):
+        return None
+    transformed = winograd_of(product, weights, kernel.name, target)
+    if transformed is None:
+        return None
+    del constants[product.rhs.buffer]
+    constants.update(transformed.constants)
+    return (kernel_of(kernel.name, (transformed.nest,), kernel.writes),)
+
+
+def _replaced(steps: Sequence[Step], kernels: Mapping[Kernel, tuple[Kernel, ...]]) -> tuple[Step, ...]:
+    """Steps with scheduled kernels in the place of fused ones."""
+    found: list[Step] = []
+    for step in steps:
+        match step:
+            case Kernel():
+                found.extend(kernels[step])
+            case LoopStep():
+                found.append(replace(step, steps=_replaced(step.steps, kernels)))
+            case BranchStep():
+                then, otherwise = _replaced(step.then, kernels), _replaced(step.otherwise, kernels)
+                found.append(replace(step, then=then, otherwise=otherwise))
+            case _:
+                found.append(step)
+    return tuple(found)

@@ -1,0 +1,18 @@
+"""Memory that each thread of a kernel has for itself."""
+
+from __future__ import annotations
+
+from ingot.dims import symbol
+from ingot.dtypes import DType
+from ingot.schedule.target import Target
+
+THREADS = symbol("threads")
+"""The number of threads of a session, in the size of what each of them needs its own of."""
+
+_MOST_VECTORS = 4
+"""Vectors in a row of a panel, at most."""
+
+
+def panel_width(dtype: DType, target: Target) -> int:
+    """The most columns of a panel, for any tile of a target."""
+    return _MOST_VECTORS * target.vector // dtype.numpy.itemsize

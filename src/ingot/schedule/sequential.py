@@ -1,0 +1,36 @@
+"""The schedule of statements whose order matters: independent loops in vectors, or shared by threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ingot.loops.ir import For, Kind, Statement, Store, Var
+
+
+def schedule_statements(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Loops marked as independent (`PARALLEL`) run in vectors where that is contiguous.
+
+    Others of them are shared by threads if they have loops inside, and serial if not.
+    """
+    return tuple(_loop(each) if isinstance(each, For) else each for each in statements)
+
+
+def _loop(loop: For) -> For:
+    body = schedule_statements(loop.body)
+    if loop.kind is not Kind.PARALLEL:
+        return For(loop.var, body, loop.kind)
+    if _is_contiguous(loop.body, loop.var):
+        return For(loop.var, body, Kind.VECTOR)
+    return For(loop.var, body, Kind.PARALLEL if any(isinstance(each, For) for each in body) else Kind.SERIAL)
+
+
+def _is_contiguous(statements: Sequence[Statement], var: Var) -> bool:
+    return all(store.index.factor(var) == 1 for store in _stores(statements))
+
+
+def _stores(statements: Sequence[Statement]) -> Iterator[Store]:
+    for statement in statements:
+        if isinstance(statement, For):
+            yield from _stores(statement.body)
+        elif isinstance(statement, Store):
+            yield statement

@@ -1,0 +1,96 @@
+"""Plans beside the first: a model compiled again with what a run has shown, where a guard of the first plan failed.
+
+A plan rests on assumptions, such as that sizes of one name are equal, or that a branch for an axis of one element is
+taken; its guards check them in every run. When one fails, the model is compiled again without the shapes that it
+declares for other values than inputs: first with a name of its own for every open size of an input, but for those that
+are zero or one, so that broadcasting is known, which serves all sizes of that pattern; and if guards of that plan fail
+too, for exactly the sizes of the run. Kernels are templates that take sizes at run time, so most are there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ingot.dims import symbol
+from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
+from ingot.runtime.executable import Executable
+
+Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
+"""The shapes of inputs in order; None for what is no array."""
+
+Build: TypeAlias = Callable[[Mapping[str, Shape]], Executable | None]
+"""The model compiled for inputs of these shapes, and none of the other shapes it declares; None if that fails."""
+
+_MOST_EXACT = 16
+"""Sizes that a model is compiled for exactly before those compiled first are forgotten."""
+
+
+class Variants:
+    """The plans of one session beside its first, and the shapes of inputs that each is for."""
+
+    def __init__(self, inputs: Iterable[Value], build: Build) -> None:
+        self._inputs = list(inputs)
+        self._build = build
+        self._by_pattern: dict[tuple[Shape | None, ...], Executable | None] = {}
+        self._chosen: dict[Signature, Executable] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there is a plan beside the first."""
+        return bool(self._chosen)
+
+    def chosen(self, feeds: Mapping[str, Any]) -> Executable | None:
+        """The plan that ran inputs of these shapes before, if it was not the first."""
+        return self._chosen.get(self._signature(feeds))
+
+    def candidates(self, first: Executable, feeds: Mapping[str, Any]) -> Iterator[Executable]:
+        """Plans for a run, in order: who takes the next says that the guards of the last have failed."""
+        signature = self._signature(feeds)
+        known = self._chosen.get(signature)
+        yield first if known is None else known
+        for build in (self._for_pattern, self._for_sizes):
+            executable = build(signature)
+            if executable is not None and executable is not known:
+                self._choose(signature, executable)
+                yield executable
+        self._chosen.pop(signature, None)
+
+    def _choose(self, signature: Signature, executable: Executable) -> None:
+        while len(self._chosen) >= _MOST_EXACT:
+            self._chosen.pop(next(iter(self._chosen)), None)
+        self._chosen[signature] = executable
+
+    def _for_pattern(self, signature: Signature) -> Executable | None:
+        """The plan for all sizes that are zero or one where these are, each other size with a name of its own."""
+        pairs = zip(self._inputs, signature, strict=True)
+        pattern = tuple(None if shape is None else _opened(value, shape) for value, shape in pairs)
+        if pattern not in self._by_pattern:
+            self._by_pattern[pattern] = self._built(pattern)
+        return self._by_pattern[pattern]
+
+    def _for_sizes(self, signature: Signature) -> Executable | None:
+        """The plan for exactly these sizes."""
+        return self._built(signature)
+
+    def _built(self, shapes: Sequence[Shape | None]) -> Executable | None:
+        pairs = zip(self._inputs, shapes, strict=True)
+        return self._build({value.name: shape for value, shape in pairs if shape is not None})
+
+    def _signature(self, feeds: Mapping[str, Any]) -> Signature:
+        return tuple(
+            array.shape if isinstance(array := feeds.get(value.name), np.ndarray) else None for value in self._inputs
+        )
+
+
+def _opened(value: Value, shape: tuple[int, ...]) -> Shape:
+    """A shape of an input with a name for each size that is neither declared as a number, nor zero, nor one."""
+    declared = value.type.shape if isinstance(value.type, TensorType) else None
+    fixed = declared if declared is not None and len(declared) == len(shape) else (None,) * len(shape)
+    name = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in value.name)
+    return tuple(
+        size if size <= 1 or isinstance(number, int) else symbol(f"size{axis}_of_{name}")
+        for axis, (size, number) in enumerate(zip(shape, fixed, strict=True))
+    )

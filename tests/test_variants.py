@@ -1,0 +1,76 @@
+"""Where a guard of the first plan fails, the model is compiled again with what the run has shown, and both are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import Session
+from ingot import compile as compiling
+from ingot.infer.typed import TypedModel
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+ADD = f"{HEAD} g (float[n] x, float[m] w) => (y) {{ y = Add (x, w) }}"
+MISDECLARED = f"""{HEAD} g (float[batch, 2] x) => (float[batch] y) <int64[1] zero = {{0}}, int64[1] one = {{1}}> {{
+    row = Slice (x, zero, one, zero)
+    y = Squeeze (row)
+}}"""
+
+
+@pytest.fixture
+def shapes(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The types of the inputs of each model that is compiled."""
+    compiled: list[list[str]] = []
+    real = compiling.compile_model
+
+    def counting(typed: TypedModel, *rest: Any) -> Any:
+        compiled.append([str(value.type) for value in typed.model.graph.inputs])
+        return real(typed, *rest)
+
+    monkeypatch.setattr(compiling, "compile_model", counting)
+    return compiled
+
+
+def session(text: str) -> Session:
+    return Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1)
+
+
+def floats(count: int) -> Any:
+    return np.arange(count, dtype=np.float32)
+
+
+def test_broadcasting_that_was_not_assumed_is_compiled_once_for_all_sizes(shapes: list[list[str]]) -> None:
+    added = session(ADD)
+    for _ in range(2):
+        for n in (2, 5, 9):
+            np.testing.assert_array_equal(added.run(None, {"x": floats(n), "w": floats(1) + 1})[0], floats(n) + 1)
+            np.testing.assert_array_equal(added.run(None, {"x": floats(n), "w": floats(n)})[0], 2 * floats(n))
+    assert shapes == [["float32[n]", "float32[m]"], ["float32[size0_of_x]", "float32[1]"]]
+
+
+def test_a_second_run_takes_the_fast_path_of_the_plan_that_fits(shapes: list[list[str]]) -> None:
+    added = session(ADD)
+    feeds = {"x": floats(3), "w": floats(1)}
+    added.run(None, feeds)
+    chosen = added._variants.chosen(feeds)
+    assert chosen is not None
+    assert chosen.fast_path.run(feeds) is not None
+    assert len(shapes) == 2
+
+
+def test_a_shape_that_is_declared_wrong_is_forgotten(shapes: list[list[str]]) -> None:
+    squeezed = session(MISDECLARED)
+    for rows in (3, 4):
+        assert squeezed.run(None, {"x": np.ones((rows, 2), np.float32)})[0].tolist() == [1, 1]
+    assert len(shapes) == 2
+
+
+def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list[str]]) -> None:
+    added = session(ADD)
+    with pytest.raises(ingot.IngotError, match="2"):
+        added.run(None, {"x": floats(2), "w": floats(3)})
+    assert added.run(None, {"x": floats(2), "w": floats(2)})[0].tolist() == [0, 2]
+    assert shapes
