@@ -53,7 +53,7 @@ def dump(
 ) -> None:
     """Show the stages of a model on its way to machine code.
 
-    The model with types, as optimised, in primitives, as loops, with tiles,
+    The model with types, as optimised, in primitives, as loops, scheduled,
     in LLVM's language, as assembly, and the plan it runs by.
     """
     if stage is None and output is None:
