@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import ingot
@@ -58,7 +60,7 @@ def _network(inputs: str, outputs: str, body: list[str], weights: dict[str, tupl
     model = ingot.parse_model(f"{HEADER} g ({inputs}, {kinds}) => ({outputs}) {{ {' '.join(body)} }}")
     random = np.random.default_rng(0)
     values: dict[str, Array] = {
-        name: (random.standard_normal(shape) / np.sqrt(max(1, np.prod(shape[1:])))).astype(np.float32)
+        name: (random.standard_normal(shape) / math.sqrt(math.prod(shape[1:]))).astype(np.float32)
         for name, shape in weights.items()
     }
     inputs_to_initializers(model, dict(values))

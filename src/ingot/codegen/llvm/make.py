@@ -72,7 +72,7 @@ def _optimised(request: Request, context: Any) -> tuple[Any, Any]:
         _foreign()
     machine = machine_for(triple, cpu, features, anywhere)
     module = llvm.parse_assembly(text, context)
-    if not triple.startswith("x86_64"):  # whose sizes and alignments are those that LLVM takes for granted
+    if not triple.startswith("x86_64"):  # where what LLVM assumes without it leads to the same code
         module.data_layout = str(machine.target_data)
     endless = triple.startswith("wasm") and " half" in text
     optimise(module, machine, tuple(name for name in _PASSES if not endless or name not in _ENDLESS))
