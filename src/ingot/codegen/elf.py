@@ -69,11 +69,8 @@ def linked(code: bytes) -> LinkedCode:
         if section.kind == _RELOCATIONS and section.about in places:
             for offset, which, addend in _RELOCATION.iter_unpack(code[section.start : section.end]):
                 home, value = symbols[which >> 32]
-                kind = which & 0xFFFFFFFF
-                if home not in places:
-                    raise CompileError(f"a kernel needs relocation {kind} of '{names[which >> 32]}'")
-                target = places[home] + value + addend
-                if not _relocated(image, machine, kind, places[section.about] + offset, target):
+                kind, at = which & 0xFFFFFFFF, places[section.about] + offset
+                if home not in places or not _relocated(image, machine, kind, at, places[home] + value + addend):
                     raise CompileError(f"a kernel needs relocation {kind} of '{names[which >> 32]}'")
     entries = {
         name: places[home] + value

@@ -50,6 +50,7 @@ def host() -> Target:
         fma=not x86 or "fma" in has,
         half=not x86 or "f16c" in has,
         scalable="sve" in has,
+        unaligned=triple.startswith(("x86_64", "aarch64", "arm64")),
     )
 
 
