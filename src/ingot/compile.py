@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count
 
-from ingot.dims import symbols
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
@@ -51,8 +49,8 @@ def prepare(
     """A model that was loaded, which is left as it is, ready for any provider.
 
     `without` are inputs whose defaults are forgotten, as callers give them. With `shapes` the inputs of these names
-    have these, and all other shapes that the model declares are forgotten. CheckError if the model breaks the standard,
-    LimitError if it nests deeper than a run may follow.
+    have these, and all other named sizes that the model declares are forgotten. CheckError if the model breaks the
+    standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
     with within_the_stack():
@@ -142,17 +140,19 @@ def upgrade_operators(model: Model, catalog: Catalog) -> Model:
 
 
 def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """A model, which belongs to the result from now on, that declares the shapes of some inputs and no others."""
+    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no named sizes."""
     for graph in model.graphs():
         for value in graph.values():
-            if isinstance(value.type, TensorType):
-                value.type = TensorType(value.type.dtype)
-            elif value.type is not None:
-                value.type = map_shapes(value.type, lambda shape: (None,) * len(shape))
+            if value.type is not None:
+                value.type = map_shapes(value.type, _without_names)
     for value in model.graph.inputs:
-        if isinstance(value.type, TensorType):
-            value.type = TensorType(value.type.dtype, shapes.get(value.name))
+        if isinstance(value.type, TensorType) and value.name in shapes:
+            value.type = TensorType(value.type.dtype, shapes[value.name])
     return model
+
+
+def _without_names(shape: Shape) -> Shape:
+    return tuple(size if isinstance(size, int) else None for size in shape)
 
 
 def optimise(specialised: Specialised, level: int, catalog: Catalog) -> Optimised:
@@ -170,7 +170,8 @@ class _Compilation:
 
     provider: Compiler
     options: Options
-    numbers: count[int] = field(default_factory=lambda: count(1))
+    names: list[str] = field(default_factory=list)
+    """The names of the bodies that are compiled."""
 
     def of(self, specialised: Specialised, name: str = "") -> Artifacts:
         """The stages from a specialised model to its plan; names of kernels begin with `name`."""
@@ -214,6 +215,7 @@ class _Compilation:
         guards = {twin: around.guards[inner] for inner, twin in twins if inner in around.changed}
         around_names = tuple(outlined.model.graph.inputs.names)[len(graph.inputs) :]
         captured = tuple(value.name for value in outlined.captured)
+        named = len(self.names)
         try:
             hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
@@ -222,8 +224,10 @@ class _Compilation:
                 invariants = self.of(specialise_body(hoisted.model, catalog, hoisted.given), self._name())
                 body = replace(body, invariants=invariants)
         except CheckError:  # types that do not fit where they are more exact: the run will say so
+            del self.names[named:]
             return none
         if not (_can_check(guards, body) if strict else _has_kernels(body)):
+            del self.names[named:]
             return none
         first = body.invariants
         once = None
@@ -233,7 +237,8 @@ class _Compilation:
 
     def _name(self) -> str:
         """The name of one more body."""
-        return f"b{next(self.numbers)}"
+        self.names.append(f"b{len(self.names) + 1}")
+        return self.names[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +255,9 @@ def _calls_with_bodies(fused: Fused) -> list[Call]:
 
 def _has_kernels(body: Artifacts) -> bool:
     """Whether there is a kernel in a body, or in one inside of it."""
-    return any(segment.kernels for segment in body.plan.segments) or any(map(any, body.bodies.values()))
+    return any(segment.steps for segment in body.plan.segments) or any(map(any, body.bodies.values()))
 
 
 def _can_check(guards: Guards, body: Artifacts) -> bool:
     """Whether a run of a body knows all sizes that its guards compare."""
-    sizes = [size for pairs in guards.values() for pair in pairs for size in pair]
-    return all(symbols(size) <= body.program.told for size in sizes)
+    return all(guard.names <= body.program.told for own in guards.values() for guard in own)

@@ -14,11 +14,12 @@ from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.providers import PROVIDERS, resolve
-from ingot.runtime.executable import Deoptimised, Executable
+from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
-from ingot.runtime.limits import LimitError, RunLimits
+from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.provider import Compiler, Evaluator, Provider
 from ingot.runtime.results import owned
 from ingot.variants import Variants
@@ -124,7 +125,7 @@ class Session:
             if self._loaded is None or self._typed is None:
                 from ingot.compile import prepare  # all operators
 
-                loaded = _load(self._source)
+                loaded = _load(self._source, self._limits)
                 self._typed = prepare(loaded, self.catalog, self._limits)
                 self._loaded = loaded
                 self._source = None
@@ -296,10 +297,11 @@ class Session:
                 try:
                     results = executable.run(ready, evaluation, interrupt, observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-                except Deoptimised as failed:
+                except GuardFailed as failed:
                     reason = str(failed)
-                    if not failed.is_guard:
-                        break  # the reference says what is wrong, and where, or that nothing is
+                except KernelError as error:
+                    reason = str(error)
+                    break  # the reference says what is wrong, and where, or that nothing is
         results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
         if reason is not None:
             self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}")
@@ -371,11 +373,13 @@ def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | Non
     return Deadline(deadline) if cancel is None else Either(cancel, Deadline(deadline))
 
 
-def _load(source: Model | ModelSource | ModelKey | None) -> Model:
+def _load(source: Model | ModelSource | ModelKey | None, limits: RunLimits) -> Model:
     """A model that is nobody else's."""
     assert source is not None
     if isinstance(source, Model):
-        return source.copy()
+        refuse_nesting(source, limits)
+        with within_the_stack():
+            return source.copy()
     return load(source.data, folder=source.folder) if isinstance(source, ModelKey) else load(source)
 
 

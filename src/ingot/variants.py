@@ -1,7 +1,7 @@
 """Plans beside the first: a model compiled again with what a run has shown, where a guard of the first plan failed.
 
 A plan rests on assumptions, such as that sizes of one name are equal, or that a branch for an axis of one element is
-taken; its guards check them in every run. When one fails, the model is compiled again without the shapes that it
+taken; its guards check them in every run. When one fails, the model is compiled again without the named sizes that it
 declares for other values than inputs: first with a name of its own for every open size of an input, but for those that
 are zero or one, so that broadcasting is known, which serves all sizes of that pattern; and if guards of that plan fail
 too, for exactly the sizes of the run. Kernels are templates that take sizes at run time, so most are there already.
@@ -10,7 +10,7 @@ too, for exactly the sizes of the run. Kernels are templates that take sizes at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,13 @@ from ingot.runtime.executable import Executable
 Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """The shapes of inputs in order; None for what is no array."""
 
+T = TypeVar("T")
+
 Build: TypeAlias = Callable[[Mapping[str, Shape]], Executable | None]
 """The model compiled for inputs of these shapes, and none of the other shapes it declares; None if that fails."""
 
-_MOST_EXACT = 16
-"""Sizes that a model is compiled for exactly before those compiled first are forgotten."""
+_MOST = 64
+"""Shapes of inputs that are remembered, before those met first are forgotten."""
 
 
 class Variants:
@@ -37,6 +39,7 @@ class Variants:
         self._build = build
         self._by_pattern: dict[tuple[Shape | None, ...], Executable | None] = {}
         self._chosen: dict[Signature, Executable] = {}
+        self._refused: dict[Signature, None] = {}
 
     def __bool__(self) -> bool:
         """Whether there is a plan beside the first."""
@@ -47,8 +50,13 @@ class Variants:
         return self._chosen.get(self._signature(feeds))
 
     def candidates(self, first: Executable, feeds: Mapping[str, Any]) -> Iterator[Executable]:
-        """Plans for a run, in order: who takes the next says that the guards of the last have failed."""
+        """Plans for a run, in order: who takes the next says that the guards of the last have failed.
+
+        There is none for shapes for which the guards of all plans failed before.
+        """
         signature = self._signature(feeds)
+        if signature in self._refused:
+            return
         known = self._chosen.get(signature)
         yield first if known is None else known
         for build in (self._for_pattern, self._for_sizes):
@@ -57,11 +65,10 @@ class Variants:
                 self._choose(signature, executable)
                 yield executable
         self._chosen.pop(signature, None)
+        _bounded(self._refused)[signature] = None
 
     def _choose(self, signature: Signature, executable: Executable) -> None:
-        while len(self._chosen) >= _MOST_EXACT:
-            self._chosen.pop(next(iter(self._chosen)), None)
-        self._chosen[signature] = executable
+        _bounded(self._chosen)[signature] = executable
 
     def _for_pattern(self, signature: Signature) -> Executable | None:
         """The plan for all sizes that are zero or one where these are, each other size with a name of its own."""
@@ -83,6 +90,13 @@ class Variants:
         return tuple(
             array.shape if isinstance(array := feeds.get(value.name), np.ndarray) else None for value in self._inputs
         )
+
+
+def _bounded(table: dict[Signature, T]) -> dict[Signature, T]:
+    """A table with room for one more."""
+    while len(table) >= _MOST:
+        table.pop(next(iter(table)), None)
+    return table
 
 
 def _opened(value: Value, shape: tuple[int, ...]) -> Shape:

@@ -79,7 +79,7 @@ def find(origin: ModelKey, threads: int | None, limits: RunLimits) -> CachedMode
     kept = plan_file.read(_path(origin.content, origin.also), threads or thread_pool.processors(), limits.nodes)
     if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
         return None
-    thread_pool.provide(Code(kept.team.entries, kept.plan))
+    thread_pool.provide(Code(kept.thread_pool.entries, kept.plan))
     inputs = [Value(name, type_) for name, type_ in kept.inputs]
     executable = Executable(kept.plan, kept.outputs, lambda: _model(kept.calls[0]), limits.most_bytes)
     outputs = tuple(Value(name, type_) for name, type_ in kept.results)

@@ -94,7 +94,7 @@ def test_a_kernel_that_is_not_there_is_named(run: Run, model_file: Path) -> None
 def test_without_a_stage_and_a_folder_it_asks(run: Run, model_file: Path) -> None:
     result = run("dump", str(model_file))
     assert result.exit_code == 2
-    assert "--at typed|specialised|" in result.stderr
+    assert "--at typed|specialised|optimised|" in result.stderr
 
 
 def test_a_folder_takes_every_stage(run: Run, model_file: Path) -> None:
@@ -106,8 +106,15 @@ def test_a_folder_takes_every_stage(run: Run, model_file: Path) -> None:
         [
             f"asm/{kernel}.s",
             f"llvm/{kernel}.ll",
-            *("loops.txt", "optimised.onnxtxt", "plan.txt", "prim.txt", "scheduled.txt"),
-            *("specialised.onnxtxt", "typed.onnxtxt"),
+            *(
+                "loops.txt",
+                "optimised.onnxtxt",
+                "plan.txt",
+                "prim.txt",
+                "scheduled.txt",
+                "specialised.onnxtxt",
+                "typed.onnxtxt",
+            ),
         ]
     )
     assert Path("stages/prim.txt").read_text("utf-8") == run("dump", str(model_file), "--at", "prim").stdout

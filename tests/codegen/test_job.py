@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ingot.codegen.job import MAX_THREADS, Announcement, JobLayout
 from ingot.codegen.jumps import AGAIN, JumpOperands
-from ingot.runtime.plan import Jump, jump_operands
+from ingot.runtime.bind import runtime_scalars
+from ingot.runtime.plan import Jump
 
 LINE = 8
 WRITTEN_OFTEN = ("ANNOUNCEMENT", "SLEEPERS", "PIECES_DONE", "CLAIMS")
@@ -39,7 +40,7 @@ def test_an_announcement_fills_a_word() -> None:
 
 
 def test_a_plan_tells_a_jump_what_the_thread_pool_reads() -> None:
-    told = jump_operands(Jump("loop", AGAIN, (), yes=7, no=8, trips=9, pairs=10), 11)
+    scalars = runtime_scalars(Jump("loop", AGAIN, (), target=7, otherwise=8, trips=9, pairs=10), 11)
     expected = {
         JumpOperands.KIND: AGAIN,
         JumpOperands.TARGET: 7,
@@ -48,4 +49,4 @@ def test_a_plan_tells_a_jump_what_the_thread_pool_reads() -> None:
         JumpOperands.PAIRS: 10,
         JumpOperands.MAX_RUNS: 11,
     }
-    assert dict(enumerate(told)) == expected
+    assert dict(enumerate(scalars)) == expected

@@ -84,7 +84,7 @@ def test_a_cast_of_an_input_is_computed_by_each_kernel_that_reads_it() -> None:
 
 
 def test_an_expression_that_grows_without_end_is_cut() -> None:
-    total = X
+    total: Tensor = X
     for _ in range(150):
         total = apply("add", total, X)
     decision = decide([total])

@@ -14,7 +14,7 @@ import hashlib
 import json
 import lzma
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,8 @@ from unittest.mock import patch
 import numpy as np
 
 import ingot
+from ingot import compile as stages
+from ingot import prim
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.kernel import emit
@@ -31,11 +33,15 @@ from ingot.codegen.llvm.templates import Template
 from ingot.compile import Options, compile_model, prepare
 from ingot.dtypes import Array, DType
 from ingot.format import decode, encode
+from ingot.fuse.build import Fused
+from ingot.fuse.fuse import fuse
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
-from ingot.loops.ir import Kernel
+from ingot.loops.ir import Kernel, kernels_in
 from ingot.loops.parametrise import parametrise
+from ingot.loops.verify import verify_kernel
 from ingot.ops.catalog import standard
+from ingot.prim.verify import verify
 from ingot.providers.cpu import Cpu, plan
 from ingot.runtime.limits import RunLimits
 from ingot.schedule.target import Target
@@ -65,11 +71,13 @@ def digests_of(name: str) -> list[str]:
 
 
 def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
-    """Each kernel of a model as a plan has it, and its template in LLVM."""
+    """Each kernel of a model as a plan has it, verified, and its template in LLVM."""
     seen: list[tuple[Kernel, str]] = []
 
     def begun(kernel: Kernel, target: Target) -> tuple[Future[Template], dict[str, object]]:
         general = parametrise(kernel)
+        verify_kernel(kernel)
+        verify_kernel(general.kernel)
         emitted = emit(general.kernel, target)
         seen.append((kernel, emitted.text))
         done: Future[Template] = Future()
@@ -79,8 +87,16 @@ def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
     def unpacked(*_: object) -> Array:
         return np.zeros(64, np.uint8)
 
+    def fused(roots: Sequence[prim.Tensor], name: str) -> Fused:
+        verify(roots)
+        result = fuse(roots, name)
+        for kernel in kernels_in(result.steps):
+            verify_kernel(kernel)
+        return result
+
     typed = prepare(model, standard(), RunLimits())
     with (
+        patch.object(stages, "fuse", fused),
         patch.object(plan, "_begun", begun),
         patch.object(plan, "packed", unpacked),
         patch.object(plan, "begin_thread_pool", lambda _: None),

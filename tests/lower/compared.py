@@ -69,7 +69,8 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
     """AssertionError where the compiled model is not what the reference is.
 
     Results are within the bound of `rounding`, the same bits from run to run and for one thread and two, and no size
-    has anything compiled again. So are those of the model optimised; level 2 where no decision hangs on a rounding.
+    has anything compiled again unless a guard fails. So are those of the model optimised; level 2 where no decision
+    hangs on a rounding.
     """
     reference = Session(drawn.model, providers=("reference",))
     sessions = [Session(drawn.model, providers=("cpu", "reference"), threads=n, fallback=False) for n in (1, 2)]
@@ -111,7 +112,8 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
                     value: LOOSER * each for value, each in bounds(reference._ready, values, nearest=False).items()
                 }
                 _same(reference._ready, loose, expected, results, f"{sizes}, level {level}", Tally())
-    assert len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
+    again = any(session._variants for session in (*sessions, *(session for _, session in optimised)))
+    assert again or len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
 
 
 def _kinds(model: Model) -> dict[str, Any]:

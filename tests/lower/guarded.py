@@ -29,8 +29,8 @@ import ingot
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.providers.cpu import plan as cpu
-from ingot.runtime import fast_path, plan
-from ingot.runtime.arena import ALIGN, Life
+from ingot.runtime import bind, fast_path, frame, run
+from ingot.runtime.arena import ALIGN, Arena
 from lower.compared import Tally, check, wrong
 from lower.random_graphs import Drawn
 from lower.random_nodes import random_model
@@ -65,12 +65,12 @@ class Fences:
             _protect(first, -(-(found.ctypes.data + found.nbytes - first) // PAGE) * PAGE, _READ)
         return found
 
-    def offsets(self, lives: Sequence[Life]) -> tuple[list[int], int]:
+    def offsets(self, sizes: Sequence[int]) -> tuple[list[int], int]:
         """Where buffers lie in an arena: each between fences of its own, whatever its life is."""
-        places, total = self._places([life.size for life in lives], ALIGN)
+        places, total = self._places(sizes, ALIGN)
         while total in self._layouts:
             total += PAGE
-        self._layouts[total] = [(place, life.size) for place, life in zip(places, lives, strict=True)]
+        self._layouts[total] = list(zip(places, sizes, strict=True))
         return places, total
 
     def arena(self, size: int) -> Array:
@@ -113,10 +113,13 @@ def fenced(front: bool = False) -> Iterator[Fences]:
         return fences.holding(memory(held, *how), 1 if isinstance(held, Tensor) else ALIGN)
 
     with (
-        patch.object(plan, "fresh_array", fences.array),
+        patch.object(run, "fresh_array", fences.array),
         patch.object(fast_path, "fresh_array", fences.array),
-        patch.object(plan, "offsets", fences.offsets),
-        patch.object(plan.Plan, "take", lambda _made, size: fences.arena(size)),
+        patch.object(Arena, "offsets", lambda _arena, sizes: fences.offsets(sizes)),
+        patch.object(bind, "_fits", lambda _sizes, _layout: False),
+        patch.object(bind, "rounded", lambda size: size),
+        patch.object(frame, "aligned", fences.arena),
+        patch.object(frame, "is_enough", lambda _arena, _size: False),
         patch.object(cpu, "_memory", constant),
     ):
         yield fences

@@ -221,8 +221,7 @@ def test_sizes_are_compared_outside_of_a_branch_that_compares_them_too() -> None
     }"""
     x, w = f32(1, 2, 3), f32(1, 2, 3)
     feeds = [{"c": np.asarray(taken), "x": x, "w": w[:size]} for taken in (False, True) for size in (3, 1, 2)]
-    with pytest.warns(FallbackWarning, match="assumed to be equal are not: M = 1, N = 3"):
-        agree(graph, *feeds)
+    agree(graph, *feeds)
 
 
 def test_a_branch_whose_sizes_cannot_be_hinders_only_who_takes_it() -> None:
@@ -250,7 +249,7 @@ def test_an_axis_is_taken_to_be_one_where_a_branch_for_that_has_other_axes() -> 
                    else_branch = e () => (b) { b = Identity(x) }> (is_one)
       y = Neg(narrow)
     }"""
-    with pytest.warns(FallbackWarning, match="assumed to be equal are not: M = 2, 1"):
+    with pytest.warns(FallbackWarning, match="assumed to be equal are not: size1_of_x = 2, 1"):
         agree(graph, *({"x": np.ones((3, columns), np.float32), "c": np.asarray(True)} for columns in (1, 2, 1)))
 
 

@@ -16,7 +16,8 @@ SCRIPT = Path(__file__).with_name("guarded.py")
 TOO_LITTLE = """
 import sys; sys.path.insert(0, {tests!r})
 import numpy as np, ingot
-from ingot.runtime import plan
+from ingot.runtime import run
+from ingot.runtime.bind import Binder
 from lower.guarded import fenced
 text = '<ir_version: 13, opset_import: ["" : 28]> g (float[n] x) => (float[n] y) {{ y = Relu(x) }}'
 with fenced() as fences:
@@ -25,8 +26,8 @@ with fenced() as fences:
     session.run(None, dict(x=fences.holding(np.ones(100, np.float32))))
 """
 
-READS_PAST_THE_END = "bind = plan.bind; plan.bind = lambda segment, known: bind(segment, {**known, 'n': 101})"
-WRITES_PAST_THE_END = "plan.fresh_array = lambda shape, dtype: fences.array((99,), dtype)"
+READS_PAST_THE_END = "bind = Binder.bind; Binder.bind = lambda self, sizes: bind(self, {**sizes, 'n': 101})"
+WRITES_PAST_THE_END = "run.fresh_array = lambda shape, dtype: fences.array((99,), dtype)"
 
 
 @pytest.mark.parametrize("where", [[], ["--front"]], ids=["behind", "before"])

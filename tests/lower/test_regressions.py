@@ -231,8 +231,7 @@ def test_a_computed_size_of_zero_is_one_to_copy() -> None:
         s = Shape(x) n = Gather(s, zero) m = Gather(s, two) f = Mul(m, four)
         t = Concat<axis = 0>(n, f) y = Reshape(x, t)
     }"""
-    with pytest.warns(FallbackWarning, match=r"are not: min\(4\*m, 1\) = 0, 1"):
-        agree(graph, x=floats(0, 4, 0))
+    agree(graph, x=floats(0, 4, 0))
     agree(graph, x=floats(2, 4, 3))
     agree(graph, x=floats(0, 4, 3))
 

@@ -12,7 +12,7 @@ import pytest
 
 import ingot
 from ingot.dtypes import Array
-from ingot.runtime.plan import aligned
+from ingot.runtime.run import PlanRunner
 from ingot.session import Cancel, Interrupted
 
 HEADER = '<ir_version: 13, opset_import: ["" : 28]>'
@@ -113,22 +113,27 @@ def test_a_piece_looks_whether_to_stop(graph: str) -> None:
     compiled = session.compiled
     assert compiled is not None
     plan = compiled.plan
-    (name, tensor), = plan.inputs.items()  # fmt: skip
+    (tensor,) = plan.inputs.values()
     x = floats(*(int(str(size)) for size in tensor.shape))
-    bound = plan.bound({name: x})
+    runner = PlanRunner(plan, compiled.outputs)
+    (stage,) = runner.stages
     written = []
     for stop in (1, 0):
-        slots, arena = plan.template.copy(), aligned(bound.arena)
-        arena[: arena.nbytes // 4 * 4].view(np.float32)[:] = 7
-        slots[plan.placed[tensor]] = x.ctypes.data
-        slots[bound.slots] = bound.offsets + arena.ctypes.data
-        results = [np.full(shape, 7, dtype) for _, _, shape, dtype in bound.fresh]
-        for (slot, *_), result in zip(bound.fresh, results, strict=True):
-            slots[slot] = result.ctypes.data
-        state = np.array([0, stop, *[0] * 14], np.int32)
-        for code, which, sizes in bound.steps:
+        frame = runner.frame()
+        binding = stage.binder.bind({"threads": 1})
+        frame.first.install(binding)
+        if frame.first.arena is not None:
+            arena = frame.first.arena
+            arena[: arena.nbytes // 4 * 4].view(np.float32)[:] = 7
+        frame.slots[plan.placed[tensor]] = x.ctypes.data
+        shapes = zip(stage.results, binding.shapes, strict=True)
+        results = [np.full(shape, 7, dtype) for (_, _, dtype), shape in shapes]
+        for (_, slot, _), result in zip(stage.results, results, strict=True):
+            frame.slots[slot] = result.ctypes.data
+        frame.words[1] = stop
+        for code, slots, scalars in frame.first.rows:
             kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)(int(code))
-            kernel(slots.ctypes.data, int(which), int(sizes), state.ctypes.data, 0, 0, 1)
+            kernel(frame.table.ctypes.data, int(slots), int(scalars), frame.state.ctypes.data, 0, 0, 1)
         written.append((results[-1] != 7).mean())
     assert written[0] < 0.1
     assert written[1] > 0.9

@@ -23,7 +23,10 @@ from ingot.ir.interface import set_shapes
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
 from ingot.prim.tensor import Parameter, Tensor
-from ingot.runtime.plan import Bound, GuardFailed, Plan
+from ingot.runtime.bind import Binder, Binding
+from ingot.runtime.entry import Entry
+from ingot.runtime.guards import GuardFailed
+from ingot.runtime.plan import KernelStep, Plan
 from ingot.schedule.target import Target
 
 _CODE, _DATA, _ZEROS = 1 << 22, 1 << 32, 1 << 36
@@ -76,13 +79,15 @@ def program(
             node = segment.call.node
             raise UnsupportedError(f"node '{node.label}' ({node.op_type}) has no machine code: {segment.call.reason}")
     feeds = {name: _example(name, tensor, shapes) for name, tensor in plan.inputs.items()}
+    (segment,) = plan.segments
+    binder = Binder(segment, plan.most_trips)
     try:
-        bound = plan.bound(feeds)
+        binding = binder.bind(_sizes(plan, feeds))
     except GuardFailed:
         said = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
         raise InputError(f"the model takes no inputs of these shapes: {said}") from None
     names = [value.name for value in compiled.optimised.model.graph.outputs]
-    return _laid_out(plan, bound, feeds, dict(zip(names, compiled.outputs, strict=True)), target)
+    return _laid_out(plan, binder, binding, feeds, dict(zip(names, compiled.outputs, strict=True)), target)
 
 
 def _compiled(
@@ -106,8 +111,26 @@ def _example(name: str, tensor: Tensor, shapes: Mapping[str, Sequence[int]]) -> 
     return np.zeros(tuple(shape), tensor.dtype.numpy)
 
 
+def _sizes(plan: Plan, feeds: Mapping[str, Array]) -> dict[str, int]:
+    """The named sizes that inputs have; GuardFailed if these are not what was compiled for."""
+    entries = [Entry(tensor, number, plan.placed.get(tensor)) for number, tensor in enumerate(plan.inputs.values())]
+    values: list[Array] = list(feeds.values())
+    sizes = {"threads": plan.threads}
+    for entry, array in zip(entries, feeds.values(), strict=True):
+        entry.admit(array, values, sizes, plan.template.copy())
+    known = frozenset(sizes)
+    for check in (check for entry in entries for check in entry.checks(known)):
+        check.require(values, sizes)
+    return sizes
+
+
 def _laid_out(
-    plan: Plan, bound: Bound, feeds: Mapping[str, Array], outputs: Mapping[str, Tensor], target: Target
+    plan: Plan,
+    binder: Binder,
+    binding: Binding,
+    feeds: Mapping[str, Array],
+    outputs: Mapping[str, Tensor],
+    target: Target,
 ) -> Program:
     """Everything at its address: the table of the start first, then what it leads to."""
     code = _Code(alignment(target.triple))
@@ -120,14 +143,16 @@ def _laid_out(
     begin = code_of(start_text(target, _DATA), target)
     start = code.add(begin.code) + begin.entries[START]
     code.put(entry, entry_code(target.machine, entry, start))
-    slots, places = _slots(plan, bound, feeds, data, zeros)
+    slots, places = _slots(plan, binder, binding, feeds, data, zeros)
     state = zeros.add(_LINE)
     job = np.zeros(JobLayout.ONE_THREAD_WORDS, np.int64)
-    steps = _steps(plan.codes, bound, code, data)
+    steps = _steps(plan.codes, binder, binding, code, data)
     job[JobLayout.STEPS], job[JobLayout.STEP_COUNT] = data.add(steps), len(steps)
     job[JobLayout.SLOTS], job[JobLayout.STATE], job[JobLayout.THREADS] = data.add(slots), state, 1
     table[:WORDS] = walk, data.add(job), state, system, len(feeds), len(outputs)
-    arrays = {tensor: (shape, np.dtype(dtype)) for _, tensor, shape, dtype in bound.fresh}
+    arrays = {
+        each.tensor: (shape, each.dtype.numpy) for each, shape in zip(binder.results, binding.shapes, strict=True)
+    }
     ports: list[Port] = []
     for number, (name, tensor) in enumerate((*((name, plan.inputs[name]) for name in feeds), *outputs.items())):
         if tensor in plan.constants:
@@ -153,7 +178,7 @@ def _laid_out(
 
 
 def _slots(
-    plan: Plan, bound: Bound, feeds: Mapping[str, Array], data: _Data, zeros: _Zeros
+    plan: Plan, binder: Binder, binding: Binding, feeds: Mapping[str, Array], data: _Data, zeros: _Zeros
 ) -> tuple[Array, dict[Tensor, int]]:
     """The table of addresses, and where inputs and results lie."""
     slots = np.zeros_like(plan.template)
@@ -162,10 +187,14 @@ def _slots(
         if id(array) not in known:
             known[id(array)] = data.add(array)
         slots[slot] = known[id(array)]
-    slots[bound.slots] = bound.offsets + zeros.add(bound.arena)
+    arena = zeros.add(binding.layout.total)
+    for allocation, offset in zip(binder.arena, binding.layout.offsets, strict=True):
+        slots[allocation.slot] = arena + offset
     places: dict[Tensor, int] = {}
-    for slot, tensor, shape, dtype in bound.fresh:
-        slots[slot] = places[tensor] = zeros.add(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize)
+    for result, shape in zip(binder.results, binding.shapes, strict=True):
+        assert result.tensor is not None
+        size = int(np.prod(shape, dtype=np.int64)) * result.dtype.numpy.itemsize
+        slots[result.slot] = places[result.tensor] = zeros.add(size)
     for name, array in feeds.items():
         tensor = plan.inputs[name]
         places[tensor] = zeros.add(array.nbytes)
@@ -174,16 +203,20 @@ def _slots(
     return slots, places
 
 
-def _steps(codes: Mapping[int, LinkedCode], bound: Bound, code: _Code, data: _Data) -> Array:
+def _steps(codes: Mapping[int, LinkedCode], binder: Binder, binding: Binding, code: _Code, data: _Data) -> Array:
     """The steps of a job, a row of words for each; a jump has 0 in place of code."""
-    entries: dict[int, int] = {0: 0}
-    rows = np.zeros((len(bound.steps), StepLayout.WORDS), np.int64)
-    for number, address in enumerate(bound.steps[:, StepLayout.CODE].tolist()):
-        if address not in entries:
-            entries[address] = code.add(codes[address].code) + codes[address].entries[ENTRY]
-        which, sizes = bound.keep[2 * number : 2 * number + 2]
-        rows[number, StepLayout.CODE] = entries[address]
-        rows[number, StepLayout.SLOT_NUMBERS], rows[number, StepLayout.SIZES] = data.add(which), data.add(sizes)
+    entries: dict[int, int] = {}
+    scalars = data.add(np.frombuffer(binding.scalars, np.int64))
+    rows = np.zeros((len(binder.segment.steps), StepLayout.WORDS), np.int64)
+    for row, step, place in zip(rows, binder.segment.steps, binder.places, strict=True):
+        row[StepLayout.SLOT_NUMBERS] = data.add(np.asarray(step.slots or (-1,), np.int32))
+        row[StepLayout.SIZES] = scalars + 8 * place
+        if isinstance(step, KernelStep):
+            address = step.address
+            if address not in entries:
+                entries[address] = code.add(codes[address].code) + codes[address].entries[ENTRY]
+            row[StepLayout.CODE] = entries[address]
+    rows[list(binding.replaced), StepLayout.CODE] = 0
     return rows
 
 

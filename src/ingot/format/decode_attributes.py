@@ -10,7 +10,8 @@ from ingot.format.context import Context, Source
 from ingot.format.decode_tensors import decode_sparse, decode_tensor, text
 from ingot.format.decode_types import decode_type
 from ingot.format.parts import Within, each
-from ingot.format.wire import UNKNOWN, Fields, Kind, Malformed, unpack_numbers
+from ingot.format.schema import Kind
+from ingot.format.wire import UNKNOWN, Fields, Malformed, unpack_numbers
 from ingot.ir.attribute import Attribute, AttributeKind
 from ingot.ir.graph import Graph
 from ingot.ir.types import Type

@@ -8,7 +8,8 @@ from ingot.format import messages
 from ingot.format.context import Context, Source, decode_entries
 from ingot.format.decode_types import decode_dim
 from ingot.format.residue import Residue
-from ingot.format.wire import Kind, unpack_numbers
+from ingot.format.schema import Kind
+from ingot.format.wire import unpack_numbers
 from ingot.ir.sharding import (
     DeviceConfiguration,
     NodeConfiguration,

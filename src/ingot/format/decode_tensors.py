@@ -13,7 +13,8 @@ from ingot.format import messages
 from ingot.format.context import Context, Source, decode_entries
 from ingot.format.decode_types import decode_dtype
 from ingot.format.external import Refused, deferred_error, external_entry
-from ingot.format.wire import Fields, Kind, Malformed, Span, count_varints, read_varints, unpack_numbers
+from ingot.format.schema import Kind
+from ingot.format.wire import Fields, Malformed, Span, count_varints, read_varints, unpack_numbers
 from ingot.ir.tensor import External, SparseTensor, Tensor, refuses_shape
 
 STORED_IN: dict[DType, str] = {

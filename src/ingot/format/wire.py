@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ingot.format.schema import DELIMITED, PACKED, REPEATED, Message
-from ingot.format.schema import Kind as Kind
+from ingot.format.schema import DELIMITED, PACKED, REPEATED, Kind, Message
 
 Buffer: TypeAlias = "bytes | memoryview"
 Span: TypeAlias = tuple[int, int]

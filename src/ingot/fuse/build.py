@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot.dims import Dim
 from ingot.fuse.contraction import Packed
 from ingot.fuse.decision import Decision, Planned, Reading, Store, StoreBranch, StoreLoop, stores_in
 from ingot.fuse.kernels import read
 from ingot.fuse.read import Placed
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.evaluate import evaluate
+from ingot.prim.guard import Guards
 from ingot.prim.make import constant
 from ingot.prim.tensor import Constant, Tensor
 
@@ -20,7 +20,7 @@ from ingot.prim.tensor import Constant, Tensor
 class Fused:
     """Steps in order, where every stored tensor is, and what the constants among the buffers hold.
 
-    No kernel is scheduled. `stores` is the tensor that each is for, `why` the reason for storing it. `claims` are sizes
+    No kernel is scheduled. `stores` is the tensor that each is for, `why` the reason for storing it. `guards` are sizes
     that are taken to be equal whichever branches are taken.
     """
 
@@ -29,7 +29,7 @@ class Fused:
     constants: Mapping[Buffer, Tensor | Packed]
     stores: Mapping[Kernel, Tensor]
     why: Mapping[Tensor, str]
-    claims: tuple[tuple[Dim, Dim], ...]
+    guards: Guards
 
 
 def build(decision: Decision) -> Fused:
@@ -45,7 +45,7 @@ def build(decision: Decision) -> Fused:
         constants.update(reading.constants)
     stores = {kernel: store.tensor for store, reading in readings.items() for kernel in reading.kernels}
     steps = tuple(_steps(decision.steps, readings))
-    return Fused(steps, decision.placed, constants, stores, decision.why, decision.claims)
+    return Fused(steps, decision.placed, constants, stores, decision.why, decision.guards)
 
 
 def _read(store: Store) -> Reading:
@@ -63,7 +63,7 @@ def _steps(planned: Sequence[Planned], readings: Mapping[Store, Reading]) -> lis
                 steps.extend(readings[step].kernels)
             case StoreBranch():
                 then, otherwise = (tuple(_steps(body, readings)) for body in (step.then, step.otherwise))
-                steps.append(BranchStep(step.name, step.condition, then, otherwise, step.claims))
+                steps.append(BranchStep(step.name, step.condition, then, otherwise, step.guards))
             case StoreLoop():
                 body = tuple(_steps(step.steps, readings))
                 loop = (step.name, step.number, step.trips, step.condition, step.going)

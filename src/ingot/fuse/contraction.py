@@ -133,7 +133,7 @@ def contraction_nest(
     )
     whole = join_axes(product)
     if len(whole.n) > 1:
-        if tensor is not contract and (packed is not None or rhs in placed):  # what is made of the sums is in the way
+        if tensor is not contract and (packed is not None or rhs in placed):  # its epilogue is in the way
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
     _require_readable(whole, lhs, placed, along)

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ingot.dims import Dim
-from ingot.fuse.attention import AttentionMatch
+from ingot.fuse.attention_match import AttentionMatch
 from ingot.fuse.contraction import Packed
 from ingot.fuse.read import Placed, c_strides
 from ingot.loops.ir import Buffer, Index, Kernel
+from ingot.prim.guard import Guards
 from ingot.prim.tensor import Branch, Call, Constant, Parameter, Repeat, Reshape, Tensor
-
-Pairs: TypeAlias = tuple[tuple[Dim, Dim], ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,14 +50,14 @@ class Store:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StoreBranch:
-    """A step that stores what one of two bodies makes; `claims` are the sizes each takes to be equal."""
+    """A step that stores what one of two bodies makes; `guards` are what each assumes of sizes."""
 
     name: str
     region: Branch
     condition: Buffer
     then: tuple[Planned, ...]
     otherwise: tuple[Planned, ...]
-    claims: tuple[Pairs, Pairs]
+    guards: tuple[Guards, Guards]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,8 +91,8 @@ class Decision:
     """How `results` are computed.
 
     `placed` is where each tensor is that has memory; those of `known` are computed when the model is compiled. `why` is
-    the reason for each tensor that a step stores. `size_calls` are the calls that tell named sizes. `claims` are sizes
-    that are taken to be equal whichever branches are taken. `readings` saves reading tensors again to build kernels:
+    the reason for each tensor that a step stores. `size_calls` are the calls that tell named sizes. `guards` are what
+    is assumed of sizes whichever branches are taken. `readings` saves reading tensors again to build kernels:
     without it they are the same.
     """
 
@@ -103,7 +102,7 @@ class Decision:
     known: tuple[Tensor, ...]
     why: Mapping[Tensor, str]
     size_calls: Mapping[str, Call]
-    claims: Pairs
+    guards: Guards
     readings: Mapping[Store, Reading] = field(default_factory=dict, repr=False)
 
 

@@ -1,4 +1,7 @@
-"""The loops of one stored tensor: rows, in each of them the reductions it needs, and then its elements."""
+"""The loops of one stored tensor: rows, in each of them a pass for the reductions it needs, and then its elements.
+
+Elementwise functions before a reduction are its prologue, those after it its epilogue: all are in the same nest.
+"""
 
 from __future__ import annotations
 
@@ -72,9 +75,9 @@ class _Builder:
 
     def _element(self, at: Place) -> Scalar:
         if isinstance(self._tensor, Reduce):
-            found = self._local(self._tensor, at)
-            assert found is not None
-            return found
+            reduction = self._local(self._tensor, at)
+            assert reduction is not None
+            return reduction
         return self._reader.read(self._tensor, at)
 
     def _local(self, tensor: Tensor, at: Place) -> Scalar | None:
@@ -138,14 +141,14 @@ class _Builder:
 
 def _variables(tensor: Reduce, at: Place) -> frozenset[Var] | None:
     """The variables a reduction is read at, if each of its axes is read along one of its own; else None."""
-    found: list[Var] = []
+    variables: list[Var] = []
     for axis, index in enumerate(at):
         if axis in tensor.axes or tensor.shape[axis] == 1:
             continue
         if len(index.terms) != 1 or index.offset != 0 or index.terms[0][1] != 1:
             return None
         term = index.terms[0][0]
-        if not isinstance(term, Var) or term in found:
+        if not isinstance(term, Var) or term in variables:
             return None
-        found.append(term)
-    return frozenset(found)
+        variables.append(term)
+    return frozenset(variables)

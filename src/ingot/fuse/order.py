@@ -35,18 +35,18 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
         case Map():
             for argument in tensor.arguments:
                 if not isinstance(argument, Expand | Constant | Iota):
-                    found = order_like(argument, known)
-                    if found is not None:
-                        return found
+                    order = order_like(argument, known)
+                    if order is not None:
+                        return order
         case Permute():
             inner = order_like(tensor.x, known)
             return None if inner is None else tuple(tensor.order.index(axis) for axis in inner)
         case Reduce() | Slice() | Pad() | AssumeShape():
             return order_like(tensor.x, known)
         case Concat():
-            orders = [found for part in tensor.parts if (found := order_like(part, known)) is not None]
-            other = [found for found in orders if found != tuple(range(tensor.rank))]
-            return other[0] if other else orders[0] if orders else None
+            orders = [order for part in tensor.parts if (order := order_like(part, known)) is not None]
+            others = [order for order in orders if order != tuple(range(tensor.rank))]
+            return others[0] if others else orders[0] if orders else None
         case Window():
             inner = order_like(tensor.x, known)
             last = tuple(range(tensor.x.rank, tensor.rank))

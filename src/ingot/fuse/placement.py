@@ -1,4 +1,4 @@
-"""Inside of which bodies a tensor is computed: of the innermost that all its readers are in, and of no loop in vain."""
+"""Placement: a tensor is computed in the innermost body around all its readers; invariants are hoisted out of loops."""
 
 from __future__ import annotations
 
@@ -17,63 +17,64 @@ ROOT: Placement = ()
 def placements_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Tensor, Placement]:
     """Where each of the tensors, given in the order of computation, is computed; `results` are outside of all bodies.
 
-    What a branch alone needs is computed in it. What a repeated body needs, and does not depend on which run it is, is
-    computed before it. What a loop starts from is computed right before the loop: its runs write over it.
+    What a branch alone needs is computed in it. What is invariant in a loop is hoisted out of it. What a loop starts
+    from is computed right before the loop: its runs write over it.
     """
     bound = _bound(order)
     left = Counter(tensor.region for tensor in order if isinstance(tensor, RegionResult))
     uses: dict[Tensor, list[Placement]] = {tensor: [ROOT] for tensor in results}
-    homes: dict[Tensor, Placement] = {}
+    placements: dict[Tensor, Placement] = {}
     around: dict[Region, Placement] = {}
     starts: dict[Tensor, Placement] = {}
     for tensor in reversed(order):
         if isinstance(tensor, Parameter | Constant | CallResult | Iota | Size):
-            homes[tensor] = ROOT
+            placements[tensor] = ROOT
             continue
-        home = _outside_of_loops(_shared(uses.get(tensor, [ROOT])), bound[tensor])
-        home = homes[tensor] = starts.get(tensor, home)
+        placement = _outside_of_loops(_shared(uses.get(tensor, [ROOT])), bound[tensor])
+        placement = placements[tensor] = starts.get(tensor, placement)
         if not isinstance(tensor, RegionResult):
             for each in tensor.reads:
-                uses.setdefault(each, []).append(home)
+                uses.setdefault(each, []).append(placement)
             continue
         region = tensor.region  # all it makes is made in one place, which is known at the last that is met
-        around[region] = home = _shared([home, around.get(region, home)])
+        around[region] = placement = _shared([placement, around.get(region, placement)])
         left[region] -= 1
         if not left[region]:
             for each in region.before:
-                uses.setdefault(each, []).append(home)
+                uses.setdefault(each, []).append(placement)
             if isinstance(region, Repeat):
-                starts.update(dict.fromkeys(region.initial, home))
+                starts.update(dict.fromkeys(region.initial, placement))
             for side, body in enumerate(region.bodies):
                 for each in body:
-                    uses.setdefault(each, []).append((*home, (region, side)))
+                    uses.setdefault(each, []).append((*placement, (region, side)))
     return {
-        tensor: around[tensor.region] if isinstance(tensor, RegionResult) else home for tensor, home in homes.items()
+        tensor: around[tensor.region] if isinstance(tensor, RegionResult) else placement
+        for tensor, placement in placements.items()
     }
 
 
 def _bound(order: Sequence[Tensor]) -> dict[Tensor, frozenset[Region]]:
-    """The loops that a tensor is another in each run of."""
+    """The loops that a tensor is not invariant in."""
     regions = [each.region for each in order if isinstance(each, RegionResult)]
     loops = {region for region in regions if isinstance(region, Repeat)}
-    found: dict[Tensor, frozenset[Region]] = {}
+    varying: dict[Tensor, frozenset[Region]] = {}
     for loop in loops:
         for inner in (loop.number, *loop.states):
-            found[inner] = frozenset({loop})
+            varying[inner] = frozenset({loop})
     pinned = {each: loop for loop in loops for each in loop.bodies[0]}
     for tensor in order:
-        if tensor not in found:
-            found[tensor] = frozenset[Region]().union(*(found[each] for each in tensor.reads))
+        if tensor not in varying:
+            varying[tensor] = frozenset[Region]().union(*(varying[each] for each in tensor.reads))
         if isinstance(tensor, RegionResult):
-            found[tensor] -= {tensor.region}
+            varying[tensor] -= {tensor.region}
         if tensor in pinned:
-            found[tensor] |= {pinned[tensor]}
-    return found
+            varying[tensor] |= {pinned[tensor]}
+    return varying
 
 
-def _shared(homes: Sequence[Placement]) -> Placement:
+def _shared(placements: Sequence[Placement]) -> Placement:
     """The bodies that all of them are in."""
-    first, *rest = homes
+    first, *rest = placements
     length = len(first)
     for other in rest:
         length = min(length, len(other))
@@ -82,7 +83,7 @@ def _shared(homes: Sequence[Placement]) -> Placement:
     return first[:length]
 
 
-def _outside_of_loops(home: Placement, bound: frozenset[Region]) -> Placement:
-    while home and isinstance(home[-1][0], Repeat) and home[-1][0] not in bound:
-        home = home[:-1]
-    return home
+def _outside_of_loops(placement: Placement, bound: frozenset[Region]) -> Placement:
+    while placement and isinstance(placement[-1][0], Repeat) and placement[-1][0] not in bound:
+        placement = placement[:-1]
+    return placement

@@ -1,4 +1,4 @@
-"""Reading a tensor at an index: views become arithmetic on indices, maps become expressions, the rest loads."""
+"""Reading a tensor at an index: views become arithmetic on indices, elementwise functions expressions, others loads."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def c_strides(shape: Sequence[Dim]) -> tuple[Dim, ...]:
 
 def strides_of(shape: Sequence[Dim], order: Sequence[int]) -> tuple[Dim, ...]:
     """The strides of a tensor whose axes are stored in `order`, the outermost first."""
-    found: dict[int, Dim] = {}
+    strides: dict[int, Dim] = {}
     step: Dim = 1
     for axis in reversed(order):
-        found[axis] = step
+        strides[axis] = step
         step = step * shape[axis]
-    return tuple(found[axis] for axis in range(len(shape)))
+    return tuple(strides[axis] for axis in range(len(shape)))
 
 
 class Reader:
@@ -109,9 +109,9 @@ class Reader:
         placed = self._placed.get(tensor)
         if placed is not None:
             return Load(tensor.dtype, placed.buffer, linear(at, placed.strides))
-        found = self._local(tensor, at)
-        if found is not None:
-            return found
+        local = self._local(tensor, at)
+        if local is not None:
+            return local
         match tensor:
             case Constant() if tensor.array.size == 1:
                 return Literal(tensor.dtype, tensor.array.item())
@@ -163,8 +163,8 @@ class Reader:
             if size != whole
         )
         value = self.read(x, inner)
-        found = {term for index in at for term, _ in index.terms}  # computed places, known to be there
-        plain = isinstance(value, Load) and all(isinstance(term, Var) or term in found for term, _ in value.index.terms)
+        own = {term for index in at for term, _ in index.terms}  # computed places, known to be there
+        plain = isinstance(value, Load) and all(isinstance(term, Var) or term in own for term, _ in value.index.terms)
         if plain and isinstance(value, Load) and (not value.where or value.fill == tensor.fill):
             return Load(value.dtype, value.buffer, value.index, (*value.where, *where), tensor.fill)
         if _loads(value):
@@ -172,14 +172,14 @@ class Reader:
         return Select(tensor.dtype, value, where, tensor.fill)
 
     def _gathered(self, tensor: Gather, at: Place) -> Scalar:
-        places = tuple(self._found(tensor, axis, at) for axis in range(tensor.x.rank))
+        places = tuple(self._place(tensor, axis, at) for axis in range(tensor.x.rank))
         value = self.read(tensor.x, places)
         met = {id(part) for part in parts([value])}
         checks = [term for index in places for term, _ in index.terms if isinstance(term, CheckedIndex)]
         lost = tuple(Inside(Index(((check, 1),)), check.size) for check in checks if id(check) not in met)
         return Select(tensor.dtype, value, lost, 0) if lost else value  # an axis that is repeated is not indexed
 
-    def _found(self, tensor: Gather, axis: int, at: Place) -> Index:
+    def _place(self, tensor: Gather, axis: int, at: Place) -> Index:
         place = tensor.places[axis]
         if isinstance(place, int):
             return at[place]
@@ -197,32 +197,32 @@ def linear(at: Place, strides: Sequence[Dim]) -> Index:
 
 def split(at: Place, outer: Sequence[Dim], inner: Sequence[Dim]) -> Place | None:
     """The index into `inner` of what `at` is in `outer`, in C order; None where that takes a division."""
-    found: list[Index] = []
+    indices: list[Index] = []
     left = [(size, index) for size, index in zip(outer, at, strict=True) if size != 1]
     for size in inner:
         if size == 1:
-            found.append(Index())
+            indices.append(Index())
             continue
-        taken: Dim = 1
+        joined: Dim = 1
         index = Index()
-        while taken != size:
+        while joined != size:
             if not left:
                 return None
             step, each = left.pop(0)
-            taken = taken * step
+            joined = joined * step
             index = index.times(step) + each
-            if isinstance(taken, int) and isinstance(size, int) and taken > size:
+            if isinstance(joined, int) and isinstance(size, int) and joined > size:
                 return None
-        found.append(index)
-    return tuple(found) if not left else None
+        indices.append(index)
+    return tuple(indices) if not left else None
 
 
 def _in_window(tensor: Window, at: Place) -> Place:
     rank = tensor.x.rank
-    found = list(at[:rank])
+    places = list(at[:rank])
     for axis, inner, stride, dilation in zip(tensor.axes, at[rank:], tensor.strides, tensor.dilations, strict=True):
-        found[axis] = found[axis].times(stride) + inner.times(dilation)
-    return tuple(found)
+        places[axis] = places[axis].times(stride) + inner.times(dilation)
+    return tuple(places)
 
 
 def _loads(value: Scalar) -> bool:

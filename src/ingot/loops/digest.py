@@ -1,8 +1,8 @@
 """The identity of kernels: a digest over the fields of the dataclasses that they are made of.
 
 No class of the loop IR is named here: a new field, or a new class, is part of every digest without a change to this
-file. What a field declares to be a label is left out. A dataclass that has one is told from others of the same content
-by where it is met first: two variables of the same extent stay two, whatever they are called.
+file. What a field declares to be a label is left out. A dataclass that has one is known by its identity:
+two variables of the same extent stay two, whatever they are called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import struct
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Any
 
 from ingot.dims import Expr
 from ingot.loops.ir import LABEL
@@ -37,7 +36,7 @@ class _Table:
         self._labelled = 0
 
     def token(self, value: object) -> str:
-        kind = type(value)
+        kind: type = type(value)
         if kind is tuple:
             return f"({' '.join(map(self.token, value))})"  # type: ignore[call-overload]
         if kind is int:
@@ -60,7 +59,7 @@ class _Table:
         return known[1]
 
     def _row(self, value: object) -> str:
-        kind: Any = type(value)
+        kind: type = type(value)
         content, is_labelled = _content(kind)
         tokens = [kind.__name__, *(self.token(getattr(value, name)) for name in content)]
         if is_labelled:
@@ -70,7 +69,7 @@ class _Table:
 
 
 @cache
-def _content(kind: Any) -> tuple[tuple[str, ...], bool]:
+def _content(kind: type) -> tuple[tuple[str, ...], bool]:
     """The names of the fields that are no labels, and whether there are labels too."""
     labels = [field.metadata.get(LABEL, False) for field in fields(kind)]
     names = tuple(field.name for field, label in zip(fields(kind), labels, strict=True) if not label)

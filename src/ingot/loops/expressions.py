@@ -1,4 +1,4 @@
-"""Expressions as text: operators between their operands, and names for what is said twice or would be too long."""
+"""Expressions as text: operators between their operands, and names for what is shared or would be too long."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COMPARISON, _SUM, _TERM, _SIGNED, _WHOLE = 2, 6, 7, 8, 9
 _LONG = 90
 """From how many columns on parts of an expression are named."""
 _SHORT = 16
-"""Up to how many columns an expression is said again rather than named."""
+"""Up to how many columns a shared expression is repeated rather than named."""
 
 
 @dataclass(slots=True)
@@ -48,23 +48,23 @@ class _Part:
 
 
 class ExpressionText:
-    """Expressions that are said one after the other, with names that none of them shares with another."""
+    """Texts of expressions, one after the other, with names that none of them shares with another."""
 
     def __init__(self) -> None:
         self._names = (f"t{number}" for number in count())
 
     def of(self, *values: Scalar, factors: bool = False) -> tuple[list[str], list[str]]:
-        """Each expression, and before them the lines that say what the names in them are.
+        """Each expression, and the lines before them that define the names in them.
 
         `factors` are in brackets if they would fall apart in a product.
         """
         parts = _Parts()
         roots = [parts.of(value) for value in values]
-        uses = Counter(inner for part in parts.found for inner, _ in part.inner)
+        uses = Counter(inner for part in parts.distinct for inner, _ in part.inner)
         lines: list[str] = []
         texts: list[str] = []
         holds: list[int] = []
-        for number, part in enumerate(parts.found):
+        for number, part in enumerate(parts.distinct):
             while True:
                 pieces = [_held(texts[inner], holds[inner], wanted) for inner, wanted in part.inner]
                 text = "".join(_between(part.pieces, pieces))
@@ -90,24 +90,24 @@ class _Parts:
     """The parts of expressions, those that are alike once, each after those it is made of."""
 
     def __init__(self) -> None:
-        self.found: list[_Part] = []
+        self.distinct: list[_Part] = []
         self._known: dict[object, int] = {}
         self._seen: dict[int, tuple[Scalar, int]] = {}
 
     def of(self, value: Scalar) -> int:
         """The number of an expression."""
         if id(value) not in self._seen:
-            self._seen[id(value)] = value, self._add(self._made(value))
+            self._seen[id(value)] = value, self._add(self._part(value))
         return self._seen[id(value)][1]
 
     def _add(self, part: _Part) -> int:
         key = (part.pieces, part.inner, part.holds)
         if key not in self._known:
-            self._known[key] = len(self.found)
-            self.found.append(part)
+            self._known[key] = len(self.distinct)
+            self.distinct.append(part)
         return self._known[key]
 
-    def _made(self, value: Scalar) -> _Part:
+    def _part(self, value: Scalar) -> _Part:
         match value:
             case Literal():
                 return _whole(_number(value))
@@ -181,7 +181,7 @@ _Text = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 def updated(function: str, name: str, value: str) -> str:
-    """A value taken into what is kept under a name."""
+    """`name = f(name, value)`, as `name += value` where there is a sign for it."""
     sign = _SIGNS.get(function)
     return f"{name} = {function}({name}, {value})" if sign is None else f"{name} {sign[0]}= {value}"
 

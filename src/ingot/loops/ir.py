@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.prim.guard import Guards
 from ingot.prim.tensor import Call
 
 LABEL = "label"
@@ -74,7 +75,7 @@ class Literal:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RuntimeScalar:
-    """A number that a kernel is told when it runs: its bits are a size, those of 8 bytes two, the lower half first."""
+    """A number that is an argument of the kernel: its bits are a size, those of 8 bytes two, the lower half first."""
 
     dtype: DType
     bits: tuple[Dim, ...]
@@ -82,7 +83,7 @@ class RuntimeScalar:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Local:
-    """A value kept from one statement to the next, by name."""
+    """The value of a local."""
 
     dtype: DType
     name: str
@@ -128,7 +129,7 @@ class Select:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CheckedIndex:
-    """An index into `size` elements, made valid: one out of range is reported, and zero taken in its place."""
+    """An index into `size` elements; one that is out of range is reported, and is zero instead."""
 
     value: Scalar
     size: Dim
@@ -164,7 +165,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A new local, or a new value for one."""
+    """`local = value`."""
 
     name: str
     value: Scalar
@@ -172,7 +173,7 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A local taken together with a value by a function of two."""
+    """`local = function(local, value)`."""
 
     name: str
     function: str
@@ -207,8 +208,8 @@ class Contraction:
     """A contraction: sums over `k` of lhs times rhs, for every place of `batch`, `m` and `n`.
 
     `rhs` is packed into panels when the kernel runs, unless that was done at compile time, or by another kernel: one
-    that has `panels` stores these there, and sums nothing. What becomes of a sum is said by `body`, in which it is the
-    local `sum`.
+    that has `panels` stores these there, and sums nothing. `body` is the epilogue, in which a sum is the local
+    `sum`.
     """
 
     dtype: DType
@@ -224,7 +225,7 @@ class Contraction:
     zeros: Buffer | None = None
     """As many zeros as the innermost axis of `k` has elements, where the left side is padded."""
     tile: Tile | None = None
-    """The sums that are taken at once."""
+    """The sums that are held in registers at once."""
     panels: Buffer | None = None
 
 
@@ -260,9 +261,9 @@ class Winograd:
 class Attention:
     """Attention: for every place of `batch` and `m`, a mean of the rows of `values`, one for each key `t`.
 
-    `score`, in which the sum over `k` of queries times keys is the local `sum`, says what a key counts: its weight is
-    e to the power of its score less the greatest of its row. `body` says what becomes of the weighted sum of values,
-    the local `read`, and the sum of weights, the local `total`.
+    `score` is an expression of the sum over `k` of queries times keys, the local `sum`; weights are the softmax of the
+    scores of a row, not yet divided by their sum. `body` is the epilogue, in which the weighted sum of values is the
+    local `read`, and the sum of weights the local `total`.
     """
 
     dtype: DType
@@ -342,14 +343,14 @@ class LoopStep:
 class BranchStep:
     """The steps of `then` where `condition` holds, else those of `otherwise`.
 
-    `claims` are the sizes that each of the two takes to be equal: where they are not, it cannot be run.
+    `guards` are what each of the two assumes of sizes: where one fails, it cannot be run.
     """
 
     name: str = field(metadata={LABEL: True})
     condition: Buffer
     then: tuple[Step, ...]
     otherwise: tuple[Step, ...]
-    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]]
+    guards: tuple[Guards, Guards]
 
 
 Step: TypeAlias = Kernel | Call | LoopStep | BranchStep

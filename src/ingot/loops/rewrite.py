@@ -1,4 +1,4 @@
-"""Loops with other indices: every index of a statement replaced by what a function says."""
+"""Loops with other indices, and questions about what is in them."""
 
 from __future__ import annotations
 
@@ -6,126 +6,44 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingot.dims import Dim
 from ingot.loops.ir import (
-    Apply,
-    Attention,
     Buffer,
     CheckedIndex,
-    Contraction,
     For,
     Index,
     Inside,
     KernelNest,
     Let,
-    Literal,
     Load,
     Local,
-    Nest,
-    Position,
-    RuntimeScalar,
     Scalar,
-    Select,
     Statement,
     Store,
     Update,
     Var,
-    Winograd,
 )
+from ingot.loops.walk import Node, Transform, children, is_scalar, walk
 
 
 class Reindexed:
     """Statements rewritten by a function of indices; expressions that were shared stay so."""
 
     def __init__(self, change: Callable[[Index], Index]) -> None:
-        self._change = change
-        self._known: dict[int, tuple[Scalar, Scalar]] = {}
+        self._transform = Transform(lambda node: change(node) if isinstance(node, Index) else node)
 
     def statement(self, statement: Statement) -> Statement:
-        match statement:
-            case For():
-                return For(statement.var, tuple(map(self.statement, statement.body)), statement.kind)
-            case Let():
-                return Let(statement.name, self.scalar(statement.value))
-            case Update():
-                return Update(statement.name, statement.function, self.scalar(statement.value))
-            case Store():
-                return Store(statement.buffer, self.index(statement.index), self.scalar(statement.value))
+        return self._transform(statement)
 
     def scalar(self, value: Scalar) -> Scalar:
-        known = self._known.get(id(value))
-        if known is None:  # the old value is kept too, so that its identity is not given to another
-            known = self._known[id(value)] = (value, self._scalar(value))
-        return known[1]
+        return self._transform(value)
 
     def replace(self, old: Scalar, new: Scalar) -> None:
         """From here on, put one expression in the place of another."""
-        self._known[id(old)] = (old, new)
-
-    def index(self, index: Index) -> Index:
-        terms = tuple((term if isinstance(term, Var) else self.scalar(term), factor) for term, factor in index.terms)
-        return self._change(Index(terms, index.offset))
-
-    def _scalar(self, value: Scalar) -> Scalar:
-        match value:
-            case Literal() | RuntimeScalar() | Local():
-                return value
-            case Position():
-                return Position(self.index(value.index))
-            case Load():
-                where = tuple(map(self._inside, value.where))
-                return Load(value.dtype, value.buffer, self.index(value.index), where, value.fill)
-            case Apply():
-                return Apply(value.dtype, value.function, tuple(map(self.scalar, value.arguments)))
-            case Select():
-                where = tuple(map(self._inside, value.where))
-                return Select(value.dtype, self.scalar(value.value), where, value.fill)
-            case CheckedIndex():
-                return CheckedIndex(self.scalar(value.value), value.size)
-
-    def _inside(self, inside: Inside) -> Inside:
-        return Inside(self.index(inside.index), inside.size)
+        self._transform.replace(old, new)
 
 
 def indices(*statements: Statement) -> Iterator[Index]:
-    """Every index in statements, those of opaque terms too."""
-    seen: set[int] = set()
-    for statement in statements:
-        match statement:
-            case For():
-                yield from indices(*statement.body)
-            case Let() | Update():
-                yield from _in_scalar(statement.value, seen)
-            case Store():
-                yield from _in_index(statement.index, seen)
-                yield from _in_scalar(statement.value, seen)
-
-
-def _in_scalar(value: Scalar, seen: set[int]) -> Iterator[Index]:
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    match value:
-        case Position():
-            yield from _in_index(value.index, seen)
-        case Load():
-            yield from _in_index(value.index, seen)
-            for each in value.where:
-                yield from _in_index(each.index, seen)
-        case Apply():
-            for argument in value.arguments:
-                yield from _in_scalar(argument, seen)
-        case Select():
-            yield from _in_scalar(value.value, seen)
-            for each in value.where:
-                yield from _in_index(each.index, seen)
-        case CheckedIndex():
-            yield from _in_scalar(value.value, seen)
-
-
-def _in_index(index: Index, seen: set[int]) -> Iterator[Index]:
-    yield index
-    for term, _ in index.terms:
-        if not isinstance(term, Var):
-            yield from _in_scalar(term, seen)
+    """Every index in statements, those inside of other indices too."""
+    return (node for node in walk(*statements) if isinstance(node, Index))
 
 
 def buffers_read(nests: Sequence[KernelNest]) -> list[Buffer]:
@@ -141,17 +59,17 @@ def sizes_indexed(nest: KernelNest) -> list[Dim]:
 
 def roots_of(nest: KernelNest) -> list[Scalar]:
     """The expressions of a nest."""
-    match nest:
-        case Contraction():
-            return [nest.lhs, nest.rhs, *values(nest.body)]
-        case Winograd():
-            return [nest.lhs, nest.rhs, nest.plain, *values(nest.body)]
-        case Attention():
-            return [nest.queries, nest.keys, nest.values, nest.score, *values(nest.body)]
-        case Nest():
-            return [value for stage in nest.stages for value in values((*stage.starts, *stage.body))]
-        case _:
-            return list(values(nest))
+    roots: list[Scalar] = []
+    pending: list[Node] = list(reversed(nest)) if isinstance(nest, tuple) else [nest]
+    while pending:
+        node = pending.pop()
+        if is_scalar(node):
+            roots.append(node)
+        elif isinstance(node, For | Let | Update | Store):
+            roots += values((node,))
+        else:
+            pending += reversed(children(node))
+    return roots
 
 
 def locals_in(value: Scalar) -> set[str]:
@@ -169,23 +87,18 @@ def parts(roots: Sequence[Scalar]) -> Iterator[Scalar]:
             continue
         seen.add(id(value))
         yield value
-        pending += made_of(value)
+        pending += operands(value)
 
 
-def made_of(value: Scalar) -> list[Scalar]:
-    """The expressions that one is made of, those in its indices too."""
-    match value:
-        case Load():
-            return _opaque(value.index, *(each.index for each in value.where))
-        case Apply():
-            return list(value.arguments)
-        case Select():
-            return [value.value, *_opaque(*(each.index for each in value.where))]
-        case CheckedIndex():
-            return [value.value]
-        case Position():
-            return _opaque(value.index)
-    return []
+def operands(value: Scalar) -> list[Scalar]:
+    """The scalars that one is computed from, those in its indices too."""
+    parts: list[Scalar] = []
+    for part in children(value):
+        if is_scalar(part):
+            parts.append(part)
+        elif isinstance(part, Index | Inside):
+            parts += _opaque(part if isinstance(part, Index) else part.index)
+    return parts
 
 
 def values(statements: Sequence[Statement]) -> Iterator[Scalar]:
@@ -199,8 +112,21 @@ def values(statements: Sequence[Statement]) -> Iterator[Scalar]:
                 yield from _opaque(statement.index)
 
 
-def _opaque(*found: Index) -> list[Scalar]:
-    return [term for index in found for term, _ in index.terms if not isinstance(term, Var)]
+def stores(statements: Sequence[Statement]) -> Iterator[Store]:
+    """The stores of statements."""
+    return (node for node in within(statements) if isinstance(node, Store))
+
+
+def within(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Statements, and those inside of loops, each loop before what is in it."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, For):
+            yield from within(statement.body)
+
+
+def _opaque(index: Index) -> list[Scalar]:
+    return [term for term, _ in index.terms if not isinstance(term, Var)]
 
 
 def joins(outer: Var, inner: Var, seen: Iterable[Index]) -> bool:

@@ -23,6 +23,7 @@ from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
+from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant
 from ingot.prim.tensor import (
     AssumeShape,
@@ -43,18 +44,18 @@ def lower_graph(
     model: Model,
     facts: Mapping[Value, Fact],
     catalog: Catalog,
-    claims: Mapping[Graph, Sequence[tuple[Dim, Dim]]] | None = None,
+    guards: Mapping[Graph, Sequence[Guard]] | None = None,
     refuses: Refuses = refuse_to_lower,
 ) -> Program:
     """The main graph of a model in the newest operators, inlined and typed, in primitives.
 
-    `claims` are sizes that are assumed to be equal in each of its graphs. Nodes that `refuses` gives a reason for, and
+    `guards` are what was assumed of sizes in each of its graphs. Nodes that `refuses` gives a reason for, and
     those whose operators have none to say themselves in primitives, are calls, with the reason.
     """
     program = Program()
     graph = model.graph
-    program.claims.extend((claims or {}).get(graph, ()))
-    lowering = _Lowering(model, catalog, program, claims or {}, refuses)
+    program.guards.extend((guards or {}).get(graph, ()))
+    lowering = _Lowering(model, catalog, program, guards or {}, refuses)
     for value in graph.inputs:
         program.inputs[value.name] = program.values[value] = _given(value, facts.get(value, Fact(value.type)))
         program.tell(program.values[value])
@@ -63,12 +64,12 @@ def lower_graph(
             program.values[value] = _held(value)
     for node in graph:
         lowering.node(node, facts)
-    program.claims.extend(_claimed(program.values[value] for node in graph for value in node.outputs))
+    program.guards.extend(_assumed(program.values[value] for node in graph for value in node.outputs))
     return program
 
 
-def _claimed(tensors: Iterable[Tensor]) -> Iterator[tuple[Dim, Dim]]:
-    """The sizes that are taken to be equal where tensors are computed, of which perhaps only the sizes are needed.
+def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
+    """What is assumed of sizes where tensors are computed, of which perhaps only the sizes are needed.
 
     What is inside of loops and branches is left out: it may never run.
     """
@@ -80,7 +81,7 @@ def _claimed(tensors: Iterable[Tensor]) -> Iterator[tuple[Dim, Dim]]:
             continue
         seen.add(tensor)
         if isinstance(tensor, AssumeShape):
-            yield from (pair for pair in zip(tensor.x.shape, tensor.shape, strict=True) if pair[0] != pair[1])
+            yield from (Guard(*pair) for pair in zip(tensor.x.shape, tensor.shape, strict=True) if pair[0] != pair[1])
         pending += tensor.region.before if isinstance(tensor, RegionResult) else tensor.reads
 
 
@@ -91,7 +92,7 @@ class _Lowering:
     model: Model
     catalog: Catalog
     program: Program
-    claims: Mapping[Graph, Sequence[tuple[Dim, Dim]]]
+    guards: Mapping[Graph, Sequence[Guard]]
     refuses: Refuses
 
     def node(self, node: Node, facts: Mapping[Value, Fact]) -> None:
@@ -102,7 +103,7 @@ class _Lowering:
             Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
         ]
         found = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
-        calls, lowered, claimed = dict(program.calls), len(program.values), len(program.claims)
+        calls, lowered, guarded = dict(program.calls), len(program.values), len(program.guards)
         try:
             for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
                 _require_told(size, program)
@@ -113,7 +114,7 @@ class _Lowering:
             ]
         except Refused as reason:
             program.calls = calls
-            del program.claims[claimed:]
+            del program.guards[guarded:]
             for value in list(program.values)[lowered:]:  # of graphs inside
                 del program.values[value]
             results = _call(node, inputs, found, program, str(reason))
@@ -137,7 +138,7 @@ class _Lowering:
         if reason is not None or operator is None or "lower" not in operator.rules:
             raise Refused(reason or f"{node.op_type} has no rule")
         wanted = tuple(bool(value.name) for value in node.outputs)
-        regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.claims, self._within)
+        regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
         return lower_node(node, operator, inputs, known, found, regions)
 
     def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:

@@ -9,6 +9,7 @@ from ingot.ir.node import Node
 from ingot.ir.types import map_shapes
 from ingot.ir.value import Value
 from ingot.ops.facts import Fact
+from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, Tensor
 
 
@@ -23,7 +24,7 @@ class Program:
     """The named sizes that inputs and the results of calls tell."""
     sizes: dict[str, Dim] = field(default_factory=dict)
     """What other names that inference made up have turned out to be."""
-    claims: list[tuple[Dim, Dim]] = field(default_factory=list)
+    guards: list[Guard] = field(default_factory=list)
     """Sizes that are taken to be equal, which each run makes sure of."""
 
     def known(self, fact: Fact) -> Fact:

@@ -15,8 +15,8 @@ from ingot.ir.value import Value
 from ingot.lower.program import Program
 from ingot.lower.specialise_branches import no_zeros
 from ingot.ops.catalog import Catalog
-from ingot.ops.control.regions import Pairs
 from ingot.ops.facts import Fact
+from ingot.prim.guard import Guard, Guards
 from ingot.prim.tensor import Refused, Tensor
 
 Facts = Mapping[Value, Fact]
@@ -31,7 +31,7 @@ class LoweredRegions:
     catalog: Catalog
     facts: Facts
     program: Program
-    assumed: Mapping[Graph, Sequence[tuple[Dim, Dim]]]
+    assumed: Mapping[Graph, Sequence[Guard]]
     lower: Callable[[Graph, Facts], list[Tensor]]
     """A graph inside of the node in primitives; Refused if a part of it cannot be lowered."""
 
@@ -49,14 +49,14 @@ class LoweredRegions:
         for value in graph.inputs:
             value.type = known[value].type
         inference.graph(graph, known)
-        for pair in (pair for inner in nested_graphs(graph) for pair in no_zeros(inner, inference.facts)):
-            if not all(map(self.is_known, pair)):
+        for guard in (guard for inner in nested_graphs(graph) for guard in no_zeros(inner, inference.facts)):
+            if not (self.is_known(guard.left) and self.is_known(guard.right)):
                 raise Refused("a size that may be zero, which only a run can tell")
-            self.program.claims.append(pair)
+            self.program.guards.append(guard)
         self.program.values.update(zip(graph.inputs, inputs, strict=True))
         return self.lower(graph, inference.facts)
 
-    def guards(self, graph: Graph) -> Pairs:
+    def guards(self, graph: Graph) -> Guards:
         return tuple(self.assumed.get(graph, ()))
 
     def is_known(self, size: Dim) -> bool:

@@ -34,7 +34,7 @@ def _size_sources(program: Program, outputs: Sequence[Tensor]) -> list[Tensor]:
         outside = [tensor for tensor in reached if isinstance(tensor, CallResult)] + list(program.inputs.values())
         known = {str(size) for tensor in outside for size in tensor.shape}
         names = {name for tensor in reached for size in sizes_of(tensor) for name in symbols(size)}
-        compared = [symbols(one) | symbols(other) for one, other in program.claims]
+        compared = [guard.names for guard in program.guards]
         missing = names.union(*(pair for pair in compared if pair & names)) - known
         source = next((tensor for tensor in results if missing & {str(size) for size in tensor.shape}), None)
         if source is None:

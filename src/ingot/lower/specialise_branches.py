@@ -22,11 +22,13 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.control.carried import truth
 from ingot.ops.facts import Fact
 from ingot.passes.branches import put_in_place
+from ingot.prim.guard import Guard
 
-Guards = dict[Graph, list[tuple[Dim, Dim]]]
+Guards = dict[Graph, list[Guard]]
 """Sizes that were taken to be equal, by the graph whose nodes take them so."""
 
 _MOST_ROUNDS = 32
+_CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
 _UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 
 
@@ -74,25 +76,25 @@ def specialise_branches(
     `given` is what is known of its inputs, `known` what was taken to be equal in its graphs before.
     """
     facts = infer(model, catalog=catalog, given=given)
-    claims: Guards = {graph: list(pairs) for graph, pairs in (known or {}).items()}
+    guards: Guards = {graph: list(own) for graph, own in (known or {}).items()}
     for _ in range(_MOST_ROUNDS):
-        if not _settle(model, facts, claims):
+        if not _settle(model, facts, guards):
             break
         facts = infer(model, catalog=catalog, given=given)
-    changed = frozenset(graph for graph, pairs in claims.items() if pairs)
+    changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
-        claims.setdefault(graph, []).extend(no_zeros(graph, facts))
-    return Specialised(model, facts, claims, changed)
+        guards.setdefault(graph, []).extend(no_zeros(graph, facts))
+    return Specialised(model, facts, guards, changed)
 
 
-def no_zeros(graph: Graph, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
+def no_zeros(graph: Graph, facts: Facts) -> Iterator[Guard]:
     """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
     for node in graph:
         if node.applies("Reshape") and not node.get("allowzero", 0):
             yield from _no_zeros(node, facts)
 
 
-def _no_zeros(node: Node, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
+def _no_zeros(node: Node, facts: Facts) -> Iterator[Guard]:
     given, wanted = (None if value is None else facts.get(value) for value in node.inputs[:2])
     shape = None if given is None else given.shape
     if wanted is None or wanted.elements is None or shape is None:
@@ -102,10 +104,11 @@ def _no_zeros(node: Node, facts: Facts) -> Iterator[tuple[Dim, Dim]]:
         if not isinstance(size, Expr) or copied is None or size == copied or (lower_bound(size) or 0) > 0:
             continue
         least = minimum(copied, 1)
-        yield minimum(size, 1) * least, least
+        otherwise = f"sizes that were assumed not to be zero for Reshape '{node.label}' are not"
+        yield Guard(minimum(size, 1) * least, least, otherwise)
 
 
-def _settle(model: Model, facts: Facts, claims: Guards) -> bool:
+def _settle(model: Model, facts: Facts, guards: Guards) -> bool:
     found = False
     for graph in list(nested_graphs(model.graph)):
         for node in graph.nodes:
@@ -116,10 +119,10 @@ def _settle(model: Model, facts: Facts, claims: Guards) -> bool:
                 continue
             branch = node["then_branch" if decided else "else_branch"]
             assert isinstance(branch, Graph)
-            own = claims.setdefault(graph, [])
-            own += claims.pop(branch, [])
+            own = guards.setdefault(graph, [])
+            own += guards.pop(branch, [])
             if isinstance(decided, _Equal):
-                own.append((decided.one, decided.other))
+                own.append(Guard(decided.one, decided.other, _CHOSEN))
             put_in_place(branch, node, graph)
             found = True
     return found

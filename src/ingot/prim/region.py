@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.prim.guard import Guards
 from ingot.prim.make import reshape
 from ingot.prim.tensor import (
     AssumeShape,
@@ -75,13 +76,13 @@ def branch(
     condition: Tensor,
     then: Sequence[Tensor],
     otherwise: Sequence[Tensor],
-    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]] = ((), ()),
+    guards: tuple[Guards, Guards] = ((), ()),
 ) -> list[Tensor]:
     """What one of two bodies makes; Refused if they make different types or sizes."""
     for one, other in zip(then, otherwise, strict=True):
         if one.dtype is not other.dtype or one.shape != other.shape:
             raise Refused("branches that make different sizes")
-    region = Branch(reshape(condition, ()), tuple(map(copied, then)), tuple(map(copied, otherwise)), claims)
+    region = Branch(reshape(condition, ()), tuple(map(copied, then)), tuple(map(copied, otherwise)), guards)
     return [RegionResult(each.dtype, each.shape, region, place) for place, each in enumerate(then)]
 
 

@@ -36,7 +36,7 @@ def show(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -
     for tensor in in_order(results):
         if not isinstance(tensor, Constant) or tensor.shape:
             reads = [known[each] for each in tensor.reads]
-            lines.append(f"{known[tensor]}: {typed(tensor)} = {_said(tensor, reads, known)}")
+            lines.append(f"{known[tensor]}: {typed(tensor)} = {_expression(tensor, reads, known)}")
     return "\n".join([*lines, f"return {', '.join(known[result] for result in results)}"])
 
 
@@ -57,8 +57,8 @@ def typed(tensor: Tensor) -> str:
     return f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
 
 
-def _said(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -> str:
-    given = ", ".join(reads)
+def _expression(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -> str:
+    arguments = ", ".join(reads)
     match tensor:
         case Parameter():
             return "parameter"
@@ -69,39 +69,40 @@ def _said(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -> str:
         case Iota():
             return f"iota axis {tensor.axis}"
         case Map():
-            return f"{tensor.function}({given})"
+            return f"{tensor.function}({arguments})"
         case Reduce():
-            return f"reduce {tensor.function}({given}) over {list(tensor.axes)}"
+            return f"reduce {tensor.function}({arguments}) over {list(tensor.axes)}"
         case Contract():
-            return f"contract({given}) {tensor.labels[0]},{tensor.labels[1]}->{tensor.labels[2]}"
+            return f"contract({arguments}) {tensor.labels[0]},{tensor.labels[1]}->{tensor.labels[2]}"
         case Permute():
-            return f"permute({given}) {list(tensor.order)}"
+            return f"permute({arguments}) {list(tensor.order)}"
         case Slice():
-            return f"slice({given}) from [{', '.join(map(str, tensor.starts))}] by {list(tensor.steps)}"
+            return f"slice({arguments}) from [{', '.join(map(str, tensor.starts))}] by {list(tensor.steps)}"
         case Pad():
-            return f"pad({given}) before [{', '.join(map(str, tensor.before))}] with {tensor.fill}"
+            return f"pad({arguments}) before [{', '.join(map(str, tensor.before))}] with {tensor.fill}"
         case Window():
-            return f"window({given}) axes {list(tensor.axes)} by {list(tensor.strides)} apart {list(tensor.dilations)}"
+            steps = f"by {list(tensor.strides)} apart {list(tensor.dilations)}"
+            return f"window({arguments}) axes {list(tensor.axes)} {steps}"
         case Gather() | Scatter():
             places = [f"axis {place}" if isinstance(place, int) else known[place] for place in tensor.places]
             if isinstance(tensor, Gather):
                 return f"gather({reads[0]}) at ({', '.join(places)})"
             return f"scatter {tensor.function or 'set'}({reads[0]}, {reads[1]}) at ({', '.join(places)})"
         case Concat():
-            return f"join({given}) along {tensor.axis}"
+            return f"join({arguments}) along {tensor.axis}"
         case Scan():
             how = "".join([" exclusive" * tensor.exclusive, " reverse" * tensor.reverse])
-            return f"scan {tensor.function}({given}) along {tensor.axis}{how}"
+            return f"scan {tensor.function}({arguments}) along {tensor.axis}{how}"
         case BodyArgument():
             return f"{tensor.name} of a loop"
         case RegionResult():
-            return _outcome(tensor, known)
+            return _region(tensor, known)
         case CallResult():
-            return f"result {tensor.index} of call {tensor.call.node.op_type}({given})"
-    return f"{type(tensor).__name__.lower()}({given})"
+            return f"result {tensor.index} of call {tensor.call.node.op_type}({arguments})"
+    return f"{type(tensor).__name__.lower()}({arguments})"
 
 
-def _outcome(tensor: RegionResult, known: Mapping[Tensor, str]) -> str:
+def _region(tensor: RegionResult, known: Mapping[Tensor, str]) -> str:
     region = tensor.region
     if not isinstance(region, Repeat):
         one, other = (body[tensor.index] for body in region.bodies)

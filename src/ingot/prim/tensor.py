@@ -11,6 +11,7 @@ import numpy as np
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.prim.functions import ELEMENTS, FUNCTIONS
+from ingot.prim.guard import Guards
 
 if TYPE_CHECKING:
     from ingot.ir.node import Node
@@ -312,8 +313,8 @@ class Branch:
     condition: Tensor
     then: tuple[Tensor, ...]
     otherwise: tuple[Tensor, ...]
-    claims: tuple[tuple[tuple[Dim, Dim], ...], tuple[tuple[Dim, Dim], ...]] = ((), ())
-    """The sizes that each of the two takes to be equal."""
+    guards: tuple[Guards, Guards] = ((), ())
+    """What each of the two assumes of sizes."""
 
     @property
     def before(self) -> tuple[Tensor, ...]:

@@ -1,16 +1,17 @@
-"""A plan made ready to run: inputs checked by the caller go in, results come out, and what goes wrong is told apart."""
+"""A plan with all that a run needs beside inputs: inputs checked by the caller go in, outputs come out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ingot.prim.tensor import Tensor
-from ingot.runtime.body import KERNEL_ERROR, Reference, Unsettled
+from ingot.runtime.body import BodyRunners, Reference
 from ingot.runtime.fast_path import FastPath
-from ingot.runtime.plan import GuardFailed, Plan, StepObserver
+from ingot.runtime.guards import KernelError
+from ingot.runtime.plan import Plan, StepObserver
+from ingot.runtime.run import ByteLimit, PlanRunner
 
 if TYPE_CHECKING:
     from ingot.ir.model import Model
@@ -18,19 +19,8 @@ if TYPE_CHECKING:
     from ingot.runtime.interrupt import Interrupt
 
 
-class Deoptimised(Exception):
-    """What was given is not what was compiled for: an index is out of range, or sizes are not as the message says.
-
-    If a guard failed (`is_guard`), another plan may run it; else the reference does, or says what is wrong.
-    """
-
-    def __init__(self, reason: str, *, is_guard: bool) -> None:
-        super().__init__(reason)
-        self.is_guard = is_guard
-
-
 class Executable:
-    """A plan with all that a run needs beside inputs: the nodes that the reference runs."""
+    """A plan that can be run, by many threads at a time."""
 
     def __init__(
         self,
@@ -43,8 +33,9 @@ class Executable:
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
-        self.fast_path = FastPath(plan, self.outputs)
-        self._most = most_bytes
+        self.fast_path = FastPath(plan)
+        self._limit = ByteLimit(most_bytes)
+        self._bodies = BodyRunners(plan)
 
     def run(
         self,
@@ -56,22 +47,19 @@ class Executable:
         """The outputs of the model; Interrupted where `interrupt` ends the run.
 
         `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan.
-        Deoptimised if a kernel met an error, or sizes are not as assumed.
+        GuardFailed if something is not as was assumed, KernelError if a kernel met an error.
         """
-        state = np.zeros(16, np.int32)
-        if interrupt is not None:
-            interrupt.attach(state)
-        try:
-            call = Reference(evaluation, self.calls, state, observe).caller(self.plan)
-            values = self.plan.run(feeds, call, state, observe, self._most)
-        except (GuardFailed, Unsettled) as reason:
-            raise Deoptimised(str(reason), is_guard=True) from None
-        finally:
-            if interrupt is not None:
-                interrupt.detach(state)
-        if interrupt is not None:
-            interrupt.check()
-        if state[0]:
-            raise Deoptimised(KERNEL_ERROR, is_guard=False)
-        self.fast_path.learn(feeds, self._most)
-        return [values[tensor] for tensor in self.outputs]
+        inputs = [feeds.get(name) for name in self.plan.inputs]
+        with self.runner.running(interrupt) as frame:
+            call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
+            results = self.runner.run(frame, inputs, call, observe, self._limit)
+            binding = frame.first.binding
+        if results is None:
+            raise KernelError
+        self.fast_path.learn(self.runner, feeds, binding)
+        return results
+
+    @cached_property
+    def runner(self) -> PlanRunner:
+        """What runs the plan; it takes longer to build than a model that is in the cache takes to open."""
+        return PlanRunner(self.plan, self.outputs)

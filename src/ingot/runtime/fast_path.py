@@ -1,67 +1,50 @@
-"""Running again what ran before: for inputs of sizes seen already, only the memory of inputs and results is new."""
+"""The fast path: for inputs of types and sizes that ran before, a frame is ready, and nothing is left to check."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.prim.tensor import Tensor
 from ingot.runtime.address import address_of
-from ingot.runtime.plan import Plan, fresh_array
+from ingot.runtime.bind import Binding
+from ingot.runtime.frame import Frame, fresh_array
+from ingot.runtime.interrupt import Interrupt, Interrupted
+from ingot.runtime.plan import Plan
+from ingot.runtime.run import PlanRunner
 from ingot.runtime.thread_pool import Job, thread_pool
 
-if TYPE_CHECKING:
-    from ingot.runtime.interrupt import Interrupt
-
-_MOST_KNOWN = 32
-"""Sizes of inputs that are remembered."""
+_MOST_READY = 32
+"""Types and sizes of inputs that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What follows from the types and sizes of inputs: where their addresses go, what is returned, and idle frames."""
+class Ready:
+    """What follows from the types and sizes of inputs: their slots, the results, and the order of the outputs."""
 
-    steps: Array
-    places: tuple[int, ...]
-    fresh: tuple[tuple[int, tuple[int, ...], Any], ...]
-    order: tuple[int, ...]
-    slots: Array
-    offsets: Array
-    arena: int
-    idle: list[_Frame]
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """What one run at a time needs: a table of addresses, memory, a word for errors."""
-
-    slots: Any
-    state: Array
-    job: Job
-    arena: Array
+    runner: PlanRunner
+    binding: Binding
+    inputs: tuple[int, ...]
+    results: tuple[tuple[int, tuple[int, ...], Any], ...]
+    outputs: tuple[int, ...]
 
 
 class FastPath:
-    """The quick way through a plan: one piece without calls, whose results are all computed."""
+    """The fast path of a plan: the inputs that it has a frame ready for, by their shapes and types."""
 
-    def __init__(self, plan: Plan, outputs: Sequence[Tensor]) -> None:
-        self._plan = plan
-        self._outputs = outputs
+    def __init__(self, plan: Plan) -> None:
         self._names = tuple(plan.inputs)
-        self._known: dict[tuple[Any, ...], _Known] = {}
-        self._takes = len(plan.segments) == 1 and plan.segments[0].call is None
-        self._takes &= all(tensor in plan.placed or not tensor.shape for tensor in plan.inputs.values())
+        self._ready: dict[tuple[Any, ...], Ready] = {}
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
-        """The results; None if this has to go the long way: other sizes, other types, or something to complain of.
+        """The outputs; None if this has to go the long way: other sizes, other types, or an error that a kernel met.
 
         Interrupted where `interrupt` ends the run.
         """
-        if not self._known or len(feeds) != len(self._names):
+        if not self._ready or len(feeds) != len(self._names):
             return None
         key: list[Any] = []
         arrays: list[Array] = []
@@ -71,78 +54,71 @@ class FastPath:
                 return None
             key += (array.shape, array.dtype)
             arrays.append(array)
-        known = self._known.get(tuple(key))
-        if known is None:
+        ready = self._ready.get(tuple(key))
+        if ready is None:
             return None
-        frame = _one_of(known.idle) or self._frame(known)
+        frame = ready.runner.frame()
+        segment = frame.first
+        if segment.binding is not ready.binding:
+            segment.install(ready.binding)
         slots = frame.slots
-        for place, array in zip(known.places, arrays, strict=True):
-            slots[place] = address_of(array)
+        for slot, array in zip(ready.inputs, arrays, strict=True):
+            slots[slot] = address_of(array)
         results: list[Any] = []
-        for slot, shape, dtype in known.fresh:
+        for slot, shape, dtype in ready.results:
             result = fresh_array(shape, dtype)
             slots[slot] = address_of(result)
             results.append(result)
+        assert segment.job is not None
         if interrupt is None:
-            thread_pool().start(frame.job)
+            thread_pool().start(segment.job)
         else:
-            self._interruptible(frame, interrupt)
-        if frame.state[0]:
-            frame.state[0] = 0
-            known.idle.append(frame)
+            _start(ready.runner, frame, segment.job, interrupt)
+        if frame.words[0]:
+            frame.words[0] = 0
+            ready.runner.frames.append(frame)
             return None
-        known.idle.append(frame)
-        return [results[index] for index in known.order]
+        ready.runner.frames.append(frame)
+        return [results[index] for index in ready.outputs]
 
-    def _interruptible(self, frame: _Frame, interrupt: Interrupt) -> None:
-        """Run a frame; it is not used again once it was stopped."""
-        state = frame.state
-        interrupt.attach(state)
-        try:
-            thread_pool().start(frame.job)
-        finally:
-            interrupt.detach(state)
-        if state[1]:
-            self._plan.give_back(frame.arena)
-        interrupt.check()
-
-    def learn(self, feeds: Mapping[str, Any], most: int) -> None:
-        """Remember what follows from inputs that ran, unless that takes more than `most` bytes."""
-        if not self._takes or set(feeds) != set(self._names) or len(self._known) >= _MOST_KNOWN:
+    def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> None:
+        """Remember the binding that inputs ran with, if the plan has a fast path."""
+        if len(self._ready) >= _MOST_READY or set(feeds) != set(self._names) or not _has_fast_path(runner):
             return
-        plan = self._plan
         arrays = [feeds[name] for name in self._names]
-        if any(type(array) is not np.ndarray for array in arrays):
+        if binding is None or any(type(array) is not np.ndarray for array in arrays):
             return
-        bound = plan.bound(feeds)
-        made = [tensor for _, tensor, _, _ in bound.fresh]
-        if bound.needed > most or any(tensor not in made for tensor in self._outputs):
-            return
-        if len(set(self._outputs)) != len(self._outputs):
-            return
-        places = tuple(plan.placed.get(plan.inputs[name], len(plan.template) - 1) for name in self._names)
-        fresh = tuple((slot, shape, dtype) for slot, _, shape, dtype in bound.fresh)
-        order = tuple(made.index(tensor) for tensor in self._outputs)
+        plan, (stage,) = runner.plan, runner.stages
+        unread = len(plan.template) - 1  # the last slot is nobody's
+        inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
+        shapes = zip(stage.results, binding.shapes, strict=True)
+        results = tuple((slot, shape, dtype) for (_, slot, dtype), shape in shapes)
+        numbers = [number for number, _, _ in stage.results]
+        outputs = tuple(numbers.index(number) for number in runner.outputs)
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
-        self._known[key] = _Known(bound.steps, places, fresh, order, bound.slots, bound.offsets, bound.arena, [])
-
-    def _frame(self, known: _Known) -> _Frame:
-        """A new frame; those of other sizes give their memory back, so that it is not kept once for each."""
-        for other in self._known.values():
-            while other is not known and (frame := _one_of(other.idle)) is not None:
-                self._plan.give_back(frame.arena)
-        slots = self._plan.template.copy()
-        arena = self._plan.take(known.arena)
-        slots[known.slots] = known.offsets + arena.ctypes.data
-        state = np.zeros(16, np.int32)
-        job = Job(known.steps, slots, state, self._plan.threads)
-        words: Any = slots
-        return _Frame(memoryview(words).cast("B").cast("q"), state, job, arena)
+        self._ready[key] = Ready(runner, binding, inputs, results, outputs)
 
 
-def _one_of(idle: list[_Frame]) -> _Frame | None:
-    """A frame that is not in use; None if there is none. To look first is no use: other threads take them too."""
+def _has_fast_path(runner: PlanRunner) -> bool:
+    """Whether a plan is one segment of kernels without a call that computes all outputs, each once."""
+    stages, plan = runner.stages, runner.plan
+    if len(stages) != 1 or stages[0].call is not None or not stages[0].binder.words:
+        return False
+    if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
+        return False
+    numbers = [number for number, _, _ in stages[0].results]
+    return len(set(runner.outputs)) == len(runner.outputs) and all(number in numbers for number in runner.outputs)
+
+
+def _start(runner: PlanRunner, frame: Frame, job: Job, interrupt: Interrupt) -> None:
+    interrupt.attach(frame.state)
     try:
-        return idle.pop()
-    except IndexError:
-        return None
+        thread_pool().start(job)
+    finally:
+        interrupt.detach(frame.state)
+    try:
+        interrupt.check()
+    except Interrupted:
+        frame.words[0] = frame.words[1] = 0
+        runner.frames.append(frame)
+        raise

@@ -20,6 +20,9 @@ class Ledger:
     states of a loop, what it has collected, or an observer.
     """
 
+    few = 1 << 16
+    """Bytes that a run of a body may take without asking what is left: they are counted when they are there."""
+
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._live = 0

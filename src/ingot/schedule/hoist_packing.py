@@ -13,7 +13,7 @@ from ingot.schedule.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """Steps, and for each kernel that is new the one it was made of; `packing` are those that pack."""
+    """Steps, and for each new kernel the one it replaces; `packing` are those that pack."""
 
     steps: tuple[Step, ...]
     origins: Mapping[Kernel, Kernel]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot.loops.ir import Let, Load, Local, Nest, Scalar, Statement, Store, Var
-from ingot.loops.rewrite import Reindexed, made_of
+from ingot.loops.rewrite import Reindexed, operands
 from ingot.schedule.jam import Jam
 
 _COUNTS = (8, 7, 6, 5, 4, 3)
@@ -34,7 +34,7 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
         assert isinstance(statement, Store)
         lengths: dict[int, int] = {}
         for value in _in_order(statement.value, set()):
-            before = max((lengths[id(each)] for each in made_of(value)), default=0)
+            before = max((lengths[id(each)] for each in operands(value)), default=0)
             lengths[id(value)] = before + isinstance(value, Load)
             if isinstance(value, Load) and before:
                 body.append(Let(f"l{len(body)}", change.scalar(value)))
@@ -53,6 +53,6 @@ def _in_order(value: Scalar, seen: set[int]) -> Iterator[Scalar]:
     if id(value) in seen:
         return
     seen.add(id(value))
-    for each in made_of(value):
+    for each in operands(value):
         yield from _in_order(each, seen)
     yield value

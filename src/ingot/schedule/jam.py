@@ -1,4 +1,4 @@
-"""Rows taken together: a few neighbours in lockstep, so that what several of them read is read once.
+"""Unroll-and-jam: a few neighbouring rows in lockstep, so that what several of them read is read once.
 
 A window that slides by less than its length reads most of what it read a step before, and its weights again; so does
 a sum over what does not change from row to row. What is read for one row is kept in registers for the next ones.
@@ -14,16 +14,16 @@ from ingot.loops.ir import LONGEST_TOGETHER, Apply, For, Index, Kind, Load, Nest
 from ingot.loops.rewrite import Reindexed, parts, values
 
 _COUNTS = (7, 4, 5, 6, 8, 3, 2)
-"""How many rows are taken together, the best first: all but the first of a window's reads are then shared."""
+"""How many rows are jammed, the best first: all but the first of a window's reads are then shared."""
 
 _USUAL = 4
-"""Rows that are taken together where no count divides them all."""
+"""Rows that are jammed where no count divides them all."""
 
 _FARTHEST = 8
 """Elements of a window by which it may slide and be asked whether it still meets the one before."""
 
 _MOST_FUNCTIONS = 24
-"""Functions in the sums, and in what is made of them, up to which these are written out for several rows."""
+"""Functions in the sums and in their epilogue, up to which these are unrolled for several rows."""
 
 _MOST_SUMS = 16
 """Sums that are kept at once: half the registers, so that what is read has room."""
@@ -62,7 +62,7 @@ class Jam:
 
 
 def jam_of(nest: Nest, across: Var) -> Jam | None:
-    """How the innermost rows that are not run in vectors are taken together; None if nothing is gained by it."""
+    """How the innermost rows that are not run in vectors are jammed; None if nothing is gained by it."""
     rows = [row for row in nest.rows if row is not across]
     sums = sum(len(stage.starts) for stage in nest.stages)
     if not isinstance(across.extent, int) or across.extent > LONGEST_TOGETHER:

@@ -1,4 +1,4 @@
-"""The order of loops: neighbours joined where all memory allows, one run many at once, the outer shared by threads."""
+"""The schedule of a nest: neighbouring loops collapsed where memory allows, one vectorised, the outer ones parallel."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ingot.dims import Dim
 from ingot.fuse.build import Fused
 from ingot.fuse.contraction import Packed
 from ingot.fuse.read import Placed
@@ -28,6 +27,7 @@ from ingot.loops.ir import (
     kernels_in,
 )
 from ingot.loops.kernel import kernel_of
+from ingot.prim.guard import Guards
 from ingot.prim.tensor import Tensor
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
@@ -47,7 +47,7 @@ class Scheduled:
     """What is compiled: steps in order, where every stored tensor is, and what the constants among the buffers hold.
 
     `zeros` are buffers of zeros. `stores` is the tensor that each kernel is for, and `why` the reason for storing it.
-    `claims` are sizes that are taken to be equal whichever branches are taken.
+    `guards` are sizes that are taken to be equal whichever branches are taken.
     """
 
     steps: tuple[Step, ...]
@@ -56,7 +56,7 @@ class Scheduled:
     zeros: tuple[Buffer, ...]
     stores: Mapping[Kernel, Tensor]
     why: Mapping[Tensor, str]
-    claims: tuple[tuple[Dim, Dim], ...]
+    guards: Guards
 
 
 def schedule(fused: Fused, target: Target) -> Scheduled:
@@ -75,7 +75,7 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
             stores[kernel] = owners[kernel.reads[0]]
     nests = [nest for kernel in stores for nest in kernel.nests]
     zeros = tuple(nest.zeros for nest in nests if isinstance(nest, Contraction | Winograd) and nest.zeros is not None)
-    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.claims)
+    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.guards)
 
 
 def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
@@ -119,16 +119,16 @@ def _winograd(kernel: Kernel, constants: dict[Buffer, ConstantMemory], target: T
 
 def _replaced(steps: Sequence[Step], kernels: Mapping[Kernel, tuple[Kernel, ...]]) -> tuple[Step, ...]:
     """Steps with scheduled kernels in the place of fused ones."""
-    found: list[Step] = []
+    replaced: list[Step] = []
     for step in steps:
         match step:
             case Kernel():
-                found.extend(kernels[step])
+                replaced.extend(kernels[step])
             case LoopStep():
-                found.append(replace(step, steps=_replaced(step.steps, kernels)))
+                replaced.append(replace(step, steps=_replaced(step.steps, kernels)))
             case BranchStep():
                 then, otherwise = _replaced(step.then, kernels), _replaced(step.otherwise, kernels)
-                found.append(replace(step, then=then, otherwise=otherwise))
+                replaced.append(replace(step, then=then, otherwise=otherwise))
             case _:
-                found.append(step)
-    return tuple(found)
+                replaced.append(step)
+    return tuple(replaced)

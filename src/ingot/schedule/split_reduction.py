@@ -1,6 +1,6 @@
 """Long reductions of few rows divided into parts, which threads share: how many depends on sizes alone, not on threads.
 
-What is left of a row when it is cut into equal parts is one more. A second kernel takes the parts together, in order.
+What is left of a row when it is cut into equal parts is one more. A second kernel reduces the parts, in order.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
 def _parts(stage: Stage) -> int | None:
     """How many parts the outermost loop of a reduction is divided into; None if that does not pay."""
     total, outer = extent(stage.inner), stage.inner[0].extent
-    found = min(_MOST_PARTS, total // _SHORTEST) if isinstance(total, int) else _UNKNOWN_PARTS
-    return None if isinstance(outer, int) and outer < found else found
+    parts = min(_MOST_PARTS, total // _SHORTEST) if isinstance(total, int) else _UNKNOWN_PARTS
+    return None if isinstance(outer, int) and outer < parts else parts
 
 
 def _row(rows: tuple[Var, ...], length: int) -> Index:

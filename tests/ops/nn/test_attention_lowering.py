@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import Array
-from ingot.errors import FallbackWarning, InputError
+from ingot.errors import InputError
 from ingot.session import Session
 from lower.agreement import agree, lowered
 
@@ -52,8 +52,7 @@ def test_a_mask_of_another_name_is_read_if_it_is_as_long_as_the_keys() -> None:
     agree(graph, RTOL, ATOL, **feeds, m=floats(3, 5))
     session, slow = (Session(lowered(graph)[0], providers=names) for names in (("cpu", "reference"), ("reference",)))
     short = {**feeds, "m": floats(3, 4)}  # what is left out is hidden, which the reference sees to
-    with pytest.warns(FallbackWarning, match="M = 4, K = 5"):
-        found = session.run(None, short)[0]
+    found = session.run(None, short)[0]
     np.testing.assert_allclose(found, slow.run(None, short)[0], RTOL, ATOL)
 
 

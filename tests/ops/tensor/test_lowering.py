@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import Array, DType
-from ingot.errors import FallbackWarning
 from lower.agreement import agree, refusal
 from lower.machine import runs
 
@@ -95,8 +94,7 @@ def test_a_tensor_is_repeated_to_sizes_of_another() -> None:
 
 def test_sizes_that_only_a_run_can_tell_to_fit_are_made_sure_of() -> None:
     expand = "g (float[5] x, float[M] z) => (float[5] y) { s = Shape (z) y = Expand (x, s) }"
-    with pytest.warns(FallbackWarning, match="assumed to be equal are not: M = 1, 5"):
-        runs(expand, *({"x": numbers(5), "z": numbers(count)} for count in (5, 1, 7)))
+    runs(expand, *({"x": numbers(5), "z": numbers(count)} for count in (5, 1, 7)))
     concat = "g (float[N, 2] x, float[3, 2] z) => (float[3, 4] y) { y = Concat <axis = 1> (x, z) }"
     runs(concat, *({"x": numbers(count, 2), "z": numbers(3, 2)} for count in (3, 2)))
 

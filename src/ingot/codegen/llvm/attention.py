@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.math.exponential import exp_weight
 from ingot.codegen.llvm.math.lanes import lanes_of
 from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
-from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
+from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I32, I64, element, room, vector, width
-from ingot.dims import Dim
 from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
 from ingot.schedule.tile import heights
 
 READ, TOTAL = "read", "total"
-"""The locals that hold the weighted sum of values and the sum of weights in what is made of them."""
+"""The locals that hold the weighted sum of values and the sum of weights in the epilogue."""
 
 _GRAIN = 1 << 18
 """Products that are worth a thread of their own: some microseconds."""
@@ -31,7 +32,7 @@ _KEYS, _VALUES, _SCORES = 0, 1, 2
 """Which of the scratch buffers."""
 
 
-def emit_attention(b: Builder, frame: Frame, nest: Attention) -> None:
+def _emit(b: Builder, frame: Frame, nest: Attention) -> None:
     """Attention, shared among threads by tiles of rows; each puts keys and values in panels for the stacks it meets.
 
     In which order a row is summed does not depend on how rows are shared.
@@ -39,9 +40,10 @@ def emit_attention(b: Builder, frame: Frame, nest: Attention) -> None:
     _Emitter(b, frame, nest).emit()
 
 
-def attention_share(b: Builder, size: Callable[[Dim], ir.Value], nest: Attention, threads: ir.Value) -> Share:
+def _share(b: Builder, sharing: Sharing, nest: Attention) -> Share:
     """How attention can be shared: by stacks; where these are few, by tiles of rows too."""
     assert nest.tile is not None
+    size, threads = sharing.size, sharing.threads
     stacks, rows = extent(nest.batch), extent(nest.m)
     tiles = up(b, size(rows), I64(nest.tile.rows))
     work = b.sdiv(size(stacks * rows * nest.t.extent * (nest.k.extent + nest.n.extent)), I64(_GRAIN))
@@ -123,9 +125,8 @@ class _Emitter:
         for line in range(tile.lanes):
             self.loops.variables[nest.t] = self._smaller(b.add(first, I64(line)), last)
             place = self.loops.index(nest.keys.index)
-            found = b.load(b.gep(self.frame.buffers[nest.keys.buffer], [place], source_etype=self.kind), typ=self.lanes)
-            found.align = width(nest.dtype)
-            lines.append(found)
+            start_of_key = b.gep(self.frame.buffers[nest.keys.buffer], [place], source_etype=self.kind)
+            lines.append(b.load(start_of_key, typ=self.lanes, align=width(nest.dtype)))
         for line, value in enumerate(transposed(b, lines)):
             place = b.add(start, b.mul(b.add(k, I64(line)), I64(tile.columns)))
             b.store(value, self._at(_KEYS, place)).align = self.align
@@ -191,15 +192,15 @@ class _Emitter:
 
     def _heights(self, rows: ir.Value) -> Iterator[int]:
         """Emit what follows for each height of a tile: the smallest that has all rows runs."""
-        b, found = self.b, heights(self.tile)
+        b, rows_of = self.b, heights(self.tile)
         done = b.append_basic_block("done")
-        for position, height in enumerate(found):
-            if position + 1 == len(found):
+        for position, height in enumerate(rows_of):
+            if position + 1 == len(rows_of):
                 yield height
                 b.branch(done)
                 break
             here, fewer = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
-            b.cbranch(b.icmp_signed(">", rows, I64(found[position + 1])), here, fewer)
+            b.cbranch(b.icmp_signed(">", rows, I64(rows_of[position + 1])), here, fewer)
             b.position_at_end(here)
             yield height
             b.branch(done)
@@ -264,9 +265,8 @@ class _Emitter:
         b.store(ir.Constant(self.lanes, None), sums)
         with self.loops.loop(I64(0), count, lanes) as first:
             place = self._at(_SCORES, b.add(start, first))
-            found = b.load(place, typ=self.lanes)
-            found.align = self.align
-            weight = self._exp(b.fsub(found, shift))
+            score = b.load(place, typ=self.lanes, align=self.align)
+            weight = self._exp(b.fsub(score, shift))
             b.store(weight, place).align = self.align
             b.store(b.fadd(b.load(sums, typ=self.lanes), weight), sums)
         total = self._of_row(self.total, line)
@@ -325,9 +325,8 @@ class _Emitter:
             for index, cell in enumerate(sums):
                 offset = I64(line * tile.columns + index * tile.lanes)
                 place = self._at(_SCORES, self._read(b.add(start, offset)))
-                found = b.load(place, typ=self.lanes)
-                found.align = self.align
-                added = scalars.multiply_add(b, found, scale, b.load(cell, typ=self.lanes))
+                before = b.load(place, typ=self.lanes, align=self.align)
+                added = scalars.multiply_add(b, before, scale, b.load(cell, typ=self.lanes))
                 b.store(added, place).align = self.align
 
     def _finish(self, row: ir.Value, rows: ir.Value) -> None:
@@ -340,10 +339,9 @@ class _Emitter:
                 panel = b.sdiv(first, I64(tile.columns))
                 place = b.mul(b.add(b.mul(panel, I64(tile.rows)), line), I64(tile.columns))
                 place = b.add(place, b.srem(first, I64(tile.columns)))
-                found = b.load(self._at(_SCORES, self._read(place)), typ=self.lanes)
-                found.align = self.align
+                values = b.load(self._at(_SCORES, self._read(place)), typ=self.lanes, align=self.align)
                 left = b.sub(self.columns, first)
-                loops.locals = {READ: found, TOTAL: total}
+                loops.locals = {READ: values, TOTAL: total}
                 with b.if_else(b.icmp_signed(">=", left, I64(tile.lanes))) as (whole, part):
                     with whole:
                         loops.in_lanes(nest.body, Lane(nest.n, tile.lanes, None), first)
@@ -379,3 +377,6 @@ class _Emitter:
 
     def _ceil(self, value: ir.Value, by: int) -> ir.Value:
         return self.b.sdiv(self.b.add(value, I64(by - 1)), I64(by))
+
+
+EMITTER = NestEmitter(_emit, _share)

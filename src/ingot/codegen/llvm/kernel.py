@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from ingot.codegen.llvm import ir
-from ingot.codegen.llvm.attention import attention_share, emit_attention
+from ingot.codegen.llvm import attention, ir, loops, product, winograd
 from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.half import define_half_conversions
-from ingot.codegen.llvm.loops import Frame, Loops, loops_share
-from ingot.codegen.llvm.product import contraction_share, emit_contraction
-from ingot.codegen.llvm.share import Share, pieces_of
+from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
-from ingot.codegen.llvm.winograd import emit_winograd, winograd_share
 from ingot.dims import Dim
 from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Winograd
 from ingot.loops.rewrite import sizes_indexed
@@ -22,10 +20,18 @@ from ingot.schedule.target import Target
 
 ENTRY = "kernel"
 
+EMITTERS: Mapping[type, NestEmitter[Any]] = {
+    tuple: loops.EMITTER,
+    Contraction: product.EMITTER,
+    Winograd: winograd.EMITTER,
+    Attention: attention.EMITTER,
+}
+"""The code generator of each kind of nest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """The text of a module with one kernel, the buffers it takes in order, and the sizes it has to be told."""
+    """The text of a module with one kernel, the buffers it takes in order, and the sizes in its table."""
 
     text: str
     buffers: tuple[Buffer, ...]
@@ -68,20 +74,13 @@ def _body(
     *pointers, table, state, thread, piece, pieces = function.args
     for argument in (*pointers, table, state):
         argument.add_attribute("noalias")
-    b = _begun(function)
-    size = _told(b, table, sizes)
+    b = _opened(function)
+    size = _size_table(b, table, sizes)
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
         with _unless_empty(b, frame, sizes_indexed(nest)):
-            if isinstance(nest, Contraction):
-                emit_contraction(b, frame, nest)
-            elif isinstance(nest, Winograd):
-                emit_winograd(b, frame, nest)
-            elif isinstance(nest, Attention):
-                emit_attention(b, frame, nest)
-            else:
-                assert isinstance(nest, tuple), "a kernel is scheduled before it is emitted"
-                Loops(b, frame).nest(nest)
+            assert type(nest) in EMITTERS, "a kernel is scheduled before it is emitted"
+            EMITTERS[type(nest)].emit(b, frame, nest)
     b.ret_void()
     return function
 
@@ -91,25 +90,15 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
     function = ir.Function(module, ir.FunctionType(I64, [PTR, I64]), "pieces")
     function.linkage = "internal"
     table, threads = function.args
-    b = _begun(function)
-    size = _told(b, table, sizes)
-    shares: list[Share] = []
-    for nest in kernel.nests:
-        if isinstance(nest, Contraction):
-            shares.append(contraction_share(b, size, nest, threads))
-        elif isinstance(nest, Winograd):
-            shares.append(winograd_share(b, size, nest, threads))
-        elif isinstance(nest, Attention):
-            shares.append(attention_share(b, size, nest, threads))
-        else:
-            assert isinstance(nest, tuple)
-            shares.append(loops_share(b, size, nest, target))
+    b = _opened(function)
+    sharing = Sharing(_size_table(b, table, sizes), threads, target)
+    shares = [EMITTERS[type(nest)].share(b, sharing, nest) for nest in kernel.nests]
     b.ret(pieces_of(b, shares, threads))
     return function
 
 
-def _begun(function: ir.Function) -> Builder:
-    """A builder behind the entry of a function, which is left to what is needed everywhere."""
+def _opened(function: ir.Function) -> Builder:
+    """A builder after the entry block of a function, to which allocations and sizes are added later."""
     b = Builder(function.append_basic_block("entry"))
     begin = b.append_basic_block("begin")
     b.branch(begin)
@@ -117,8 +106,8 @@ def _begun(function: ir.Function) -> Builder:
     return b
 
 
-def _told(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
-    """What finds sizes in the table of a kernel, where they get places as they are asked for."""
+def _size_table(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
+    """A function that loads a size from the table of a kernel; `places` gets a place for each that is asked for."""
     known: dict[Dim, ir.Value] = {}
 
     def size(dim: Dim) -> ir.Value:

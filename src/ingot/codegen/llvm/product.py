@@ -1,15 +1,17 @@
-"""Contractions in LLVM: sums of products in a tile of registers, and what becomes of them while they are at hand."""
+"""Contractions in LLVM: sums of products in a tile of registers, and their epilogue."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
-from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
+from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.types import I64, element, room, vector, width
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
@@ -17,7 +19,7 @@ from ingot.loops.rewrite import Reindexed
 from ingot.schedule.tile import heights
 
 SUM = "sum"
-"""The local that holds a sum in what is made of it."""
+"""The local that holds a sum in the epilogue."""
 
 _GRAIN = 1 << 18
 """Products that are worth a thread of their own: some microseconds."""
@@ -29,14 +31,15 @@ _LEAST_TILES = 8
 """Tiles in a panel of columns that are worth packing it once more for another thread."""
 
 
-def emit_contraction(b: Builder, frame: Frame, product: Contraction) -> None:
+def _emit(b: Builder, frame: Frame, product: Contraction) -> None:
     """A contraction, shared among threads by tiles: column panels outermost, so that each is read from memory once."""
     _Emitter(b, frame, product).emit()
 
 
-def contraction_share(b: Builder, size: Callable[[Dim], ir.Value], product: Contraction, threads: ir.Value) -> Share:
+def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     """How a contraction can be shared: by tiles; if it packs, by panels of columns, and these only if they are few."""
     assert product.tile is not None
+    size, threads = sharing.size, sharing.threads
     depth = extent(product.batch) * extent(product.n) * extent(product.k)
     work = b.sdiv(size(depth * (extent(product.m) + _READ)), I64(_GRAIN))
     panels = up(b, size(extent(product.n)), I64(product.tile.columns))
@@ -231,7 +234,7 @@ class _Emitter:
         place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
         return self.b.gep(self.sums, [place], source_etype=self.lanes)
 
-    # --- what becomes of the sums
+    # --- the epilogue
 
     def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
         b, tile, loops = self.b, self.tile, self.loops
@@ -269,9 +272,9 @@ def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
         rest = Index(tuple(item for item in each.terms if item[0] is not var), each.offset)
         return rest + index.times(factor)
 
-    found = Reindexed(change).scalar(load)
-    assert isinstance(found, Load)
-    return found
+    changed = Reindexed(change).scalar(load)
+    assert isinstance(changed, Load)
+    return changed
 
 
 @contextmanager
@@ -281,3 +284,6 @@ def _nested(loops: Loops, frame: Frame, variables: Sequence[Var]) -> Iterator[No
         for var in variables:
             loops.variables[var] = stack.enter_context(loops.loop(I64(0), frame.size(var.extent), 1))
         yield
+
+
+EMITTER = NestEmitter(_emit, _share)

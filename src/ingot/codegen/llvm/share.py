@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I64
+from ingot.dims import Dim
+from ingot.schedule.target import Target
 
 _EACH = 4
 """Pieces for each thread, where there is little: what one thread is late with, others do."""
 
 _LARGEST = 8
 """Times the least work that is worth a thread, in a piece: what others wait for in the end, or who wants to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What the division of a nest may depend on: its sizes, the number of threads, and the target."""
+
+    size: Callable[[Dim], ir.Value]
+    threads: ir.Value
+    target: Target
 
 
 @dataclass(frozen=True, slots=True)

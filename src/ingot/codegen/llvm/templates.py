@@ -1,4 +1,4 @@
-"""Code by what it is made from: found in memory, found on disk, or made beside other work, by one for all."""
+"""Compiled kernel templates by digest: in memory, in the cache on disk, or compiled beside other work, once for all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ingot.schedule.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The code of all kernels of a form, and the sizes it is told, in the form's own names."""
+    """The code of all kernels with the same template, and the sizes in its table, in the names of its parameters."""
 
     code: Code
     sizes: tuple[Dim, ...]
@@ -35,9 +35,9 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future
     """The template of the kernels with a digest (`loops.digest`) for a target; its text is emitted only if needed."""
     key = kernels.key_of(repr(target), digest)
     with _LOCK:
-        found = TEMPLATES.get(key)
-        if found is not None:
-            return found
+        begun = TEMPLATES.get(key)
+        if begun is not None:
+            return begun
         promised = TEMPLATES[key] = Future()
     try:
         entry = kernels.read(key)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.loops import Frame, Lane, Loops
+from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
-from ingot.codegen.llvm.share import Share, larger, part_of, smaller, up
+from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transform import input_transform, output_transform
 from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, room, vector, width
-from ingot.dims import Dim
 from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent
 from ingot.schedule.tile import heights
 
@@ -29,7 +28,7 @@ _INPUTS, _SUMS = 0, 1
 """Which of the scratch buffers."""
 
 
-def emit_winograd(b: Builder, frame: Frame, nest: Winograd) -> None:
+def _emit(b: Builder, frame: Frame, nest: Winograd) -> None:
     """A convolution, shared among threads by blocks of tiles and, in each, panels of filters.
 
     What is summed for a tile and a filter, and in which order, does not depend on how they are shared.
@@ -37,9 +36,10 @@ def emit_winograd(b: Builder, frame: Frame, nest: Winograd) -> None:
     _Emitter(b, frame, nest).emit()
 
 
-def winograd_share(b: Builder, size: Callable[[Dim], ir.Value], nest: Winograd, threads: ir.Value) -> Share:
+def _share(b: Builder, sharing: Sharing, nest: Winograd) -> Share:
     """How a convolution can be shared: by blocks of tiles; where these are few, by panels of filters too."""
     assert nest.tile is not None
+    size, threads = sharing.size, sharing.threads
     tiles, (filter_,) = extent(_tiles(nest)), nest.n
     panels = up(b, size(filter_.extent), I64(nest.tile.columns))
     blocks = _blocks(b, size(tiles), size(nest.block))
@@ -104,13 +104,13 @@ class _Emitter:
         channels = self.frame.size(self.channel.extent)
         with self.loops.loop(I64(0), channels, self.tile.lanes) as first:
             mask = self._lanes_below(b.sub(channels, first))
-            found = []
+            inputs = []
             for number in range(span**2):
                 start = b.load(b.gep(self.places, [I64(number)], source_etype=PTR), typ=PTR)
-                found.append(self._loaded(b.gep(start, [first], source_etype=self.kind), mask))
+                inputs.append(self._loaded(b.gep(start, [first], source_etype=self.kind), mask))
                 if number % span >= 2:
                     self._fetch_ahead(start, first)
-            values = input_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
+            values = input_transform(b, self.side, [inputs[i * span : (i + 1) * span] for i in range(span)])
             place = self._place(_INPUTS, tile, first)
             for number, value in enumerate(each for line in values for each in line):
                 b.store(value, self._at(_INPUTS, I64(number), place)).align = self.align
@@ -189,10 +189,10 @@ class _Emitter:
         """The sums of a tile for a vector of filters, which are kept too."""
         b, span = self.b, self.span
         place = self._place(_SUMS, tile, first)
-        found: list[ir.Value] = [
+        sums: list[ir.Value] = [
             b.load(self._at(_SUMS, I64(number), place), typ=self.lanes, align=self.align) for number in range(span**2)
         ]
-        lines = output_transform(b, self.side, [found[i * span : (i + 1) * span] for i in range(span)])
+        lines = output_transform(b, self.side, [sums[i * span : (i + 1) * span] for i in range(span)])
         sums = [each for line in lines for each in line]
         for number, value in enumerate(sums):
             b.store(value, b.gep(self.sums, [I64(number)], source_etype=self.lanes))
@@ -266,12 +266,15 @@ class _Emitter:
 
 def _blocks(b: Builder, tiles: ir.Value, most: ir.Value) -> ir.Value:
     """How many blocks there are, of at most so many tiles: an even number, but for one."""
-    found = up(b, tiles, most)
-    odd = b.and_(b.and_(found, I64(1)), b.zext(b.icmp_signed(">", found, I64(1)), I64))
-    return b.add(found, odd)
+    blocks = up(b, tiles, most)
+    odd = b.and_(b.and_(blocks, I64(1)), b.zext(b.icmp_signed(">", blocks, I64(1)), I64))
+    return b.add(blocks, odd)
 
 
 def _tiles(nest: Winograd) -> tuple[Var, ...]:
     """What numbers tiles: what is before rows and columns, and these in steps of a side."""
     *images, row, column = nest.m
     return (*images, *(Var(var.name, (var.extent + (nest.side - 1)) // nest.side) for var in (row, column)))
+
+
+EMITTER = NestEmitter(_emit, _share)

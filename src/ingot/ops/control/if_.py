@@ -50,6 +50,6 @@ def lower(cond: Tensor, /, *, then_branch: Graph, else_branch: Graph, regions: R
     require_tensors([cond])
     then, otherwise = regions.branch(then_branch), regions.branch(else_branch)
     guards = regions.guards(then_branch), regions.guards(else_branch)
-    if not all(regions.is_known(size) for pairs in guards for pair in pairs for size in pair):
+    if not all(regions.is_known(size) for own in guards for guard in own for size in (guard.left, guard.right)):
         raise Refused("sizes to compare that only a run can tell")
     return branch(cond, then, otherwise, guards)

@@ -8,9 +8,9 @@ from typing import Protocol
 from ingot.dims import Dim
 from ingot.ir.graph import Graph
 from ingot.prim.functions import ELEMENTS
+from ingot.prim.guard import Guards
 from ingot.prim.tensor import Refused, Tensor
 
-Pairs = tuple[tuple[Dim, Dim], ...]
 """Sizes that are assumed to be equal."""
 
 
@@ -27,7 +27,7 @@ class Regions(Protocol):
     def body(self, graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
         """What a graph of the rule's own gives for these inputs; its types are inferred anew, for theirs."""
 
-    def guards(self, graph: Graph) -> Pairs:
+    def guards(self, graph: Graph) -> Guards:
         """What was assumed where branches inside of a graph were decided."""
 
     def is_known(self, size: Dim) -> bool:

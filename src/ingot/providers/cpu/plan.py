@@ -20,10 +20,12 @@ from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd
 from ingot.loops.parametrise import parametrise
 from ingot.lower.program import Program
+from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
 from ingot.providers.cpu.rows import JumpRow, flattened, jump_of, lives_of
-from ingot.runtime.plan import MOST_RUNS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment, aligned
+from ingot.runtime.frame import aligned
+from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.thread_pool import begin_thread_pool, processors
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
@@ -45,15 +47,15 @@ def plan_of(
     stored: Sequence[Tensor],
     target: Target,
     threads: int,
-    runs: int = MOST_RUNS,
+    most_trips: int = MOST_TRIPS,
     bodies: Mapping[Call, tuple[Body | None, ...]] | None = None,
 ) -> Plan:
     """The kernels compiled, and everything about memory that does not depend on sizes.
 
-    The bodies of loops are run at most `runs` times, all together. `bodies` are those of calls that have plans.
+    The bodies of loops are run at most `most_trips` times, all together. `bodies` are those of calls that have plans.
     """
     slots: dict[Buffer, int] = {}
-    rows, sides = flattened(scheduled.steps)
+    rows, arms = flattened(scheduled.steps)
     kernels = [row for row in rows if isinstance(row, Kernel)]
     begun = {kernel: _begun(kernel, target) for kernel in kernels}
     begin_thread_pool(target)
@@ -97,79 +99,73 @@ def plan_of(
     bound = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    claims = list(dict.fromkeys((*program.claims, *scheduled.claims)))
+    guards: dict[tuple[Dim, Dim], Guard] = {}
+    for guard in (*program.guards, *scheduled.guards):
+        guards.setdefault((guard.left, guard.right), guard)
     codes = {kernel: _finished(kernel, *template) for kernel, template in begun.items()}
     keep = tuple(code.code for code in codes.values())
     idle = {kernel for kernel, tensor in scheduled.stores.items() if not isinstance(tensor, Scatter)}
-    segments = _segments(rows, sides, codes, slots, owners, visible, claims, bound, made, idle)
+    segments = _segments(rows, arms, codes, slots, owners, visible, list(guards.values()), bound, made, idle)
     plain = {code.address: code.plain for code in keep if code.plain is not None}
-    seen = (program.inputs, given, tuple(stored), template, constants, made)
-    return Plan(segments, *seen, keep, threads, tuple(memory), plain, runs, bodies or {})
+    seen = (program.inputs, given, template, constants, made)
+    return Plan(segments, *seen, keep, threads, tuple(memory), plain, most_trips, bodies or {})
 
 
 def _segments(
-    steps: Sequence[Kernel | JumpRow | Call],
-    sides: Sequence[Arm],
+    rows: Sequence[Kernel | JumpRow | Call],
+    arms: Sequence[Arm],
     codes: Mapping[Kernel, CompiledKernel],
     slots: Mapping[Buffer, int],
     owners: Mapping[Buffer, Tensor],
     visible: Mapping[Buffer, Tensor],
-    claims: list[tuple[Dim, Dim]],
+    guards: list[Guard],
     bound: set[str],
-    made: Mapping[Call, Sequence[CallResult]],
+    call_results: Mapping[Call, Sequence[CallResult]],
     idle: Collection[Kernel],
 ) -> tuple[Segment, ...]:
-    """Kernels up to each call; `bound` are the sizes known from the start, `claims` those to be made sure of.
+    """Steps up to each call; `bound` are the sizes known from the start, each guard is checked where its sizes are.
 
     `idle` are kernels with nothing to do where they write nothing; others still check what they are given.
     """
-    lives = lives_of(steps)
-    found: list[Segment] = []
-    roomed: set[Buffer] = set()
-    kernels: list[KernelStep | Jump] = []
-    rooms: list[Allocation] = []
+    lives = lives_of(rows)
+    segments: list[Segment] = []
+    allocated: set[Buffer] = set()
+    steps: list[KernelStep | Jump] = []
+    allocations: list[Allocation] = []
     base = 0
-    for number, step in enumerate([*steps, None]):
-        if isinstance(step, Kernel | JumpRow):
+    for number, row in enumerate([*rows, None]):
+        if isinstance(row, Kernel | JumpRow):
             needed: Sequence[Buffer]
-            if isinstance(step, JumpRow):
-                kernels.append(jump_of(step, slots, base))
-                needed = step.rooms
+            if isinstance(row, JumpRow):
+                steps.append(jump_of(row, slots, base))
+                needed = row.allocates
             else:
-                code = codes[step]
-                which = tuple(slots[buffer] for buffer in code.buffers)
-                writes = tuple(slots[buffer] for buffer in step.writes if buffer in slots) if step in idle else ()
-                kernels.append(KernelStep(step.name, code.code.address, which, code.sizes, writes))
-                needed = (*step.writes, *step.scratch)
+                code = codes[row]
+                read = tuple(slots[buffer] for buffer in code.buffers)
+                writes = tuple(slots[buffer] for buffer in row.writes if buffer in slots) if row in idle else ()
+                steps.append(KernelStep(row.name, code.code.address, read, code.sizes, writes))
+                needed = (*row.writes, *row.scratch)
             for buffer in needed:
-                if buffer in slots and buffer not in roomed:
-                    roomed.add(buffer)
-                    rooms.append(_room(buffer, slots[buffer], *lives[buffer], owners, visible))
+                if buffer in slots and buffer not in allocated:
+                    allocated.add(buffer)
+                    allocations.append(_allocation(buffer, slots[buffer], *lives[buffer], owners, visible))
             continue
-        own = tuple(
-            Arm(side.first - base, side.end - base, side.claims) for side in sides if base <= side.first < number
-        )
-        names = {
-            name for kernel in kernels if isinstance(kernel, KernelStep) for s in kernel.sizes for name in symbols(s)
-        }
-        names |= {name for kernel in kernels if isinstance(kernel, Jump) for name in symbols(kernel.trips)}
-        names |= {name for room in rooms for size in room.shape for name in symbols(size)}
-        now = [pair for pair in claims if _names(pair) <= bound]
-        claims = [pair for pair in claims if pair not in now]
-        names |= {name for pair in (*now, *(pair for side in own for pair in side.claims)) for name in _names(pair)}
-        found.append(Segment(tuple(kernels), tuple(rooms), tuple(sorted(names)), tuple(now), step, own, base))
-        kernels, rooms = [], []
+        own = tuple(Arm(arm.first - base, arm.end - base, arm.guards) for arm in arms if base <= arm.first < number)
+        now = [guard for guard in guards if guard.names <= bound]
+        guards = [guard for guard in guards if guard not in now]
+        dims = [dim for step in steps for dim in (step.scalars if isinstance(step, KernelStep) else (step.trips,))]
+        dims += [dim for allocation in allocations for dim in allocation.shape]
+        names = {name for dim in dims for name in symbols(dim)}
+        names |= {name for guard in (*now, *(each for arm in own for each in arm.guards)) for name in guard.names}
+        segments.append(Segment(tuple(steps), tuple(allocations), tuple(sorted(names)), tuple(now), row, own, base))
+        steps, allocations = [], []
         base = number + 1
-        if step is not None:
-            bound |= {name for tensor in made.get(step, ()) for size in tensor.shape for name in symbols(size)}
-    return tuple(found)
+        if row is not None:
+            bound |= {name for tensor in call_results.get(row, ()) for size in tensor.shape for name in symbols(size)}
+    return tuple(segments)
 
 
-def _names(pair: tuple[Dim, Dim]) -> frozenset[str]:
-    return symbols(pair[0]) | symbols(pair[1])
-
-
-def _room(
+def _allocation(
     buffer: Buffer,
     slot: int,
     first: int,
@@ -203,9 +199,9 @@ def _memory(constant: Tensor | Packed | Filters, tile: Tile | None, target: Targ
         array = array.view(np.uint8)
     if target.unaligned or array.ctypes.data % array.dtype.itemsize == 0:
         return array
-    room = aligned(array.nbytes)
-    room[: array.nbytes] = array.reshape(-1).view(np.uint8)
-    return room
+    memory = aligned(array.nbytes)
+    memory[: array.nbytes] = array.reshape(-1).view(np.uint8)
+    return memory
 
 
 def compiled(kernel: Kernel, target: Target) -> CompiledKernel:

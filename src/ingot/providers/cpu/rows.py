@@ -10,7 +10,7 @@ from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.tensor import Call
-from ingot.runtime.plan import MOST_RUNS, Arm, Jump
+from ingot.runtime.plan import MOST_TRIPS, Arm, Jump
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -30,8 +30,8 @@ class JumpRow:
         return (self.step.number, *filter(None, (self.limit, self.going)), *chain(*self.pairs))
 
     @property
-    def rooms(self) -> tuple[Buffer, ...]:
-        """What it needs room for."""
+    def allocates(self) -> tuple[Buffer, ...]:
+        """What it needs memory for."""
         return (self.step.number,) if isinstance(self.step, LoopStep) else ()
 
     @property
@@ -54,32 +54,32 @@ Row = Kernel | Call | JumpRow
 
 
 def flattened(steps: Sequence[Step]) -> tuple[list[Row], list[Arm]]:
-    """All steps in rows, and which of them are the sides of choices."""
+    """All steps in rows, and which of them are the arms of branches."""
     rows: list[Row] = []
-    sides: list[Arm] = []
-    _add(steps, rows, sides)
-    return rows, sides
+    arms: list[Arm] = []
+    _add(steps, rows, arms)
+    return rows, arms
 
 
-def _add(steps: Sequence[Step], rows: list[Row], sides: list[Arm]) -> None:
+def _add(steps: Sequence[Step], rows: list[Row], arms: list[Arm]) -> None:
     for step in steps:
         begin = len(rows)
         match step:
             case LoopStep():
                 rows.append(JumpRow(step, BEGIN, 0, 0))
-                _add(step.steps, rows, sides)
+                _add(step.steps, rows, arms)
                 end = len(rows) + 1
                 rows.append(JumpRow(step, AGAIN, begin + 1, end))
                 rows[begin] = JumpRow(step, BEGIN, begin + 1, end)
             case BranchStep():
                 rows.append(JumpRow(step, CHOOSE, 0, 0))
-                _add(step.then, rows, sides)
+                _add(step.then, rows, arms)
                 middle = len(rows)
                 rows.append(JumpRow(step, GO, 0, 0))
-                _add(step.otherwise, rows, sides)
+                _add(step.otherwise, rows, arms)
                 rows[begin] = JumpRow(step, CHOOSE, begin + 1, middle + 1)
                 rows[middle] = JumpRow(step, GO, len(rows), 0)
-                sides += [Arm(begin + 1, middle, step.claims[0]), Arm(middle + 1, len(rows), step.claims[1])]
+                arms += [Arm(begin + 1, middle, step.guards[0]), Arm(middle + 1, len(rows), step.guards[1])]
             case _:
                 rows.append(step)
 
@@ -91,7 +91,7 @@ def jump_of(row: JumpRow, slots: Mapping[Buffer, int], base: int) -> Jump:
         return Jump(step.name, row.does, (slots[step.condition],), row.yes - base, row.no - base)
     limit, going = (-1 if each is None else slots[each] for each in (row.limit, row.going))
     swapped = tuple(slots[buffer] for pair in row.pairs for buffer in pair)
-    trips: Dim = MOST_RUNS if step.trips is None or isinstance(step.trips, Buffer) else step.trips
+    trips: Dim = MOST_TRIPS if step.trips is None or isinstance(step.trips, Buffer) else step.trips
     which = (slots[step.number], limit, going, *swapped)
     return Jump(step.name, row.does, which, row.yes - base, row.no - base, trips, len(row.pairs))
 

@@ -10,7 +10,9 @@ from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step, kernels_in
 from ingot.prim.show import typed
 from ingot.prim.tensor import CallResult, Parameter, Tensor
-from ingot.runtime.plan import GuardFailed, Jump, Plan, Segment, bind
+from ingot.runtime.bind import Binder
+from ingot.runtime.guards import GuardFailed
+from ingot.runtime.plan import Jump, Plan, Segment
 from ingot.tools.inspect.bodies import said_of
 from ingot.tools.inspect.titles import number
 
@@ -36,18 +38,18 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
     step = 0
     named = _named(compiled.scheduled.steps)
     for segment in plan.segments:
-        if not segment.kernels and segment.call is None:
+        if not segment.steps and segment.call is None:
             continue
-        if segment.rooms:
+        if segment.allocations:
             yield ""
-            yield from _rooms(segment, buffers, sizes)
+            yield from _allocations(segment, buffers, sizes)
         yield ""
         yield "steps"
         rows: list[tuple[str, ...]] = []
         first = step
-        for native in segment.kernels:
+        for native in segment.steps:
             if isinstance(native, Jump):
-                rows.append((str(step), native.name, _turn(native, named[native.name], first)))
+                rows.append((str(step), native.name, _jump(native, named[native.name], first)))
                 step += 1
                 continue
             kernel = kernels[native.name]
@@ -74,18 +76,18 @@ def _named(steps: Sequence[Step]) -> dict[str, LoopStep | BranchStep]:
     return found
 
 
-def _turn(turn: Jump, step: LoopStep | BranchStep, first: int) -> str:
+def _jump(jump: Jump, step: LoopStep | BranchStep, first: int) -> str:
     """What a step does that says which comes next."""
-    yes, no = turn.yes + first, turn.no + first
-    if turn.does == GO:
+    yes, no = jump.target + first, jump.otherwise + first
+    if jump.kind == GO:
         return f"to {yes}"
     if isinstance(step, BranchStep):
         return f"{step.condition.name}: to {yes}, else to {no}"
     limit = step.trips.name if isinstance(step.trips, Buffer) else step.trips
-    going = step.condition if turn.does == BEGIN else step.going
+    going = step.condition if jump.kind == BEGIN else step.going
     asked = [] if limit is None else [f"{step.number.name} < {limit}"]
     asked += [] if going is None else [going.name]
-    swapped = [f"{one.name} and {other.name} change places; " for one, other in step.swapped if turn.does == AGAIN]
+    swapped = [f"{one.name} and {other.name} change places; " for one, other in step.swapped if jump.kind == AGAIN]
     return f"{''.join(swapped)}{' and '.join(asked) or 'always'}: to {yes}, else to {no}"
 
 
@@ -93,22 +95,22 @@ def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
     """The buffer that each slot tells the place of."""
     found: dict[int, Buffer] = {}
     for segment in plan.segments:
-        for native in segment.kernels:
+        for native in segment.steps:
             if isinstance(native, Jump):
                 continue
             kernel = kernels[native.name]
             found.update(
-                zip(native.which, dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)), strict=True)
+                zip(native.slots, dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)), strict=True)
             )
     return found
 
 
 def _given(plan: Plan, buffers: Mapping[int, Buffer]) -> Iterator[tuple[str, ...]]:
     """The slots that no kernel writes: inputs, constants, and what the reference makes."""
-    roomed = {room.slot for segment in plan.segments for room in segment.rooms}
+    allocated = {each.slot for segment in plan.segments for each in segment.allocations}
     tensors = {slot: tensor for tensor, slot in plan.placed.items()}
     for slot, buffer in buffers.items():
-        if slot not in roomed:
+        if slot not in allocated:
             tensor = tensors.get(slot)
             kind = f"{buffer.dtype}[{buffer.elements}]" if tensor is None else typed(tensor)
             yield str(slot), buffer.name, kind, _origin(tensor)
@@ -123,31 +125,33 @@ def _origin(tensor: Tensor | None) -> str:
     return "constant"
 
 
-def _rooms(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping[str, int]) -> Iterator[str]:
-    """The buffers that a segment makes room for, where they lie and which steps need them."""
+def _allocations(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping[str, int]) -> Iterator[str]:
+    """The buffers that a segment allocates, where they lie and which steps need them."""
     unknown = [name for name in segment.names if name not in sizes]
     places: dict[int, int] = {}
     if unknown:
         yield f"memory: its places follow from {', '.join(unknown)}, which only a run tells"
     else:
         try:
-            bound = bind(segment, sizes)
-        except GuardFailed:
-            yield "memory: none, as sizes differ that were taken to be equal: the reference runs the model"
+            binder = Binder(segment)
+            layout = binder.bind(sizes).layout
+        except GuardFailed as failed:
+            yield f"memory: none, as {failed}"
         else:
-            places = dict(zip(bound.slots.tolist(), bound.offsets.tolist(), strict=True))
-            yield f"arena of {bound.arena:,} bytes"
+            places = {each.slot: start for each, start in zip(binder.arena, layout.offsets, strict=True)}
+            yield f"arena of {layout.total:,} bytes"
     rows = [("slot", "buffer", "bytes", "place", "steps")]
-    for room in segment.rooms:
-        place = "returned" if room.fresh is not None else f"{places[room.slot]:,}" if room.slot in places else "?"
-        size = _bytes(room.shape, room.dtype.numpy.itemsize, sizes)
+    for allocation in segment.allocations:
+        place = f"{places[allocation.slot]:,}" if allocation.slot in places else "?"
+        place = place if allocation.tensor is None else "returned"
+        size = _bytes(allocation.shape, allocation.dtype.numpy.itemsize, sizes)
         rows.append(
             (
-                str(room.slot),
-                buffers[room.slot].name if room.slot in buffers else "number",
+                str(allocation.slot),
+                buffers[allocation.slot].name if allocation.slot in buffers else "number",
                 size,
                 place,
-                f"{room.first} to {room.last}",
+                f"{allocation.first} to {allocation.last}",
             )
         )
     yield from _table(rows, right=(0, 2, 3))

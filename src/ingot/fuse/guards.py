@@ -1,26 +1,26 @@
-"""Sizes that are taken to be equal, of which a run has to make sure."""
+"""What is assumed of sizes where tensors are computed, of which a run has to make sure."""
 
 from __future__ import annotations
 
-from ingot.dims import Dim
 from ingot.fuse.placement import Placement
 from ingot.fuse.unread_indices import unseen
 from ingot.fuse.uses import Uses
+from ingot.prim.guard import Guard, Guards
 from ingot.prim.tensor import AssumeShape, Gather, Repeat, Scatter
 
 
-def claims_in(uses: Uses, body: Placement) -> tuple[tuple[Dim, Dim], ...]:
-    """The pairs of sizes of a body, and of the loops inside of it; branches have their own."""
-    pairs: dict[tuple[Dim, Dim], None] = {}
+def guards_in(uses: Uses, body: Placement) -> Guards:
+    """The guards of a body, and of the loops inside of it; branches have their own."""
+    guards: dict[Guard, None] = {}
     for tensor in uses.order:
         if not isinstance(tensor, AssumeShape | Gather | Scatter) or not _always(uses.placements[tensor], body):
             continue
         if isinstance(tensor, AssumeShape):
             sizes = zip(tensor.x.shape, tensor.shape, strict=True)
-            pairs.update(dict.fromkeys((one, other) for one, other in sizes if one != other))
+            guards.update(dict.fromkeys(Guard(one, other) for one, other in sizes if one != other))
         else:
-            pairs.update(dict.fromkeys(unseen(tensor)))
-    return tuple(pairs)
+            guards.update(dict.fromkeys(Guard(*pair) for pair in unseen(tensor)))
+    return tuple(guards)
 
 
 def _always(placement: Placement, around: Placement) -> bool:

@@ -1,0 +1,106 @@
+"""Expressions in LLVM: scalars of the loop IR, each computed once where it is shared, and the locals they read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame
+from ingot.codegen.llvm.lanes import count_of
+from ingot.codegen.llvm.memory import Memory
+from ingot.codegen.llvm.types import I1, I32, element, room, stored, vector
+from ingot.dtypes import DType
+from ingot.loops.ir import Apply, CheckedIndex, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The memory of a local, on the stack: LLVM puts it in a register."""
+
+    pointer: ir.Value
+    dtype: DType
+    lanes: int
+
+
+class Expressions(Memory):
+    """Emits expressions. A local is in its cell, or, where it was computed by other code, in `locals`."""
+
+    def __init__(self, b: Builder, frame: Frame) -> None:
+        super().__init__(b, frame)
+        self.cells: dict[str, Cell] = {}
+        self.locals: dict[str, ir.Value] = {}
+        self._known: dict[int, tuple[Scalar, ir.Value]] = {}
+
+    def scalar(self, value: Scalar) -> ir.Value:
+        """The value of an expression: a vector if it differs from lane to lane, else one element."""
+        known = self._known.get(id(value))
+        if known is None:
+            known = (value, self._scalar(value))
+            if not isinstance(value, Local):
+                self._known[id(value)] = known
+        return known[1]
+
+    def _scalar(self, value: Scalar) -> ir.Value:
+        match value:
+            case Literal():
+                return scalars.number(value.dtype, value.value, 1)
+            case RuntimeScalar():
+                return scalars.from_bits(self.b, value.dtype, [self.frame.size(half) for half in value.bits])
+            case Local():
+                return self.locals[value.name] if value.name in self.locals else self._fetched(self.cells[value.name])
+            case Position():
+                return self.index(value.index)
+            case Load():
+                return self._load(value)
+            case Apply():
+                return self._apply(value)
+            case Select():
+                inside = self._inside(value.where)
+                chosen, fill = self.scalar(value.value), scalars.number(value.dtype, value.fill, 1)
+                return self.b.select(*self._alike(inside, chosen, fill))
+            case CheckedIndex():
+                return self._checked(value)
+
+    def _apply(self, value: Apply) -> ir.Value:
+        arguments = self._alike(*map(self.scalar, value.arguments))
+        operand = value.arguments[-1].dtype
+        if value.function == "cast":
+            return scalars.cast(self.b, arguments[0], operand, value.dtype)
+        if value.function in ("divide", "remainder") and isinstance(arguments[1].type, ir.IntType | ir.VectorType):
+            self._report_zero(arguments[1], operand)
+        return scalars.apply(self.b, value.function, operand, arguments)
+
+    def _report_zero(self, divisor: ir.Value, dtype: DType) -> None:
+        known = isinstance(divisor, ir.Constant) and divisor.constant != 0
+        if isinstance(element(dtype), ir.IntType) and not known:
+            lanes = count_of(divisor)
+            self._report(self.b.icmp_signed("==", divisor, scalars.number(dtype, 0, lanes)))
+
+    def _checked(self, value: CheckedIndex) -> ir.Value:
+        """An index, or zero and a report where it is out of range."""
+        b = self.b
+        index = self.scalar(value.value)
+        lanes = count_of(index)
+        size = self.splat(self.frame.size(value.size), lanes)
+        outside = b.icmp_unsigned(">=", index, size)
+        self._report(outside)
+        return b.select(outside, scalars.number(DType.INT64, 0, lanes), index)
+
+    def _report(self, wrong: ir.Value) -> None:
+        """Set the error in the state of the run if a lane that is not masked off is wrong."""
+        b = self.b
+        lanes = count_of(wrong)
+        if lanes > 1:
+            if self._lane is not None and self._lane.mask is not None:
+                wrong = b.and_(wrong, self._lane.mask)
+            wrong = scalars.intrinsic(b, "vector.reduce.or", I1, [wrong], wrong.type)
+        with b.if_then(wrong, likely=False):
+            b.store(I32(1), self.frame.state)
+
+    def _cell(self, dtype: DType, lanes: int) -> Cell:
+        return Cell(room(self.b, vector(stored(dtype), lanes)), dtype, lanes)
+
+    def _fetched(self, cell: Cell) -> ir.Value:
+        value = self.b.load(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))
+        return self._computed(value, cell.dtype)

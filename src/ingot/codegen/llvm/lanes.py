@@ -1,0 +1,81 @@
+"""Values in lanes: one element for all lanes of a vector, or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame
+from ingot.codegen.llvm.types import I8, I32, vector
+from ingot.dtypes import DType
+from ingot.loops.ir import Var
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The variable that a vector runs along, and the lanes that are on: all, if there is no mask."""
+
+    var: Var
+    count: int
+    mask: ir.Value | None
+
+
+class Lanes:
+    """What is emitted at a builder for the lanes of a vector, or for one element where `_lane` is None."""
+
+    def __init__(self, b: Builder, frame: Frame) -> None:
+        self.b = b
+        self.frame = frame
+        self._lane: Lane | None = None
+
+    def splat(self, value: ir.Value, lanes: int) -> ir.Value:
+        """A value in every lane."""
+        if lanes == 1 or count_of(value) == lanes:
+            return value
+        kind = ir.VectorType(value.type, lanes)
+        first = self.b.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
+        return self.b.shuffle_vector(
+            first, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(I32, lanes), [0] * lanes)
+        )
+
+    def across(self, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+        """The reduction of the lanes of a vector by a function of two, the upper half onto the lower."""
+        b, lanes = self.b, count_of(value)
+        while lanes > 1:
+            half = lanes // 2
+            low, high = (
+                b.shuffle_vector(value, value, ir.Constant(ir.VectorType(I32, half), list(range(at, at + half))))
+                for at in (0, half)
+            )
+            if half == 1:
+                low, high = b.extract_element(low, I32(0)), b.extract_element(high, I32(0))
+            value, lanes = both(low, high), half
+        return value
+
+    def _in_lanes(self, value: ir.Value) -> ir.Value:
+        """A value in every lane of the vector at hand."""
+        assert self._lane is None or count_of(value) in (1, self._lane.count)
+        return value if self._lane is None else self.splat(value, self._lane.count)
+
+    def _alike(self, *values: ir.Value) -> list[ir.Value]:
+        """Values with as many lanes each as the widest of them."""
+        most = max(map(count_of, values))
+        return [self.splat(value, most) for value in values]
+
+    def _stored(self, value: ir.Value, dtype: DType) -> ir.Value:
+        """A value as it is in memory: a bool is a byte."""
+        return self.b.zext(value, vector(I8, count_of(value))) if dtype is DType.BOOL else value
+
+    def _computed(self, value: ir.Value, dtype: DType) -> ir.Value:
+        """A value from memory as it is computed with: a bool is a bit."""
+        if dtype is not DType.BOOL:
+            return value
+        zero = ir.Constant(value.type, None) if count_of(value) > 1 else I8(0)
+        return self.b.icmp_unsigned("!=", value, zero)
+
+
+def count_of(value: ir.Value) -> int:
+    """The lanes of a value: one, if it is no vector."""
+    return value.type.count if isinstance(value.type, ir.VectorType) else 1

@@ -1,0 +1,245 @@
+"""Memory in LLVM: where an index is, loads and stores of elements and of vectors, under conditions and masks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame
+from ingot.codegen.llvm.lanes import Lanes, count_of
+from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
+from ingot.dims import Dim
+from ingot.loops.ir import LONGEST_TOGETHER, Buffer, Index, Inside, Load, Scalar, Store, Var
+
+_MOST_BYTES = 256
+"""Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preheader:
+    """A block before a loop of vectors, in which addresses are computed that depend on `variables` alone."""
+
+    block: ir.Block
+    then: ir.Block
+    variables: frozenset[Var]
+    addresses: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)
+
+
+class Memory(Lanes, ABC):
+    """Emits loads and stores; `variables` are the values of loop variables around them."""
+
+    def __init__(self, b: Builder, frame: Frame) -> None:
+        super().__init__(b, frame)
+        self.variables: dict[Var, ir.Value] = {}
+        self._preheader: Preheader | None = None
+        self._totals: dict[tuple[Dim | tuple[int, Dim], ...], Dim] = {}
+
+    @abstractmethod
+    def scalar(self, value: Scalar) -> ir.Value:
+        """The value of an expression: a vector if it differs from lane to lane, else one element."""
+
+    # --- indices
+
+    def index(self, index: Index) -> ir.Value:
+        """An index as int64: a vector of them if it differs from lane to lane."""
+        base = self._base(index)
+        varying = self._varying(index)
+        return base if varying is None else self.b.add(self.splat(base, count_of(varying)), varying)
+
+    def _base(self, index: Index) -> ir.Value:
+        """The index of the first lane, without terms that differ from lane to lane in another way."""
+        return self._sum(index, None)
+
+    def _sum(self, index: Index, without: Var | None) -> ir.Value:
+        """The sum of the terms that are the same for all lanes, one variable left out."""
+        b = self.b
+        total: ir.Value = I64(0)
+        for term, factor in index.terms:
+            value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
+            if term is not without and count_of(value) == 1 and not isinstance(value, ir.Constant):
+                total = b.add(total, value if factor == 1 else b.mul(value, self.frame.size(factor)))
+        return b.add(total, self.frame.size(self._fixed(index)))
+
+    def _fixed(self, index: Index) -> Dim:
+        """What unrolled loops contribute to an index: one size, so that equal addresses are seen to be equal."""
+        known: list[tuple[int, Dim]] = []
+        for term, factor in index.terms:
+            value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
+            if isinstance(value, ir.Constant) and count_of(value) == 1 and value.constant:
+                known.append((value.constant, factor))
+        if not known:
+            return index.offset
+        key = (index.offset, *known)
+        total = self._totals.get(key)
+        if total is None:
+            total = self._totals[key] = sum((times * factor for times, factor in known), index.offset)
+        return total
+
+    def _varying(self, index: Index) -> ir.Value | None:
+        """The terms that differ from lane to lane, as a vector; None if there are none."""
+        b, lane = self.b, self._lane
+        if lane is None:
+            return None
+        total: ir.Value | None = None
+        for term, factor in index.terms:
+            if term is lane.var:
+                value: ir.Value = ir.Constant(ir.VectorType(I64, lane.count), list(range(lane.count)))
+            elif not isinstance(term, Var) and count_of(self.scalar(term)) > 1:
+                value = self.scalar(term)
+            else:
+                continue
+            scaled = value if factor == 1 else b.mul(value, self.splat(self.frame.size(factor), lane.count))
+            total = scaled if total is None else b.add(total, scaled)
+        return total
+
+    def _contiguous(self, index: Index) -> bool:
+        """Whether the lanes of a vector lie one after another."""
+        lane = self._lane
+        assert lane is not None
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in index.terms)
+        return index.factor(lane.var) == 1 and not opaque
+
+    def _inside(self, where: Sequence[Inside]) -> ir.Value:
+        """Whether all conditions hold, for each lane if that differs."""
+        b = self.b
+        result: ir.Value | None = None
+        for each in where:
+            index = self.index(each.index)
+            size = self.splat(self.frame.size(each.size), count_of(index))
+            holds = b.icmp_unsigned("<", index, size)
+            result = holds if result is None else b.and_(*self._alike(result, holds))
+        assert result is not None
+        return result
+
+    # --- loads and stores
+
+    def _load(self, value: Load) -> ir.Value:
+        """One element for all lanes; a vector, if it is contiguous; else the lanes from where each of them is."""
+        b = self.b
+        kind = stored(value.dtype)
+        if value.fill == 0:
+            address = self._address_ahead(value.buffer, value.index, value.where)
+            if address is not None:
+                return self._computed(self._lanes_at(address, value), value.dtype)
+        pointer = self.frame.buffers[value.buffer]
+        inside = self._inside(value.where) if value.where else None
+        if self._varying(value.index) is None and (inside is None or count_of(inside) == 1):
+            address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+            if inside is None:
+                return self._computed(b.load(address, typ=kind), value.dtype)
+            address = b.select(inside, address, self._zeros())
+            loaded = self._computed(b.load(address, typ=kind), value.dtype)
+            return b.select(inside, loaded, scalars.number(value.dtype, value.fill, 1))
+        assert self._lane is not None
+        lanes = self._lane.count
+        mask = self._lane.mask
+        uniform = inside if inside is not None and count_of(inside) == 1 else None
+        if inside is not None:
+            inside = self._in_lanes(inside)
+            mask = inside if mask is None else b.and_(mask, inside)
+        fill = self._stored(scalars.number(value.dtype, value.fill, lanes), value.dtype)
+        whole = vector(kind, lanes)
+        if uniform is not None and self._lane.mask is None and self._contiguous(value.index):
+            address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+            loaded = b.load(b.select(uniform, address, self._zeros()), typ=whole)
+            loaded.align = width(value.dtype)
+            if value.fill != 0:
+                loaded = b.select(uniform, loaded, fill)
+        elif self._contiguous(value.index):
+            address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+            if mask is None:
+                loaded = b.load(address, typ=whole)
+                loaded.align = width(value.dtype)
+            else:
+                loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
+        else:
+            addresses = b.gep(pointer, [self._in_lanes(self.index(value.index))], source_etype=kind)
+            addresses.type = ir.VectorType(PTR, lanes)
+            full = mask if mask is not None else ir.Constant(ir.VectorType(I1, lanes), [1] * lanes)
+            arguments = [addresses, I32(width(value.dtype)), full, fill]
+            loaded = self._masked("masked.gather", whole, arguments, whole, addresses.type)
+        return self._computed(loaded, value.dtype)
+
+    def _store(self, statement: Store) -> None:
+        """Store one element; a vector, if it is contiguous; else the lanes where each of them belongs."""
+        b = self.b
+        dtype = statement.buffer.dtype
+        kind = stored(dtype)
+        pointer = self.frame.buffers[statement.buffer]
+        value = self.scalar(statement.value)
+        lane = self._lane
+        if lane is None or (self._varying(statement.index) is None and count_of(value) == 1):
+            address = b.gep(pointer, [self._base(statement.index)], source_etype=kind)
+            b.store(self._stored(value, dtype), address)
+            return
+        lanes = self._stored(self._in_lanes(value), dtype)
+        if self._contiguous(statement.index):
+            hoisted = self._address_ahead(statement.buffer, statement.index)
+            address = hoisted or b.gep(pointer, [self._base(statement.index)], source_etype=kind)
+            if lane.mask is None:
+                b.store(lanes, address).align = width(dtype)
+            else:
+                arguments = [lanes, address, I32(width(dtype)), lane.mask]
+                self._masked("masked.store", ir.VoidType(), arguments, lanes.type, PTR)
+            return
+        addresses = b.gep(pointer, [self._in_lanes(self.index(statement.index))], source_etype=kind)
+        addresses.type = ir.VectorType(PTR, lane.count)
+        full = lane.mask if lane.mask is not None else ir.Constant(ir.VectorType(I1, lane.count), [1] * lane.count)
+        arguments = [lanes, addresses, I32(width(dtype)), full]
+        self._masked("masked.scatter", ir.VoidType(), arguments, lanes.type, addresses.type)
+
+    def _address_ahead(self, buffer: Buffer, index: Index, where: Sequence[Inside] = ()) -> ir.Value | None:
+        """The address of the first lane, as far as possible computed in the preheader; None if there is none to do so.
+
+        Where a condition does not hold, it is that of as many zeros as the loop may read.
+        """
+        preheader, lane, b = self._preheader, self._lane, self.b
+        if preheader is None or lane is None or index.factor(lane.var) != 1:
+            return None
+        key: list[object] = [buffer]
+        for each in (index, *_indices(where)):
+            moving = [(term, factor) for term, factor in each.terms if not self._is_fixed(term)]
+            if any(term is not lane.var and term not in preheader.variables for term, _ in moving):
+                return None
+            if each is not index and each.factor(lane.var) != 0:
+                return None
+            key += [tuple(moving), self._fixed(each)]
+        kind = stored(buffer.dtype)
+        address = preheader.addresses.get(tuple(key))
+        if address is None:
+            with b.goto_block(preheader.block):
+                address = b.gep(self.frame.buffers[buffer], [self._sum(index, lane.var)], source_etype=kind)
+                for condition in where:
+                    inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
+                    address = b.select(inside, address, self._zeros(LONGEST_TOGETHER * width(buffer.dtype)))
+            preheader.addresses[tuple(key)] = address
+        return b.gep(address, [self.variables[lane.var]], source_etype=kind)
+
+    def _is_fixed(self, term: Var | Scalar) -> bool:
+        return isinstance(term, Var) and isinstance(self.variables[term], ir.Constant)
+
+    def _lanes_at(self, address: ir.Value, value: Load) -> ir.Value:
+        """The lanes from an address on, zeros where the mask is off."""
+        assert self._lane is not None
+        whole = vector(stored(value.dtype), self._lane.count)
+        if self._lane.mask is not None:
+            fill = ir.Constant(whole, None)
+            arguments = [address, I32(width(value.dtype)), self._lane.mask, fill]
+            return self._masked("masked.load", whole, arguments, whole, PTR)
+        loaded = self.b.load(address, typ=whole)
+        loaded.align = width(value.dtype)
+        return loaded
+
+    def _masked(self, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
+        return scalars.intrinsic(self.b, name, result, arguments, *over)
+
+    def _zeros(self, bytes_: int = _MOST_BYTES) -> ir.Value:
+        """Zeros to read where a condition does not hold."""
+        return zeros(self.b, f"nothing{bytes_}", ir.ArrayType(I8, bytes_))
+
+
+def _indices(where: Sequence[Inside]) -> Iterator[Index]:
+    return (each.index for each in where)

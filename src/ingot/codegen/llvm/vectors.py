@@ -1,0 +1,212 @@
+"""Vectorised loops in LLVM: whole vectors, several at a time in reductions, and the rest under a mask."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame
+from ingot.codegen.llvm.expressions import Cell, Expressions
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.memory import Preheader
+from ingot.codegen.llvm.share import part_of, up
+from ingot.codegen.llvm.types import I32, I64, vector, width
+from ingot.codegen.llvm.work import functions_in
+from ingot.loops.ir import Apply, CheckedIndex, For, Index, Kind, Let, Local, Scalar, Statement, Update, Var
+from ingot.loops.rewrite import parts, stores, within
+from ingot.loops.walk import Node, children
+from ingot.prim.functions import identity
+
+_HEAVY_FOR_UNROLLING = 24
+"""Functions in the body of a reduction from which on it is not unrolled four times."""
+
+
+class Vectors(Expressions):
+    """Emits loops in vectors."""
+
+    def __init__(self, b: Builder, frame: Frame) -> None:
+        super().__init__(b, frame)
+        self._reduced: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def statements(self, statements: Sequence[Statement]) -> None:
+        """Statements one after another."""
+
+    @contextmanager
+    def loop(self, low: ir.Value, high: ir.Value, step: int, watched: bool = False) -> Iterator[ir.Value]:
+        """A loop from `low` while below `high`; what is emitted while it is open is its body.
+
+        If it is `watched`, it ends when the run is cancelled, which is looked at in every iteration.
+        """
+        b = self.b
+        before = b.block
+        head, body, end = (b.append_basic_block(name) for name in ("head", "body", "end"))
+        b.branch(head)
+        b.position_at_end(head)
+        index = b.phi(I64)
+        index.add_incoming(low, before)
+        inside = b.icmp_signed("<", index, high)
+        b.cbranch(b.and_(inside, self._is_wanted()) if watched else inside, body, end)
+        b.position_at_end(body)
+        known = dict(self._known)
+        yield index
+        self._known = known
+        index.add_incoming(b.add(index, I64(step)), b.block)
+        b.branch(head)
+        b.position_at_end(end)
+
+    def _is_wanted(self) -> ir.Value:
+        """Whether the run is not cancelled, which other threads may do at any time."""
+        word = self.b.gep(self.frame.state, [I64(1)], source_etype=I32)
+        return self.b.icmp_signed("==", self.b.load_atomic(word, "monotonic", 4, typ=I32), I32(0))
+
+    def _part(self, total: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Where this piece of the kernel begins and ends, of so many parts."""
+        return part_of(self.b, total, self.frame.piece, self.frame.pieces)
+
+    def in_lanes(self, statements: Sequence[Statement], lane: Lane, first: ir.Value) -> None:
+        """Statements once, for the lanes of a vector that begins at `first` of its variable."""
+        self._known = {}
+        self._lane = lane
+        self.variables[lane.var] = first
+        self.statements(statements)
+        self._lane = None
+        self._known = {}
+
+    def value_in_lanes(self, value: Scalar, lane: Lane, first: ir.Value) -> ir.Value:
+        """An expression for the lanes of a vector that begins at `first` of its variable."""
+        self._known = {}
+        self._lane = lane
+        self.variables[lane.var] = first
+        result = self._in_lanes(self.scalar(value))
+        self._lane = None
+        self._known = {}
+        return result
+
+    def _vector(self, statement: For, shared: bool) -> None:
+        """A loop in vectors: whole ones, several at a time if they are reduced, and the rest under a mask."""
+        b = self.b
+        lanes = self._lanes(statement)
+        length = self.frame.size(statement.var.extent)
+        low: ir.Value = I64(0)
+        high = length
+        if shared:
+            first, last = self._part(up(b, length, I64(lanes)))
+            low, end = b.mul(first, I64(lanes)), b.mul(last, I64(lanes))
+            high = b.select(b.icmp_signed("<", end, length), end, length)
+        count = b.sub(high, low)
+        self._hoist(statement)
+        reductions = [each for each in statement.body if isinstance(each, Update)]
+        times = 1 if not reductions else 4 if functions_in(statement.body) < _HEAVY_FOR_UNROLLING else 2
+        outer = {each.name: self.cells[each.name] for each in reductions if each.name in self.cells}
+        parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
+        whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
+        if any(isinstance(each, For) and each.kind is Kind.TOGETHER for each in statement.body):
+            self._preheader = self._open_preheader(statement)
+        start = low
+        if times > 1:
+            stride = lanes * times
+            many = b.add(low, b.mul(b.sdiv(count, I64(stride)), I64(stride)))
+            with self.loop(start, many, stride) as index:
+                for part, cells in enumerate(parts):
+                    self._body(statement, b.add(index, I64(part * lanes)), lanes, None, cells)
+            start = many
+        with self.loop(start, whole, lanes) as index:
+            self._body(statement, index, lanes, None, parts[0])
+        rest = b.sub(high, whole)
+        with b.if_then(b.icmp_signed(">", rest, I64(0))):
+            known = dict(self._known)
+            numbers = ir.Constant(vector(I64, lanes), list(range(lanes))) if lanes > 1 else I64(0)
+            mask = b.icmp_signed("<", numbers, self.splat(rest, lanes))
+            self._body(statement, whole, lanes, mask, parts[0])
+            self._known = known
+        if self._preheader is not None:
+            with b.goto_block(self._preheader.block):
+                b.branch(self._preheader.then)
+            self._preheader = None
+        for name, cell in outer.items():
+            function = next(each.function for each in reductions if each.name == name)
+            self._combine(cell, function, [part[name] for part in parts])
+
+    def _open_preheader(self, statement: For) -> Preheader:
+        """A block before a loop, to which addresses are added until the loop is emitted."""
+        block, then = (self.b.append_basic_block(name) for name in ("ahead", "then"))
+        self.b.branch(block)
+        self.b.position_at_end(then)
+        inside = {each.var for each in within((statement,)) if isinstance(each, For)}
+        return Preheader(block, then, frozenset(self.variables.keys() - inside))
+
+    def _hoist(self, statement: For) -> None:
+        """Compute the functions that are invariant in a loop before it."""
+        inside = {statement.var, *(each.var for each in within(statement.body) if isinstance(each, For))}
+        changed = {each.name for each in within(statement.body) if isinstance(each, Let | Update)}
+        values = [each.value for each in within(statement.body) if not isinstance(each, For)]
+        known: dict[int, bool] = {}
+        for part in parts(values):
+            if isinstance(part, Apply) and not _is_variant(part, inside, changed, known):
+                self.scalar(part)
+
+    def _body(
+        self, statement: For, index: ir.Value, lanes: int, mask: ir.Value | None, cells: Mapping[str, Cell]
+    ) -> None:
+        """The body of a loop for one vector; `cells` are the accumulators of its reductions."""
+        known, self._known = self._known, dict(self._known)
+        before, self.cells = self.cells, {**self.cells, **cells}
+        self.variables[statement.var] = index
+        self._lane = Lane(statement.var, lanes, mask)
+        self._reduced = frozenset(cells)
+        self.statements(statement.body)
+        self._lane = None
+        self.cells = {**before, **{name: cell for name, cell in self.cells.items() if name not in before}}
+        self._known = known
+
+    def _accumulators(self, outer: Mapping[str, Cell], reductions: Sequence[Update], lanes: int) -> dict[str, Cell]:
+        """A vector for each reduction into a local from outside the loop, with the identity in every lane."""
+        accumulators = {}
+        for each in reductions:
+            if each.name in outer:
+                dtype = outer[each.name].dtype
+                cell = self._cell(dtype, lanes)
+                start = identity(each.function, dtype).item()
+                self.b.store(self._stored(scalars.number(dtype, start, lanes), dtype), cell.pointer)
+                accumulators[each.name] = cell
+        return accumulators
+
+    def _combine(self, cell: Cell, function: str, parts: Sequence[Cell]) -> None:
+        """Reduce the lanes of accumulators into a local, always in the same order: `local = f(local, lanes)`."""
+        b = self.b
+        values = [self._fetched(part) for part in parts]
+        while len(values) > 1:
+            values = [
+                scalars.apply(b, function, cell.dtype, [values[i], values[i + 1]]) for i in range(0, len(values), 2)
+            ]
+        value = self.across(values[0], lambda low, high: scalars.apply(b, function, cell.dtype, [low, high]))
+        total = scalars.apply(b, function, cell.dtype, [self._fetched(cell), value])
+        b.store(self._stored(total, cell.dtype), cell.pointer)
+
+    def _lanes(self, statement: For) -> int:
+        """The lanes of a loop in vectors: as many elements as the widest type that is stored or reduced allows."""
+        widths = [width(each.buffer.dtype) for each in stores(statement.body)]
+        widths += [
+            width(self.cells[e.name].dtype) for e in statement.body if isinstance(e, Update) and e.name in self.cells
+        ]
+        return max(1, self.frame.target.vector // max(4, *widths, 4))
+
+
+def _is_variant(node: Node, variables: set[Var], changed: set[str], known: dict[int, bool]) -> bool:
+    """Whether a node changes in a loop over `variables` that sets the locals `changed`."""
+    if id(node) not in known:
+        match node:
+            case Local():
+                variant = node.name in changed
+            case CheckedIndex():  # it may report, which is to be done where it is met
+                variant = True
+            case Index() if any(term in variables for term, _ in node.terms if isinstance(term, Var)):
+                variant = True
+            case _:
+                variant = any(_is_variant(part, variables, changed, known) for part in children(node))
+        known[id(node)] = variant
+    return known[id(node)]

@@ -1,0 +1,189 @@
+"""Attention among primitives: a contraction, a softmax of its sums, and a contraction with that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingot.dtypes import DType
+from ingot.fuse.contraction import is_constant
+from ingot.prim.make import count
+from ingot.prim.tensor import AssumeShape, Constant, Contract, Expand, Map, Reduce, Reshape, Tensor
+
+_MOST_INSIDE = 64
+"""Primitives between two products that are followed."""
+
+_FEWEST_ROWS = 5
+"""Rows from which on it pays to put keys and values in order first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionMatch:
+    """Two contractions with a softmax between: of `scores` along `axis`, which are elementwise in the sums of `first`.
+
+    `seen` is whether a row without a weight reads zeros, `sound` whether one with a NaN does. `inside` is all that
+    depends on `first`.
+    """
+
+    first: Contract
+    second: Contract
+    scores: Tensor
+    axis: int
+    seen: bool
+    sound: bool
+    inside: frozenset[Tensor]
+
+
+def attention_in(
+    second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: Collection[Tensor]
+) -> AttentionMatch | None:
+    """The attention that ends with a contraction; None if there is none, or something else reads its scores.
+
+    A product with weights is none: these are packed once, when the model is compiled, and not in every run.
+    """
+    if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or is_constant(second.rhs):
+        return None
+    shares, sound = _without_nans(second.lhs)
+    divided = _arguments(shares, "divide")
+    if divided is None:
+        return None
+    weights, (total, seen) = divided[0], _guarded(_one(divided[1]), 0.0, 1.0)
+    less = _arguments(_first(_arguments(weights, "exp")), "subtract")
+    if less is None or not isinstance(total, Reduce) or total.function != "add" or total.x is not weights:
+        return None
+    scores, (greatest, shifted) = less[0], _guarded(_one(less[1]), -np.inf, 0.0)
+    if not isinstance(greatest, Reduce) or greatest.function != "maximum" or greatest.x is not scores:
+        return None
+    if greatest.axes != total.axes or len(total.axes) != 1 or (seen and not shifted):
+        return None
+    for first in (
+        each for each in _contracts(scores) if each.dtype is second.dtype and not any(map(is_constant, each.reads))
+    ):
+        inside = _between(first, second, readers, stored)
+        reductions = {each for each in inside or () if isinstance(each, Reduce)}
+        match = None if inside is None else AttentionMatch(first, second, scores, total.axes[0], seen, sound, inside)
+        if match is not None and reductions == {greatest, total} and roles_of(match) is not None:
+            return match
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The labels of the second contraction by what they are in attention."""
+
+    batch: str
+    rows: str
+    columns: str
+
+
+def roles_of(attention: AttentionMatch) -> Roles | None:
+    """What each axis is; None if it is no attention that a nest can be made of."""
+    first, second, axis = attention.first, attention.second, attention.axis
+    (left, right, scores), (shares, values, result) = first.labels, second.labels
+    along, read = scores[axis], shares[axis]
+    if (along in left) == (along in right) or read in result or read not in values:
+        return None
+    key_labels = right if along in right else left
+    summed = [label for label in dict.fromkeys(left + right) if label not in scores]
+    others = [place for place in range(len(scores)) if place != axis]
+    columns = [label for label in values if label not in shares]
+    sizes = dict(zip(left + right, first.lhs.shape + first.rhs.shape, strict=True))
+    if any(label not in left or label not in right for label in summed) or any(
+        label not in result for label in (*columns, *(shares[place] for place in others))
+    ):
+        return None
+    wide = [label for label, size in zip(values, second.rhs.shape, strict=True) if label in columns and size != 1]
+    if len(wide) > 1 or sum(sizes[label] != 1 for label in summed) > 1 or len(set(shares)) != len(shares):
+        return None
+    shared = [scores[place] in key_labels or shares[place] in values for place in others]
+    batch = "".join(shares[place] for place, both in zip(others, shared, strict=True) if both)
+    rows = [place for place, both in zip(others, shared, strict=True) if not both]
+    lengths = [second.lhs.shape[place] for place in rows]
+    whole = count(tuple(lengths))
+    if isinstance(whole, int) and whole < _FEWEST_ROWS:
+        return None
+    return Roles(batch, "".join(shares[place] for place in rows), "".join(columns))
+
+
+# --- the parts of a softmax
+
+
+def _without_nans(tensor: Tensor) -> tuple[Tensor, bool]:
+    """`x` and True for `x` with zeros in the place of NaN; else the tensor itself."""
+    chosen = _arguments(tensor, "where")
+    asked = None if chosen is None else _arguments(chosen[0], "is_nan")
+    if chosen is None or asked is None or asked[0] is not chosen[2] or _number(chosen[1]) != 0:
+        return tensor, False
+    return chosen[2], True
+
+
+def _guarded(tensor: Tensor, unless: float, other: float) -> tuple[Tensor, bool]:
+    """`x` and True for `x` with `other` in the place of `unless`; else the tensor itself."""
+    chosen = _arguments(tensor, "where")
+    asked = None if chosen is None else _arguments(chosen[0], "equal")
+    if chosen is None or asked is None or asked[0] is not chosen[2]:
+        return tensor, False
+    if _number(asked[1]) != unless or _number(chosen[1]) != other:
+        return tensor, False
+    return chosen[2], True
+
+
+def _arguments(tensor: Tensor | None, function: str) -> tuple[Tensor, ...] | None:
+    return tensor.arguments if isinstance(tensor, Map) and tensor.function == function else None
+
+
+def _first(arguments: tuple[Tensor, ...] | None) -> Tensor | None:
+    return None if arguments is None else arguments[0]
+
+
+def _one(tensor: Tensor) -> Tensor:
+    """What is repeated along a row."""
+    return tensor.x if isinstance(tensor, Expand) else tensor
+
+
+def _number(tensor: Tensor) -> float | None:
+    while isinstance(tensor, Expand | Reshape | AssumeShape):
+        tensor = tensor.x
+    return float(tensor.array.item()) if isinstance(tensor, Constant) and tensor.array.size == 1 else None
+
+
+# --- the products
+
+
+def _contracts(scores: Tensor) -> list[Contract]:
+    """The contractions of the sizes of scores that these are made of, element by element."""
+    contractions: list[Contract] = []
+    pending, seen = [scores], {scores}
+    while pending and len(seen) < _MOST_INSIDE:
+        tensor = pending.pop()
+        if isinstance(tensor, Contract):
+            contractions.append(tensor)
+        elif isinstance(tensor, Map):
+            more = [each for each in tensor.arguments if each.shape == scores.shape and each not in seen]
+            pending.extend(more)
+            seen.update(more)
+    return contractions
+
+
+def _between(
+    first: Contract, second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: Collection[Tensor]
+) -> frozenset[Tensor] | None:
+    """All that depends on the first of two contractions, if nothing but the second reads it; else None."""
+    inside: set[Tensor] = {first}
+    pending: list[Tensor] = [first]
+    while pending:
+        tensor = pending.pop()
+        if tensor in stored or len(inside) > _MOST_INSIDE:
+            return None
+        for reader in readers.get(tensor, ()):
+            if reader is second and tensor is not second.rhs:
+                continue
+            spread = isinstance(reader, Expand) and (isinstance(reader.x, Reduce) or reader.x.shape[-1] == 1)
+            if not isinstance(reader, Map | Reduce) and not spread:
+                return None
+            if reader not in inside:
+                inside.add(reader)
+                pending.append(reader)
+    return frozenset(inside)

@@ -1,0 +1,23 @@
+"""The kinds of nests: a new one is a class in `loops.ir`, a file and a line here, and an emitter in `codegen`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingot.loops.ir import Attention, Contraction, KernelNest, Nest, Winograd
+from ingot.loops.kinds import attention, contraction, nest, statements, winograd
+from ingot.loops.kinds.kind import NestKind
+
+KINDS: Mapping[type, NestKind[Any]] = {
+    Nest: nest.KIND,
+    tuple: statements.KIND,
+    Contraction: contraction.KIND,
+    Winograd: winograd.KIND,
+    Attention: attention.KIND,
+}
+
+
+def kind_of(loops: KernelNest) -> NestKind[Any]:
+    """The rules of a nest's kind."""
+    return KINDS[type(loops)]

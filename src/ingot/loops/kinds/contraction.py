@@ -1,0 +1,85 @@
+"""Contractions: matrix products and convolutions, with what becomes of their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ingot.loops.expressions import ExpressionText
+from ingot.loops.ir import Contraction, extent
+from ingot.loops.kinds import statements
+from ingot.loops.kinds.kind import NestKind
+from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
+from ingot.loops.parameters import Parameters
+from ingot.loops.scope import Scope
+from ingot.loops.tally import Tally
+
+
+def _show(nest: Contraction, text: ExpressionText) -> Iterator[str]:
+    if nest.panels is not None:
+        axes = roles({"batch": nest.batch, "n": nest.n, "k": nest.k})
+        lines, (rhs,) = text.of(nest.rhs)
+        yield f"{nest.panels.name} = panels of {axes}{tile(nest.tile)}: {rhs}"
+        yield from definitions(lines)
+        return
+    yield f"product {roles({'batch': nest.batch, 'm': nest.m, 'n': nest.n})}{tile(nest.tile)}:"
+    lines, (lhs, rhs) = text.of(nest.lhs, nest.rhs, factors=True)
+    yield f"  sum = over {variables(nest.k)}: {lhs} * {rhs}{' packed' if nest.packed else ''}"
+    yield from definitions(lines)
+    yield from indented(statements.show(nest.body, text))
+
+
+def _parametrise(nest: Contraction, parameters: Parameters) -> Contraction:
+    return replace(
+        nest,
+        batch=parameters.variables(nest.batch),
+        m=parameters.variables(nest.m),
+        n=parameters.variables(nest.n),
+        k=parameters.reduced(nest.k),
+        lhs=parameters.load(nest.lhs),
+        rhs=parameters.load(nest.rhs),
+        body=parameters.statements(nest.body),
+        scratch=parameters.buffers(nest.scratch),
+        zeros=parameters.optional(nest.zeros),
+        panels=parameters.optional(nest.panels),
+    )
+
+
+def _cost(nest: Contraction, tally: Tally) -> None:
+    if nest.panels is not None:
+        tally.read(nest.rhs)
+        tally.write(nest.panels, extent((*nest.batch, *nest.n, *nest.k)))
+        return
+    sums = extent((*nest.batch, *nest.m, *nest.n))
+    tally.compute(sums * extent(nest.k) * 2)
+    tally.read(nest.lhs)
+    if nest.packed:
+        tally.read_whole(nest.rhs.buffer)
+    else:
+        tally.read(nest.rhs)
+    tally.statements(nest.body, sums)
+
+
+def _verify(nest: Contraction, scope: Scope) -> None:
+    with scope.inside("right side", (*nest.batch, *nest.n, *nest.k)):
+        scope.expression(nest.rhs, bounded=not nest.packed)
+    if nest.panels is not None:
+        scope.stored[nest.panels] = None
+        return
+    with scope.inside("left side", (*nest.batch, *nest.m, *nest.k)):
+        scope.expression(nest.lhs)
+    if nest.zeros is not None:
+        scope.loaded[nest.zeros] = None
+    if nest.tile is not None:  # it is scheduled
+        if nest.zeros is None and nest.lhs.where:
+            scope.refuse("a padded left side has no zeros to read")
+        if not nest.packed and len(nest.scratch) != 1:
+            scope.refuse("a right side that is not packed has no buffer for its panels")
+    for each in (nest.lhs, nest.rhs):
+        if each.dtype is not nest.dtype:
+            scope.refuse(f"a product of {each.dtype} summed as {nest.dtype}")
+    with scope.inside("epilogue", (*nest.batch, *nest.m, *nest.n), {"sum": nest.dtype}):
+        scope.statements(nest.body)
+
+
+KIND = NestKind(_show, _parametrise, _cost, _verify)

@@ -1,0 +1,28 @@
+"""What there is to know of a kind of nest, apart from how code is generated for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ingot.loops.expressions import ExpressionText
+from ingot.loops.parameters import Parameters
+from ingot.loops.scope import Scope
+from ingot.loops.tally import Tally
+
+Nest = TypeVar("Nest")
+
+
+@dataclass(frozen=True, slots=True)
+class NestKind(Generic[Nest]):
+    """The rules of a kind of nest."""
+
+    show: Callable[[Nest, ExpressionText], Iterator[str]]
+    """The lines of a nest."""
+    parametrise: Callable[[Nest, Parameters], Nest]
+    """A nest with parameters for its sizes, numbers and names."""
+    cost: Callable[[Nest, Tally], None]
+    """Adds what a nest takes to a tally."""
+    verify: Callable[[Nest, Scope], None]
+    """Refuses a nest that breaks a rule of the loop IR."""

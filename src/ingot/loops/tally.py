@@ -1,0 +1,107 @@
+"""Operations and elements moved, added up over the nests of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ingot.dims import Dim, minimum
+from ingot.loops.ir import Apply, Buffer, For, Index, Load, Scalar, Statement, Update, Var, extent
+from ingot.loops.rewrite import parts, stores, values
+from ingot.loops.walk import children, is_scalar, walk
+
+
+class Tally:
+    """What nests take: `operations`, and how many elements of each buffer they read and write."""
+
+    def __init__(self) -> None:
+        self.operations: Dim = 0
+        self._read: dict[Buffer, Dim] = {}
+        self._written: dict[Buffer, Dim] = {}
+
+    def statements(self, statements: Sequence[Statement], times: Dim = 1) -> None:
+        """Statements that run so many times."""
+        self.compute(_operations(statements, times))
+        for store in stores(statements):
+            self.write(store.buffer, _touched(store.index))
+        self.expressions(list(values(statements)), 0)
+
+    def expressions(self, expressions: Sequence[Scalar], times: Dim) -> None:
+        """Expressions that are computed so many times; what they read is counted once for each place."""
+        self.compute(times * functions_in(expressions))
+        for load in _loads(expressions):
+            self.read(load)
+
+    def compute(self, operations: Dim) -> None:
+        self.operations = self.operations + operations
+
+    def read(self, load: Load) -> None:
+        _add(self._read, load.buffer, _touched(load.index))
+
+    def read_whole(self, buffer: Buffer) -> None:
+        _add(self._read, buffer, buffer.elements)
+
+    def write(self, buffer: Buffer, elements: Dim) -> None:
+        _add(self._written, buffer, elements)
+
+    def bytes_read(self, without: Collection[Buffer]) -> Dim:
+        """The bytes that are read of all buffers but some."""
+        return _bytes({buffer: elements for buffer, elements in self._read.items() if buffer not in without})
+
+    @property
+    def bytes_written(self) -> Dim:
+        return _bytes(self._written)
+
+
+def functions_in(expressions: Sequence[Scalar]) -> int:
+    """How many functions are in expressions but `cast`; those that only compute an index are left out."""
+    count, seen = 0, set[int]()
+    pending = list(expressions)
+    while pending:
+        value = pending.pop()
+        if id(value) not in seen:
+            seen.add(id(value))
+            count += isinstance(value, Apply) and value.function != "cast"
+            pending += filter(is_scalar, children(value))
+    return count
+
+
+def _operations(statements: Sequence[Statement], times: Dim) -> Dim:
+    """The functions in statements that run `times`; an expression that they share counts once."""
+    total: Dim = 0
+    expressions: list[Scalar] = []
+    for statement in statements:
+        if isinstance(statement, For):
+            total = total + _operations(statement.body, times * statement.var.extent)
+        else:
+            expressions.append(statement.value)
+            total = total + (times if isinstance(statement, Update) else 0)
+    return total + times * functions_in(expressions)
+
+
+def _touched(index: Index) -> Dim:
+    """How many elements an index goes over: all combinations of the variables in it."""
+    variables: dict[Var, None] = {}
+    for inner in walk(index):
+        if isinstance(inner, Index):
+            variables.update((term, None) for term, _ in inner.terms if isinstance(term, Var))
+    return extent(list(variables))
+
+
+def _add(elements_of: dict[Buffer, Dim], buffer: Buffer, elements: Dim) -> None:
+    elements_of[buffer] = minimum(elements_of.get(buffer, 0) + elements, buffer.elements)
+
+
+def _bytes(elements_of: dict[Buffer, Dim]) -> Dim:
+    total: Dim = 0
+    for buffer, elements in elements_of.items():
+        total = total + elements * buffer.dtype.numpy.itemsize
+    return total
+
+
+def _loads(expressions: Sequence[Scalar]) -> Iterator[Load]:
+    """Every load, once for each place that it reads."""
+    seen: set[tuple[Buffer, Index]] = set()
+    for part in parts(expressions):
+        if isinstance(part, Load) and (part.buffer, part.index) not in seen:
+            seen.add((part.buffer, part.index))
+            yield part

@@ -1,0 +1,116 @@
+"""Traversal of the loop IR: the children of a node, and the same node with other children.
+
+A node is a scalar, an index, a condition, a statement or a nest. Which fields of a class hold nodes is read from the
+types of the fields: no class is named here. Expressions share their parts, so that whatever goes through all of them
+remembers where it has been, by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeAlias, TypeGuard, TypeVar, get_args, get_type_hints
+
+from ingot.loops.ir import Attention, Contraction, Index, Inside, Nest, Scalar, Stage, Statement, Winograd
+
+Node: TypeAlias = Scalar | Index | Inside | Statement | Contraction | Winograd | Attention | Nest | Stage
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+_NODES = frozenset(get_args(Node))
+_SCALARS = frozenset(get_args(Scalar))
+
+
+def is_scalar(node: Node) -> TypeGuard[Scalar]:
+    return type(node) in _SCALARS
+
+
+def children(node: Node) -> list[Node]:
+    """The nodes in the fields of a node, in the order of the fields."""
+    kind: type = type(node)
+    nodes: list[Node] = []
+    for value in _parts_of(kind)[1](node):
+        _collect(value, nodes)
+    return nodes
+
+
+def rebuilt(node: AnyNode, parts: Iterable[Node]) -> AnyNode:
+    """A node with others in the place of its `children`, as many; one without children is itself."""
+    kind: Any = type(node)
+    names, values_of = _parts_of(kind)
+    remaining = iter(parts)
+    changed = {name: _replaced(value, remaining) for name, value in zip(names, values_of(node), strict=True)}
+    assert next(remaining, None) is None, f"too many parts for a {kind.__name__}"
+    if not changed:
+        return node
+    rest = {field.name: getattr(node, field.name) for field in fields(node) if field.name not in changed}
+    return kind(**changed, **rest)  # type: ignore[no-any-return]
+
+
+class Transform:
+    """A function applied to every node in others, to the innermost first; what was shared stays so."""
+
+    def __init__(self, function: Callable[[Any], Node]) -> None:
+        self._function = function
+        self._done: dict[int, tuple[Node, Node]] = {}
+
+    def __call__(self, node: AnyNode) -> AnyNode:
+        """A node of which each part is what the function makes of it; the function must keep its kind."""
+        done = self._done.get(id(node))
+        if done is None:  # the old node is kept too, so that its id is not given to another
+            parts = [self(part) for part in children(node)]
+            done = self._done[id(node)] = (node, self._function(rebuilt(node, parts) if parts else node))
+        return done[1]  # type: ignore[return-value]
+
+    def replace(self, old: Node, new: Node) -> None:
+        """From here on, put one node in the place of another."""
+        self._done[id(old)] = (old, new)
+
+
+def transform(node: AnyNode, function: Callable[[Any], Node]) -> AnyNode:
+    """A node with a function applied to everything in it, to the innermost first."""
+    return Transform(function)(node)
+
+
+def walk(*nodes: Node) -> Iterator[Node]:
+    """Nodes and everything in them, what contains others first, in the order of fields; a shared scalar comes once."""
+    seen: set[int] = set()
+    pending = list(reversed(nodes))
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        if not isinstance(node, Index | Inside):
+            seen.add(id(node))
+        yield node
+        pending += reversed(children(node))
+
+
+def _collect(value: object, nodes: list[Node]) -> None:
+    if type(value) is tuple:
+        for each in value:
+            _collect(each, nodes)
+    elif type(value) in _NODES:
+        nodes.append(value)  # type: ignore[arg-type]
+
+
+def _replaced(value: object, remaining: Iterator[Node]) -> object:
+    if type(value) is tuple:
+        return tuple([_replaced(each, remaining) for each in value])
+    return next(remaining) if type(value) in _NODES else value
+
+
+@cache
+def _parts_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]:
+    """The names of the fields that may hold nodes, and what gets them all."""
+    assert is_dataclass(kind)
+    hints = get_type_hints(kind)
+    names = tuple(field.name for field in fields(kind) if _mentions_node(hints[field.name]))
+    if len(names) > 1:
+        return names, attrgetter(*names)
+    return names, lambda node: tuple(getattr(node, name) for name in names)
+
+
+def _mentions_node(hint: Any) -> bool:
+    return hint in _NODES or any(map(_mentions_node, get_args(hint)))

@@ -1,0 +1,39 @@
+"""Guards: what a compilation assumes of sizes, which each run makes sure of before it relies on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ingot.dims import Dim, evaluate, symbols
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Two sizes that are equal wherever what was compiled is right; `otherwise` is what to say where they differ."""
+
+    left: Dim
+    right: Dim
+    otherwise: str = "sizes that were assumed to be equal are not"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The named sizes that it depends on."""
+        return symbols(self.left) | symbols(self.right)
+
+    def failure(self, sizes: Mapping[str, int]) -> str:
+        """That it fails for sizes by name, with its own."""
+        return f"{self.otherwise}: {_shown(self.left, sizes)}, {_shown(self.right, sizes)}"
+
+
+Guards: TypeAlias = tuple[Guard, ...]
+
+
+def _shown(dim: Dim, sizes: Mapping[str, int]) -> str:
+    if isinstance(dim, int) or not symbols(dim) <= sizes.keys():
+        return str(dim)
+    try:
+        return f"{dim} = {evaluate(dim, sizes)}"
+    except (ValueError, ZeroDivisionError):
+        return f"{dim}, which has no value"

@@ -1,0 +1,248 @@
+"""Binding: everything that follows from the sizes of a run for one segment of a plan, before anything is allocated."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter, le
+
+from ingot.codegen.jumps import FAIL, GO
+from ingot.dims import Dim, evaluate
+from ingot.errors import InputError
+from ingot.runtime.arena import Arena, rounded
+from ingot.runtime.formula import Formula, Values
+from ingot.runtime.guards import GuardFailed
+from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Jump, KernelStep, Segment
+
+MOST_BYTES = 1 << 46
+MOST_STEPS = 1 << 62
+
+_MOST_BINDINGS = 64
+"""Sizes that a segment remembers the bindings of."""
+
+_OPERANDS = struct.Struct("<6q")
+"""The operands of a jump; the scalars of every step take as many words, so that it can be replaced by one."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Layout:
+    """Where the allocations of a segment lie in its arena of `total` bytes, if they are no larger than `sizes`."""
+
+    sizes: tuple[int, ...]
+    offsets: tuple[int, ...]
+    total: int
+    bytes: int
+    """The sum of the sizes, which is more than the total where allocations share memory."""
+
+
+class Binding:
+    """A segment for certain sizes; never changed."""
+
+    __slots__ = ("layout", "needed", "replaced", "scalars", "shapes")
+
+    def __init__(
+        self,
+        scalars: bytes,
+        replaced: tuple[int, ...],
+        layout: Layout,
+        shapes: tuple[tuple[int, ...], ...],
+        needed: int,
+    ) -> None:
+        """`scalars` are those of all steps, as they lie in memory: those of a step at its place in `Binder.places`.
+
+        The steps in `replaced` are jumps that take the place of a kernel. `shapes` are those of the results, for which
+        and for the arena `needed` bytes are allocated.
+        """
+        self.scalars = scalars
+        self.replaced = replaced
+        self.layout = layout
+        self.shapes = shapes
+        self.needed = needed
+
+
+class Binder:
+    """Computes the bindings of one segment, and remembers the latest of them."""
+
+    def __init__(self, segment: Segment, most_trips: int = MOST_TRIPS) -> None:
+        self.segment = segment
+        self.arena = [each for each in segment.allocations if each.tensor is None]
+        self.results = [each for each in segment.allocations if each.tensor is not None]
+        self._allocations = [*self.arena, *self.results]
+        self._key = _key(segment.names)
+        self._formula = formula = Formula(segment.names)
+        self._left = formula.sizes([guard.left for guard in segment.guards])
+        self._right = formula.sizes([guard.right for guard in segment.guards])
+        scalars = [runtime_scalars(step, most_trips) for step in segment.steps]
+        self._counts = [(step, len(own)) for step, own in zip(segment.steps, scalars, strict=True)]
+        self._scalars = formula.sizes([dim for own in scalars for dim in own])
+        self._bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self._allocations])
+        self._shapes = [formula.sizes(each.shape) for each in self.results]
+        self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
+        self.places, self._packed = _placed([count for _, count in self._counts])
+        self._bindings: dict[tuple[int, ...], Binding] = {}
+        self._layout: Layout | None = None
+        self._arena = Arena([(each.first, each.last) for each in self.arena])
+
+    @property
+    def words(self) -> int:
+        """How many words the scalars of all steps take."""
+        return self._packed.size // 8
+
+    def bind(self, sizes: Mapping[str, int]) -> Binding:
+        """The binding for sizes by name.
+
+        GuardFailed if they are not as was assumed; InputError if a kernel or an allocation would be out of all
+        proportion.
+        """
+        key = self._key(sizes)
+        binding = self._bindings.get(key)
+        if binding is None:
+            binding = self._bind(key, sizes)
+            if len(self._bindings) >= _MOST_BINDINGS:
+                self._bindings.clear()
+            self._bindings[key] = binding
+        return binding
+
+    def bind_tightly(self, sizes: Mapping[str, int]) -> Binding:
+        """The same, with an arena that is no larger than these sizes need."""
+        self._layout = None
+        key = self._key(sizes)
+        binding = self._bindings[key] = self._bind(key, sizes)
+        return binding
+
+    def _bind(self, key: tuple[int, ...], known: Mapping[str, int]) -> Binding:
+        values = self._formula.values(key)
+        if self._left(values) != self._right(values):
+            raise self._failure(values, known)
+        sizes = self._bytes(values)
+        if self._arms or None in values or 0 in sizes:
+            return self._bind_in_part(values, known)
+        scalars = self._scalars(values)
+        if values and (max(values) > MOST_BYTES or min(values) < -MOST_STEPS):
+            self._refuse_disproportion(sizes, scalars, known)
+        shapes = tuple([shape(values) for shape in self._shapes])
+        layout = self._laid_out(sizes[: len(self.arena)])
+        needed = layout.total + sum(sizes[len(self.arena) :])
+        return Binding(self._packed.pack(*scalars), (), layout, shapes, needed)
+
+    def _bind_in_part(self, values: Values, known: Mapping[str, int]) -> Binding:
+        """The same where some steps are not run: those of closed arms, and kernels that would write nothing.
+
+        The former are replaced by jumps that fail the run, if it ever comes to them; the latter by jumps to the next
+        step, however many iterations the kernel would have.
+        """
+        steps = self.segment.steps
+        closed = [arm.arm for arm in self._arms if not arm.is_open(values)]
+        unused = {each for each in self._allocations if _is_in(each, closed, self.segment.base)}
+        own = zip(self._allocations, self._bytes(values), strict=True)
+        sizes = {each: 0 if each in unused else size for each, size in own}
+        empty = {each.slot for each, size in sizes.items() if size == 0}
+        jumps: dict[int, tuple[int, ...]] = {}
+        for row, step in enumerate(steps):
+            if any(arm.first <= row < arm.end for arm in closed):
+                jumps[row] = (FAIL, 0, 0, MOST_TRIPS, 0, MOST_TRIPS)
+            elif isinstance(step, KernelStep) and step.writes and empty.issuperset(step.writes):
+                jumps[row] = (GO, row + 1, 0, MOST_TRIPS, 0, MOST_TRIPS)
+        replaced = {steps[row] for row in jumps}
+        owners = [step for step, count in self._counts for _ in range(count)]
+        pairs = zip(owners, self._scalars(values), strict=True)
+        scalars = [0 if owner in replaced else scalar for owner, scalar in pairs]
+        if None in (*sizes.values(), *scalars, *self._left(values)):
+            raise self._failure(values, known)
+        self._refuse_disproportion(list(sizes.values()), scalars, known)
+        packed = bytearray(self._packed.pack(*scalars))
+        for row, operands in jumps.items():
+            _OPERANDS.pack_into(packed, 8 * self.places[row], *operands)
+        layout = self._laid_out(tuple([sizes[each] for each in self.arena]))
+        needed = layout.total + sum(sizes[each] for each in self.results)
+        shapes = [(0,) if e in unused else shape(values) for e, shape in zip(self.results, self._shapes, strict=True)]
+        return Binding(bytes(packed), tuple(jumps), layout, tuple(shapes), needed)
+
+    def _failure(self, values: Values, known: Mapping[str, int]) -> GuardFailed:
+        """What to raise where guards fail, or a size that is needed has no value."""
+        pairs = zip(self.segment.guards, self._left(values), self._right(values), strict=True)
+        failed = [guard for guard, left, right in pairs if left is None or left != right]
+        return GuardFailed(failed, known, "" if failed else "sizes were assumed by which none is divided by zero")
+
+    def _refuse_disproportion(self, sizes: Sequence[int], scalars: Sequence[int], known: Mapping[str, int]) -> None:
+        """InputError if allocations of these sizes, or steps with these scalars, are more than there can be."""
+        for allocation, size in zip(self._allocations, sizes, strict=True):
+            if size > MOST_BYTES:
+                shape = [evaluate(dim, known) for dim in allocation.shape]
+                raise InputError(f"a value of sizes {shape} takes {size:,} bytes")
+        owners = [step for step, count in self._counts for _ in range(count)]
+        for step, scalar in zip(owners, scalars, strict=True):
+            if abs(scalar) > (MOST_STEPS if isinstance(step, KernelStep) else MOST_TRIPS):
+                raise InputError(f"a computation over these sizes takes {abs(scalar):,} steps")
+
+    def _laid_out(self, sizes: tuple[int, ...]) -> Layout:
+        """A layout for arena allocations of these sizes.
+
+        That of the last binding, if they fit; else a new one: exact if it is the first, then for sizes that may grow.
+        """
+        layout = self._layout
+        if layout is not None:
+            if _fits(sizes, layout):
+                return layout
+            sizes = tuple([rounded(size) for size in sizes])
+        starts, total = self._arena.offsets(sizes)
+        self._layout = layout = Layout(sizes, tuple(starts), total, sum(sizes))
+        return layout
+
+
+class _BoundArm:
+    """An arm of a branch with what decides whether it can be run."""
+
+    def __init__(self, arm: Arm, segment: Segment, formula: Formula) -> None:
+        self.arm = arm
+        inside = [each for each in segment.allocations if _is_in(each, [arm], segment.base)]
+        self._left = formula.sizes([guard.left for guard in arm.guards])
+        self._right = formula.sizes([guard.right for guard in arm.guards])
+        self._extents = formula.sizes([dim for each in inside for dim in each.shape])
+
+    def is_open(self, values: Values) -> bool:
+        """Whether its guards hold, and what it allocates has sizes that there can be."""
+        left, extents = self._left(values), self._extents(values)
+        if left != self._right(values) or None in left or None in extents:
+            return False
+        return not extents or min(extents) >= 0
+
+
+def runtime_scalars(step: KernelStep | Jump, most_trips: int) -> tuple[Dim, ...]:
+    """The runtime scalars of a kernel, or the operands of a jump."""
+    if isinstance(step, KernelStep):
+        return step.scalars
+    return (step.kind, step.target, step.otherwise, step.trips, step.pairs, most_trips)
+
+
+def _placed(counts: Sequence[int]) -> tuple[tuple[int, ...], struct.Struct]:
+    """The place of the scalars of each step, in words, and how those of all are packed; see `_OPERANDS`."""
+    places = []
+    form = ["<"]
+    place = 0
+    for count in counts:
+        spare = max(0, _OPERANDS.size // 8 - count)
+        places.append(place)
+        form.append(f"{count}q{8 * spare}x")
+        place += count + spare
+    return tuple(places), struct.Struct("".join(form))
+
+
+def _is_in(allocation: Allocation, arms: Sequence[Arm], base: int) -> bool:
+    return any(arm.first <= allocation.first - base and allocation.last - base < arm.end for arm in arms)
+
+
+def _fits(sizes: tuple[int, ...], layout: Layout) -> bool:
+    """Whether allocations of these sizes can lie as in a layout, without leaving most of it unused."""
+    return all(map(le, sizes, layout.sizes)) and layout.bytes <= 4 * sum(sizes)
+
+
+def _key(names: Sequence[str]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
+    """A function from all known sizes to those of these names."""
+    if not names:
+        return lambda _: ()
+    if len(names) == 1:
+        (name,) = names
+        return lambda sizes: (sizes[name],)
+    return itemgetter(*names)

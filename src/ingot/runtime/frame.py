@@ -1,0 +1,148 @@
+"""Frames: the memory of one run of a plan at a time, which is left to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.runtime.arena import ALIGN
+from ingot.runtime.bind import Binder, Binding, Layout
+from ingot.runtime.plan import Ints, Plan
+from ingot.runtime.thread_pool import Job
+
+
+class StepTable:
+    """The steps of a segment as the thread pool walks them, but for the place of their scalars in memory.
+
+    Each is a row of addresses: of its code, none for a jump; of the numbers of its slots; and of its scalars, which are
+    those of a frame.
+    """
+
+    def __init__(self, binder: Binder) -> None:
+        steps = binder.segment.steps
+        numbers = [number for step in steps for number in step.slots]
+        self._slots = np.asarray([*numbers, -1], np.int32)  # the rows hold its address
+        place = int(self._slots.ctypes.data)
+        rows = []
+        for step, scalars in zip(steps, binder.places, strict=True):
+            rows.append((getattr(step, "address", 0), place, 8 * scalars))
+            place += 4 * len(step.slots)
+        self._rows = np.asarray(rows, np.int64).reshape(-1, 3)
+        self._no_slot = place
+
+    def at(self, scalars: int) -> Ints:
+        """The rows with scalars at an address."""
+        rows = self._rows.copy()
+        rows[:, 2] += scalars
+        return rows
+
+    def replace(self, rows: Ints, replaced: Sequence[int]) -> None:
+        """Have all steps be as they are, but for those that are replaced by jumps, which have no slots."""
+        rows[:, :2] = self._rows[:, :2]
+        for row in replaced:
+            rows[row, :2] = 0, self._no_slot
+
+
+class SegmentFrame:
+    """A segment in a frame: its steps and their scalars, its arena, and the job that runs it."""
+
+    __slots__ = ("_layout", "_scalars", "_slots", "_table", "_threads", "arena", "binder", "binding", "job", "rows")
+
+    def __init__(
+        self, binder: Binder, table: StepTable, slots: Ints, words: memoryview, state: Array, threads: int
+    ) -> None:
+        """`words` are `slots` as a memory view, which is quicker to write to."""
+        self.binder = binder
+        self.binding: Binding | None = None
+        self.arena: Array | None = None
+        scalars: Any = np.zeros(max(1, binder.words), np.int64)
+        self.rows = table.at(scalars.ctypes.data)
+        self.job = Job(self.rows, slots, state, 1) if len(self.rows) else None
+        self._scalars = memoryview(scalars).cast("B")[: 8 * binder.words]
+        self._layout: Layout | None = None
+        self._slots = words
+        self._table = table
+        self._threads = threads
+
+    def install(self, binding: Binding) -> None:
+        """Make ready to run with a binding: its scalars, and an arena in which the addresses of slots are."""
+        previous, self.binding = self.binding, None  # there may be no memory
+        if binding.layout is not self._layout:
+            self._layout = None
+            self._place(binding.layout)
+            self._layout = binding.layout
+        self._scalars[:] = binding.scalars
+        if binding.replaced or (previous is not None and previous.replaced):
+            self._table.replace(self.rows, binding.replaced)
+        if self._threads > 1 and self.job is not None:
+            self.job.divide(self._threads)
+        self.binding = binding
+
+    def _place(self, layout: Layout) -> None:
+        if not layout.total:
+            return
+        if self.arena is None or not is_enough(self.arena, layout.total):
+            self.arena = None  # before there is another
+            self.arena = aligned(layout.total)
+        start = self.arena.ctypes.data
+        for allocation, offset in zip(self.binder.arena, layout.offsets, strict=True):
+            self._slots[allocation.slot] = start + offset
+
+
+class Frame:
+    """Memory for one run of a plan at a time: the table of slots, the state of the run, and its segments.
+
+    The first word of the state is set by kernels that met an error, the second, by anybody, to stop them. `values` and
+    `sizes` are what is known before the inputs are: constants, what a body captures, and the sizes that these tell.
+    """
+
+    __slots__ = ("first", "segments", "sizes", "slots", "stages", "state", "table", "values", "words")
+
+    def __init__(self, plan: Plan, binders: Sequence[Binder], tables: Sequence[StepTable]) -> None:
+        self.table = plan.template.copy()
+        table: Any = self.table
+        self.slots = memoryview(table).cast("B").cast("q")
+        self.state = np.zeros(16, np.int32)
+        self.words = _words(self.state)
+        self.segments = [
+            SegmentFrame(binder, table, self.table, self.slots, self.state, plan.threads)
+            for binder, table in zip(binders, tables, strict=True)
+        ]
+        self.first = self.segments[0]
+        self.stages: list[tuple[Any, SegmentFrame]] = []
+        """The segments with what the runner of the plan knows of each."""
+        self.values: list[Any] = []
+        self.sizes: dict[str, int] = {}
+
+    def share(self, state: Array) -> None:
+        """Have the state of another frame, whose run this one is part of."""
+        if state is not self.state:
+            self.state = state
+            self.words = _words(state)
+            for segment in self.segments:
+                if segment.job is not None:
+                    segment.job.use(state)
+
+
+def _words(state: Any) -> memoryview:
+    return memoryview(state).cast("B").cast("i")
+
+
+def is_enough(arena: Array, size: int) -> bool:
+    """Whether an arena that is there can be used for so many bytes."""
+    return arena.nbytes >= size + ALIGN
+
+
+def fresh_array(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory for a result, which will be the caller's."""
+    return np.empty(shape, dtype)
+
+
+def aligned(size: int) -> Array:
+    """Bytes that begin at a cache line, and one more line that may be read past the end."""
+    memory = np.empty(size + 2 * ALIGN, np.uint8)
+    start = -memory.ctypes.data % ALIGN
+    return memory[start : start + size + ALIGN]

@@ -1,0 +1,27 @@
+"""What ends a compiled run without an answer: an assumption that does not hold, or an error that a kernel met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ingot.prim.guard import Guard
+
+
+class GuardFailed(Exception):
+    """What a plan assumes does not hold in this run, as the message says, so that it has no answer for it.
+
+    `guards` are the assumptions about sizes that failed, none where it is about something else; `sizes` are the real
+    sizes by name, as far as they were known by then.
+    """
+
+    def __init__(self, guards: Sequence[Guard], sizes: Mapping[str, int], message: str = "") -> None:
+        self.guards = tuple(guards)
+        self.sizes = dict(sizes)
+        super().__init__(message or "; ".join(guard.failure(sizes) for guard in guards))
+
+
+class KernelError(Exception):
+    """A kernel met an error, which the reference can name."""
+
+    def __init__(self) -> None:
+        super().__init__("a kernel met an index out of range, or a branch that these sizes rule out")

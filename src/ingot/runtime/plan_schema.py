@@ -1,0 +1,136 @@
+"""The schema of plan files: what a plan is made of as records of plain data, which JSON writes as lists in this order.
+
+Tensors, calls and arrays are numbers: their places in the lists of the file. A plan is numbered by when it comes, that
+of the model first, then those of its bodies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+StoredDim: TypeAlias = int | list[int]
+"""A size: a number, or a list of the place of an expression in `StoredFile.dims`."""
+
+
+class StoredKernel(NamedTuple):
+    name: str
+    address: int
+    """Where its code begins, counted from that of all kernels."""
+    slots: list[int]
+    scalars: list[StoredDim]
+    writes: list[int]
+
+
+class StoredJump(NamedTuple):
+    name: str
+    kind: int
+    slots: list[int]
+    target: int
+    otherwise: int
+    trips: StoredDim
+    pairs: int
+
+
+class StoredGuard(NamedTuple):
+    left: StoredDim
+    right: StoredDim
+    otherwise: str
+
+
+class StoredArm(NamedTuple):
+    first: int
+    end: int
+    guards: list[StoredGuard]
+
+
+class StoredAllocation(NamedTuple):
+    slot: int
+    dtype: int
+    shape: list[StoredDim]
+    first: int
+    last: int
+    tensor: int | None
+
+
+class StoredSegment(NamedTuple):
+    steps: list[StoredKernel | StoredJump]
+    allocations: list[StoredAllocation]
+    names: list[str]
+    guards: list[StoredGuard]
+    call: int | None
+    arms: list[StoredArm]
+    base: int
+
+
+class StoredBody(NamedTuple):
+    plan: StoredPlan | None
+    parameters: list[str]
+    captured: list[str]
+    outputs: list[int]
+    nodes: int
+    specialised: bool
+    invariant: StoredBody | None
+
+
+class StoredPlan(NamedTuple):
+    segments: list[StoredSegment]
+    inputs: list[tuple[str, int]]
+    placed: list[tuple[int, int]]
+    slots: int
+    memory: list[tuple[int, int]]
+    """The arrays that slots hold the addresses of."""
+    constants: list[tuple[int, int]]
+    """The arrays that tensors are."""
+    call_results: list[tuple[int, list[int]]]
+    bodies: list[tuple[int, list[StoredBody | None]]]
+
+
+class StoredTensor(NamedTuple):
+    """A parameter has a name, the result of a call has that; another tensor has neither."""
+
+    dtype: int
+    shape: list[StoredDim]
+    name: str | None = None
+    call: int | None = None
+    result: int = 0
+    opaque: bool = False
+
+
+class StoredCall(NamedTuple):
+    plan: int
+    node: str
+    """The name of the first output of the node that has one."""
+    arguments: list[int | None]
+    reason: str
+
+
+class StoredArray(NamedTuple):
+    dtype: int
+    shape: list[int]
+    offset: int
+
+
+class StoredType(NamedTuple):
+    name: str
+    dtype: int
+    shape: list[StoredDim | None] | None
+
+
+class StoredFile(NamedTuple):
+    source: str
+    thread_pool: dict[str, int]
+    """Where the functions of thread pools begin, counted as the code of kernels is."""
+    plan: StoredPlan
+    outputs: list[int]
+    inputs: list[StoredType]
+    results: list[StoredType]
+    defaults: list[str]
+    nodes: list[int]
+    """For each plan the array that is a model of the nodes of its calls, encoded."""
+    beside: list[tuple[str, str]]
+    tensors: list[StoredTensor]
+    calls: list[StoredCall]
+    arrays: list[StoredArray]
+    dims: list[list[Any]]
+    dim_calls: list[list[Any]]
+    """What the expressions of sizes share; see `dims.Packing`."""

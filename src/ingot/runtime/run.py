@@ -1,0 +1,208 @@
+"""Running a plan: one loop over its segments, for a model and for the bodies in it, observed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ingot.prim.tensor import Call, Tensor
+from ingot.runtime.address import address_of
+from ingot.runtime.bind import Binder
+from ingot.runtime.entry import Entry, SizeCheck
+from ingot.runtime.frame import Frame, SegmentFrame, StepTable, fresh_array
+from ingot.runtime.ledger import Ledger
+from ingot.runtime.limits import LimitError, exceeded
+from ingot.runtime.plan import Jump, Plan, Segment, StepObserver
+from ingot.runtime.thread_pool import thread_pool
+
+if TYPE_CHECKING:
+    from ingot.runtime.interrupt import Interrupt
+
+Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
+"""Has the reference run the node of a call, for its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteLimit:
+    """The bytes that a run may allocate, where nobody counts what becomes of its results."""
+
+    left: int
+    charge_new: None = None
+    few: int = 0
+
+
+class PlanRunner:
+    """A plan ready to run: what all runs of it share, and the frames that are not in use.
+
+    Values are numbered: the inputs in order, then constants, and what segments and calls give.
+    """
+
+    def __init__(
+        self, plan: Plan, outputs: Sequence[Tensor], parameters: Sequence[str] | None = None, fixed: int = 0
+    ) -> None:
+        """The outputs of a plan for its inputs, or for these `parameters` by name, of which the last are `fixed`."""
+        self.plan = plan
+        self.frames: list[Frame] = []
+        inputs = [plan.inputs[name] for name in (plan.inputs if parameters is None else parameters)]
+        numbers = {tensor: number for number, tensor in enumerate(inputs)}
+        produced = [each.tensor for segment in plan.segments for each in segment.allocations if each.tensor is not None]
+        called = [tensor for results in plan.call_results.values() for tensor in results]
+        for tensor in (*plan.constants, *produced, *called):
+            numbers.setdefault(tensor, len(numbers))
+        entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
+        known = frozenset({"threads"}).union(*(entry.names for entry in entries))
+        self._fixed = entries[len(entries) - fixed :]
+        self._placed = [entry for entry in entries[: len(entries) - fixed] if entry.is_placed]
+        self._checks = [check for entry in entries for check in entry.checks(known)]
+        self.stages: list[Stage] = []
+        for segment in plan.segments:
+            stage = Stage(plan, segment, numbers, known)
+            known = known.union(*(entry.names for entry in stage.entries))
+            self.stages.append(stage)
+        self.outputs = [numbers[tensor] for tensor in outputs]
+        self._values: list[Any] = [None] * len(numbers)
+        for tensor, array in plan.constants.items():
+            self._values[numbers[tensor]] = array
+        self._sizes = {"threads": plan.threads}
+
+    def frame(self) -> Frame:
+        """A frame that nobody else uses; `release` gives it back."""
+        try:
+            frame = self.frames.pop()  # to look first is no use: other threads take them too
+        except IndexError:
+            stages = self.stages
+            frame = Frame(self.plan, [stage.binder for stage in stages], [stage.table for stage in stages])
+            frame.stages = list(zip(stages, frame.segments, strict=True))
+            frame.values, frame.sizes = self._values, self._sizes
+        return frame
+
+    def release(self, frame: Frame) -> None:
+        """Leave a frame to the next run, without what a body captured."""
+        frame.values, frame.sizes = self._values, self._sizes
+        self.frames.append(frame)
+
+    @contextmanager
+    def running(self, interrupt: Interrupt | None) -> Iterator[Frame]:
+        """A frame for one run, whose kernels stop where `interrupt` ends it; Interrupted after that."""
+        frame = self.frame()
+        if interrupt is not None:
+            interrupt.attach(frame.state)
+        try:
+            yield frame
+        finally:
+            if interrupt is not None:
+                interrupt.detach(frame.state)
+            frame.words[0] = frame.words[1] = 0
+            self.release(frame)
+        if interrupt is not None:
+            interrupt.check()
+
+    def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
+        """Have the last inputs be the same in all runs with a frame; GuardFailed if they are not as assumed."""
+        values, sizes = self._values.copy(), self._sizes.copy()
+        for entry, value in zip(self._fixed, inputs, strict=True):
+            entry.admit(value, values, sizes, frame.slots)
+        frame.values, frame.sizes = values, sizes
+
+    def run(
+        self,
+        frame: Frame,
+        inputs: Sequence[Any],
+        call: Caller,
+        observe: StepObserver | None,
+        limit: ByteLimit | Ledger,
+    ) -> list[Any] | None:
+        """The outputs for inputs in order, those that are fixed left out; None if the state says that the run ended.
+
+        `call` makes the calls. With `observe`, steps are run one by one, each when all threads are done with the one
+        before. GuardFailed where something is not as was assumed. LimitError, before anything is allocated, if a
+        segment needs more bytes than `limit` leaves; a ledger counts the results too.
+        """
+        values, sizes, slots, words = frame.values.copy(), frame.sizes.copy(), frame.slots, frame.words
+        values[: len(inputs)] = inputs
+        for entry in self._placed:
+            entry.admit(inputs[entry.number], values, sizes, slots)
+        for check in self._checks:
+            check.require(values, sizes)
+        charge, few, held = limit.charge_new, limit.few, 0
+        start = thread_pool().start
+        for stage, segment in frame.stages:
+            binding = stage.binder.bind(sizes)
+            if binding.needed > few and binding.needed > limit.left - held:
+                binding = stage.binder.bind_tightly(sizes)
+                if binding.needed > limit.left - held:
+                    raise _excess(binding.needed, limit.left - held, limit)
+            held += binding.needed if charge is None else binding.layout.total
+            if binding is not segment.binding:
+                segment.install(binding)
+            for (number, slot, dtype), shape in zip(stage.results, binding.shapes, strict=True):
+                array = values[number] = fresh_array(shape, dtype)
+                slots[slot] = address_of(array)
+                if charge is not None:
+                    charge(array)
+            if segment.job is not None:
+                if observe is None:
+                    start(segment.job)
+                else:
+                    self._observed(segment, frame, sizes, observe)
+                if words[0] or words[1]:
+                    return None
+            if stage.call is not None:
+                begin = perf_counter()
+                stage.make(stage.call, call, values, sizes, slots)
+                if observe is not None:
+                    observe(stage.call, perf_counter() - begin, sizes)
+        return [values[number] for number in self.outputs]
+
+    def _observed(self, segment: SegmentFrame, frame: Frame, sizes: Mapping[str, int], observe: StepObserver) -> None:
+        steps, words = segment.binder.segment.steps, frame.words
+        row = 0
+        while row < len(steps) and not (words[0] or words[1]):
+            step = steps[row]
+            begin = perf_counter()
+            following = thread_pool().run(segment.rows[row : row + 1], frame.table, frame.state, self.plan.threads)
+            if isinstance(step, Jump):
+                row = following
+            else:
+                observe(step, perf_counter() - begin, sizes)
+                row += 1
+
+
+class Stage:
+    """A segment of a plan ready to run: its binder, and which values it gives and takes."""
+
+    def __init__(self, plan: Plan, segment: Segment, numbers: Mapping[Tensor, int], known: frozenset[str]) -> None:
+        """`known` are the names of the sizes that are known before it."""
+        self.binder = Binder(segment, plan.most_trips)
+        self.table = StepTable(self.binder)
+        self.results = [
+            (numbers[each.tensor], each.slot, each.dtype.numpy)
+            for each in self.binder.results
+            if each.tensor is not None
+        ]
+        self.call = segment.call
+        results = () if segment.call is None else plan.call_results.get(segment.call, ())
+        arguments = () if segment.call is None else segment.call.arguments
+        self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
+        self._indices = [tensor.index for tensor in results]
+        self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in results]
+        known = known.union(*(entry.names for entry in self.entries))
+        self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(known)]
+
+    def make(self, step: Call, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
+        """Make the call, and note what it gives; GuardFailed if that is not what was assumed."""
+        results = call(step, [None if number is None else values[number] for number in self._arguments])
+        for entry, index in zip(self.entries, self._indices, strict=True):
+            entry.admit(results[index], values, sizes, slots)
+        for check in self._checks:
+            check.require(values, sizes)
+
+
+def _excess(needed: int, left: int, limit: ByteLimit | Ledger) -> LimitError:
+    if isinstance(limit, ByteLimit):
+        return exceeded(f"the values of this run take {needed:,} bytes, the limit is {left:,}", "memory", f"{needed:_}")
+    text = f"the values of a run of a body take {needed:,} bytes, {left:,} are left"
+    return exceeded(text, "memory", f"{limit.live + needed:_}")

@@ -1,0 +1,110 @@
+"""Frames: what a run needs is its own, whoever runs beside it, and left to the next."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.dtypes import Array
+from ingot.session import Session
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
+
+CHAIN = f"""{HEADER} g (float[n, 64] x) => (float[n, 64] y)
+    {{ t = Softmax (x) u = CumSum (t, a) v = Softmax <axis = 0> (u) y = Mul (v, t) }}""".replace(
+    "=> (float[n, 64] y)", "=> (float[n, 64] y) <int64 a = {1}>"
+)
+
+CALLED = f"""{HEADER} g (float[n] x, int64 m) => (float[k] y, float[l] u) {{
+  y = Loop (m, , x) <body = b (int64 i, bool c, float[p] s) => (bool d, float[q] t) {{
+     d = Identity (c)
+     h = Tanh (s)
+     t = Concat <axis = 0> (h, x)
+  }}>
+  u = Exp (y)
+}}"""
+
+
+def session(text: str, threads: int = 1) -> Session:
+    return Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=threads, fallback=False)
+
+
+def floats(seed: int, *shape: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def feeds_of(text: str, seed: int) -> dict[str, Any]:
+    if text is CHAIN:
+        return {"x": floats(seed, 3 + seed % 5, 64)}
+    return {"x": floats(seed, 2 + seed % 3), "m": np.array(seed % 4)}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("text", [CHAIN, CALLED], ids=["kernels", "bodies"])
+def test_two_threads_run_one_session_with_sizes_of_their_own(text: str, threads: int) -> None:
+    one = session(text, threads)
+    reference = Session(ingot.parse_model(text), providers=("reference",))
+    expected = [reference.run(None, feeds_of(text, seed)) for seed in range(12)]
+    barrier = threading.Barrier(2)
+
+    def work(first: int) -> None:
+        barrier.wait(30)
+        for turn in range(40):
+            seed = (first + turn) % 12
+            for mine, theirs in zip(one.run(None, feeds_of(text, seed)), expected[seed], strict=True):
+                np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(work, first) for first in (0, 5)]:
+            done.result(60)
+    assert one._compiled is not None
+    assert 1 <= len(one._compiled.runner.frames) <= 2
+
+
+def test_one_frame_serves_sizes_that_alternate() -> None:
+    one = session(CHAIN)
+    for turn in range(10):
+        x = floats(turn, 2 + turn % 2, 64)
+        np.testing.assert_array_equal(one.run(None, {"x": x})[0], one.run(None, {"x": x})[0])
+    assert one._compiled is not None
+    assert len(one._compiled.runner.frames) == 1
+
+
+def test_a_frame_is_left_as_it_was_by_an_error_that_a_kernel_met() -> None:
+    taken = session(f"{HEADER} g (float[4] x, int64[n] i) => (float[n] y) {{ y = Gather (x, i) }}")
+    x = floats(0, 4)
+    for _ in range(2):
+        with pytest.raises(ingot.InputError):
+            taken.run(None, {"x": x, "i": np.array([0, 4])})
+        np.testing.assert_array_equal(taken.run(None, {"x": x, "i": np.array([3, 1])})[0], x[[3, 1]])
+    assert taken._compiled is not None
+    (frame,) = taken._compiled.runner.frames
+    assert not frame.state.any()
+
+
+def test_kernels_that_wrote_nothing_write_again_for_other_sizes() -> None:
+    summed = session(f"{HEADER} g (float[n, 3] x) => (float[n, 3] y) {{ t = Softmax (x) y = Add (t, x) }}")
+    for size in (2, 0, 2, 0, 3):
+        x = floats(size, size, 3)
+        for _ in range(2):
+            (found,) = summed.run(None, {"x": x})
+            assert found.shape == (size, 3)
+            np.testing.assert_allclose(found, x + np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_a_frame_does_not_keep_what_a_body_captured() -> None:
+    one = session(CALLED)
+    x = floats(0, 5)
+    one.run(None, {"x": x, "m": np.array(3)})
+    assert one._compiled is not None
+    (runners,) = one._compiled._bodies._runners.values()
+    (runner,) = runners
+    assert runner is not None
+    assert runner.runner is not None
+    (frame,) = runner.runner.frames
+    assert all(value is None for value in frame.values)

@@ -1,0 +1,193 @@
+"""Programs of primitives and their scheduled kernels, as text, for a target with 16 registers of 32 bytes."""
+
+from __future__ import annotations
+
+from fuse.programs import N, parameter, weights
+from ingot.prim import apply, contract, pad, permute, reduce_, scan, window
+from schedule.scheduled_programs import schedules_to
+
+
+def test_the_contiguous_axis_runs_in_vectors_and_the_others_are_shared_by_threads() -> None:
+    x = parameter("x", N, 3, 8)
+    results = [apply("exp", permute(x, (1, 0, 2)))]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[24*n], k1_out: float32[24*n])
+  for i0 < 3 parallel:
+    for i1 < n parallel:
+      for i2 < 8 vector:
+        k1_out[i0*(8*n) + i1*8 + i2] = exp(x[i1*24 + i0*8 + i2])
+""",
+    )
+
+
+def test_neighbouring_loops_that_memory_goes_through_as_through_one_are_joined() -> None:
+    x = parameter("x", N, 3, 8)
+    results = [apply("exp", x)]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[24*n], k1_out: float32[24*n])
+  for i0i1i2 < 24*n vector:
+    k1_out[i0i1i2] = exp(x[i0i1i2])
+""",
+    )
+
+
+def test_rows_of_a_reduction_along_an_outer_axis_run_in_vectors() -> None:
+    x = parameter("x", 40, 64)
+    results = [reduce_("add", x, (0,))]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[2560], k1_out: float32[64])
+  for i1 < 64 vector:
+    r0 = 0.0
+    for j0 < 40:
+      r0 += x[j0*64 + i1]
+    k1_out[i1] = r0
+""",
+    )
+
+
+def test_a_costly_function_that_two_passes_need_is_stored_by_the_first() -> None:
+    x = parameter("x", N, 8)
+    powers = apply("exp", x)
+    results = [apply("divide", powers, reduce_("add", powers, (1,)))]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[8*n], k1_out: float32[8*n])
+  for i0 < n parallel:
+    r0 = 0.0
+    for i1 < 8 vector:
+      r0 += exp(x[i0*8 + i1])
+      k1_out[i0*8 + i1] = exp(x[i0*8 + i1])
+    for i1 < 8 vector:
+      k1_out[i0*8 + i1] = k1_out[i0*8 + i1] / r0
+""",
+    )
+
+
+def test_a_reduction_of_one_long_row_becomes_two_kernels() -> None:
+    x = parameter("x", 100_000)
+    results = [reduce_("add", x, (0,))]
+    schedules_to(
+        results,
+        """
+kernel k1_parts(x: float32[100000], k1_parts: float32[13])
+  for part < 12 parallel:
+    r0 = 0.0
+    for j0 < 8333 vector:
+      r0 += x[j0 + part*8333]
+    k1_parts[part] = r0
+  r0 = 0.0
+  for j0 < 4 vector:
+    r0 += x[j0 + 99996]
+  k1_parts[12] = r0
+kernel k1(k1_parts: float32[13], k1_out: float32[1])
+  r0 = 0.0
+  for part < 13 vector:
+    r0 += k1_parts[part]
+  k1_out[0] = r0
+""",
+    )
+
+
+def test_windows_that_overlap_are_jammed() -> None:
+    x = parameter("x", 4, 16, 32)
+    results = [reduce_("maximum", window(x, (1,), (3,), (2,), (1,)), (3,))]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[2048], k1_out: float32[896])
+  for i0 < 4 parallel:
+    for i2 < 32 vector:
+      for i1t < 7 together:
+        r0 = -inf
+        for j3 < 3:
+          r0 = maximum(r0, x[i0*512 + j3*32 + i2 + i1t*64])
+        k1_out[i0*224 + i2 + i1t*32] = r0
+""",
+    )
+
+
+def test_running_totals_of_rows_beside_each_other_run_in_vectors() -> None:
+    x = parameter("x", 16, 8)
+    results = [scan("add", x, 0)]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[128], k1_out: float32[128])
+  for i1 < 8 vector:
+    total = 0.0
+    for i0 < 16:
+      total += x[i0*8 + i1]
+      k1_out[i0*8 + i1] = total
+""",
+    )
+
+
+def test_axes_of_a_contraction_are_joined_and_it_gets_a_tile() -> None:
+    x = parameter("x", 2, 6, 8)
+    results = [contract(x, weights(8, 64), "bmk,kn->bmn")]
+    schedules_to(
+        results,
+        """
+kernel k1(k1_weights: float32[512], x: float32[96], k1_out: float32[768])
+  product m bm<12, n n<64 in tiles of 6 x 2 x 8:
+    sum = over k<8: x[k + bm*8] * k1_weights[0] packed
+    k1_out[n + bm*64] = sum
+""",
+    )
+
+
+def test_padding_is_read_from_a_buffer_of_zeros() -> None:
+    x = pad(parameter("x", 12, 32), (1, 0), (1, 0), 0.0)
+    windows = permute(window(x, (0,), (3,), (1,), (1,)), (0, 2, 1))
+    results = [contract(windows, weights(3, 32, 48), "hic,ico->ho")]
+    schedules_to(
+        results,
+        """
+kernel k1(k1_weights: float32[4608], x: float32[384], k1_zeros: float32[32], k1_out: float32[576])
+  product m h<12, n o<48 in tiles of 4 x 3 x 8:
+    sum = over i<3 c<32: (x[h*32 + i*32 + c - 32] if 0 <= h + i - 1 < 12 else 0.0) * k1_weights[0] packed
+    k1_out[h*48 + o] = sum
+""",
+    )
+
+
+def test_a_side_that_a_run_computes_is_packed_in_a_panel_of_each_thread() -> None:
+    x, y = parameter("x", N, 8), parameter("y", 8, 64)
+    results = [contract(x, y, "mk,kn->mn")]
+    schedules_to(
+        results,
+        """
+kernel k1(y: float32[512], x: float32[8*n], k1_out: float32[64*n], k1_panel: float32[256*threads])
+  product m m<n, n n<64 in tiles of 6 x 2 x 8:
+    sum = over k<8: x[m*8 + k] * y[k*64 + n]
+    k1_out[m*64 + n] = sum
+""",
+    )
+
+
+def test_attention_goes_through_keys_in_blocks() -> None:
+    query, key, value = (parameter(name, 2, 16, 8) for name in ("query", "key", "value"))
+    scores = contract(query, key, "bmd,btd->bmt")
+    powers = apply("exp", apply("subtract", scores, reduce_("maximum", scores, (2,))))
+    shares = apply("divide", powers, reduce_("add", powers, (2,)))
+    results = [contract(shares, value, "bmt,btn->bmn")]
+    schedules_to(
+        results,
+        """
+kernel k1(value: float32[256], key: float32[256], query: float32[256], k1_out: float32[256],
+          k1_keys: float32[512*threads], k1_values: float32[1024*threads], k1_scores: float32[7168*threads])
+  attend batch b<2, m m<16, n n<8 in tiles of 6 x 2 x 8:
+    384 of t<16 at a time, in lines of 512, 1024 and 7168
+    sum = over depth<8: query[b*128 + m*8 + depth] * key[b*128 + t*8 + depth]
+    total = over t<16: weight of sum
+    read = over t<16: weight * value[b*128 + t*8 + n]
+    k1_out[b*128 + m*8 + n] = read / total
+""",
+    )
