@@ -13,14 +13,14 @@ from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
-from ingot.providers import PROVIDERS, resolve
+from ingot.providers import PROVIDERS, compiler_of, evaluators_of, resolve
 from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
-from ingot.runtime.provider import Compiler, Evaluator, Provider
+from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.results import owned
 from ingot.variants import Variants
 from ingot.warm_start import ModelKey, find, keep, key_of, with_given
@@ -94,9 +94,8 @@ class Session:
         self._warned = False
         self._artifacts: Artifacts | None = None
         self._lock = threading.Lock()
-        first = self._providers[0]
-        self._compiler = compiler = first if isinstance(first, Compiler) else None
-        self._evaluators = tuple(provider for provider in self._providers if isinstance(provider, Evaluator))
+        self._compiler = compiler = compiler_of(self._providers)
+        self._evaluators = evaluators_of(self._providers)
         key = cached = None
         if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
             key = key_of(model, self._limits, optimise, compiler.fingerprint)

@@ -45,6 +45,11 @@ class Variants:
         """Whether there is a plan beside the first."""
         return bool(self._chosen)
 
+    @property
+    def has_compiled(self) -> bool:
+        """Whether the model was compiled again, whatever came of it."""
+        return bool(self._by_pattern)
+
     def chosen(self, feeds: Mapping[str, Any]) -> Executable | None:
         """The plan that ran inputs of these shapes before, if it was not the first."""
         return self._chosen.get(self._signature(feeds))

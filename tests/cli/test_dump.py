@@ -31,6 +31,30 @@ def test_each_stage_is_shown(run: Run, model_file: Path, stage: str, shown: str)
     assert shown in result.stdout
 
 
+def test_code_is_shown_for_another_machine(run: Run, model_file: Path) -> None:
+    result = run("dump", str(model_file), "--at", "asm", "--target", "aarch64")
+    assert result.exit_code == 0, result.stderr
+    assert "fmla\tv" in result.stdout
+
+
+def test_object_files_are_written_for_another_machine(run: Run, model_file: Path) -> None:
+    result = run("dump", str(model_file), "--at", "objects", "--target", "wasm32", "-o", "code")
+    assert result.exit_code == 0, result.stderr
+    assert [path.read_bytes()[:4] for path in Path("code/objects").iterdir()] == [b"\0asm"]
+
+
+def test_object_files_need_a_folder(run: Run, model_file: Path) -> None:
+    result = run("dump", str(model_file), "--at", "objects")
+    assert result.exit_code == 2
+    assert "objects are files: say where to, -o FOLDER" in result.stderr
+
+
+def test_an_unknown_machine_is_refused_with_those_there_are(run: Run, model_file: Path) -> None:
+    result = run("dump", str(model_file), "--at", "asm", "--target", "arm")
+    assert result.exit_code == 1
+    assert "there is no target 'arm'; there are x86-64-v2" in result.stderr
+
+
 def test_the_list_of_stages_is_the_same_everywhere() -> None:
     assert STAGES == stages.STAGES
 

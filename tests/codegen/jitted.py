@@ -23,33 +23,36 @@ COUNT = ir.IntType(64)
 LANES: dict[Real, ir.Type] = {np.float16: ir.HalfType(), np.float32: ir.FloatType(), np.float64: ir.DoubleType()}
 
 
-_CALLS: dict[tuple[str, Real, int], Callable[..., Array]] = {}
+_CALLS: dict[tuple[str, Real, int, bool], Callable[..., Array]] = {}
 
 
-def jitted(name: str, dtype: Real, lanes: int) -> Callable[..., Array]:
-    """The function of as many arrays as it takes, `lanes` elements at a time; 0 stands for scalars."""
-    key = name, dtype, lanes
+def jitted(name: str, dtype: Real, lanes: int, fma: bool = True) -> Callable[..., Array]:
+    """The function of as many arrays as it takes, `lanes` elements at a time; 0 stands for scalars.
+
+    Without `fma` it is made for machines that have no instruction which multiplies and adds at once.
+    """
+    key = name, dtype, lanes, fma
     if key not in _CALLS:
         _CALLS[key] = _call(*key)
     return _CALLS[key]
 
 
-def filler(name: str, dtype: Real, lanes: int) -> Any:
+def filler(name: str, dtype: Real, lanes: int, fma: bool = True) -> Any:
     """A function of the addresses of input arrays and of an output array, and their count, a multiple of `lanes`."""
-    code = load(code_of(str(looped(name, dtype, lanes)), host()), host())
+    code = load(code_of(str(looped(name, dtype, lanes, fma)), host()), host())
     arity = FUNCTIONS[name].arity
     native: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (arity + 1), ctypes.c_int64)(code.address)
     native.owner = code.owner
     return native
 
 
-def looped(name: str, dtype: Real, lanes: int) -> ir.Module:
+def looped(name: str, dtype: Real, lanes: int, fma: bool = True) -> ir.Module:
     """A module with an entry of input arrays, an output array and a count."""
     function, lane = FUNCTIONS[name], LANES[dtype]
     size = np.dtype(dtype).itemsize
     kind = ir.VectorType(lane, lanes) if lanes else lane
     module = ir.Module(ENTRY)
-    module.triple = host().triple
+    module.triple, module.fma = host().triple, fma
     signature = ir.FunctionType(ir.VoidType(), [PTR] * (function.arity + 1) + [COUNT])
     entry = ir.Function(module, signature, ENTRY)
     *inputs, output, count = entry.args
@@ -69,8 +72,8 @@ def looped(name: str, dtype: Real, lanes: int) -> ir.Module:
     return module
 
 
-def _call(name: str, dtype: Real, lanes: int) -> Callable[..., Array]:
-    native, step = filler(name, dtype, lanes), max(lanes, 1)
+def _call(name: str, dtype: Real, lanes: int, fma: bool) -> Callable[..., Array]:
+    native, step = filler(name, dtype, lanes, fma), max(lanes, 1)
 
     def call(*arrays: Array) -> Array:
         count = arrays[0].size

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 
 import llvmlite.binding as llvm
 import pytest
 
-from ingot.codegen.elf import linkable, linked
+from ingot.codegen.elf import alignment, linkable, linked
 from ingot.codegen.executable_memory import placed
 from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.host import host
 from ingot.errors import CompileError
+from ingot.schedule.target import named
 
 TRIPLE = f'target triple = "{host().triple}"\n'
 TABLE = """
@@ -62,3 +64,18 @@ def test_llvm_loads_what_is_not_made_plain(monkeypatch: pytest.MonkeyPatch) -> N
     code = load(code_of(TRIPLE + TABLE, host()), host())
     assert isinstance(code.owner, llvm.ExecutionEngine)
     assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(code.address)(0) == 1.25
+
+
+def test_code_for_aarch64_finds_its_constants_by_pages() -> None:
+    target = named("aarch64")
+    code = code_of(f'target triple = "{target.triple}"\n{TABLE}', target)
+    table = code.code.index(struct.pack("<4d", 2.5, 3.5, 4.5, 5.5))
+    words = struct.unpack_from(f"<{table // 4}I", code.code)
+    (page,) = (
+        at // 4096 + ((word >> 29 & 3) | (word >> 5 & 0x7FFFF) << 2)
+        for at, word in zip(range(0, table, 4), words, strict=True)
+        if word & 0x9F000000 == 0x90000000  # adrp
+    )
+    offsets = [word >> 10 & 0xFFF for word in words if word & 0xFFC00000 == 0x91000000]  # add
+    assert page * 4096 + offsets[-1] == table
+    assert alignment(target.triple) == 4096

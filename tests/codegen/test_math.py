@@ -54,6 +54,18 @@ def test_float64_is_within_the_stated_error(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", NAMES)
+def test_machines_that_do_not_multiply_and_add_at_once_get_nearly_the_same(name: str, dtype: Real) -> None:
+    xs = arguments(name, dtype, 4, 4000)
+    xs = [x[:: x.size // 20_000] for x in xs]
+    got, fused = jitted(name, dtype, 4, fma=False)(*xs), jitted(name, dtype, 4)(*xs)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(fused))
+    number = np.isfinite(got) & np.isfinite(fused)
+    np.testing.assert_array_almost_equal_nulp(got[number], fused[number], 1)
+    np.testing.assert_array_equal(got[~number & ~np.isnan(got)], fused[~number & ~np.isnan(got)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", NAMES)
 def test_zeros_infinities_and_nans_are_right(name: str, dtype: Real) -> None:
     xs = list(np.array(list(product(specials(dtype), repeat=FUNCTIONS[name].arity)), dtype).T)
     if name == "exp_nonpositive":

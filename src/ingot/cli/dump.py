@@ -20,17 +20,22 @@ if TYPE_CHECKING:
 
 STAGES = ("typed", "specialised", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan")
 
+OBJECTS = "objects"
+"""What can only be written to files: the machine code of each kernel that has its own."""
+CHOICES = (*STAGES, OBJECTS)
+
 
 @click.command(
     epilog=examples(
         "ingot dump model.onnx --at loops | less",
-        "ingot dump model.onnx --at asm --kernel k3",
+        "ingot dump model.onnx --at asm --kernel k3 --target aarch64",
         "ingot dump model.onnx -o stages",
     )
 )
 @model_argument()
-@click.option("--at", "stage", type=click.Choice(STAGES), metavar="STAGE", help=f"{', '.join(STAGES)}.")
+@click.option("--at", "stage", type=click.Choice(CHOICES), metavar="STAGE", help=f"{', '.join(CHOICES)}.")
 @click.option("--kernel", metavar="NAME", help="This kernel alone.")
+@click.option("--target", metavar="NAME", help="For another machine, such as aarch64.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER", help="Write files, of all stages.")
 @shape_option
 @threads_option
@@ -39,6 +44,7 @@ def dump(
     model: str,
     stage: str | None,
     kernel: str | None,
+    target: str | None,
     output: Path | None,
     shapes: dict[str, str],
     threads: int | None,
@@ -47,21 +53,30 @@ def dump(
 ) -> None:
     """Show the stages of a model on its way to machine code.
 
-    The model with types, as optimised, in primitives, as loops, with tiles,
+    The model with types, as optimised, in primitives, as loops, scheduled,
     in LLVM's language, as assembly, and the plan it runs by.
     """
     if stage is None and output is None:
         raise click.UsageError(f"say which stage: --at {'|'.join(STAGES)}, or -o FOLDER for all")
-    found = look_inside(model, Places(folder, trusted), shapes, threads, quiet=stage not in (None, "plan"))
+    if stage == OBJECTS and output is None:
+        raise click.UsageError(f"{OBJECTS} are files: say where to, -o FOLDER")
+    from ingot.schedule.target import named
+
+    machine = None if target is None else named(target)
+    quiet = stage not in (None, "plan")
+    found = look_inside(model, Places(folder, trusted), shapes, threads, quiet=quiet, target=machine)
     from ingot.tools.inspect.stages import Stages
 
-    stages = Stages(found.session, found.compiled, found.trace, found.sizes)
+    stages = Stages(found.session, found.compiled, found.trace, found.sizes, machine)
     if output is None:
         assert stage is not None
         write_exactly("\n\n".join(part.text for part in _chosen(stages, stage, kernel)) + "\n")
         return
     for each in STAGES if stage is None else (stage,):
-        _write(each, _chosen(stages, each, kernel), output)
+        if each == OBJECTS:
+            _write_objects(stages.objects(), output / OBJECTS)
+        else:
+            _write(each, _chosen(stages, each, kernel), output)
 
 
 def _chosen(stages: Stages, stage: str, kernel: str | None) -> list[Part]:
@@ -92,3 +107,10 @@ def _write(stage: str, parts: list[Part], folder: Path) -> None:
     for part in own:
         write_text_file(part.text + "\n", str(folder / stage / f"{part.kernel}{suffix}"))
     click.echo(printable(f"wrote {folder / stage}: {counted(len(own), 'kernel')}"), err=True)
+
+
+def _write_objects(objects: dict[str, bytes], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for kernel, code in objects.items():
+        (folder / f"{kernel}.o").write_bytes(code)
+    click.echo(printable(f"wrote {folder}: {counted(len(objects), 'object')}"), err=True)

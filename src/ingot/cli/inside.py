@@ -13,6 +13,7 @@ from ingot.cli.printable import printable
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts
+    from ingot.schedule.target import Target
     from ingot.session import Session
     from ingot.tools.inspect.trace import Trace
 
@@ -43,13 +44,20 @@ def seconds_option(default: float) -> Callable[[Command], Command]:
 
 
 def look_inside(
-    source: str, places: Places, shapes: dict[str, str], threads: int | None, *, quiet: bool = False
+    source: str,
+    places: Places,
+    shapes: dict[str, str],
+    threads: int | None,
+    *,
+    quiet: bool = False,
+    target: Target | None = None,
 ) -> Inside:
-    """Compile a model, and make up inputs as `ingot bench` does.
+    """Compile a model, for this machine or a target, and make up inputs as `ingot bench` does.
 
-    Sizes that nobody gives are 1, which is said, unless to be `quiet`.
+    Sizes that nobody gives are 1, which is said, unless to be `quiet`. What is compiled for a target cannot be run.
     """
     from ingot.cli.bench_inputs import inputs
+    from ingot.deploy.compiled import compiled_for
     from ingot.session import Session
     from ingot.tools.inspect.bodies import traced
     from ingot.tools.inspect.titles import known_sizes
@@ -59,7 +67,11 @@ def look_inside(
     if open_sizes and not quiet:
         given = f"(give --shape {open_sizes[0]}=N)"
         click.echo(printable(f"taken to be 1: {', '.join(open_sizes)} {given}"), err=True)
-    session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
-    compiled = session.compiled
-    assert compiled is not None  # without fallback
+    if target is None:
+        session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
+        compiled = session.compiled
+        assert compiled is not None  # without fallback
+    else:
+        session = Session(model, providers=("reference",))
+        compiled = compiled_for(model, target, catalog=session.catalog, threads=threads or 1)
     return Inside(session, compiled, traced(compiled), feeds, known_sizes(compiled.plan.inputs, feeds))

@@ -12,8 +12,8 @@ from ingot.cli.arguments import pairs
 from ingot.dims import Dim, Expr
 from ingot.errors import InputError, nearest
 from ingot.ir import Model, TensorType, Value
-from ingot.ir.model import nested_graphs
-from ingot.ir.types import Shape, map_shapes
+from ingot.ir.interface import set_shapes, substitute_sizes
+from ingot.ir.types import Shape
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,31 +33,20 @@ def shape_option(command: Command) -> Command:
 def bind_shapes(model: Model, shapes: dict[str, str]) -> None:
     """Give sizes to the inputs of a model, wherever it names them; InputError if one does not fit what it declares."""
     inputs = {value.name: value for value in model.graph.inputs}
+    whole: dict[str, Shape] = {}
     named: dict[str, Dim] = {}
     for name, text in shapes.items():
-        sizes = [_size(name, part) for part in text.split(",")]
+        sizes = tuple(_size(name, part) for part in text.split(","))
         if name in inputs:
-            _bind_input(inputs[name], tuple(sizes), named)
+            whole[name] = sizes
         elif name in (known := set(size_names(inputs.values()))):
             if len(sizes) != 1:
                 raise InputError(f"'{name}' is one size, {len(sizes)} are given")
-            _bind_name(named, name, sizes[0])
+            named[name] = sizes[0]
         else:
             hint = nearest(name, [*inputs, *known])
             raise InputError(f"the model has no input and no size named '{name}'", hint=hint)
-    substitute_sizes(model, named)
-
-
-def substitute_sizes(model: Model, named: dict[str, Dim]) -> None:
-    """Put sizes in the place of their names in every type of the main graph and its subgraphs."""
-
-    def bound(shape: Shape) -> Shape:
-        return tuple(None if dim is None else dims.substitute(dim, named) for dim in shape)
-
-    for graph in nested_graphs(model.graph):
-        for value in graph.values():
-            if value.type is not None:
-                value.type = map_shapes(value.type, bound)
+    set_shapes(model, whole, named)
 
 
 def size_names(values: Iterable[Value]) -> list[str]:
@@ -78,26 +67,6 @@ def _size(name: str, text: str) -> Dim:
     if not text or text.startswith("-"):
         raise InputError(f"'{text}' in --shape {name}=... is not a size")
     return dims.symbol(text)
-
-
-def _bind_input(value: Value, shape: Shape, named: dict[str, Dim]) -> None:
-    if not isinstance(value.type, TensorType):
-        raise InputError(f"input '{value.name}' is {value.type or 'of unknown type'}, which has no shape to give")
-    declared = (None,) * len(shape) if value.type.shape is None else value.type.shape
-    if len(declared) != len(shape):
-        raise InputError(f"input '{value.name}' is {value.type}, {len(shape)} sizes are given")
-    for old, new in zip(declared, shape, strict=True):
-        if isinstance(old, int) and old != new:
-            raise InputError(f"input '{value.name}' is {value.type}: its size {old} cannot be {new}")
-        if isinstance(old, Expr) and old == dims.symbol(str(old)):
-            assert new is not None
-            _bind_name(named, str(old), new)
-    value.type = TensorType(value.type.dtype, shape)
-
-
-def _bind_name(named: dict[str, Dim], name: str, size: Dim) -> None:
-    if named.setdefault(name, size) != size:
-        raise InputError(f"size '{name}' is given as {named[name]} and as {size}")
 
 
 def bind_sizes_of(model: Model, shapes: dict[Value, tuple[int, ...]]) -> None:

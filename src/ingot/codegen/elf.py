@@ -1,4 +1,4 @@
-"""Object files made plain code: bytes that run wherever they lie, for the one format and processor this is done for.
+"""Object files made plain code: bytes that run wherever they lie, for ELF on x86-64 and AArch64.
 
 The object of a kernel has its code, the constants it reads, and notes on where the distance between the two has to be
 written. Laid side by side and with the distances filled in, it needs no loader: it can be copied, kept in a file, and
@@ -14,16 +14,24 @@ from dataclasses import dataclass
 from ingot.errors import CompileError
 
 ALIGN = 64
-"""What plain code has to be laid at multiples of."""
+"""What plain code for x86-64 has to be laid at multiples of."""
+
+PAGE = 4096
+"""What plain code for AArch64 has to be: its instructions count the distance between pages, and places in these."""
 
 _HEADER = struct.Struct("<4sBBBB8xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
-_RELOCATABLE, _X86_64 = 1, 62
+_RELOCATABLE, _X86_64, _AARCH64 = 1, 62, 183
 _IS_LOADED, _RELOCATIONS, _EMPTY = 2, 4, 8
-_DISTANCES = (2, 4)
-"""The relocations PC32 and PLT32: 32 bits, from the place where they are written."""
+_DISTANCES = {(_X86_64, 2), (_X86_64, 4), (_AARCH64, 261)}
+"""The relocations PC32, PLT32 and PREL32: 32 bits, from the place where they are written."""
+_PAGES, _JUMPS = 275, (282, 283)
+"""On AArch64, ADR_PREL_PG_HI21: how many pages away; JUMP26 and CALL26: how many instructions."""
+_IN_PAGE = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}
+"""On AArch64, the place in a page, by how many of its bits are left out: an addition's, and accesses to 1, 2, 4, 8, 16
+bytes."""
 _IGNORED = ".eh_frame"
 """Said for debuggers and exceptions, which kernels do not throw."""
 
@@ -37,13 +45,18 @@ class LinkedCode:
 
 
 def linkable(triple: str) -> bool:
-    """Whether objects for a target can be made plain: those of Linux and its kin on x86-64."""
+    """Whether objects for a target can be made plain, and are where they run: those of Linux on x86-64."""
     return triple.startswith("x86_64") and "linux" in triple
+
+
+def alignment(triple: str) -> int:
+    """What plain code for a target has to be laid at multiples of."""
+    return PAGE if triple.startswith("aarch64") else ALIGN
 
 
 def linked(code: bytes) -> LinkedCode:
     """An object file as plain code; CompileError if it needs anything from elsewhere."""
-    sections = list(_sections(code))
+    machine, sections = _header(code), list(_sections(code))
     places: dict[int, int] = {}
     image = bytearray()
     for number, section in enumerate(sections):
@@ -56,10 +69,9 @@ def linked(code: bytes) -> LinkedCode:
         if section.kind == _RELOCATIONS and section.about in places:
             for offset, which, addend in _RELOCATION.iter_unpack(code[section.start : section.end]):
                 home, value = symbols[which >> 32]
-                if which & 0xFFFFFFFF not in _DISTANCES or home not in places:
-                    raise CompileError(f"a kernel needs relocation {which & 0xFFFFFFFF} of '{names[which >> 32]}'")
-                at = places[section.about] + offset
-                struct.pack_into("<i", image, at, places[home] + value + addend - at)
+                kind, at = which & 0xFFFFFFFF, places[section.about] + offset
+                if home not in places or not _relocated(image, machine, kind, at, places[home] + value + addend):
+                    raise CompileError(f"a kernel needs relocation {kind} of '{names[which >> 32]}'")
     entries = {
         name: places[home] + value
         for name, (home, value) in zip(names, symbols, strict=True)
@@ -83,10 +95,38 @@ class _Section:
         return self.start + self.size
 
 
-def _sections(code: bytes) -> Iterator[_Section]:
+def _relocated(image: bytearray, machine: int, kind: int, at: int, target: int) -> bool:
+    """Write how far `target` is into what lies at `at`; False if that is not known how to be done."""
+    if (machine, kind) in _DISTANCES:
+        struct.pack_into("<i", image, at, target - at)
+        return True
+    if machine != _AARCH64:
+        return False
+    (word,) = struct.unpack_from("<I", image, at)
+    if kind == _PAGES:
+        pages = (target // PAGE - at // PAGE) & 0x1FFFFF
+        word |= (pages & 3) << 29 | pages >> 2 << 5
+    elif kind in _JUMPS:
+        word |= (target - at) // 4 & 0x3FFFFFF
+    elif kind in _IN_PAGE:
+        word |= target % PAGE >> _IN_PAGE[kind] << 10
+    else:
+        return False
+    struct.pack_into("<I", image, at, word)
+    return True
+
+
+def _header(code: bytes) -> int:
+    """The machine that an object file is for."""
     magic, wide, little, *_ = header = _HEADER.unpack_from(code)
-    if (magic, wide, little, header[5], header[6]) != (b"\x7fELF", 2, 1, _RELOCATABLE, _X86_64):
+    machine: int = header[6]
+    if (magic, wide, little, header[5]) != (b"\x7fELF", 2, 1, _RELOCATABLE) or machine not in (_X86_64, _AARCH64):
         raise CompileError("an object file of another format")
+    return machine
+
+
+def _sections(code: bytes) -> Iterator[_Section]:
+    header = _HEADER.unpack_from(code)
     start, size, count, strings = header[10], *header[15:18]
     found = [_SECTION.unpack_from(code, start + size * number) for number in range(count)]
     text = found[strings][4]

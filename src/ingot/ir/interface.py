@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ingot import dims
 from ingot.dims import Dim, Expr
@@ -50,6 +50,44 @@ def set_batch(model: Model, size: int | str, *, axis: int = 0, inputs: Iterable[
     for value in chosen:
         assert isinstance(value.type, TensorType)
         value.type = map_shapes(value.type, lambda shape: (*shape[:axis], new, *shape[axis + 1 :]))
+
+
+def set_shapes(model: Model, shapes: Mapping[str, Shape], sizes: Mapping[str, Dim] | None = None) -> None:
+    """Give shapes to inputs, and sizes to names, wherever a model declares these.
+
+    InputError if one does not fit what is declared, or a name would be two sizes.
+    """
+    named = dict(sizes or {})
+    for name, shape in shapes.items():
+        _set_shape(model.graph.value(name), tuple(shape), named)
+    substitute_sizes(model, named)
+
+
+def substitute_sizes(model: Model, sizes: Mapping[str, Dim]) -> None:
+    """Put sizes in the place of their names in every type of the main graph and its subgraphs."""
+
+    def change(shape: Shape) -> Shape:
+        return tuple(None if dim is None else dims.substitute(dim, sizes) for dim in shape)
+
+    for graph in nested_graphs(model.graph):
+        for value in graph.values():
+            if value.type is not None:
+                value.type = map_shapes(value.type, change)
+
+
+def _set_shape(value: Value, shape: Shape, named: dict[str, Dim]) -> None:
+    if not isinstance(value.type, TensorType):
+        raise InputError(f"input '{value.name}' is {value.type or 'of unknown type'}, which has no shape to give")
+    declared = (None,) * len(shape) if value.type.shape is None else value.type.shape
+    if len(declared) != len(shape):
+        raise InputError(f"input '{value.name}' is {value.type}, {len(shape)} sizes are given")
+    for old, new in zip(declared, shape, strict=True):
+        if isinstance(old, int) and old != new:
+            raise InputError(f"input '{value.name}' is {value.type}: its size {old} cannot be {new}")
+        is_name = isinstance(old, Expr) and old == dims.symbol(str(old))
+        if is_name and new is not None and named.setdefault(str(old), new) != new:
+            raise InputError(f"size '{old}' is given as {named[str(old)]} and as {new}")
+    value.type = TensorType(value.type.dtype, shape)
 
 
 def add_outputs(model: Model, names: Iterable[str], *, types: dict[str, Type] | None = None) -> None:

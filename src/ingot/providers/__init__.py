@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
+from typing import cast
 
 from ingot.errors import InputError
-from ingot.runtime.provider import Provider
+from ingot.runtime.provider import Compiler, Evaluator, Provider
 
 PROVIDERS = {
     "cpu": "ingot.providers.cpu:Cpu",
@@ -19,6 +20,27 @@ PROVIDERS = {
 def resolve(providers: Iterable[str | Provider]) -> tuple[Provider, ...]:
     """Providers given by name, or as they are; InputError for a name that there is not."""
     return tuple(named(each) if isinstance(each, str) else each for each in providers)
+
+
+def compiler_of(providers: tuple[Provider, ...]) -> Compiler | None:
+    """Who compiles: the first of providers, if it is one that does."""
+    first = providers[0]
+    return cast(Compiler, first) if _kinds(type(first), first)[0] else None
+
+
+def evaluators_of(providers: tuple[Provider, ...]) -> tuple[Evaluator, ...]:
+    """Those of providers that evaluate nodes, in order."""
+    return tuple(cast(Evaluator, each) for each in providers if _kinds(type(each), each)[1])
+
+
+def _kinds(kind: type, provider: Provider) -> tuple[bool, bool]:
+    """Whether a provider compiles, and whether it evaluates; asking a protocol takes long, so it is asked once."""
+    if kind not in _KINDS:
+        _KINDS[kind] = isinstance(provider, Compiler), isinstance(provider, Evaluator)
+    return _KINDS[kind]
+
+
+_KINDS: dict[type, tuple[bool, bool]] = {}
 
 
 @cache

@@ -174,11 +174,12 @@ def provide(code: Code) -> None:
 
 
 def begin_thread_pool(target: Target) -> None:
-    """Have the code of thread pools made beside other work, unless there is some."""
+    """Have the code of thread pools made beside other work, unless there is some, or the target is another machine."""
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
+    from ingot.codegen.llvm.host import host
     from ingot.codegen.llvm.thread_pool import thread_pool_text
 
-    if not _CODE:
+    if not _CODE and target == host():
         _CODE.append(code_later(thread_pool_text(target), target, lambda code: load(code, target)))
 
 

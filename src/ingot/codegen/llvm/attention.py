@@ -326,7 +326,7 @@ class _Emitter:
                 offset = I64(line * tile.columns + index * tile.lanes)
                 place = self._at(_SCORES, self._read(b.add(start, offset)))
                 before = b.load(place, typ=self.lanes, align=self.align)
-                added = scalars.intrinsic(b, "fma", self.lanes, [before, scale, b.load(cell, typ=self.lanes)])
+                added = scalars.multiply_add(b, before, scale, b.load(cell, typ=self.lanes))
                 b.store(added, place).align = self.align
 
     def _finish(self, row: ir.Value, rows: ir.Value) -> None:

@@ -13,7 +13,9 @@ from ingot.codegen.llvm.ir import (
     Block,
     Callee,
     Constant,
+    FloatType,
     Function,
+    HalfType,
     IntType,
     Module,
     Phi,
@@ -26,6 +28,7 @@ from ingot.codegen.llvm.ir import (
 
 _PTR = PointerType()
 _VOID = VoidType()
+_HALF, _FLOAT = HalfType(), FloatType()
 _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -203,10 +206,20 @@ class Builder:
         return self._compared(f"icmp {'' if sign in ('==', '!=') else 'u'}{_COMPARED[sign]}", x, y)
 
     def fcmp_ordered(self, sign: str, x: Value, y: Value) -> Value:
-        return self._compared(f"fcmp o{_COMPARED[sign]}" if sign in _COMPARED else f"fcmp {sign}", x, y)
+        how = f"fcmp o{_COMPARED[sign]}" if sign in _COMPARED else f"fcmp {sign}"
+        return self._compared(how, self._comparable(x), self._comparable(y))
 
     def fcmp_unordered(self, sign: str, x: Value, y: Value) -> Value:
-        return self._compared(f"fcmp u{_COMPARED[sign]}" if sign in _COMPARED else f"fcmp {sign}", x, y)
+        how = f"fcmp u{_COMPARED[sign]}" if sign in _COMPARED else f"fcmp {sign}"
+        return self._compared(how, self._comparable(x), self._comparable(y))
+
+    def _comparable(self, x: Value) -> Value:
+        """Floats as they are compared: float16 as float32 on machines without it, on some of which LLVM never ends."""
+        if self.module.half:
+            return x
+        if isinstance(x.type, VectorType):
+            return self.fpext(x, VectorType(_FLOAT, x.type.count)) if x.type.element == _HALF else x
+        return self.fpext(x, _FLOAT) if x.type == _HALF else x
 
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
         kind = yes.type

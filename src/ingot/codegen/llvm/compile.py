@@ -1,14 +1,17 @@
-"""LLVM's language to machine code: made, linked, and loaded."""
+"""LLVM's language to machine code: made, linked, and loaded where it can run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
 from ingot.codegen.elf import LinkedCode, linkable, linked
 from ingot.codegen.executable_memory import Code, placed
+from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.workers import workers
+from ingot.codegen.wasm import refuse_missing
 from ingot.schedule.target import Target
 
 if TYPE_CHECKING:
@@ -20,7 +23,8 @@ T = TypeVar("T")
 def code_of(text: str, target: Target) -> LinkedCode:
     """A module of LLVM as machine code; CompileError if LLVM refuses it.
 
-    It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM to load.
+    It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM or the
+    linker of a machine to load.
     """
     return code_later(text, target, lambda code: code).result()
 
@@ -38,8 +42,17 @@ def assembly_of(text: str, target: Target) -> str:
     return assembly(_request(text, target))
 
 
+def objects_of(texts: Iterable[str], target: Target) -> list[bytes]:
+    """Modules of LLVM as object files; CompileError if LLVM refuses one."""
+    pending = [_asked(_request(text, target, anywhere=True), len(text)) for text in texts]
+    return [each.result() for each in pending]
+
+
 def load(code: LinkedCode, target: Target) -> Code:
-    """Machine code made ready to be called."""
+    """Machine code made ready to be called; that of another kind of machine has numbers in place of addresses."""
+    if target.machine != host().machine:
+        number = int.from_bytes(hashlib.sha256(code.code).digest()[:7], "little")
+        return Code(dict.fromkeys(code.entries, number), None, code)
     if linkable(target.triple):
         return placed(code)
     import llvmlite.binding as llvm  # not free to load
@@ -55,10 +68,25 @@ def load(code: LinkedCode, target: Target) -> Code:
     return Code({name: engine.get_function_address(name) for name in code.entries}, engine)
 
 
-def _request(text: str, target: Target) -> Request:
-    return text, target.triple, target.cpu, target.features, linkable(target.triple)
+def _asked(request: Request, weight: int) -> Future[bytes]:
+    return workers().submit(lambda ask: ask(request)[0], weight)
+
+
+def _request(text: str, target: Target, anywhere: bool | None = None) -> Request:
+    anywhere = _becomes_plain(target) if anywhere is None else anywhere
+    return text, target.triple, target.cpu, target.features, anywhere
 
 
 def _linked(answer: Answer, target: Target) -> LinkedCode:
     made, names = answer
-    return linked(made) if linkable(target.triple) else LinkedCode(made, dict.fromkeys(names, 0))
+    if _becomes_plain(target):
+        return linked(made)
+    if target.machine == "wasm32":
+        refuse_missing(made)
+    return LinkedCode(made, dict.fromkeys(names, 0))
+
+
+def _becomes_plain(target: Target) -> bool:
+    """Whether code is linked here: what runs here only if it can be mapped too, else all that is in ELF."""
+    foreign = target.machine != host().machine
+    return linkable(target.triple) or (foreign and "linux" in target.triple)

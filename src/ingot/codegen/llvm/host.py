@@ -1,32 +1,79 @@
-"""The processor this runs on, as a target."""
+"""The machine this runs on, as a target."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingot.codegen.llvm.workers import are_at_work, workers
-from ingot.schedule.target import Target
+from ingot.schedule.target import WHOLE_VECTORS, Dot, Target
 
 if TYPE_CHECKING:
     from ingot.codegen.llvm.make import Facts
 
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+"""Where Linux describes the caches that the first core uses."""
+
+_USUAL = {1: 32 << 10, 2: 1 << 20, 3: 0}
+"""The bytes of caches, by level, where nobody says them."""
+
 
 @cache
 def host() -> Target:
-    """The processor this runs on."""
+    """The machine this runs on."""
     triple, cpu, features, has = _facts()
+    x86 = triple.startswith(("x86_64", "i686", "i386"))
     vector, registers = 16, 16
-    if triple.startswith(("x86_64", "i686", "i386")):
+    caches = _USUAL | _cache_sizes(_CACHES)
+    if x86:
         if {"avx512f", "avx512vl", "avx512bw"} <= set(has):
             vector, registers = 64, 32
-            features += ",-prefer-256-bit"  # or LLVM halves 512-bit vectors on some processors
+            features += WHOLE_VECTORS
         elif {"avx2", "fma"} <= set(has):
             vector = 32
     else:
         registers = 32
-    return Target(triple, cpu, features, vector, registers)
+    return Target(
+        triple,
+        cpu,
+        features,
+        vector,
+        registers,
+        l1=caches[1],
+        l2=caches[2],
+        l3=caches[3],
+        pointer=64 if sys.maxsize > 1 << 32 else 32,
+        dots=_dots(has),
+        fma=not x86 or "fma" in has,
+        half=not x86 or "f16c" in has,
+        scalable="sve" in has,
+        unaligned=triple.startswith(("x86_64", "aarch64", "arm64")),
+    )
+
+
+def _dots(has: Iterable[str]) -> tuple[Dot, ...]:
+    """Those dot-product instructions that are among the features a processor has."""
+    features = frozenset(has)
+    return tuple(dot for dot in Dot if dot.value in features)
+
+
+def _cache_sizes(folder: Path) -> dict[int, int]:
+    """The sizes of the caches for data that Linux describes in a folder, by level; what it does not is left out."""
+    sizes: dict[int, int] = {}
+    for entry in sorted(folder.glob("index*")):
+        try:
+            level, kind, size = ((entry / name).read_text("ascii").strip() for name in ("level", "type", "size"))
+        except (OSError, UnicodeDecodeError):
+            continue
+        if kind in ("Data", "Unified") and level in ("1", "2", "3") and size[:-1].isdecimal() and size[-1] in _UNITS:
+            sizes[int(level)] = int(size[:-1]) * _UNITS[size[-1]]
+    return sizes
+
+
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def _facts() -> Facts:

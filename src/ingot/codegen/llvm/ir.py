@@ -300,11 +300,15 @@ class GlobalVariable(Value):
 class Module:
     """Functions and what is global to them, by name."""
 
-    __slots__ = ("globals", "name", "triple", "weights")
+    __slots__ = ("fma", "globals", "half", "name", "triple", "weights")
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.triple = ""
+        self.fma = True
+        """Whether the machine has an instruction that multiplies and adds, rounding once."""
+        self.half = True
+        """Whether it has instructions for float16."""
         self.globals: dict[str, Function | GlobalVariable] = {}
         self.weights: dict[tuple[int, int], int] = {}
         """How likely the sides of branches are, numbered."""

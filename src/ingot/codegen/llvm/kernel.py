@@ -10,6 +10,7 @@ from typing import Any
 from ingot.codegen.llvm import attention, ir, loops, product, winograd
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.half import define_half_conversions
 from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
 from ingot.dims import Dim
@@ -45,13 +46,17 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
     -1, it does nothing but tell how many pieces there are best, for as many threads as `pieces` says.
     """
     module = ir.Module(ENTRY)
-    module.triple = target.triple
+    module.triple, module.fma, module.half = target.triple, target.fma, target.half
     buffers = buffers_of(kernel)
     sizes: dict[Dim, int] = {}
     body = _body(module, kernel, buffers, target, sizes)
     count = _count(module, kernel, target, sizes)
-    _entry(module, body, count, len(buffers))
-    return Emitted(str(module), buffers, tuple(sizes))
+    _entry(module, body, count, len(buffers), target)
+    text = str(module)
+    if not target.half and "half" in text:
+        define_half_conversions(module, target)
+        text = str(module)
+    return Emitted(text, buffers, tuple(sizes))
 
 
 def buffers_of(kernel: Kernel) -> tuple[Buffer, ...]:
@@ -134,8 +139,9 @@ def _unless_empty(b: Builder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[No
             yield
 
 
-def _entry(module: ir.Module, body: ir.Function, count: ir.Function, buffers: int) -> None:
-    """The function that a plan calls: it looks its buffers up."""
+def _entry(module: ir.Module, body: ir.Function, count: ir.Function, buffers: int, target: Target) -> None:
+    """The function that a plan calls: it looks its buffers up, in a table with 64 bits for each address."""
+    address = PTR if target.pointer == 64 else I64  # of a shorter one the low bits, which come first
     function = ir.Function(module, ir.FunctionType(I64, [PTR, PTR, PTR, PTR, I64, I64, I64]), ENTRY)
     slots, which, sizes, state, thread, piece, pieces = function.args
     b = Builder(function.append_basic_block("entry"))
@@ -144,6 +150,6 @@ def _entry(module: ir.Module, body: ir.Function, count: ir.Function, buffers: in
     pointers = []
     for place in range(buffers):
         slot = b.load(b.gep(which, [I64(place)], source_etype=I32), typ=I32)
-        pointers.append(b.load(b.gep(slots, [b.zext(slot, I64)], source_etype=PTR), typ=PTR))
+        pointers.append(b.load(b.gep(slots, [b.zext(slot, I64)], source_etype=address), typ=PTR))
     b.call(body, [*pointers, sizes, state, thread, piece, pieces])
     b.ret(I64(0))

@@ -187,7 +187,7 @@ class Loops(Vectors):
         a, b, total = self._alike(*map(self.scalar, value.arguments), self._fetched(cell))
         if count_of(total) != cell.lanes:
             return False
-        self.b.store(scalars.intrinsic(self.b, "fma", total.type, [a, b, total]), cell.pointer)
+        self.b.store(scalars.multiply_add(self.b, a, b, total), cell.pointer)
         return True
 
 

@@ -55,10 +55,10 @@ def accumulate(
             one = b.load(b.gep(row, [moved], source_etype=kind), typ=kind)
             spread = loops.splat(one, tile.lanes)
             for column, cell in zip(columns, sums, strict=True):
-                b.store(_multiply_add(b, dtype, lanes, spread, column, b.load(cell, typ=lanes)), cell)
+                b.store(_multiply_add(b, dtype, spread, column, b.load(cell, typ=lanes)), cell)
 
 
-def _multiply_add(b: Builder, dtype: DType, lanes: ir.Type, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+def _multiply_add(b: Builder, dtype: DType, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
     if is_float(dtype):
-        return scalars.intrinsic(b, "fma", lanes, [x, y, total])
+        return scalars.multiply_add(b, x, y, total)
     return b.add(b.mul(x, y), total)

@@ -35,6 +35,13 @@ def intrinsic(b: Builder, name: str, result: ir.Type, arguments: Sequence[ir.Val
     return b.call(b.module.declared(full, ir.FunctionType(result, [each.type for each in arguments])), arguments)
 
 
+def multiply_add(b: Builder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+    """`x * y + total` of floats: rounded once where an instruction does that, else twice."""
+    if b.module.fma:
+        return intrinsic(b, "fma", total.type, [x, y, total])
+    return b.fadd(b.fmul(x, y), total)
+
+
 def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
     """A constant in every lane."""
     kind = element(dtype)

@@ -75,7 +75,7 @@ def _combined(b: Builder, factors: Sequence[float], values: Sequence[ir.Value]) 
 def _plus(b: Builder, factor: float, value: ir.Value, total: ir.Value) -> ir.Value:
     if abs(factor) == 1:
         return b.fadd(total, value) if factor == 1 else b.fsub(total, value)
-    return scalars.intrinsic(b, "fma", value.type, [_number(value, factor), value, total])
+    return scalars.multiply_add(b, _number(value, factor), value, total)
 
 
 def _number(like: ir.Value, value: float) -> ir.Constant:

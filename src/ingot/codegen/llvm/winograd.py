@@ -204,7 +204,7 @@ class _Emitter:
         zero = ir.Constant(self.lanes, None)
         parts: list[ir.Value] = [zero, zero]
         for number, value in enumerate(sums):
-            parts[number % 2] = scalars.intrinsic(b, "fma", self.lanes, [value, zero, parts[number % 2]])
+            parts[number % 2] = scalars.multiply_add(b, value, zero, parts[number % 2])
         wrong = b.and_(b.fcmp_unordered("uno", *parts), mask)
         return scalars.intrinsic(b, "vector.reduce.or", I1, [wrong], wrong.type) if self.tile.lanes > 1 else wrong
 

@@ -77,8 +77,7 @@ def _held(constant: ConstantMemory, tile: Tile | None, target: Target) -> Array:
     array = np.ascontiguousarray(constant.array)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    anywhere = target.triple.startswith("x86_64")  # loads there need no alignment
-    if anywhere or array.ctypes.data % array.dtype.itemsize == 0:
+    if target.unaligned or array.ctypes.data % array.dtype.itemsize == 0:
         return array
     memory = aligned(array.nbytes)
     memory[: array.nbytes] = array.reshape(-1).view(np.uint8)

@@ -9,6 +9,7 @@ from ingot.codegen.llvm.compile import assembly_of
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.compile import Artifacts
+from ingot.deploy.compiled import kernel_objects
 from ingot.ir.model import Model
 from ingot.ir.text import to_text
 from ingot.loops.ir import BranchStep, Kernel, LoopStep, Step, kernels_in
@@ -39,18 +40,29 @@ class Part:
 class Stages:
     """The stages of the model of a session, which has compiled it."""
 
-    def __init__(self, session: Session, compiled: Artifacts, traced: Trace, sizes: Mapping[str, int]) -> None:
-        """`sizes` are what is known of the named sizes; the plan depends on them."""
+    def __init__(
+        self,
+        session: Session,
+        compiled: Artifacts,
+        traced: Trace,
+        sizes: Mapping[str, int],
+        target: Target | None = None,
+    ) -> None:
+        """`sizes` are what is known of the named sizes, by which the plan goes; `target` is this machine by default."""
         self._session = session
         self._compiled = compiled
         self._works = {kernel.name: work for kernel, work in traced.kernels.items()}
         self._sizes = sizes
-        self._target: Target = host()
+        self._target = target or host()
 
     @property
     def kernels(self) -> list[str]:
         """The names of the kernels, in order."""
         return list(self._works)
+
+    def objects(self) -> dict[str, bytes]:
+        """The object files of kernels, by their names; those that share their code with one before have none."""
+        return kernel_objects(self._compiled, self._target)
 
     def parts(self, stage: str) -> Iterator[Part]:
         """The text of a stage, kernel by kernel where it has kernels."""

@@ -174,8 +174,10 @@ class Floats:
         return self._intrinsic("llvm.fabs")
 
     def fma(self, factor: Operand, term: Operand) -> Floats:
-        """`self * factor + term`, rounded once."""
-        return self._intrinsic("llvm.fma", factor, term)
+        """`self * factor + term`, rounded once; where no instruction does that, as good as once: see `_fused`."""
+        if self.b.module.fma:
+            return self._intrinsic("llvm.fma", factor, term)
+        return _fused(self, Floats(self.b, self._of(factor)), Floats(self.b, self._of(term)))
 
     def sqrt(self) -> Floats:
         return self._intrinsic("llvm.sqrt")
@@ -250,6 +252,31 @@ class Floats:
     def narrowed(self) -> Floats:
         """The numbers rounded to float32."""
         return Floats(self.b, self.b.fptrunc(self.value, reshaped(self.value.type, ir.FloatType())))
+
+
+def _fused(x: Floats, factor: Floats, term: Floats) -> Floats:
+    """`x * factor + term` without an instruction for it, rounded once but for a last bit in a tie that is none.
+
+    Products of float32 are exact in float64. Those of float64 are exact in two parts, by Veltkamp's and Dekker's
+    splitting; beyond 2^996, where that overflows, the product is rounded.
+    """
+    if x.single:
+        return (x.widened() * factor.widened() + term.widened()).narrowed()
+    product = x * factor
+    (x_high, x_low), (high, low) = _halves(x), _halves(factor)
+    lost = ((x_high * high - product) + x_high * low + x_low * high) + x_low * low
+    total = product + term
+    taken = total - product
+    lost = lost + ((product - (total - taken)) + (term - taken))
+    exact = total + lost
+    return total.select(exact.is_nan(), exact)
+
+
+def _halves(x: Floats) -> tuple[Floats, Floats]:
+    """A float64 as the sum of two numbers of 26 bits each."""
+    scaled = x * float((1 << 27) + 1)
+    high = scaled - (scaled - x)
+    return high, x - high
 
 
 def horner(x: Floats, coefficients: Sequence[float]) -> Floats:

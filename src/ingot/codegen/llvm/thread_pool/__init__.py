@@ -22,6 +22,15 @@ from ingot.codegen.llvm.thread_pool.walk import emit_is_shared, emit_walk
 from ingot.schedule.target import Target
 
 
+def walk_text(target: Target) -> str:
+    """A module with the function `JobEntry.WALK` alone, which needs nothing of the system."""
+    module = ir.Module()
+    module.triple = target.triple
+    steps = emit_steps(module)
+    emit_walk(module, JobEntry.WALK, steps, emit_jump_from(module, steps.step_at))
+    return str(module)
+
+
 def thread_pool_text(target: Target) -> str:
     """A module with the functions of `JobEntry`."""
     module = ir.Module()

@@ -85,8 +85,8 @@ class _Jump(Routine):
         return self.read(self.args[1], index, I32)
 
     def slot_place(self, number: ir.Value) -> ir.Value:
-        """Where in the table the address is that a slot stands for."""
-        return self.word(self.args[0], self.sext(number, I64), PTR)
+        """Where in the table the address is that a slot stands for: it has 64 bits for each on every machine."""
+        return self.word(self.args[0], self.sext(number, I64))
 
     def slot(self, number: ir.Value) -> ir.Value:
         """The address that a slot stands for."""

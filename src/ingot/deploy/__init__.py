@@ -1,0 +1,1 @@
+"""Models as programs of their own, for machines that have no Python."""
