@@ -20,7 +20,7 @@ from ingot.dtypes import DType
 from ingot.loops.function_costs import COSTS
 from ingot.loops.ir import Apply, Buffer, For, Index, Kernel, Kind, Literal, Load, Scalar, Store, Var
 from ingot.prim.functions import FUNCTIONS
-from ingot.providers.cpu.plan import compiled
+from ingot.providers.cpu.code import emit_kernel, link_kernel
 
 FLOAT = DType.FLOAT32
 LENGTH, STEPS, REPEATED = 1024, 64, 16
@@ -74,14 +74,14 @@ def _loop(function: Callable[[Scalar], Scalar], low: float = -4, high: float = 4
     again, step, element = Var("again", REPEATED), Var("step", STEPS), Var("element", LENGTH)
     value = function(Load(FLOAT, x, Index(((step, 16), (element, 1)))))
     inner = For(element, (Store(y, Index(((element, 1),)), value),), Kind.VECTOR)
-    code = compiled(Kernel("measured", ((For(again, (For(step, (inner,)),)),),), (x,), (y,)), host())
+    code = link_kernel(emit_kernel(Kernel("measured", ((For(again, (For(step, (inner,)),)),),), (x,), (y,)), host()))
     arrays = {
         x: np.random.default_rng(0).uniform(low, high, LENGTH + 16 * STEPS).astype(np.float32),
         y: np.zeros(LENGTH, np.float32),
     }
     slots = np.array([arrays[buffer].ctypes.data for buffer in code.buffers])
     which = np.arange(len(slots), dtype=np.int32)
-    sizes = np.array([int(size) for size in code.sizes if isinstance(size, int)], np.int64)
+    sizes = np.array([int(size) for size in code.scalars if isinstance(size, int)], np.int64)
     state = np.zeros(16, np.int32)
     native = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)(code.code.address)
     tables = (slots, which, sizes, state)

@@ -7,18 +7,21 @@ from dataclasses import replace
 import pytest
 
 from fuse.programs import N, parameter, weights
+from ingot.dims import symbol
 from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.fuse.build import build
 from ingot.fuse.decide import decide
 from ingot.fuse.decision import Decision, Store, StoreBranch, StoreLoop, fused_into, stores_in
 from ingot.fuse.fuse import fuse
+from ingot.fuse.show import show
 from ingot.fuse.verify import faults, verify
+from ingot.ir.node import Node
 from ingot.loops.digest import digest
 from ingot.loops.ir import kernels_in
-from ingot.prim import apply, cast, concat, contract, permute, reduce_, reshape, scan
+from ingot.prim import apply, cast, concat, contract, iota, permute, reduce_, reshape, scan
 from ingot.prim.region import branch, repeat
-from ingot.prim.tensor import Tensor
+from ingot.prim.tensor import Call, CallResult, Tensor
 
 X = parameter("x", N, 8)
 CONDITION = parameter("condition", dtype=DType.BOOL)
@@ -123,6 +126,18 @@ def test_what_constants_make_is_known_when_compiled() -> None:
     assert twice.known == (known,)
 
 
+def test_a_call_comes_before_what_is_computed_with_the_sizes_it_tells() -> None:
+    call = Call(Node("Unique", [], ["y"]), (X,), "it has no rule")
+    result = CallResult(DType.FLOAT32, (symbol("unique"),), call, 0)
+    counted = cast(iota((symbol("unique"),), 0), DType.FLOAT32)
+    decision = decide([apply("exp", counted), result])
+    assert dict(decision.size_calls) == {"unique": call}
+    assert show(decision).splitlines()[-2:] == ["call Unique, which tells unique", "k1: nothing -> %2"]
+    verify(decision)
+    nowhere = {tensor: placed for tensor, placed in decision.placed.items() if tensor is not X}
+    assert list(faults(replace(decision, placed=nowhere))) == ["a call of Unique reads what is not stored"]
+
+
 # --- what verify finds
 
 
@@ -176,6 +191,7 @@ def test_what_is_neither_stored_nor_fused_is_found() -> None:
 def test_debugging_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(chained(), steps=())
     monkeypatch.setattr("ingot.fuse.fuse.decide", lambda *_: replace(wrong, results=(apply("exp", X),)))
+    monkeypatch.delenv("INGOT_DEBUG")
     fuse([X])
     monkeypatch.setenv("INGOT_DEBUG", "1")
     with pytest.raises(CompileError, match="a result, Map, is not stored"):

@@ -116,7 +116,6 @@ class _Deciding:
 
     def _compute(self, tensor: Tensor) -> None:
         """Add the step that computes and stores a tensor, after those that it requires."""
-        self.stored.setdefault(tensor, "")
         self._call_for_sizes(tensor)
         if tensor in self.memory.placed:  # one of these calls needed it
             return
@@ -208,13 +207,13 @@ class _Deciding:
         """Make the calls that tell the sizes a tensor is computed with: it may not read what else has them."""
         pending, seen = [tensor], {tensor}
         while pending:
-            each = pending.pop()
-            for call in {self.size_calls.get(name) for size in sizes_of(each) for name in symbols(size)}:
+            reached = pending.pop()
+            for call in {self.size_calls.get(name) for size in sizes_of(reached) for name in symbols(size)}:
                 if call is not None:
                     self._call(call)
-            more = [other for other in each.reads if other not in seen and other not in self.memory.placed]
-            seen.update(more)
-            pending += more
+            fresh = [read for read in reached.reads if read not in seen and read not in self.memory.placed]
+            seen.update(fresh)
+            pending += fresh
 
     # --- regions
 

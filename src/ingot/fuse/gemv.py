@@ -1,4 +1,4 @@
-"""Thin products: one row or one column of sums, whose other side is read once and had better be read where it is."""
+"""GEMV: contractions of one row or one column, whose matrix is read once, and so is not worth packing as for GEMM."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ingot.prim.tensor import Contract, Expand, Map, Permute, Reduce, Reshape, S
 
 
 def is_gemv(contract: Contract) -> bool:
-    """Whether a contraction of what a run computes has one row or one column, so that packing it would not pay."""
+    """Whether a contraction of what a run computes has one row or one column: then it is a reduction like others."""
     left, right, _ = contract.labels
     if contract.dtype not in (DType.FLOAT32, DType.FLOAT64):
         return False

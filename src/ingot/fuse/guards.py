@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.fuse.placement import Placement
-from ingot.fuse.unread_indices import unseen
+from ingot.fuse.unread_indices import unread_guards
 from ingot.fuse.uses import Uses
 from ingot.prim.guard import Guard, Guards
 from ingot.prim.tensor import AssumeShape, Gather, Repeat, Scatter
@@ -19,7 +19,7 @@ def guards_in(uses: Uses, body: Placement) -> Guards:
             sizes = zip(tensor.x.shape, tensor.shape, strict=True)
             guards.update(dict.fromkeys(Guard(one, other) for one, other in sizes if one != other))
         else:
-            guards.update(dict.fromkeys(Guard(*pair) for pair in unseen(tensor)))
+            guards.update(dict.fromkeys(Guard(*pair) for pair in unread_guards(tensor)))
     return tuple(guards)
 
 

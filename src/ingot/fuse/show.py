@@ -30,7 +30,7 @@ _Unsaid = Parameter | Constant | Iota | Size | BodyArgument
 def show(decision: Decision, names: Mapping[Tensor, str] | None = None) -> str:
     """A line for every tensor that is computed, and one for every step; views that are read through are left out."""
     known = names_of(decision.results, names)
-    return "\n".join([*_tensors(decision, known), *_steps(decision.steps, known)])
+    return "\n".join([*_tensors(decision, known), *_steps(decision.steps, known, decision.size_calls)])
 
 
 def _tensors(decision: Decision, names: Mapping[Tensor, str]) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _operation(tensor: Tensor) -> str:
     return sub(r"(?<!^)([A-Z])", r" \1", type(tensor).__name__).lower()
 
 
-def _steps(steps: Sequence[Planned], names: Mapping[Tensor, str]) -> Iterator[str]:
+def _steps(steps: Sequence[Planned], names: Mapping[Tensor, str], size_calls: Mapping[str, Call]) -> Iterator[str]:
     for step in steps:
         match step:
             case Store():
@@ -68,14 +68,15 @@ def _steps(steps: Sequence[Planned], names: Mapping[Tensor, str]) -> Iterator[st
                 yield f"{step.name}: {reads or 'nothing'} -> {_stored(step, names)}"
             case StoreBranch():
                 yield f"{step.name} {step.condition.name}:"
-                yield from (f"  {line}" for line in _steps(step.then, names))
+                yield from (f"  {line}" for line in _steps(step.then, names, size_calls))
                 yield "else:"
-                yield from (f"  {line}" for line in _steps(step.otherwise, names))
+                yield from (f"  {line}" for line in _steps(step.otherwise, names, size_calls))
             case StoreLoop():
                 yield f"{step.name}:"
-                yield from (f"  {line}" for line in _steps(step.steps, names))
+                yield from (f"  {line}" for line in _steps(step.steps, names, size_calls))
             case Call():
-                yield f"call {step.node.op_type}"
+                sizes = [size for size, call in size_calls.items() if call is step]
+                yield f"call {step.node.op_type}" + (f", which tells {', '.join(sizes)}" if sizes else "")
 
 
 def _stored(step: Store, names: Mapping[Tensor, str]) -> str:

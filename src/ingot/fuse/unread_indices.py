@@ -1,4 +1,4 @@
-"""Indices that no kernel looks at, as what they are for is empty: where that may be, the reference is asked."""
+"""Guards on indices that no kernel checks, because what they are for is empty: a run that has any deoptimises."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from ingot.prim.tensor import (
 from ingot.prim.walk import reachable
 
 
-def unseen(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
-    """Sizes that are equal unless there are indices that no kernel checks: they are repeated along an empty axis.
+def unread_guards(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
+    """Sizes that are equal unless there are indices that no kernel checks, being repeated along an empty axis.
 
     Those known when the model is compiled are compared with the size of their axis.
     """

@@ -13,7 +13,6 @@ from ingot.prim.tensor import (
     CallResult,
     Concat,
     Constant,
-    Contract,
     Iota,
     Parameter,
     RegionResult,
@@ -55,9 +54,6 @@ def _reading(store: Store) -> Iterator[str]:
     """Everything that is computed on the way from what a step reads to what it stores is a function of elements."""
     whole = (Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
     pending, seen = list(store.tensor.reads), set[Tensor]()
-    contractions = {each for each in store.chain if isinstance(each, Contract)}
-    if store.attention is not None:
-        contractions.add(store.attention.first)
     while pending:
         tensor = pending.pop()
         if tensor in store.reads or tensor in seen or isinstance(tensor, Constant | Iota | Size):
@@ -119,8 +115,8 @@ def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) ->
                 stored |= _made(decision, step)
                 yield from _order(step.steps, stored, decision)
             case Call():
-                for argument in step.arguments:
-                    if argument is not None and decision.placed[argument].buffer not in stored:
+                for argument in filter(None, step.arguments):
+                    if argument not in decision.placed or decision.placed[argument].buffer not in stored:
                         yield f"a call of {step.node.op_type} reads what is not stored"
                 results = [each for each in decision.placed if isinstance(each, CallResult) and each.call is step]
                 stored |= {decision.placed[result].buffer for result in results}

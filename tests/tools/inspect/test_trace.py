@@ -110,3 +110,17 @@ def test_a_scatter_takes_two_kernels() -> None:
     copied, written = found.kernels.values()
     assert [node.op_type for node in copied.nodes] == ["Exp"]
     assert [node.op_type for node in written.nodes] == ["Neg", "ScatterND"]
+
+
+def test_a_kernel_that_packs_says_who_multiplies_and_computes_nothing() -> None:
+    _, found = traced("""g (int64 m, float[n, 4] x, float[4, 4] v) => (y) {
+      w = Exp (v)
+      y = Loop <body = b (int64 i, bool go, float[n, 4] s) => (bool on, float[n, 4] t) {
+          on = Identity (go)
+          p = MatMul (s, w)
+          t = Neg (p)
+      }> (m, , x)
+    }""")
+    (pack,) = [kernel for kernel in found.kernels if kernel.name.endswith("_pack")]
+    work = found.kernels[pack]
+    assert (work.nodes, work.why) == ((), f"{pack.name.removesuffix('_pack')} multiplies it in every run of a loop")
