@@ -11,7 +11,7 @@ from ingot.codegen.llvm.host import host
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, Buffer, For, Index, Kernel, Let, Literal, Local, Statement, Store, Update, Var
 from ingot.loops.verify import verify_kernel
-from ingot.providers.cpu.plan import compiled
+from ingot.providers.cpu.code import emit_kernel, link_kernel
 
 FLOAT = DType.FLOAT32
 OUT = Buffer("out", FLOAT, 4)
@@ -23,12 +23,12 @@ def run(*statements: Statement) -> npt.NDArray[np.float32]:
     """What statements store into `OUT`."""
     kernel = Kernel("sample", (statements,), (), (OUT,))
     verify_kernel(kernel)
-    code = compiled(kernel, host())
+    code = link_kernel(emit_kernel(kernel, host()))
     out = np.zeros(4, np.float32)
     tables = [
         np.array([out.ctypes.data]),
         np.zeros(1, np.int32),
-        np.array([int(str(size)) for size in code.sizes], np.int64),
+        np.array([int(str(size)) for size in code.scalars], np.int64),
         np.zeros(16, np.int32),
     ]
     native = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)(code.code.address)
