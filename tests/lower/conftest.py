@@ -1,24 +1,13 @@
-"""What models are lowered to is verified here, and so are the kernels that it becomes, fused and scheduled."""
+"""What models become at each stage is verified in these tests."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-
-from ingot import compile as stages
-from ingot.fuse.build import Fused
-from ingot.fuse.fuse import fuse
-from ingot.loops.ir import kernels_in
-from ingot.loops.verify import verify_kernel
-from ingot.prim import Tensor
-from ingot.prim.verify import verify
-from ingot.providers.cpu import Cpu
-from ingot.schedule.schedule import Scheduled
 
 
 @pytest.fixture(autouse=True)
 def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+<<<<<<< HEAD
     monkeypatch.setenv("INGOT_DEBUG", "1")  # decisions of fusion verify themselves
     schedule = Cpu.schedule
 
@@ -37,3 +26,6 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(stages, "fuse", fused)
     monkeypatch.setattr(Cpu, "schedule", scheduled)
+=======
+    monkeypatch.setenv("INGOT_DEBUG", "1")
+>>>>>>> loops

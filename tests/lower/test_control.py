@@ -432,3 +432,13 @@ def test_an_operator_of_another_domain_with_a_body_is_none_of_the_standard_whate
     )
     assert compiled.providers == ("cpu", "reference")
     np.testing.assert_allclose(compiled.run(None, feeds)[0], reference.run(None, feeds)[0], rtol=1e-6)
+
+
+def test_a_loop_begins_with_a_constant_that_no_kernel_reads() -> None:
+    graph = """g (int64 m, float[3] x) => (y) <float[3] start = {1, 2, 3}> {
+      y = Loop <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+          d = Identity (c)
+          t = Add (x, x)
+      }> (m, , start)
+    }"""
+    agree(graph, *({"m": i64(trips), "x": f32(4, 5, 6)} for trips in (0, 1, 3)))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, KernelNest, Winograd
+from ingot.loops.ir import Buffer, Kernel, KernelNest
+from ingot.loops.kinds import kind_of
 from ingot.loops.rewrite import buffers_read
 
 
 def kernel_of(name: str, nests: Sequence[KernelNest], writes: Sequence[Buffer]) -> Kernel:
     """The kernel of nests that store into `writes`, with all that they read besides, and their scratch memory."""
-    zeros = [nest.zeros for nest in nests if isinstance(nest, Contraction | Winograd) and nest.zeros is not None]
-    scratch = tuple(
-        buffer for nest in nests if isinstance(nest, Contraction | Winograd | Attention) for buffer in nest.scratch
-    )
+    zeros = zeros_of(nests)
+    scratch = tuple(buffer for nest in nests for buffer in kind_of(nest).scratch(nest))
     own = {*writes, *scratch}
     reads = tuple(buffer for buffer in (*buffers_read(nests), *zeros) if buffer not in own)
     return Kernel(name, tuple(nests), reads, tuple(writes), scratch)
+
+
+def zeros_of(nests: Sequence[KernelNest]) -> tuple[Buffer, ...]:
+    """The buffers of zeros that nests read."""
+    return tuple(buffer for nest in nests for buffer in kind_of(nest).zeros(nest))

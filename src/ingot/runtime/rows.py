@@ -53,6 +53,17 @@ class JumpRow:
 Row = Kernel | Call | JumpRow
 
 
+def buffers_in(steps: Sequence[Step]) -> set[Buffer]:
+    """The buffers that kernels, loops and branches read or write."""
+    buffers: set[Buffer] = set()
+    for row in flattened(steps)[0]:
+        if isinstance(row, Kernel):
+            buffers.update((*row.reads, *row.writes, *row.scratch))
+        elif isinstance(row, JumpRow):
+            buffers.update(row.buffers)
+    return buffers
+
+
 def flattened(steps: Sequence[Step]) -> tuple[list[Row], list[Arm]]:
     """All steps in rows, and which of them are the arms of branches."""
     rows: list[Row] = []

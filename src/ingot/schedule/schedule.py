@@ -26,7 +26,7 @@ from ingot.loops.ir import (
     Winograd,
     kernels_in,
 )
-from ingot.loops.kernel import kernel_of
+from ingot.loops.kernel import kernel_of, zeros_of
 from ingot.prim.guard import Guards
 from ingot.prim.tensor import Tensor
 from ingot.schedule.attention import schedule_attention
@@ -74,7 +74,7 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
         if kernel in hoisted.packing:
             stores[kernel] = owners[kernel.reads[0]]
     nests = [nest for kernel in stores for nest in kernel.nests]
-    zeros = tuple(nest.zeros for nest in nests if isinstance(nest, Contraction | Winograd) and nest.zeros is not None)
+    zeros = zeros_of(nests)
     return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.guards)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
@@ -12,6 +13,7 @@ from ingot.codegen.llvm.memory import Memory
 from ingot.codegen.llvm.types import I1, I32, element, room, stored, vector
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, CheckedIndex, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
+from ingot.loops.rewrite import operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Expressions(Memory):
         self.cells: dict[str, Cell] = {}
         self.locals: dict[str, ir.Value] = {}
         self._known: dict[int, tuple[Scalar, ir.Value]] = {}
+        self._locals_of: dict[int, tuple[Scalar, frozenset[str]]] = {}
 
     def scalar(self, value: Scalar) -> ir.Value:
         """The value of an expression: a vector if it differs from lane to lane, else one element."""
@@ -39,6 +42,21 @@ class Expressions(Memory):
             known = (value, self._scalar(value))
             if not isinstance(value, Local):
                 self._known[id(value)] = known
+        return known[1]
+
+    def _forget(self, names: Collection[str]) -> None:
+        """Compute expressions of locals that are about to change anew."""
+        if any(name in self.cells for name in names):
+            self._known = {
+                key: known for key, known in self._known.items() if self._locals_in(known[0]).isdisjoint(names)
+            }
+
+    def _locals_in(self, value: Scalar) -> frozenset[str]:
+        known = self._locals_of.get(id(value))
+        if known is None:
+            own = {value.name} if isinstance(value, Local) else set[str]()
+            names = frozenset(own.union(*map(self._locals_in, operands(value))))
+            known = self._locals_of[id(value)] = (value, names)
         return known[1]
 
     def _scalar(self, value: Scalar) -> ir.Value:

@@ -87,6 +87,8 @@ class Loops(Vectors):
     def statements(self, statements: Sequence[Statement]) -> None:
         """Statements one after another."""
         for statement in statements:
+            if isinstance(statement, For):
+                self._forget({each.name for each in within(statement.body) if isinstance(each, Let | Update)})
             match statement:
                 case For(kind=Kind.VECTOR) if self._lane is None:
                     self._vector(statement, shared=False)
@@ -156,16 +158,21 @@ class Loops(Vectors):
         """`local = value`."""
         dtype = statement.value.dtype
         lanes = self._lane.count if self._lane else 1
-        cell = self.cells.get(statement.name)
+        before = cell = self.cells.get(statement.name)
         if cell is None or cell.lanes != lanes:
             cell = self.cells[statement.name] = self._cell(dtype, lanes)
         self.b.store(self._stored(self._in_lanes(self.scalar(statement.value)), dtype), cell.pointer)
+        if before is not None:
+            self._forget((statement.name,))
 
     def _update(self, statement: Update) -> None:
         """`local = f(local, value)`; lanes that are masked off keep what they have."""
         cell = self.cells[statement.name]
-        if self._fuses(statement, cell):
-            return
+        if not self._fuses(statement, cell):
+            self._apply_update(statement, cell)
+        self._forget((statement.name,))
+
+    def _apply_update(self, statement: Update, cell: Cell) -> None:
         value = self.scalar(statement.value)
         if cell.lanes > 1:
             value = self._in_lanes(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 from ingot.loops.expressions import ExpressionText
 from ingot.loops.ir import Attention, extent
@@ -75,4 +76,4 @@ def _verify(nest: Attention, scope: Scope) -> None:
         scope.statements(nest.body)
 
 
-KIND = NestKind(_show, _parametrise, _cost, _verify)
+KIND = NestKind(_show, _parametrise, _cost, _verify, attrgetter("scratch"))

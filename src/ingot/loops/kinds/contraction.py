@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 from ingot.loops.expressions import ExpressionText
-from ingot.loops.ir import Contraction, extent
+from ingot.loops.ir import Buffer, Contraction, extent
 from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
@@ -82,4 +83,8 @@ def _verify(nest: Contraction, scope: Scope) -> None:
         scope.statements(nest.body)
 
 
-KIND = NestKind(_show, _parametrise, _cost, _verify)
+def _zeros(nest: Contraction) -> tuple[Buffer, ...]:
+    return () if nest.zeros is None else (nest.zeros,)
+
+
+KIND = NestKind(_show, _parametrise, _cost, _verify, attrgetter("scratch"), _zeros)

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ingot.loops.expressions import ExpressionText
+from ingot.loops.ir import Buffer
 from ingot.loops.parameters import Parameters
 from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
 
 Nest = TypeVar("Nest")
+
+
+def _none(_: object) -> tuple[Buffer, ...]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +31,7 @@ class NestKind(Generic[Nest]):
     """Adds what a nest takes to a tally."""
     verify: Callable[[Nest, Scope], None]
     """Refuses a nest that breaks a rule of the loop IR."""
+    scratch: Callable[[Nest], tuple[Buffer, ...]] = _none
+    """The buffers in which a nest keeps intermediate values."""
+    zeros: Callable[[Nest], tuple[Buffer, ...]] = _none
+    """The buffers of zeros that a nest reads."""

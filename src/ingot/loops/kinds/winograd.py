@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 from ingot.dims import Dim
 from ingot.loops.expressions import ExpressionText
-from ingot.loops.ir import Winograd, extent
+from ingot.loops.ir import Buffer, Winograd, extent
 from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, tile, variables
@@ -72,4 +73,8 @@ def _verify(nest: Winograd, scope: Scope) -> None:
         scope.statements(nest.body)
 
 
-KIND = NestKind(_show, _parametrise, _cost, _verify)
+def _zeros(nest: Winograd) -> tuple[Buffer, ...]:
+    return (nest.zeros,)
+
+
+KIND = NestKind(_show, _parametrise, _cost, _verify, attrgetter("scratch"), _zeros)

@@ -21,6 +21,7 @@ from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant, Tensor
 from ingot.runtime.frame import aligned
+from ingot.runtime.rows import buffers_in
 from ingot.runtime.thread_pool import processors
 from ingot.schedule.schedule import ConstantMemory, Scheduled
 from ingot.schedule.target import Target
@@ -53,7 +54,7 @@ def link_kernel(emitted: EmittedKernel) -> KernelCode:
 def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]:
     """What the constant buffers of kernels hold, those of zeros too: weights in panels, others as they are."""
     kernels = list(kernels_in(scheduled.steps))
-    read = {buffer for kernel in kernels for buffer in kernel.reads}
+    read = buffers_in(scheduled.steps)
     products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction | Winograd)]
     tiles = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
     zeros = np.zeros(64 + max((_bytes(buffer) for buffer in scheduled.zeros), default=0), np.uint8)
