@@ -8,8 +8,10 @@ these the provider itself does the last four, which know the machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
@@ -21,6 +23,8 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.types import Shape, TensorType, map_shapes
 from ingot.ir.verify import verify
+from ingot.loops.ir import kernels_in
+from ingot.loops.verify import verify_kernel
 from ingot.lower.graph import lower_graph
 from ingot.lower.hoist_invariants import hoist_invariants
 from ingot.lower.outline import outline
@@ -31,12 +35,16 @@ from ingot.lower.specialise_branches import Guards, Specialised
 from ingot.ops.catalog import Catalog
 from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
+from ingot.prim.verify import verify as verify_program
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
 from ingot.versions.upgrade import upgrade
+
+T = TypeVar("T")
 
 
 def prepare(
@@ -181,18 +189,16 @@ class _Compilation:
             optimised.model, optimised.facts, options.catalog, optimised.guards, refuses=provider.refuses
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
-        roots = roots_of(program, outputs)
+        roots = verified(roots_of(program, outputs), verify_program)
         fused = fuse(roots, name)
-        scheduled = provider.schedule(fused)
+        scheduled = verified(provider.schedule(fused), _verify_kernels)
+        emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
-        plan = provider.plan(
-            program,
-            scheduled,
-            roots,
-            {call: tuple(body.plan for body in each) for call, each in bodies.items()},
-            threads=options.threads,
-            most_runs=options.limits.nodes,
-        )
+        memory = provider.hold(scheduled)
+        code = provider.link(emitted)
+        plans = {call: tuple(body.plan for body in each) for call, each in bodies.items()}
+        threads = options.threads or provider.threads
+        plan = make_plan(program, scheduled, roots, code, memory, threads, options.limits.nodes, plans)
         inside = {call: tuple(body.artifacts for body in each) for call, each in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
 
@@ -247,6 +253,18 @@ class _Body:
 
     plan: Body | None
     artifacts: Artifacts | None = None
+
+
+def verified(result: T, verify: Callable[[T], None]) -> T:
+    """What a stage made, verified if the environment variable `INGOT_DEBUG` is set; CompileError if it is wrong."""
+    if os.environ.get("INGOT_DEBUG"):
+        verify(result)
+    return result
+
+
+def _verify_kernels(scheduled: Scheduled) -> None:
+    for kernel in kernels_in(scheduled.steps):
+        verify_kernel(kernel)
 
 
 def _calls_with_bodies(fused: Fused) -> list[Call]:

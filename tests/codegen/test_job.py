@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingot.codegen.job import MAX_THREADS, Announcement, JobLayout
 from ingot.codegen.jumps import AGAIN, JumpOperands
-from ingot.runtime.bind import runtime_scalars
+from ingot.runtime.bind import scalars_of
 from ingot.runtime.plan import Jump
 
 LINE = 8
@@ -39,8 +39,8 @@ def test_an_announcement_fills_a_word() -> None:
     assert MAX_THREADS < 1 << Announcement.THREADS_BITS
 
 
-def test_a_plan_tells_a_jump_what_the_thread_pool_reads() -> None:
-    scalars = runtime_scalars(Jump("loop", AGAIN, (), target=7, otherwise=8, trips=9, pairs=10), 11)
+def test_a_jump_has_the_operands_that_the_thread_pool_reads() -> None:
+    operands = scalars_of(Jump("loop", AGAIN, (), target=7, otherwise=8, trips=9, pairs=10), 11)
     expected = {
         JumpOperands.KIND: AGAIN,
         JumpOperands.TARGET: 7,
@@ -49,4 +49,4 @@ def test_a_plan_tells_a_jump_what_the_thread_pool_reads() -> None:
         JumpOperands.PAIRS: 10,
         JumpOperands.MAX_RUNS: 11,
     }
-    assert dict(enumerate(scalars)) == expected
+    assert dict(enumerate(operands)) == expected

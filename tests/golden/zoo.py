@@ -14,18 +14,15 @@ import hashlib
 import json
 import lzma
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 import ingot
-from ingot import compile as stages
-from ingot import prim
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.kernel import emit
@@ -33,17 +30,16 @@ from ingot.codegen.llvm.templates import Template
 from ingot.compile import Options, compile_model, prepare
 from ingot.dtypes import Array, DType
 from ingot.format import decode, encode
-from ingot.fuse.build import Fused
-from ingot.fuse.fuse import fuse
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
-from ingot.loops.ir import Kernel, kernels_in
+from ingot.loops.ir import Buffer, Kernel, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.loops.verify import verify_kernel
 from ingot.ops.catalog import standard
-from ingot.prim.verify import verify
-from ingot.providers.cpu import Cpu, plan
+from ingot.providers.cpu import Cpu
+from ingot.providers.cpu.code import EmittedKernel
 from ingot.runtime.limits import RunLimits
+from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
 
 FOLDER = Path(__file__).parent
@@ -71,38 +67,34 @@ def digests_of(name: str) -> list[str]:
 
 
 def templates_of(model: Model, target: Target) -> Iterator[tuple[Kernel, str]]:
-    """Each kernel of a model as a plan has it, verified, and its template in LLVM."""
-    seen: list[tuple[Kernel, str]] = []
+    """Each kernel of a model as a plan has it, and its template in LLVM."""
+    recorder = Recorder(target)
+    compile_model(prepare(model, standard(), RunLimits()), recorder, Options(standard(), threads=2))
+    yield from recorder.seen
 
-    def begun(kernel: Kernel, target: Target) -> tuple[Future[Template], dict[str, object]]:
-        general = parametrise(kernel)
-        verify_kernel(kernel)
-        verify_kernel(general.kernel)
-        emitted = emit(general.kernel, target)
-        seen.append((kernel, emitted.text))
-        done: Future[Template] = Future()
-        done.set_result(Template(Code({"kernel": len(seen)}, None, LinkedCode(b"", {"kernel": 0})), emitted.sizes))
-        return done, dict(general.sizes)
 
-    def unpacked(*_: object) -> Array:
-        return np.zeros(64, np.uint8)
+class Recorder(Cpu):
+    """A provider that emits kernels, and notes them, instead of compiling them."""
 
-    def fused(roots: Sequence[prim.Tensor], name: str) -> Fused:
-        verify(roots)
-        result = fuse(roots, name)
-        for kernel in kernels_in(result.steps):
-            verify_kernel(kernel)
-        return result
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.seen: list[tuple[Kernel, str]] = []
 
-    typed = prepare(model, standard(), RunLimits())
-    with (
-        patch.object(stages, "fuse", fused),
-        patch.object(plan, "_begun", begun),
-        patch.object(plan, "packed", unpacked),
-        patch.object(plan, "begin_thread_pool", lambda _: None),
-    ):
-        compile_model(typed, Cpu(target), Options(standard(), threads=2))
-    yield from seen
+    def emit(self, scheduled: Scheduled) -> dict[Kernel, Any]:
+        return {kernel: self._emit(kernel) for kernel in kernels_in(scheduled.steps)}
+
+    def _emit(self, kernel: Kernel) -> EmittedKernel:
+        parametrised = parametrise(kernel)
+        verify_kernel(parametrised.kernel)
+        emitted = emit(parametrised.kernel, self.target)
+        self.seen.append((kernel, emitted.text))
+        code = Code({"kernel": len(self.seen)}, None, LinkedCode(b"", {"kernel": 0}))
+        template: Future[Template] = Future()
+        template.set_result(Template(code, emitted.sizes))
+        return EmittedKernel(kernel, template, parametrised.sizes)
+
+    def hold(self, scheduled: Scheduled) -> dict[Buffer, Array]:
+        return dict.fromkeys(scheduled.constants, np.zeros(64, np.uint8))
 
 
 def graph_of(name: str) -> Model:

@@ -28,7 +28,7 @@ import numpy as np
 import ingot
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
-from ingot.providers.cpu import plan as cpu
+from ingot.providers.cpu import code as cpu
 from ingot.runtime import bind, fast_path, frame, run
 from ingot.runtime.arena import ALIGN, Arena
 from lower.compared import Tally, check, wrong
@@ -107,7 +107,7 @@ class Fences:
 def fenced(front: bool = False) -> Iterator[Fences]:
     """While it is open, plans are made and run in memory with fences; AssertionError in the end if one was passed."""
     fences = Fences(front)
-    memory = cpu._memory
+    memory = cpu._held
 
     def constant(held: Any, *how: Any) -> Array:
         return fences.holding(memory(held, *how), 1 if isinstance(held, Tensor) else ALIGN)
@@ -120,7 +120,7 @@ def fenced(front: bool = False) -> Iterator[Fences]:
         patch.object(bind, "rounded", lambda size: size),
         patch.object(frame, "aligned", fences.arena),
         patch.object(frame, "is_enough", lambda _arena, _size: False),
-        patch.object(cpu, "_memory", constant),
+        patch.object(cpu, "_held", constant),
     ):
         yield fences
     assert not fences.broken(), "something was written behind a buffer"

@@ -116,19 +116,19 @@ def test_a_piece_looks_whether_to_stop(graph: str) -> None:
     (tensor,) = plan.inputs.values()
     x = floats(*(int(str(size)) for size in tensor.shape))
     runner = PlanRunner(plan, compiled.outputs)
-    (stage,) = runner.stages
+    (segment,) = runner.segments
     written = []
     for stop in (1, 0):
         frame = runner.frame()
-        binding = stage.binder.bind({"threads": 1})
+        binding = segment.binder.bind({"threads": 1})
         frame.first.install(binding)
         if frame.first.arena is not None:
             arena = frame.first.arena
             arena[: arena.nbytes // 4 * 4].view(np.float32)[:] = 7
         frame.slots[plan.placed[tensor]] = x.ctypes.data
-        shapes = zip(stage.results, binding.shapes, strict=True)
+        shapes = zip(segment.results, binding.shapes, strict=True)
         results = [np.full(shape, 7, dtype) for (_, _, dtype), shape in shapes]
-        for (_, slot, _), result in zip(stage.results, results, strict=True):
+        for (_, slot, _), result in zip(segment.results, results, strict=True):
             frame.slots[slot] = result.ctypes.data
         frame.words[1] = stop
         for code, slots, scalars in frame.first.rows:

@@ -100,6 +100,28 @@ def test_memory_is_kept_for_the_sizes_of_now() -> None:
     assert frame.first.arena.nbytes < 4 * 3000 * 1.2
 
 
+def test_the_latest_sizes_are_remembered_and_no_more_than_some() -> None:
+    doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
+    for size in range(1, 100):
+        doubled.run(None, {"x": floats(size)})
+        found = quick(doubled, x=floats(size))
+        assert found is not None
+        assert found[0].tolist() == (2 * floats(size)).tolist()
+    assert quick(doubled, x=floats(1)) is None
+    assert doubled._compiled is not None
+    assert len(doubled._compiled.fast_path._ready) == 32
+
+
+def test_sizes_of_long_ago_run_as_they_did() -> None:
+    summed = session("g (float[n, 4] x) => (float[n, 4] y) { t = Softmax (x) u = Exp (t) y = Mul (u, t) }")
+    first = [summed.run(None, {"x": floats(size, 4)})[0] for size in range(1, 40)]
+    for size in range(40, 400):
+        summed.run(None, {"x": floats(size, 4)})
+    for size, expected in enumerate(first, 1):
+        for _ in range(2):
+            np.testing.assert_array_equal(summed.run(None, {"x": floats(size, 4)})[0], expected)
+
+
 def test_a_frame_that_another_thread_takes_first_is_missed_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
     for _ in range(2):

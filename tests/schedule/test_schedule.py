@@ -140,8 +140,8 @@ def test_packing_leaves_all_loops_that_do_not_write_what_is_packed() -> None:
     right = parameter("right", 8, 8)
 
     def outer(_: Tensor, states: tuple[Tensor, ...]) -> tuple[list[Tensor], list[Tensor]]:
-        last, _rows = repeat(2, [states[0]], lambda _, inner: ([contract(inner[0], right, "mk,kn->mn")], []))
-        return [apply("exp", last[0])], []
+        inner = repeat(2, [states[0]], lambda _, inner: ([contract(inner[0], right, "mk,kn->mn")], []))[0]
+        return [apply("exp", inner[0])], []
 
     last, _ = repeat(3, [parameter("start", 6, 8)], outer)
     steps = scheduled(last).steps

@@ -15,7 +15,7 @@ from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.long_expression import cuts
 from ingot.fuse.long_reduction import is_few_and_long
 from ingot.fuse.uses import Given, Uses, is_moving
-from ingot.loops.costly import COSTLY
+from ingot.loops.function_costs import COSTLY
 from ingot.prim.make import count
 from ingot.prim.tensor import (
     Branch,

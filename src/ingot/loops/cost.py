@@ -12,7 +12,7 @@ from ingot.loops.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`operations` are two for each term of a product, and one for each function of an element but `cast`.
+    """`operations` are two for each term of a product, and for each function of an element what `function_costs` says.
 
     Bytes are counted as if every element were moved once: what a kernel reads again comes from a cache, if all is well.
     """

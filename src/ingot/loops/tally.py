@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ingot.dims import Dim, minimum
-from ingot.loops.ir import Apply, Buffer, For, Index, Load, Scalar, Statement, Update, Var, extent
+from ingot.loops.function_costs import operations_in
+from ingot.loops.ir import Buffer, For, Index, Load, Scalar, Statement, Update, Var, extent
 from ingot.loops.rewrite import parts, stores, values
-from ingot.loops.walk import children, is_scalar, walk
+from ingot.loops.walk import walk
 
 
 class Tally:
@@ -27,7 +28,7 @@ class Tally:
 
     def expressions(self, expressions: Sequence[Scalar], times: Dim) -> None:
         """Expressions that are computed so many times; what they read is counted once for each place."""
-        self.compute(times * functions_in(expressions))
+        self.compute(times * operations_in(expressions))
         for load in _loads(expressions):
             self.read(load)
 
@@ -52,21 +53,8 @@ class Tally:
         return _bytes(self._written)
 
 
-def functions_in(expressions: Sequence[Scalar]) -> int:
-    """How many functions are in expressions but `cast`; those that only compute an index are left out."""
-    count, seen = 0, set[int]()
-    pending = list(expressions)
-    while pending:
-        value = pending.pop()
-        if id(value) not in seen:
-            seen.add(id(value))
-            count += isinstance(value, Apply) and value.function != "cast"
-            pending += filter(is_scalar, children(value))
-    return count
-
-
 def _operations(statements: Sequence[Statement], times: Dim) -> Dim:
-    """The functions in statements that run `times`; an expression that they share counts once."""
+    """The operations of statements that run `times`; an expression that they share counts once."""
     total: Dim = 0
     expressions: list[Scalar] = []
     for statement in statements:
@@ -75,7 +63,7 @@ def _operations(statements: Sequence[Statement], times: Dim) -> Dim:
         else:
             expressions.append(statement.value)
             total = total + (times if isinstance(statement, Update) else 0)
-    return total + times * functions_in(expressions)
+    return total + times * operations_in(expressions)
 
 
 def _touched(index: Index) -> Dim:

@@ -73,10 +73,11 @@ class Binder:
         self._formula = formula = Formula(segment.names)
         self._left = formula.sizes([guard.left for guard in segment.guards])
         self._right = formula.sizes([guard.right for guard in segment.guards])
-        scalars = [runtime_scalars(step, most_trips) for step in segment.steps]
+        scalars = [scalars_of(step, most_trips) for step in segment.steps]
         self._counts = [(step, len(own)) for step, own in zip(segment.steps, scalars, strict=True)]
         self._scalars = formula.sizes([dim for own in scalars for dim in own])
-        self._bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self._allocations])
+        self._arena_bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self.arena])
+        self._result_bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self.results])
         self._shapes = [formula.sizes(each.shape) for each in self.results]
         self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
         self.places, self._packed = _placed([count for _, count in self._counts])
@@ -113,18 +114,17 @@ class Binder:
 
     def _bind(self, key: tuple[int, ...], known: Mapping[str, int]) -> Binding:
         values = self._formula.values(key)
-        if self._left(values) != self._right(values):
+        if self.segment.guards and self._left(values) != self._right(values):
             raise self._failure(values, known)
-        sizes = self._bytes(values)
-        if self._arms or None in values or 0 in sizes:
+        arena, results = self._arena_bytes(values), self._result_bytes(values)
+        if self._arms or None in values or 0 in arena or 0 in results:
             return self._bind_in_part(values, known)
         scalars = self._scalars(values)
         if values and (max(values) > MOST_BYTES or min(values) < -MOST_STEPS):
-            self._refuse_disproportion(sizes, scalars, known)
+            self._refuse_disproportion((*arena, *results), scalars, known)
         shapes = tuple([shape(values) for shape in self._shapes])
-        layout = self._laid_out(sizes[: len(self.arena)])
-        needed = layout.total + sum(sizes[len(self.arena) :])
-        return Binding(self._packed.pack(*scalars), (), layout, shapes, needed)
+        layout = self._laid_out(arena)
+        return Binding(self._packed.pack(*scalars), (), layout, shapes, layout.total + sum(results))
 
     def _bind_in_part(self, values: Values, known: Mapping[str, int]) -> Binding:
         """The same where some steps are not run: those of closed arms, and kernels that would write nothing.
@@ -135,7 +135,7 @@ class Binder:
         steps = self.segment.steps
         closed = [arm.arm for arm in self._arms if not arm.is_open(values)]
         unused = {each for each in self._allocations if _is_in(each, closed, self.segment.base)}
-        own = zip(self._allocations, self._bytes(values), strict=True)
+        own = zip(self._allocations, (*self._arena_bytes(values), *self._result_bytes(values)), strict=True)
         sizes = {each: 0 if each in unused else size for each, size in own}
         empty = {each.slot for each, size in sizes.items() if size == 0}
         jumps: dict[int, tuple[int, ...]] = {}
@@ -209,7 +209,7 @@ class _BoundArm:
         return not extents or min(extents) >= 0
 
 
-def runtime_scalars(step: KernelStep | Jump, most_trips: int) -> tuple[Dim, ...]:
+def scalars_of(step: KernelStep | Jump, most_trips: int) -> tuple[Dim, ...]:
     """The runtime scalars of a kernel, or the operands of a jump."""
     if isinstance(step, KernelStep):
         return step.scalars

@@ -11,7 +11,8 @@ from ingot.ir.sort import captures
 from ingot.prim.tensor import Call
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.plan import Body, Plan, StepObserver
-from ingot.runtime.run import Caller, PlanRunner
+from ingot.runtime.run import PlanRunner
+from ingot.runtime.segment import Caller
 
 if TYPE_CHECKING:
     from ingot.ir.graph import Graph

@@ -83,30 +83,32 @@ class FastPath:
 
     def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> None:
         """Remember the binding that inputs ran with, if the plan has a fast path."""
-        if len(self._ready) >= _MOST_READY or set(feeds) != set(self._names) or not _has_fast_path(runner):
+        if set(feeds) != set(self._names) or not _has_fast_path(runner):
             return
         arrays = [feeds[name] for name in self._names]
         if binding is None or any(type(array) is not np.ndarray for array in arrays):
             return
-        plan, (stage,) = runner.plan, runner.stages
+        plan, (segment,) = runner.plan, runner.segments
         unread = len(plan.template) - 1  # the last slot is nobody's
         inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
-        shapes = zip(stage.results, binding.shapes, strict=True)
+        shapes = zip(segment.results, binding.shapes, strict=True)
         results = tuple((slot, shape, dtype) for (_, slot, dtype), shape in shapes)
-        numbers = [number for number, _, _ in stage.results]
+        numbers = [number for number, _, _ in segment.results]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
+        while len(self._ready) >= _MOST_READY:
+            self._ready.pop(next(iter(self._ready)), None)
         self._ready[key] = Ready(runner, binding, inputs, results, outputs)
 
 
 def _has_fast_path(runner: PlanRunner) -> bool:
     """Whether a plan is one segment of kernels without a call that computes all outputs, each once."""
-    stages, plan = runner.stages, runner.plan
-    if len(stages) != 1 or stages[0].call is not None or not stages[0].binder.words:
+    segments, plan = runner.segments, runner.plan
+    if len(segments) != 1 or segments[0].call is not None or not segments[0].binder.words:
         return False
     if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
         return False
-    numbers = [number for number, _, _ in stages[0].results]
+    numbers = [number for number, _, _ in segments[0].results]
     return len(set(runner.outputs)) == len(runner.outputs) and all(number in numbers for number in runner.outputs)
 
 

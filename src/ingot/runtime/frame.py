@@ -9,62 +9,28 @@ import numpy as np
 
 from ingot.dtypes import Array
 from ingot.runtime.arena import ALIGN
-from ingot.runtime.bind import Binder, Binding, Layout
+from ingot.runtime.bind import Binding, Layout
 from ingot.runtime.plan import Ints, Plan
+from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job
-
-
-class StepTable:
-    """The steps of a segment as the thread pool walks them, but for the place of their scalars in memory.
-
-    Each is a row of addresses: of its code, none for a jump; of the numbers of its slots; and of its scalars, which are
-    those of a frame.
-    """
-
-    def __init__(self, binder: Binder) -> None:
-        steps = binder.segment.steps
-        numbers = [number for step in steps for number in step.slots]
-        self._slots = np.asarray([*numbers, -1], np.int32)  # the rows hold its address
-        place = int(self._slots.ctypes.data)
-        rows = []
-        for step, scalars in zip(steps, binder.places, strict=True):
-            rows.append((getattr(step, "address", 0), place, 8 * scalars))
-            place += 4 * len(step.slots)
-        self._rows = np.asarray(rows, np.int64).reshape(-1, 3)
-        self._no_slot = place
-
-    def at(self, scalars: int) -> Ints:
-        """The rows with scalars at an address."""
-        rows = self._rows.copy()
-        rows[:, 2] += scalars
-        return rows
-
-    def replace(self, rows: Ints, replaced: Sequence[int]) -> None:
-        """Have all steps be as they are, but for those that are replaced by jumps, which have no slots."""
-        rows[:, :2] = self._rows[:, :2]
-        for row in replaced:
-            rows[row, :2] = 0, self._no_slot
 
 
 class SegmentFrame:
     """A segment in a frame: its steps and their scalars, its arena, and the job that runs it."""
 
-    __slots__ = ("_layout", "_scalars", "_slots", "_table", "_threads", "arena", "binder", "binding", "job", "rows")
+    __slots__ = ("_layout", "_scalars", "_slots", "_threads", "arena", "binding", "job", "prepared", "rows")
 
-    def __init__(
-        self, binder: Binder, table: StepTable, slots: Ints, words: memoryview, state: Array, threads: int
-    ) -> None:
+    def __init__(self, prepared: PreparedSegment, slots: Ints, words: memoryview, state: Array, threads: int) -> None:
         """`words` are `slots` as a memory view, which is quicker to write to."""
-        self.binder = binder
+        self.prepared = prepared
         self.binding: Binding | None = None
         self.arena: Array | None = None
-        scalars: Any = np.zeros(max(1, binder.words), np.int64)
-        self.rows = table.at(scalars.ctypes.data)
+        scalars: Any = np.zeros(max(1, prepared.binder.words), np.int64)
+        self.rows = prepared.table.at(scalars.ctypes.data)
         self.job = Job(self.rows, slots, state, 1) if len(self.rows) else None
-        self._scalars = memoryview(scalars).cast("B")[: 8 * binder.words]
+        self._scalars = memoryview(scalars).cast("B")[: 8 * prepared.binder.words]
         self._layout: Layout | None = None
         self._slots = words
-        self._table = table
         self._threads = threads
 
     def install(self, binding: Binding) -> None:
@@ -76,7 +42,7 @@ class SegmentFrame:
             self._layout = binding.layout
         self._scalars[:] = binding.scalars
         if binding.replaced or (previous is not None and previous.replaced):
-            self._table.replace(self.rows, binding.replaced)
+            self.prepared.table.replace(self.rows, binding.replaced)
         if self._threads > 1 and self.job is not None:
             self.job.divide(self._threads)
         self.binding = binding
@@ -88,7 +54,7 @@ class SegmentFrame:
             self.arena = None  # before there is another
             self.arena = aligned(layout.total)
         start = self.arena.ctypes.data
-        for allocation, offset in zip(self.binder.arena, layout.offsets, strict=True):
+        for allocation, offset in zip(self.prepared.binder.arena, layout.offsets, strict=True):
             self._slots[allocation.slot] = start + offset
 
 
@@ -99,21 +65,18 @@ class Frame:
     `sizes` are what is known before the inputs are: constants, what a body captures, and the sizes that these tell.
     """
 
-    __slots__ = ("first", "segments", "sizes", "slots", "stages", "state", "table", "values", "words")
+    __slots__ = ("first", "segments", "sizes", "slots", "state", "table", "values", "words")
 
-    def __init__(self, plan: Plan, binders: Sequence[Binder], tables: Sequence[StepTable]) -> None:
+    def __init__(self, plan: Plan, segments: Sequence[PreparedSegment]) -> None:
         self.table = plan.template.copy()
         table: Any = self.table
         self.slots = memoryview(table).cast("B").cast("q")
         self.state = np.zeros(16, np.int32)
         self.words = _words(self.state)
         self.segments = [
-            SegmentFrame(binder, table, self.table, self.slots, self.state, plan.threads)
-            for binder, table in zip(binders, tables, strict=True)
+            SegmentFrame(segment, self.table, self.slots, self.state, plan.threads) for segment in segments
         ]
         self.first = self.segments[0]
-        self.stages: list[tuple[Any, SegmentFrame]] = []
-        """The segments with what the runner of the plan knows of each."""
         self.values: list[Any] = []
         self.sizes: dict[str, int] = {}
 

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from ingot.codegen.kernel_code import KernelCode
+    from ingot.dtypes import Array
     from ingot.fuse.build import Fused
     from ingot.ir.node import Node
-    from ingot.lower.program import Program
+    from ingot.loops.ir import Buffer, Kernel
     from ingot.ops.define import Operator
     from ingot.ops.facts import Fact
-    from ingot.prim.tensor import Call, Tensor
-    from ingot.runtime.plan import Body, Plan
     from ingot.schedule.schedule import Scheduled
 
 
@@ -48,26 +48,31 @@ class Evaluator(Provider, Protocol):
 
 @runtime_checkable
 class Compiler(Provider, Protocol):
-    """A provider that compiles kernels for a machine, and runs plans of them there."""
+    """A provider that compiles kernels for a machine. What it schedules and compiles, a plan runs.
+
+    `compile.py` calls these in the order they stand in. Kernels are called by the thread pool as
+    `i64 kernel(slots, which, scalars, state, thread, piece, pieces)`: see `codegen/llvm/kernel.py`.
+    """
 
     @property
     def fingerprint(self) -> str | None:
         """What tells its machine from others, so that plans for it can be cached on disk; None if they cannot."""
 
+    @property
+    def threads(self) -> int:
+        """How many threads run a plan, unless a session says otherwise."""
+
     def warm_up(self) -> None:
         """Start what will be needed to compile, beside other work: a model is being loaded meanwhile."""
 
     def schedule(self, fused: Fused) -> Scheduled:
-        """The kernels of a program with their loops adapted to the machine."""
+        """The fused kernels with their loops adapted to the machine."""
 
-    def plan(
-        self,
-        program: Program,
-        scheduled: Scheduled,
-        roots: Sequence[Tensor],
-        bodies: Mapping[Call, tuple[Body | None, ...]],
-        *,
-        threads: int | None,
-        most_runs: int,
-    ) -> Plan:
-        """The kernels compiled, in a plan that computes the roots from the inputs."""
+    def emit(self, scheduled: Scheduled) -> Mapping[Kernel, Any]:
+        """Begin to compile every kernel, beside other work; `link` takes the result."""
+
+    def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
+        """The memory of every constant buffer, with what it holds as the kernels read it."""
+
+    def link(self, emitted: Mapping[Kernel, Any]) -> Mapping[Kernel, KernelCode]:
+        """The code of every kernel, when it is compiled; CompileError if that fails."""

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from ingot.prim.tensor import Call, Tensor
+from ingot.prim.tensor import Tensor
 from ingot.runtime.address import address_of
-from ingot.runtime.bind import Binder
-from ingot.runtime.entry import Entry, SizeCheck
-from ingot.runtime.frame import Frame, SegmentFrame, StepTable, fresh_array
+from ingot.runtime.entry import Entry
+from ingot.runtime.frame import Frame, SegmentFrame, fresh_array
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, exceeded
-from ingot.runtime.plan import Jump, Plan, Segment, StepObserver
+from ingot.runtime.plan import Jump, Plan, StepObserver
+from ingot.runtime.segment import Caller, PreparedSegment
 from ingot.runtime.thread_pool import thread_pool
 
 if TYPE_CHECKING:
     from ingot.runtime.interrupt import Interrupt
-
-Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
-"""Has the reference run the node of a call, for its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +54,11 @@ class PlanRunner:
         self._fixed = entries[len(entries) - fixed :]
         self._placed = [entry for entry in entries[: len(entries) - fixed] if entry.is_placed]
         self._checks = [check for entry in entries for check in entry.checks(known)]
-        self.stages: list[Stage] = []
+        self.segments: list[PreparedSegment] = []
         for segment in plan.segments:
-            stage = Stage(plan, segment, numbers, known)
-            known = known.union(*(entry.names for entry in stage.entries))
-            self.stages.append(stage)
+            prepared = PreparedSegment(plan, segment, numbers, known)
+            known = known.union(*(entry.names for entry in prepared.entries))
+            self.segments.append(prepared)
         self.outputs = [numbers[tensor] for tensor in outputs]
         self._values: list[Any] = [None] * len(numbers)
         for tensor, array in plan.constants.items():
@@ -73,9 +70,7 @@ class PlanRunner:
         try:
             frame = self.frames.pop()  # to look first is no use: other threads take them too
         except IndexError:
-            stages = self.stages
-            frame = Frame(self.plan, [stage.binder for stage in stages], [stage.table for stage in stages])
-            frame.stages = list(zip(stages, frame.segments, strict=True))
+            frame = Frame(self.plan, self.segments)
             frame.values, frame.sizes = self._values, self._sizes
         return frame
 
@@ -129,16 +124,17 @@ class PlanRunner:
             check.require(values, sizes)
         charge, few, held = limit.charge_new, limit.few, 0
         start = thread_pool().start
-        for stage, segment in frame.stages:
-            binding = stage.binder.bind(sizes)
+        for segment in frame.segments:
+            prepared = segment.prepared
+            binding = prepared.binder.bind(sizes)
             if binding.needed > few and binding.needed > limit.left - held:
-                binding = stage.binder.bind_tightly(sizes)
+                binding = prepared.binder.bind_tightly(sizes)
                 if binding.needed > limit.left - held:
                     raise _excess(binding.needed, limit.left - held, limit)
             held += binding.needed if charge is None else binding.layout.total
             if binding is not segment.binding:
                 segment.install(binding)
-            for (number, slot, dtype), shape in zip(stage.results, binding.shapes, strict=True):
+            for (number, slot, dtype), shape in zip(prepared.results, binding.shapes, strict=True):
                 array = values[number] = fresh_array(shape, dtype)
                 slots[slot] = address_of(array)
                 if charge is not None:
@@ -150,15 +146,15 @@ class PlanRunner:
                     self._observed(segment, frame, sizes, observe)
                 if words[0] or words[1]:
                     return None
-            if stage.call is not None:
+            if prepared.call is not None:
                 begin = perf_counter()
-                stage.make(stage.call, call, values, sizes, slots)
+                prepared.make(prepared.call, call, values, sizes, slots)
                 if observe is not None:
-                    observe(stage.call, perf_counter() - begin, sizes)
+                    observe(prepared.call, perf_counter() - begin, sizes)
         return [values[number] for number in self.outputs]
 
     def _observed(self, segment: SegmentFrame, frame: Frame, sizes: Mapping[str, int], observe: StepObserver) -> None:
-        steps, words = segment.binder.segment.steps, frame.words
+        steps, words = segment.prepared.steps, frame.words
         row = 0
         while row < len(steps) and not (words[0] or words[1]):
             step = steps[row]
@@ -169,36 +165,6 @@ class PlanRunner:
             else:
                 observe(step, perf_counter() - begin, sizes)
                 row += 1
-
-
-class Stage:
-    """A segment of a plan ready to run: its binder, and which values it gives and takes."""
-
-    def __init__(self, plan: Plan, segment: Segment, numbers: Mapping[Tensor, int], known: frozenset[str]) -> None:
-        """`known` are the names of the sizes that are known before it."""
-        self.binder = Binder(segment, plan.most_trips)
-        self.table = StepTable(self.binder)
-        self.results = [
-            (numbers[each.tensor], each.slot, each.dtype.numpy)
-            for each in self.binder.results
-            if each.tensor is not None
-        ]
-        self.call = segment.call
-        results = () if segment.call is None else plan.call_results.get(segment.call, ())
-        arguments = () if segment.call is None else segment.call.arguments
-        self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
-        self._indices = [tensor.index for tensor in results]
-        self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in results]
-        known = known.union(*(entry.names for entry in self.entries))
-        self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(known)]
-
-    def make(self, step: Call, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
-        """Make the call, and note what it gives; GuardFailed if that is not what was assumed."""
-        results = call(step, [None if number is None else values[number] for number in self._arguments])
-        for entry, index in zip(self.entries, self._indices, strict=True):
-            entry.admit(results[index], values, sizes, slots)
-        for check in self._checks:
-            check.require(values, sizes)
 
 
 def _excess(needed: int, left: int, limit: ByteLimit | Ledger) -> LimitError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.costly import COSTLY
+from ingot.loops.function_costs import COSTLY
 from ingot.loops.ir import Apply, For, Load, Nest, Scalar, Stage, Statement, Store
 from ingot.loops.rewrite import Reindexed, parts
 

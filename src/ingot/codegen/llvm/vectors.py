@@ -14,14 +14,14 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, up
 from ingot.codegen.llvm.types import I32, I64, vector, width
-from ingot.codegen.llvm.work import functions_in
+from ingot.codegen.llvm.work import operations_of
 from ingot.loops.ir import Apply, CheckedIndex, For, Index, Kind, Let, Local, Scalar, Statement, Update, Var
 from ingot.loops.rewrite import parts, stores, within
 from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
 
 _HEAVY_FOR_UNROLLING = 24
-"""Functions in the body of a reduction from which on it is not unrolled four times."""
+"""Operations in the body of a reduction from which on it is not unrolled four times."""
 
 
 class Vectors(Expressions):
@@ -100,7 +100,7 @@ class Vectors(Expressions):
         count = b.sub(high, low)
         self._hoist(statement)
         reductions = [each for each in statement.body if isinstance(each, Update)]
-        times = 1 if not reductions else 4 if functions_in(statement.body) < _HEAVY_FOR_UNROLLING else 2
+        times = 1 if not reductions else 4 if operations_of(statement.body) < _HEAVY_FOR_UNROLLING else 2
         outer = {each.name: self.cells[each.name] for each in reductions if each.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
 from ingot.codegen.llvm.workers import workers
-from ingot.runtime.thread_pool import processors
+from ingot.runtime.thread_pool import begin_thread_pool, processors
 
 if TYPE_CHECKING:
+    from ingot.codegen.kernel_code import KernelCode
+    from ingot.dtypes import Array
     from ingot.fuse.build import Fused
     from ingot.ir.node import Node
-    from ingot.lower.program import Program
+    from ingot.loops.ir import Buffer, Kernel
     from ingot.ops.define import Operator
     from ingot.ops.facts import Fact
-    from ingot.prim.tensor import Call, Tensor
-    from ingot.runtime.plan import Body, Plan
+    from ingot.providers.cpu.code import EmittedKernel
     from ingot.schedule.schedule import Scheduled
     from ingot.schedule.target import Target
 
@@ -58,16 +59,24 @@ class Cpu:
 
         return schedule(fused, self.target)
 
-    def plan(
-        self,
-        program: Program,
-        scheduled: Scheduled,
-        roots: Sequence[Tensor],
-        bodies: Mapping[Call, tuple[Body | None, ...]],
-        *,
-        threads: int | None,
-        most_runs: int,
-    ) -> Plan:
-        from ingot.providers.cpu.plan import plan_of  # LLVM's emitters
+    def emit(self, scheduled: Scheduled) -> Mapping[Kernel, EmittedKernel]:
+        from ingot.loops.ir import kernels_in
+        from ingot.providers.cpu.code import emit_kernel  # LLVM's emitters
 
-        return plan_of(program, scheduled, roots, self.target, threads or processors(), most_runs, bodies)
+        emitted = {kernel: emit_kernel(kernel, self.target) for kernel in kernels_in(scheduled.steps)}
+        begin_thread_pool(self.target)
+        return emitted
+
+    def link(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode]:
+        from ingot.providers.cpu.code import link_kernel
+
+        return {kernel: link_kernel(each) for kernel, each in emitted.items()}
+
+    def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
+        from ingot.providers.cpu.code import constant_memory
+
+        return constant_memory(scheduled, self.target)
+
+    @property
+    def threads(self) -> int:
+        return processors()

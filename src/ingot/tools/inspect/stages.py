@@ -16,7 +16,7 @@ from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel, show_loop
 from ingot.prim.show import show, typed
 from ingot.prim.tensor import Call, Tensor
-from ingot.providers.cpu.plan import compiled as code_of
+from ingot.providers.cpu.code import emit_kernel, link_kernel
 from ingot.schedule.target import Target
 from ingot.session import Session
 from ingot.tools.inspect.bodies import bodies_in, said_of
@@ -105,13 +105,13 @@ class Stages:
         sign = ";" if stage == "llvm" else "#"
         known: dict[str, str] = {}
         for step in kernels_in(compiled.scheduled.steps):
-            made = code_of(step, self._target)
+            made = link_kernel(emit_kernel(step, self._target))
             text = emit(parametrise(step).kernel, self._target).text
             first = known.setdefault(text, step.name)
             lines = [
                 f"{step.name}: {self._about(step)}",
                 f"buffers {', '.join(buffer.name for buffer in made.buffers)}",
-                f"sizes {', '.join(map(str, made.sizes)) or 'none'}",
+                f"sizes {', '.join(map(str, made.scalars)) or 'none'}",
             ]
             if first != step.name:
                 lines.append(f"the code is that of {first}")

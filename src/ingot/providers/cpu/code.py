@@ -1,0 +1,90 @@
+"""Kernels in machine code for a processor, and their constants in its memory, as the kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingot.codegen.kernel_code import KernelCode
+from ingot.codegen.llvm.kernel import buffers_of, emit
+from ingot.codegen.llvm.pack import packed
+from ingot.codegen.llvm.templates import Template, template
+from ingot.dims import Dim, substitute
+from ingot.dtypes import Array
+from ingot.format.pages import release
+from ingot.fuse.contraction import Packed
+from ingot.loops.digest import digest
+from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_in
+from ingot.loops.parametrise import parametrise
+from ingot.prim.tensor import Constant, Tensor
+from ingot.runtime.frame import aligned
+from ingot.runtime.thread_pool import processors
+from ingot.schedule.schedule import ConstantMemory, Scheduled
+from ingot.schedule.target import Target
+from ingot.schedule.winograd import Filters
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedKernel:
+    """A kernel whose template is compiled beside other work, and the sizes that the template calls by names."""
+
+    kernel: Kernel
+    template: Future[Template]
+    sizes: Mapping[str, Dim]
+
+
+def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
+    """Have the template of a kernel compiled, unless it is there or on its way: other sizes share it."""
+    parametrised = parametrise(kernel)
+    shared = template(digest(parametrised.kernel), target, lambda: emit(parametrised.kernel, target))
+    return EmittedKernel(kernel, shared, parametrised.sizes)
+
+
+def link_kernel(emitted: EmittedKernel) -> KernelCode:
+    """The code of a kernel, once it is compiled, with its own buffers and sizes."""
+    compiled = emitted.template.result()
+    scalars = tuple(substitute(size, emitted.sizes) for size in compiled.sizes)
+    return KernelCode(compiled.code, buffers_of(emitted.kernel), scalars)
+
+
+def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]:
+    """What the constant buffers of kernels hold, those of zeros too: weights in panels, others as they are."""
+    kernels = list(kernels_in(scheduled.steps))
+    read = {buffer for kernel in kernels for buffer in kernel.reads}
+    products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction | Winograd)]
+    tiles = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
+    zeros = np.zeros(64 + max((_bytes(buffer) for buffer in scheduled.zeros), default=0), np.uint8)
+    memory: dict[Buffer, Array] = dict.fromkeys(scheduled.zeros, zeros)
+    wanted = {buffer: constant for buffer, constant in scheduled.constants.items() if buffer in read}
+    with ThreadPoolExecutor(processors()) as pool:  # numpy copies without holding the GIL
+        arrays = pool.map(lambda item: _held(item[1], tiles.get(item[0]), target), wanted.items())
+        memory.update(zip(wanted, arrays, strict=True))
+    return memory
+
+
+def _held(constant: ConstantMemory, tile: Tile | None, target: Target) -> Array:
+    """A constant as kernels read it: packed weights, or an array as it is, where it is if possible."""
+    if isinstance(constant, Packed | Filters):
+        assert tile is not None
+        panels = packed(constant, tile)
+        release(constant.array)  # or a model would be in memory twice
+        return panels
+    assert isinstance(constant, Tensor)
+    assert isinstance(constant, Constant)
+    array = np.ascontiguousarray(constant.array)
+    if array.dtype == np.bool_:
+        array = array.view(np.uint8)
+    anywhere = target.triple.startswith("x86_64")  # loads there need no alignment
+    if anywhere or array.ctypes.data % array.dtype.itemsize == 0:
+        return array
+    memory = aligned(array.nbytes)
+    memory[: array.nbytes] = array.reshape(-1).view(np.uint8)
+    return memory
+
+
+def _bytes(buffer: Buffer) -> int:
+    assert isinstance(buffer.elements, int)
+    return buffer.elements * buffer.dtype.numpy.itemsize

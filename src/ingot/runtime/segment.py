@@ -1,0 +1,79 @@
+"""Segments ready to run: what all runs of a plan share of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ingot.prim.tensor import Call, Tensor
+from ingot.runtime.bind import Binder
+from ingot.runtime.entry import Entry, SizeCheck
+from ingot.runtime.plan import Ints, Plan, Segment
+
+Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
+"""Has the reference run the node of a call, for its arguments."""
+
+
+class PreparedSegment:
+    """A segment of a plan ready to run: its binder and its steps, and the numbers of the values it gives and takes."""
+
+    def __init__(self, plan: Plan, segment: Segment, numbers: Mapping[Tensor, int], known: frozenset[str]) -> None:
+        """`known` are the names of the sizes that are known before it."""
+        self.steps = segment.steps
+        self.binder = Binder(segment, plan.most_trips)
+        self.table = StepTable(self.binder)
+        self.results = [
+            (numbers[each.tensor], each.slot, each.dtype.numpy)
+            for each in self.binder.results
+            if each.tensor is not None
+        ]
+        self.call = segment.call
+        results = () if segment.call is None else plan.call_results.get(segment.call, ())
+        arguments = () if segment.call is None else segment.call.arguments
+        self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
+        self._indices = [tensor.index for tensor in results]
+        self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in results]
+        known = known.union(*(entry.names for entry in self.entries))
+        self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(known)]
+
+    def make(self, step: Call, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
+        """Make the call, and note what it gives; GuardFailed if that is not what was assumed."""
+        results = call(step, [None if number is None else values[number] for number in self._arguments])
+        for entry, index in zip(self.entries, self._indices, strict=True):
+            entry.admit(results[index], values, sizes, slots)
+        for check in self._checks:
+            check.require(values, sizes)
+
+
+class StepTable:
+    """The steps of a segment as the thread pool walks them, but for the place of their scalars in memory.
+
+    Each is a row of addresses: of its code, none for a jump; of the numbers of its slots; and of its scalars, which are
+    those of a frame.
+    """
+
+    def __init__(self, binder: Binder) -> None:
+        steps = binder.segment.steps
+        numbers = [number for step in steps for number in step.slots]
+        self._slots = np.asarray([*numbers, -1], np.int32)  # the rows hold its address
+        place = int(self._slots.ctypes.data)
+        rows = []
+        for step, scalars in zip(steps, binder.places, strict=True):
+            rows.append((getattr(step, "address", 0), place, 8 * scalars))
+            place += 4 * len(step.slots)
+        self._rows = np.asarray(rows, np.int64).reshape(-1, 3)
+        self._no_slot = place
+
+    def at(self, scalars: int) -> Ints:
+        """The rows with scalars at an address."""
+        rows = self._rows.copy()
+        rows[:, 2] += scalars
+        return rows
+
+    def replace(self, rows: Ints, replaced: Sequence[int]) -> None:
+        """Have all steps be as they are, but for those that are replaced by jumps, which have no slots."""
+        rows[:, :2] = self._rows[:, :2]
+        for row in replaced:
+            rows[row, :2] = 0, self._no_slot
