@@ -21,6 +21,7 @@ from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.provider import Compiler, Provider
+from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.variants import Variants
 from ingot.warm_start import ModelKey, find, keep, key_of, with_given
@@ -190,9 +191,7 @@ class Session:
             executable = build.executable
             if key is not None:
                 keep(key, build, self._outputs, self._ready)
-        while len(self._with_given) >= _MOST_GIVEN:
-            self._with_given.pop(next(iter(self._with_given)), None)
-        self._with_given[given] = executable
+        remember(self._with_given, given, executable, _MOST_GIVEN)
         return executable
 
     @property

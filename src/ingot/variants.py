@@ -10,7 +10,7 @@ too, for exactly the sizes of the run. Kernels are templates that take sizes at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,11 +18,10 @@ from ingot.dims import symbol
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
 from ingot.runtime.executable import Executable
+from ingot.runtime.recent import remember
 
 Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """The shapes of inputs in order; None for what is no array."""
-
-T = TypeVar("T")
 
 Build: TypeAlias = Callable[[Mapping[str, Shape]], Executable | None]
 """The model compiled for inputs of these shapes, and none of the other shapes it declares; None if that fails."""
@@ -67,13 +66,10 @@ class Variants:
         for build in (self._for_pattern, self._for_sizes):
             executable = build(signature)
             if executable is not None and executable is not known:
-                self._choose(signature, executable)
+                remember(self._chosen, signature, executable, _MOST)
                 yield executable
         self._chosen.pop(signature, None)
-        _bounded(self._refused)[signature] = None
-
-    def _choose(self, signature: Signature, executable: Executable) -> None:
-        _bounded(self._chosen)[signature] = executable
+        remember(self._refused, signature, None, _MOST)
 
     def _for_pattern(self, signature: Signature) -> Executable | None:
         """The plan for all sizes that are zero or one where these are, each other size with a name of its own."""
@@ -95,13 +91,6 @@ class Variants:
         return tuple(
             array.shape if isinstance(array := feeds.get(value.name), np.ndarray) else None for value in self._inputs
         )
-
-
-def _bounded(table: dict[Signature, T]) -> dict[Signature, T]:
-    """A table with room for one more."""
-    while len(table) >= _MOST:
-        table.pop(next(iter(table)), None)
-    return table
 
 
 def _opened(value: Value, shape: tuple[int, ...]) -> Shape:
