@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import pickle
 import threading
+import weakref
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -193,6 +195,18 @@ def test_a_pickled_session_takes_its_external_weights_along(tmp_path: Path) -> N
     for path in tmp_path.iterdir():
         path.unlink()
     assert pickle.loads(data)(X, X).tolist() == [[2, 3, 4]] * 2
+
+
+def test_a_session_that_nobody_has_is_gone_at_once() -> None:
+    session = Session(affine(), providers=("cpu", "reference"), fallback=False)
+    session(X, X)
+    left = weakref.ref(session)
+    gc.disable()
+    try:
+        del session
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_threads_that_run_at_once_have_limits_of_their_own() -> None:

@@ -117,7 +117,7 @@ class Session:
             self._inputs, self._outputs, self._defaults = cached.inputs, cached.outputs, frozenset(cached.defaults)
         self._key = key if self._defaults else None
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
-        self._variants = Variants(self._inputs, self._rebuilt)
+        self._variants = Variants(self._inputs)
 
     def _prepare(self) -> tuple[Model, TypedModel]:
         """The model as it was given, and typed; a session that found a plan on disk has loaded neither before."""
@@ -291,7 +291,8 @@ class Session:
         reason = None
         if compiled is not None:
             with_defaults = compiled is self._compiled
-            for executable in self._variants.candidates(compiled, ready) if with_defaults else (compiled,):
+            variants = self._variants.candidates(compiled, ready, self._rebuilt)
+            for executable in variants if with_defaults else (compiled,):
                 try:
                     results = executable.run(ready, evaluation, interrupt, observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())

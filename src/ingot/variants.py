@@ -33,9 +33,8 @@ _MOST = 64
 class Variants:
     """The plans of one session beside its first, and the shapes of inputs that each is for."""
 
-    def __init__(self, inputs: Iterable[Value], build: Build) -> None:
+    def __init__(self, inputs: Iterable[Value]) -> None:
         self._inputs = list(inputs)
-        self._build = build
         self._by_pattern: dict[tuple[Shape | None, ...], Executable | None] = {}
         self._chosen: dict[Signature, Executable] = {}
         self._refused: dict[Signature, None] = {}
@@ -53,39 +52,40 @@ class Variants:
         """The plan that ran inputs of these shapes before, if it was not the first."""
         return self._chosen.get(self._signature(feeds))
 
-    def candidates(self, first: Executable, feeds: Mapping[str, Any]) -> Iterator[Executable]:
+    def candidates(self, first: Executable, feeds: Mapping[str, Any], build: Build) -> Iterator[Executable]:
         """Plans for a run, in order: who takes the next says that the guards of the last have failed.
 
-        There is none for shapes for which the guards of all plans failed before.
+        `build` compiles those that are not there yet. There are none for shapes for which the guards of all plans
+        failed before.
         """
         signature = self._signature(feeds)
         if signature in self._refused:
             return
         known = self._chosen.get(signature)
         yield first if known is None else known
-        for build in (self._for_pattern, self._for_sizes):
-            executable = build(signature)
+        for compile_for in (self._for_pattern, self._for_sizes):
+            executable = compile_for(signature, build)
             if executable is not None and executable is not known:
                 remember(self._chosen, signature, executable, _MOST)
                 yield executable
         self._chosen.pop(signature, None)
         remember(self._refused, signature, None, _MOST)
 
-    def _for_pattern(self, signature: Signature) -> Executable | None:
+    def _for_pattern(self, signature: Signature, build: Build) -> Executable | None:
         """The plan for all sizes that are zero or one where these are, each other size with a name of its own."""
         pairs = zip(self._inputs, signature, strict=True)
         pattern = tuple(None if shape is None else _opened(value, shape) for value, shape in pairs)
         if pattern not in self._by_pattern:
-            self._by_pattern[pattern] = self._built(pattern)
+            self._by_pattern[pattern] = self._built(pattern, build)
         return self._by_pattern[pattern]
 
-    def _for_sizes(self, signature: Signature) -> Executable | None:
+    def _for_sizes(self, signature: Signature, build: Build) -> Executable | None:
         """The plan for exactly these sizes."""
-        return self._built(signature)
+        return self._built(signature, build)
 
-    def _built(self, shapes: Sequence[Shape | None]) -> Executable | None:
+    def _built(self, shapes: Sequence[Shape | None], build: Build) -> Executable | None:
         pairs = zip(self._inputs, shapes, strict=True)
-        return self._build({value.name: shape for value, shape in pairs if shape is not None})
+        return build({value.name: shape for value, shape in pairs if shape is not None})
 
     def _signature(self, feeds: Mapping[str, Any]) -> Signature:
         return tuple(
