@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import CheckError, DType, Graph, InputError, Model, Node, TensorType, Value, operator
+from ingot import CheckError, CompileError, DType, Graph, InputError, Model, Node, TensorType, Value, operator
 from ingot.dims import symbol
 from ingot.dtypes import Array
 from ingot.ops.facts import Fact, Inferred
@@ -185,6 +185,17 @@ def test_a_session_can_be_pickled() -> None:
         session(X, X)
     session = pickle.loads(pickle.dumps(Session(affine())))
     assert session(X, X).tolist() == [[2, 3, 4]] * 2
+
+
+def test_a_pickled_session_falls_back_no_more_than_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_compiler(*_: object) -> None:
+        raise CompileError("LLVM is on strike")
+
+    data = pickle.dumps(Session(affine(), providers=("cpu", "reference"), fallback=False))
+    monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
+    monkeypatch.setattr("ingot.session.find", lambda *_: None)
+    with pytest.raises(CompileError, match="on strike"):
+        pickle.loads(data)
 
 
 def test_a_pickled_session_takes_its_external_weights_along(tmp_path: Path) -> None:

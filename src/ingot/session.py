@@ -356,7 +356,7 @@ class Session:
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
             *(whole.getvalue(), self._catalog, self._seed, self._limits, self._named, self._threads),
-            self._optimise,
+            *(self._optimise, self._fallback),
         )
 
     def __repr__(self) -> str:
@@ -401,7 +401,15 @@ def _restored(
     providers: tuple[str | Provider, ...],
     threads: int | None,
     optimise: int,
+    fallback: bool,
 ) -> Session:
     return Session(
-        data, catalog=catalog, seed=seed, limits=limits, providers=providers, threads=threads, optimise=optimise
+        data,
+        catalog=catalog,
+        seed=seed,
+        limits=limits,
+        providers=providers,
+        threads=threads,
+        optimise=optimise,
+        fallback=fallback,
     )
