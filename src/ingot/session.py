@@ -103,7 +103,7 @@ class Session:
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
-        self._with_given: dict[frozenset[str], Executable] = {}
+        self._with_given: dict[frozenset[str], Executable | None] = {}
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -170,9 +170,8 @@ class Session:
         None if it cannot be compiled for that, so that the evaluators run it.
         """
         compiler = self._compiler
-        executable = self._with_given.get(given)
-        if executable is not None or compiler is None:
-            return executable
+        if compiler is None or given in self._with_given:
+            return self._with_given.get(given)
         key = None if self._key is None else with_given(self._key, given)
         cached = None if key is None else find(key, self._threads, self._limits)
         if cached is not None:
@@ -187,6 +186,7 @@ class Session:
                     raise
                 names = ", ".join(f"'{name}'" for name in sorted(given))
                 self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
+                remember(self._with_given, given, None, _MOST_GIVEN)
                 return None
             executable = build.executable
             if key is not None:
