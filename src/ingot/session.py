@@ -99,7 +99,7 @@ class Session:
         self._evaluators = evaluators_of(self._providers)
         key = cached = None
         if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
-            key = key_of(model, self._limits, optimise, compiler.fingerprint)
+            key = key_of(model, self._limits, optimise, f"{compiler.name}\n{compiler.fingerprint}")
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
