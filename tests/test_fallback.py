@@ -81,3 +81,18 @@ def test_a_model_that_fails_to_compile_with_a_default_given_warns(monkeypatch: p
         results = [added.run(None, {"x": [1, 1], "d": [1, 2]})[0].tolist() for _ in range(2)]
     assert results == [[2, 3]] * 2
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_what_fails_to_compile_with_a_default_given_is_not_tried_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = session(DEFAULT)
+    attempts = []
+
+    def counting(*_: object) -> None:
+        attempts.append(1)
+        no_compiler()
+
+    monkeypatch.setattr("ingot.compile.compile_model", counting)
+    with pytest.warns(FallbackWarning):
+        for _ in range(3):
+            added.run(None, {"x": [1, 1], "d": [1, 2]})
+    assert len(attempts) == 1

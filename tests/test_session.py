@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import pickle
 import threading
+import weakref
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import CheckError, DType, Graph, InputError, Model, Node, TensorType, Value, operator
+from ingot import CheckError, CompileError, DType, Graph, InputError, Model, Node, TensorType, Value, operator
 from ingot.dims import symbol
 from ingot.dtypes import Array
 from ingot.ops.facts import Fact, Inferred
@@ -185,6 +187,17 @@ def test_a_session_can_be_pickled() -> None:
     assert session(X, X).tolist() == [[2, 3, 4]] * 2
 
 
+def test_a_pickled_session_falls_back_no_more_than_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_compiler(*_: object) -> None:
+        raise CompileError("LLVM is on strike")
+
+    data = pickle.dumps(Session(affine(), providers=("cpu", "reference"), fallback=False))
+    monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
+    monkeypatch.setattr("ingot.session.find", lambda *_: None)
+    with pytest.raises(CompileError, match="on strike"):
+        pickle.loads(data)
+
+
 def test_a_pickled_session_takes_its_external_weights_along(tmp_path: Path) -> None:
     ingot.save(affine(), tmp_path / "m.onnx", external="one-file", threshold=0)
     session = Session(tmp_path / "m.onnx")
@@ -193,6 +206,18 @@ def test_a_pickled_session_takes_its_external_weights_along(tmp_path: Path) -> N
     for path in tmp_path.iterdir():
         path.unlink()
     assert pickle.loads(data)(X, X).tolist() == [[2, 3, 4]] * 2
+
+
+def test_a_session_that_nobody_has_is_gone_at_once() -> None:
+    session = Session(affine(), providers=("cpu", "reference"), fallback=False)
+    session(X, X)
+    left = weakref.ref(session)
+    gc.disable()
+    try:
+        del session
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_threads_that_run_at_once_have_limits_of_their_own() -> None:

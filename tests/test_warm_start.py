@@ -19,6 +19,9 @@ from ingot.cache import contents, directory
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
 from ingot.errors import InputError
+from ingot.ir.node import Node
+from ingot.providers.cpu import Cpu
+from ingot.runtime.provider import Provider
 from ingot.session import Session
 
 pytestmark = pytest.mark.skipif(not linkable(host().triple), reason="code is not kept in files on this system")
@@ -90,9 +93,9 @@ def saved(path: Path, text: str = PRODUCT) -> Path:
     return path
 
 
-def opened(source: Any, **settings: Any) -> Session:
+def opened(source: Any, compiler: str | Provider = "cpu", **settings: Any) -> Session:
     """A session, when all that will be kept of it is."""
-    session = Session(source, providers=("cpu", "reference"), fallback=False, **settings)
+    session = Session(source, providers=(compiler, "reference"), fallback=False, **settings)
     for thread in threading.enumerate():
         if thread.name == "ingot-keep":
             thread.join()
@@ -303,6 +306,20 @@ def test_defaults_of_inputs_are_kept(tmp_path: Path, prepared: list[object]) -> 
     np.testing.assert_array_equal(session.run(None, {"x": x, "d": x})[0], [2, 2])
     assert list(session.inputs) == ["x"]
     assert len(prepared) == 2  # the model, and with an input given in the place of its default
+
+
+def test_what_one_provider_compiled_is_not_for_another_on_the_same_machine(tmp_path: Path) -> None:
+    class Picky(Cpu):
+        name = "picky"
+
+        def refuses(self, node: Node, *rest: Any) -> str | None:
+            return "it is picky" if node.op_type == "Exp" else super().refuses(node, *rest)
+
+    path = saved(tmp_path / "m.onnx")
+    for compiler, calls in (("cpu", 0), (Picky(), 1), ("cpu", 0)):
+        executable = opened(path, compiler)._compiled
+        assert executable is not None
+        assert sum(segment.call is not None for segment in executable.plan.segments) == calls
 
 
 def test_feeds_are_checked_all_the_same(tmp_path: Path) -> None:

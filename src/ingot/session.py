@@ -21,6 +21,7 @@ from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
 from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.provider import Compiler, Provider
+from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.variants import Variants
 from ingot.warm_start import ModelKey, find, keep, key_of, with_given
@@ -98,11 +99,11 @@ class Session:
         self._evaluators = evaluators_of(self._providers)
         key = cached = None
         if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
-            key = key_of(model, self._limits, optimise, compiler.fingerprint)
+            key = key_of(model, self._limits, optimise, f"{compiler.name}\n{compiler.fingerprint}")
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
-        self._with_given: dict[frozenset[str], Executable] = {}
+        self._with_given: dict[frozenset[str], Executable | None] = {}
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -116,7 +117,7 @@ class Session:
             self._inputs, self._outputs, self._defaults = cached.inputs, cached.outputs, frozenset(cached.defaults)
         self._key = key if self._defaults else None
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
-        self._variants = Variants(self._inputs, self._rebuilt)
+        self._variants = Variants(self._inputs)
 
     def _prepare(self) -> tuple[Model, TypedModel]:
         """The model as it was given, and typed; a session that found a plan on disk has loaded neither before."""
@@ -169,9 +170,8 @@ class Session:
         None if it cannot be compiled for that, so that the evaluators run it.
         """
         compiler = self._compiler
-        executable = self._with_given.get(given)
-        if executable is not None or compiler is None:
-            return executable
+        if compiler is None or given in self._with_given:
+            return self._with_given.get(given)
         key = None if self._key is None else with_given(self._key, given)
         cached = None if key is None else find(key, self._threads, self._limits)
         if cached is not None:
@@ -186,13 +186,12 @@ class Session:
                     raise
                 names = ", ".join(f"'{name}'" for name in sorted(given))
                 self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
+                remember(self._with_given, given, None, _MOST_GIVEN)
                 return None
             executable = build.executable
             if key is not None:
                 keep(key, build, self._outputs, self._ready)
-        while len(self._with_given) >= _MOST_GIVEN:
-            self._with_given.pop(next(iter(self._with_given)), None)
-        self._with_given[given] = executable
+        remember(self._with_given, given, executable, _MOST_GIVEN)
         return executable
 
     @property
@@ -292,7 +291,8 @@ class Session:
         reason = None
         if compiled is not None:
             with_defaults = compiled is self._compiled
-            for executable in self._variants.candidates(compiled, ready) if with_defaults else (compiled,):
+            variants = self._variants.candidates(compiled, ready, self._rebuilt)
+            for executable in variants if with_defaults else (compiled,):
                 try:
                     results = executable.run(ready, evaluation, interrupt, observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
@@ -356,7 +356,7 @@ class Session:
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
             *(whole.getvalue(), self._catalog, self._seed, self._limits, self._named, self._threads),
-            self._optimise,
+            *(self._optimise, self._fallback),
         )
 
     def __repr__(self) -> str:
@@ -401,7 +401,15 @@ def _restored(
     providers: tuple[str | Provider, ...],
     threads: int | None,
     optimise: int,
+    fallback: bool,
 ) -> Session:
     return Session(
-        data, catalog=catalog, seed=seed, limits=limits, providers=providers, threads=threads, optimise=optimise
+        data,
+        catalog=catalog,
+        seed=seed,
+        limits=limits,
+        providers=providers,
+        threads=threads,
+        optimise=optimise,
+        fallback=fallback,
     )

@@ -10,7 +10,7 @@ too, for exactly the sizes of the run. Kernels are templates that take sizes at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,11 +18,10 @@ from ingot.dims import symbol
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
 from ingot.runtime.executable import Executable
+from ingot.runtime.recent import remember
 
 Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """The shapes of inputs in order; None for what is no array."""
-
-T = TypeVar("T")
 
 Build: TypeAlias = Callable[[Mapping[str, Shape]], Executable | None]
 """The model compiled for inputs of these shapes, and none of the other shapes it declares; None if that fails."""
@@ -34,9 +33,8 @@ _MOST = 64
 class Variants:
     """The plans of one session beside its first, and the shapes of inputs that each is for."""
 
-    def __init__(self, inputs: Iterable[Value], build: Build) -> None:
+    def __init__(self, inputs: Iterable[Value]) -> None:
         self._inputs = list(inputs)
-        self._build = build
         self._by_pattern: dict[tuple[Shape | None, ...], Executable | None] = {}
         self._chosen: dict[Signature, Executable] = {}
         self._refused: dict[Signature, None] = {}
@@ -54,54 +52,45 @@ class Variants:
         """The plan that ran inputs of these shapes before, if it was not the first."""
         return self._chosen.get(self._signature(feeds))
 
-    def candidates(self, first: Executable, feeds: Mapping[str, Any]) -> Iterator[Executable]:
+    def candidates(self, first: Executable, feeds: Mapping[str, Any], build: Build) -> Iterator[Executable]:
         """Plans for a run, in order: who takes the next says that the guards of the last have failed.
 
-        There is none for shapes for which the guards of all plans failed before.
+        `build` compiles those that are not there yet. There are none for shapes for which the guards of all plans
+        failed before.
         """
         signature = self._signature(feeds)
         if signature in self._refused:
             return
         known = self._chosen.get(signature)
         yield first if known is None else known
-        for build in (self._for_pattern, self._for_sizes):
-            executable = build(signature)
+        for compile_for in (self._for_pattern, self._for_sizes):
+            executable = compile_for(signature, build)
             if executable is not None and executable is not known:
-                self._choose(signature, executable)
+                remember(self._chosen, signature, executable, _MOST)
                 yield executable
         self._chosen.pop(signature, None)
-        _bounded(self._refused)[signature] = None
+        remember(self._refused, signature, None, _MOST)
 
-    def _choose(self, signature: Signature, executable: Executable) -> None:
-        _bounded(self._chosen)[signature] = executable
-
-    def _for_pattern(self, signature: Signature) -> Executable | None:
+    def _for_pattern(self, signature: Signature, build: Build) -> Executable | None:
         """The plan for all sizes that are zero or one where these are, each other size with a name of its own."""
         pairs = zip(self._inputs, signature, strict=True)
         pattern = tuple(None if shape is None else _opened(value, shape) for value, shape in pairs)
         if pattern not in self._by_pattern:
-            self._by_pattern[pattern] = self._built(pattern)
+            self._by_pattern[pattern] = self._built(pattern, build)
         return self._by_pattern[pattern]
 
-    def _for_sizes(self, signature: Signature) -> Executable | None:
+    def _for_sizes(self, signature: Signature, build: Build) -> Executable | None:
         """The plan for exactly these sizes."""
-        return self._built(signature)
+        return self._built(signature, build)
 
-    def _built(self, shapes: Sequence[Shape | None]) -> Executable | None:
+    def _built(self, shapes: Sequence[Shape | None], build: Build) -> Executable | None:
         pairs = zip(self._inputs, shapes, strict=True)
-        return self._build({value.name: shape for value, shape in pairs if shape is not None})
+        return build({value.name: shape for value, shape in pairs if shape is not None})
 
     def _signature(self, feeds: Mapping[str, Any]) -> Signature:
         return tuple(
             array.shape if isinstance(array := feeds.get(value.name), np.ndarray) else None for value in self._inputs
         )
-
-
-def _bounded(table: dict[Signature, T]) -> dict[Signature, T]:
-    """A table with room for one more."""
-    while len(table) >= _MOST:
-        table.pop(next(iter(table)), None)
-    return table
 
 
 def _opened(value: Value, shape: tuple[int, ...]) -> Shape:

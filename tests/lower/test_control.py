@@ -442,3 +442,27 @@ def test_a_loop_begins_with_a_constant_that_no_kernel_reads() -> None:
       }> (m, , start)
     }"""
     agree(graph, *({"m": i64(trips), "x": f32(4, 5, 6)} for trips in (0, 1, 3)))
+
+
+DECLARED = """g (int64 m, bool c, float[2] x) => (float[2] y, float[5, 2] z) {{
+  y, z = Loop <body = body (int64 i, bool go, float[2] s) => (bool on, float[2] t, float[2] row) {{
+      row = Neg(s)
+      t = Add(s, s)
+      first = ReduceSum<keepdims = 0>(t)
+      hundred = Constant<value_float = 100.0>()
+      on = Less(first, hundred)
+  }}> (m, {}, x)
+}}"""
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+@pytest.mark.parametrize("cond", ["c", ""], ids=["a condition", "a count alone"])
+@pytest.mark.parametrize("trips", [0, 3, 5])
+def test_rows_are_as_many_as_runs_whatever_the_model_declares(cond: str, trips: int) -> None:
+    text = f"{HEAD} {DECLARED.format(cond)}"
+    compiled = Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1)
+    reference = Session(ingot.parse_model(text), providers=("reference",))
+    for goes in (True, False):
+        feeds = {"m": i64(trips), "c": np.asarray(goes), "x": f32(1, 2)}
+        for found, expected in zip(compiled.run(None, feeds), reference.run(None, feeds), strict=True):
+            np.testing.assert_array_equal(found, expected)

@@ -118,6 +118,17 @@ def test_what_is_no_plan_file_is_none(tmp_path: Path) -> None:
         assert plan_file.read(path, 1) is None
 
 
+@pytest.mark.parametrize("place", [48, 56, 64, 72])
+@pytest.mark.parametrize("value", [0, 1 << 40, 1 << 62, (1 << 64) - 1])
+def test_a_head_that_is_damaged_is_seen(tmp_path: Path, place: int, value: int) -> None:
+    kept(tmp_path, plan())
+    path = tmp_path / "one.plan"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:place] + value.to_bytes(8, "little") + whole[place + 8 :])
+    assert plan_file.read(path, 1) is None
+    assert plan_file.source_of(path) in (None, "model.onnx")
+
+
 def test_code_of_this_process_alone_cannot_be_stored(tmp_path: Path) -> None:
     own = plan()
     without = Plan(*[getattr(own, field.name) if field.name != "codes" else {} for field in fields(own)])

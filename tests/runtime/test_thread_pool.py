@@ -19,6 +19,7 @@ from ingot.codegen.job import MAX_THREADS, Announcement, Claim, JobLayout
 from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.thread_pool import thread_pool_text
+from ingot.runtime import thread_pool as pools
 from ingot.runtime.thread_pool import Job, Native, ThreadPool
 
 PIECES = 40
@@ -264,3 +265,18 @@ def _until(holds: Callable[[], Any], otherwise: str) -> None:
 
 def test_a_thread_pool_has_no_more_threads_than_a_word_has_bits() -> None:
     assert ThreadPool(1000).most == MAX_THREADS
+
+
+def test_threads_that_provide_the_code_at_once_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Crowded(list[Any]):
+        """Empty for everybody who asks: each believes to be the first."""
+
+        def __bool__(self) -> bool:
+            return False
+
+    codes = Crowded()
+    monkeypatch.setattr(pools, "_CODE", codes)
+    first = Code({}, None)
+    for code in (first, Code({}, None)):
+        pools.provide(code)
+    assert codes[0].result() is first

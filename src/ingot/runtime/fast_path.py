@@ -14,6 +14,7 @@ from ingot.runtime.bind import Binding
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.plan import Plan
+from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.thread_pool import Job, thread_pool
 
@@ -96,9 +97,7 @@ class FastPath:
         numbers = [number for number, _, _ in segment.results]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
-        while len(self._ready) >= _MOST_READY:
-            self._ready.pop(next(iter(self._ready)), None)
-        self._ready[key] = Ready(runner, binding, inputs, results, outputs)
+        remember(self._ready, key, Ready(runner, binding, inputs, results, outputs), _MOST_READY)
 
 
 def _has_fast_path(runner: PlanRunner) -> bool:

@@ -88,6 +88,8 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
             magic, digest, length, start, end, total = _HEAD.unpack(head)
             if magic != _MAGIC or os.fstat(file.fileno()).st_size != total:
                 return None
+            if not _HEAD.size + length <= start <= end <= total:
+                return None
             text = file.read(length)
             file.seek(start)
             code = file.read(end - start)
@@ -112,7 +114,9 @@ def source_of(path: Path) -> str | None:
     try:
         with open(path, "rb") as file:
             magic, _, length, *_ = _HEAD.unpack(file.read(_HEAD.size))
-            return str(StoredFile(*json.loads(file.read(length))).source) if magic == _MAGIC else None
+            if magic != _MAGIC or length > os.fstat(file.fileno()).st_size:
+                return None
+            return str(StoredFile(*json.loads(file.read(length))).source)
     except (OSError, struct.error, ValueError, TypeError):
         return None
 

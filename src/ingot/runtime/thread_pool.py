@@ -169,8 +169,9 @@ _CODE: list[Future[Code]] = []
 def provide(code: Code) -> None:
     """Have thread pools use code that was made before, unless there is some."""
     if not _CODE:
-        _CODE.append(Future())
-        _CODE[0].set_result(code)
+        provided: Future[Code] = Future()
+        provided.set_result(code)
+        _CODE.append(provided)  # other threads may do so too: the first is used
 
 
 def begin_thread_pool(target: Target) -> None:

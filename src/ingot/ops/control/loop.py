@@ -143,7 +143,7 @@ def lower(
     /,
     *v_initial: Tensor | None,
     body: Graph,
-    found: Sequence[Fact],
+    facts: Sequence[Fact],
     regions: Regions,
 ) -> list[Tensor]:
     """A region that repeats: states that every run passes on as they are stay outside of it.
@@ -165,7 +165,7 @@ def lower(
     results = regions.body(body, [*heads, *inner])
     wanted = list(regions.wanted)[carried:]
     rows = [row for row, is_wanted in zip(results[1 + carried :], wanted, strict=False) if is_wanted]
-    count = _known_count(found[carried:], regions) if rows else 0
+    count = _known_count(facts, body, regions) if rows else 0
     changing = [place for place in range(carried) if not invariant[place]]
     require_same_shapes([initial[place] for place in changing], [results[1 + place] for place in changing])
     trips: Dim | Tensor | None = count if rows else None if m is None else reshape(m, ())
@@ -188,12 +188,13 @@ def lower(
     return ends + [next(collected) if is_wanted else unread for is_wanted in wanted]
 
 
-def _known_count(collected: Sequence[Fact], regions: Regions) -> Dim:
-    """How many rows a loop collects; Refused if only a run can tell."""
-    for fact in collected:
-        if fact.shape and fact.shape[0] is not None and regions.is_known(fact.shape[0]):
-            return fact.shape[0]
-    raise Refused("how often it runs, which only a run can tell")
+def _known_count(facts: Sequence[Fact], body: Graph, regions: Regions) -> Dim:
+    """How many rows a loop collects; Refused if only a run can tell, whatever sizes the model declares for them."""
+    m, cond = (*facts[:2], _OMITTED, _OMITTED)[:2]
+    count = _count(m, cond, body)
+    if count is None or not regions.is_known(count):
+        raise Refused("how often it runs, which only a run can tell")
+    return count
 
 
 def _as_declared(value: Value, tensor: Tensor) -> Tensor:

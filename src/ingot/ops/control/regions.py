@@ -11,8 +11,6 @@ from ingot.prim.functions import ELEMENTS
 from ingot.prim.guard import Guards
 from ingot.prim.tensor import Refused, Tensor
 
-"""Sizes that are assumed to be equal."""
-
 
 class Regions(Protocol):
     """Given to a `lower` rule that has a parameter `regions`."""
