@@ -74,3 +74,28 @@ def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list
         added.run(None, {"x": floats(2), "w": floats(3)})
     assert added.run(None, {"x": floats(2), "w": floats(2)})[0].tolist() == [0, 2]
     assert shapes
+
+
+def test_shapes_that_no_plan_fitted_are_tried_again_with_the_first_and_compiled_no_more(
+    shapes: list[list[str]],
+) -> None:
+    counted = session(
+        f"""{HEAD} g (float[4] x, float[2] w) => (y) {{
+        n = NonZero (x)
+        t = Transpose (n)
+        s = Squeeze (t, axis)
+        f = Cast <to = 1> (s)
+        y = Add (f, w)
+    }}""".replace("=> (y) {", "=> (y) <int64[1] axis = {1}> {")
+    )
+    two, three = np.array([1, 0, 1, 0], np.float32), np.array([1, 1, 1, 0], np.float32)
+    w = np.zeros(2, np.float32)
+    for _ in range(2):
+        assert counted.run(None, {"x": two, "w": w})[0].tolist() == [0, 2]
+        with pytest.raises(ingot.IngotError):
+            counted.run(None, {"x": three, "w": w})
+    compiled = len(shapes)
+    assert counted.run(None, {"x": two, "w": w})[0].tolist() == [0, 2]
+    with pytest.raises(ingot.IngotError):
+        counted.run(None, {"x": three, "w": w})
+    assert len(shapes) == compiled
