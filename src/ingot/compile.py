@@ -196,10 +196,10 @@ class _Compilation:
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
         memory = provider.hold(scheduled)
         code = provider.link(emitted)
-        plans = {call: tuple(body.plan for body in each) for call, each in bodies.items()}
+        plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
         plan = make_plan(program, scheduled, roots, code, memory, threads, options.limits.nodes, plans)
-        inside = {call: tuple(body.artifacts for body in each) for call, each in bodies.items()}
+        inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
 
     def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_Body, ...]:
@@ -225,9 +225,9 @@ class _Compilation:
         try:
             hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
-            body = self.of(specialise_body(outlined.model, catalog, outlined.given, guards), self._name())
+            body = self.of(specialise_body(outlined.model, catalog, outlined.input_facts, guards), self._name())
             if hoisted is not None:
-                invariants = self.of(specialise_body(hoisted.model, catalog, hoisted.given), self._name())
+                invariants = self.of(specialise_body(hoisted.model, catalog, hoisted.input_facts), self._name())
                 body = replace(body, invariants=invariants)
         except CheckError:  # types that do not fit where they are more exact: the run will say so
             del self.names[named:]
@@ -278,4 +278,4 @@ def _has_kernels(body: Artifacts) -> bool:
 
 def _can_check(guards: Guards, body: Artifacts) -> bool:
     """Whether a run of a body knows all sizes that its guards compare."""
-    return all(guard.names <= body.program.told for own in guards.values() for guard in own)
+    return all(guard.names <= body.program.known_sizes for own in guards.values() for guard in own)

@@ -383,8 +383,8 @@ def _load(source: Model | ModelSource | ModelKey | None, limits: RunLimits) -> M
 
 
 def _default_providers() -> tuple[str, ...]:
-    given = os.environ.get("INGOT_PROVIDERS")
-    return tuple(name.strip() for name in given.split(",")) if given else tuple(PROVIDERS)
+    setting = os.environ.get("INGOT_PROVIDERS")
+    return tuple(name.strip() for name in setting.split(",")) if setting else tuple(PROVIDERS)
 
 
 def _standard() -> Catalog:

@@ -37,7 +37,7 @@ class ModelKey:
     data: bytes | bytearray | memoryview
     folder: Path | None
     content: str | None
-    also: tuple[str, ...]
+    parameters: tuple[str, ...]
     unseen: contents.Unseen | None = None
     source: str = ""
     """The file, for people."""
@@ -58,62 +58,62 @@ def key_of(source: object, limits: RunLimits, level: int, machine: str) -> Model
 
     What follows depends on the level to which it is optimised, and on the machine, too.
     """
-    also = (fingerprint(), machine, str(limits.nesting), str(limits.calls), str(level))
+    parameters = (fingerprint(), machine, str(limits.nesting), str(limits.calls), str(level))
     if isinstance(source, bytes | bytearray | memoryview):
-        return ModelKey(source, None, contents.digest_of(source), also)
+        return ModelKey(source, None, contents.digest_of(source), parameters)
     if not isinstance(source, str | os.PathLike) or Path(source).suffix in TEXT_SUFFIXES:
         return None
     path = Path(source)
-    unseen = contents.unseen(path)
+    uncached = contents.unseen(path)
     named = str(path.absolute())
-    if unseen is not None:
-        return ModelKey(read_file(path), path.parent, None, also, unseen, named)
+    if uncached is not None:
+        return ModelKey(read_file(path), path.parent, None, parameters, uncached, named)
     content = contents.digest_of_file(path)
-    return None if content is None else ModelKey(read_file(path), path.parent, content, also, source=named)
+    return None if content is None else ModelKey(read_file(path), path.parent, content, parameters, source=named)
 
 
-def find(origin: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:
+def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:
     """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
-    if origin.content is None:
+    if key.content is None:
         return None
-    kept = plan_file.read(_path(origin.content, origin.also), threads or thread_pool.processors(), limits.nodes)
-    if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
+    file = plan_file.read(_path(key.content, key.parameters), threads or thread_pool.processors(), limits.nodes)
+    if file is None or not all(_is_as_it_was(key.folder, *weights) for weights in file.beside):
         return None
-    thread_pool.provide(Code(kept.thread_pool.entries, kept.plan))
-    inputs = [Value(name, type_) for name, type_ in kept.inputs]
-    executable = Executable(kept.plan, kept.outputs, lambda: _model(kept.calls[0]), limits.most_bytes)
-    outputs = tuple(Value(name, type_) for name, type_ in kept.results)
-    return CachedModel(executable, tuple(inputs), outputs, kept.defaults)
+    thread_pool.provide(Code(file.thread_pool.entries, file.plan))
+    inputs = [Value(name, type_) for name, type_ in file.inputs]
+    executable = Executable(file.plan, file.outputs, lambda: _model(file.calls[0]), limits.most_bytes)
+    outputs = tuple(Value(name, type_) for name, type_ in file.results)
+    return CachedModel(executable, tuple(inputs), outputs, file.defaults)
 
 
-def with_given(origin: ModelKey, names: Iterable[str]) -> ModelKey:
+def with_given(key: ModelKey, names: Iterable[str]) -> ModelKey:
     """Where a model comes from, for what follows from it when inputs that have defaults are given."""
-    return replace(origin, also=(*origin.also, *sorted(names)))
+    return replace(key, parameters=(*key.parameters, *sorted(names)))
 
 
-def keep(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
+def keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
     """Keep a model, compiled, for the next time, beside other work; where that is not possible, nothing happens."""
-    writer = threading.Thread(target=_write, args=(origin, build, outputs, model), name="ingot-keep")
+    writer = threading.Thread(target=_write, args=(key, build, outputs, model), name="ingot-keep")
     writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
 
 
-def _write(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
-    content = origin.content if origin.unseen is None else origin.unseen.content()
+def _write(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
+    content = key.content if key.unseen is None else key.unseen.content()
     if content is None:
         return
     try:
-        if plan_file.write(_path(content, origin.also), _kept(origin, build, outputs, model)):
+        if plan_file.write(_path(content, key.parameters), _plan_file(key, build, outputs, model)):
             directory.prune(directory.most_bytes())
     except plan_file.Unstorable:
         return
 
 
-def _path(content: str, also: tuple[str, ...]) -> Path:
+def _path(content: str, parameters: tuple[str, ...]) -> Path:
     """The file that keeps what follows from a content."""
-    return directory.path_of(hashlib.sha256("\n".join((content, *also)).encode()).hexdigest(), "plan")
+    return directory.path_of(hashlib.sha256("\n".join((content, *parameters)).encode()).hexdigest(), "plan")
 
 
-def _kept(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
+def _plan_file(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
     artifacts = build.artifacts
     code = thread_pool.code()
     if code is None:
@@ -126,18 +126,18 @@ def _kept(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model
         tuple(value.name for value in model.graph.inputs if value.constant is not None),
         tuple(_nodes(artifacts)),
         code,
-        tuple(_beside(model, origin.folder)),
-        origin.source,
+        tuple(_beside(model, key.folder)),
+        key.source,
     )
 
 
 def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
-    found = []
+    named = []
     for value in values:
         if not isinstance(value.type, TensorType):
             raise plan_file.Unstorable(f"an input or output of type {value.type}")
-        found.append((value.name, value.type))
-    return tuple(found)
+        named.append((value.name, value.type))
+    return tuple(named)
 
 
 def _nodes(artifacts: Artifacts) -> Iterator[bytes]:

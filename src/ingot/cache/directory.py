@@ -16,9 +16,9 @@ _MOST_BYTES = 4 << 30
 
 def root() -> Path:
     """`INGOT_CACHE`, or `ingot` in the user's folder for caches."""
-    given = os.environ.get("INGOT_CACHE")
-    if given:
-        return Path(given)
+    setting = os.environ.get("INGOT_CACHE")
+    if setting:
+        return Path(setting)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "ingot"
 
@@ -35,8 +35,8 @@ def notes() -> Path:
 
 def most_bytes() -> int:
     """What all entries may take together."""
-    given = os.environ.get("INGOT_CACHE_BYTES", "")
-    return int(given) if given.isdecimal() else _MOST_BYTES
+    setting = os.environ.get("INGOT_CACHE_BYTES", "")
+    return int(setting) if setting.isdecimal() else _MOST_BYTES
 
 
 def written(path: Path, *parts: bytes | memoryview) -> bool:
@@ -70,16 +70,16 @@ def entries(*kinds: str) -> list[Path]:
 
 def prune(most: int) -> int:
     """Delete entries, those not read for longest first, until the rest take at most so many bytes; how many went."""
-    found = []
+    files = []
     for path in entries():
         with suppress(OSError):
             status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
-    total, gone = sum(size for _, size, _ in found), 0
-    for _, size, path in sorted(found, key=lambda item: item[0]):
+            files.append((status.st_mtime, status.st_size, path))
+    total, deleted = sum(size for _, size, _ in files), 0
+    for _, size, path in sorted(files, key=lambda item: item[0]):
         if total <= most:
             break
         with suppress(OSError):
             path.unlink()
-            total, gone = total - size, gone + 1
-    return gone
+            total, deleted = total - size, deleted + 1
+    return deleted

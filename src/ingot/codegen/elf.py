@@ -128,9 +128,9 @@ def _header(code: bytes) -> int:
 def _sections(code: bytes) -> Iterator[_Section]:
     header = _HEADER.unpack_from(code)
     start, size, count, strings = header[10], *header[15:18]
-    found = [_SECTION.unpack_from(code, start + size * number) for number in range(count)]
-    text = found[strings][4]
-    for name, kind, flags, _, offset, length, _link, about, align, _ in found:
+    headers = [_SECTION.unpack_from(code, start + size * number) for number in range(count)]
+    text = headers[strings][4]
+    for name, kind, flags, _, offset, length, _link, about, align, _ in headers:
         yield _Section(_string(code, text + name), kind, flags, offset, length, about, align)
 
 
@@ -138,8 +138,8 @@ def _symbols(code: bytes, sections: list[_Section]) -> tuple[list[str], list[tup
     """The names of all symbols, and the section and offset of each."""
     table = next(section for section in sections if section.name == ".symtab")
     text = next(section for section in sections if section.name == ".strtab")
-    found = list(_SYMBOL.iter_unpack(code[table.start : table.end]))
-    return [_string(code, text.start + each[0]) for each in found], [(each[3], each[4]) for each in found]
+    records = list(_SYMBOL.iter_unpack(code[table.start : table.end]))
+    return [_string(code, text.start + record[0]) for record in records], [(record[3], record[4]) for record in records]
 
 
 def _string(code: bytes, start: int) -> str:

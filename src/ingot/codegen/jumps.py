@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-BEGIN, AGAIN, CHOOSE, GO, FAIL = range(5)
+BEGIN, NEXT_RUN, CHOOSE, GO, FAIL = range(5)
 """What a jump does: begin a loop, begin its next run, choose between two steps, go on elsewhere, fail the run."""
 
 
@@ -12,7 +12,7 @@ class JumpOperands:
     """What a jump is told in place of sizes, by the index of the 64-bit word."""
 
     KIND: Final = 0
-    """One of `BEGIN`, `AGAIN`, `CHOOSE`, `GO` and `FAIL`."""
+    """One of `BEGIN`, `NEXT_RUN`, `CHOOSE`, `GO` and `FAIL`."""
     TARGET: Final = 1
     """The step that comes next."""
     OTHERWISE: Final = 2

@@ -42,16 +42,16 @@ def attention_nest(
     in_result = tuple(at_second[label] for label in second.labels[2])
     mean = _mean(attention)
 
-    def local(each: Tensor, at: Place) -> Scalar | None:
+    def local(read: Tensor, at: Place) -> Scalar | None:
         for contract, wanted, value in ((first, in_scores, Local(first.dtype, "sum")), (second, in_result, mean)):
-            if each is contract:
+            if read is contract:
                 if at != wanted:
                     raise StoreFirst(contract, "it is read elsewhere than where it is summed")
                 return value
         return None
 
     reader = Reader(placed, local)
-    query, query_labels, key, key_labels = _sides(attention)
+    query, query_labels, key, key_labels = _queries_and_keys(attention)
     require_stored(query, placed)
     queries = require_load(query, reader.read(query, tuple(at_first[label] for label in query_labels)))
     if queries.where:
@@ -95,7 +95,7 @@ def _mean(attention: AttentionMatch) -> Scalar:
     return Apply(dtype, "where", (Apply(DType.BOOL, "is_nan", (total,)), zero, mean))
 
 
-def _sides(attention: AttentionMatch) -> tuple[Tensor, str, Tensor, str]:
+def _queries_and_keys(attention: AttentionMatch) -> tuple[Tensor, str, Tensor, str]:
     """The queries and the keys, each with its labels."""
     first = attention.first
     left, right, scores = first.labels

@@ -59,10 +59,12 @@ def attention_in(
     if greatest.axes != total.axes or len(total.axes) != 1 or (seen and not shifted):
         return None
     for first in (
-        each for each in _contracts(scores) if each.dtype is second.dtype and not any(map(is_constant, each.reads))
+        candidate
+        for candidate in _contracts(scores)
+        if candidate.dtype is second.dtype and not any(map(is_constant, candidate.reads))
     ):
         inside = _between(first, second, readers, stored)
-        reductions = {each for each in inside or () if isinstance(each, Reduce)}
+        reductions = {candidate for candidate in inside or () if isinstance(candidate, Reduce)}
         match = None if inside is None else AttentionMatch(first, second, scores, total.axes[0], seen, sound, inside)
         if match is not None and reductions == {greatest, total} and roles_of(match) is not None:
             return match
@@ -161,7 +163,9 @@ def _contracts(scores: Tensor) -> list[Contract]:
         if isinstance(tensor, Contract):
             contractions.append(tensor)
         elif isinstance(tensor, Map):
-            more = [each for each in tensor.arguments if each.shape == scores.shape and each not in seen]
+            more = [
+                argument for argument in tensor.arguments if argument.shape == scores.shape and argument not in seen
+            ]
             pending.extend(more)
             seen.update(more)
     return contractions

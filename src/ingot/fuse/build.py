@@ -67,7 +67,7 @@ def _steps(planned: Sequence[Planned], readings: Mapping[Store, Reading]) -> lis
             case StoreLoop():
                 body = tuple(_steps(step.steps, readings))
                 loop = (step.name, step.number, step.trips, step.condition, step.going)
-                steps.append(LoopStep(*loop, body, step.swapped, step.kept))
+                steps.append(LoopStep(*loop, body, step.swapped, step.collected))
             case _:
                 steps.append(step)
     return steps

@@ -101,7 +101,7 @@ def contraction_nest(
     batch, rows, columns, summed = roles.batch, roles.rows, roles.columns, roles.summed
     sizes = dict(zip(left + right, lhs.shape + rhs.shape, strict=True))
     variables = {label: Var(label, size) for label, size in sizes.items()}
-    reader = Reader(placed, lambda each, at: _sum(each, at, contract, [variables[label] for label in result]))
+    reader = Reader(placed, lambda read, at: _sum(read, at, contract, [variables[label] for label in result]))
     require_stored(lhs, placed)
     left_load = require_load(lhs, reader.read(lhs, _place(left, variables, sizes)))
     along = _few_last(left_load, [variables[label] for label in summed])
@@ -115,7 +115,9 @@ def contraction_nest(
         array = evaluate([rhs], {}, {})[0]
         array = array.transpose([right.index(label) for label in (*batch, *summed, *columns)])
         stack = _size(sizes, batch)
-        packed = Packed(array.reshape([_whole(each) for each in (stack, _size(sizes, summed), _size(sizes, columns))]))
+        packed = Packed(
+            array.reshape([_whole(extent) for extent in (stack, _size(sizes, summed), _size(sizes, columns))])
+        )
         right_load = Load(rhs.dtype, Buffer(f"{name}_weights", rhs.dtype, count(rhs.shape)), Index())
     else:
         require_stored(rhs, placed)
@@ -175,7 +177,7 @@ def place_after(chain: Sequence[Tensor], at: Place) -> Place:
     for tensor in chain:
         if isinstance(tensor, Permute):
             at = tuple(at[axis] for axis in tensor.order)
-    return tuple(Index() if size == 1 else each for size, each in zip(chain[-1].shape, at, strict=True))
+    return tuple(Index() if size == 1 else index for size, index in zip(chain[-1].shape, at, strict=True))
 
 
 def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...]:
@@ -208,9 +210,14 @@ def _require_readable(product: Contraction, lhs: Tensor, placed: Mapping[Tensor,
     source, padded = _under_windows(lhs)
     if source is not lhs and factor != 1 and inner.extent != 1 and source not in placed:
         raise StoreFirst(source, "a product slides windows over it", in_order=True)
-    for each in product.lhs.where:
+    for condition in product.lhs.where:
         short = isinstance(inner.extent, int) and inner.extent < _SHORTEST
-        if each.index.factor(inner) != 0 or not isinstance(inner.extent, int) or not isinstance(factor, int) or short:
+        if (
+            condition.index.factor(inner) != 0
+            or not isinstance(inner.extent, int)
+            or not isinstance(factor, int)
+            or short
+        ):
             why = "its padding is read in short pieces"
             raise StoreFirst(lhs if padded is None else padded, why, in_order=not along)
 
@@ -218,13 +225,13 @@ def _require_readable(product: Contraction, lhs: Tensor, placed: Mapping[Tensor,
 def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
     """What the windows of a view slide over, without its padding, and with it if there is any."""
     source, padded = tensor, None
-    each: Tensor = tensor
-    while isinstance(each, View):
-        if isinstance(each, Window):
-            source = each.x
-        if isinstance(each, Pad) and source is each:
-            source, padded = each.x, padded or each
-        each = each.x
+    view: Tensor = tensor
+    while isinstance(view, View):
+        if isinstance(view, Window):
+            source = view.x
+        if isinstance(view, Pad) and source is view:
+            source, padded = view.x, padded or view
+        view = view.x
     return source, padded
 
 
@@ -232,17 +239,17 @@ def is_constant(tensor: Tensor) -> bool:
     """Whether a tensor is known when the model is compiled: made of constants, by what cannot go wrong."""
     pending, seen = [tensor], {tensor}
     while pending:
-        each = pending.pop()
-        if not each.reads and not isinstance(each, Constant | Iota):
+        operand = pending.pop()
+        if not operand.reads and not isinstance(operand, Constant | Iota):
             return False
-        if not all(isinstance(size, int) for size in each.shape):
+        if not all(isinstance(size, int) for size in operand.shape):
             return False
-        if isinstance(each, Gather | Scatter | CallResult | RegionResult):
+        if isinstance(operand, Gather | Scatter | CallResult | RegionResult):
             return False  # of an index out of range, a run tells; what the reference computes is there then
-        if isinstance(each, Map) and each.function in ("divide", "remainder") and each.dtype in INTEGERS:
+        if isinstance(operand, Map) and operand.function in ("divide", "remainder") and operand.dtype in INTEGERS:
             return False
-        pending.extend(read for read in each.reads if read not in seen)
-        seen.update(each.reads)
+        pending.extend(read for read in operand.reads if read not in seen)
+        seen.update(operand.reads)
     return True
 
 

@@ -222,7 +222,7 @@ class _Deciding:
         if region in self.regions:
             return
         self.regions.add(region)
-        results = [each for each in self.uses.order if isinstance(each, RegionResult) and each.region is region]
+        results = [result for result in self.uses.order if isinstance(result, RegionResult) and result.region is region]
         body = self.uses.placements[results[0]]
         self._call_for_sizes(results[0])
         for tensor in region.before:

@@ -72,7 +72,7 @@ class StoreLoop:
     going: Buffer | None
     steps: tuple[Planned, ...]
     swapped: tuple[tuple[Buffer, Buffer], ...]
-    kept: tuple[Buffer, ...]
+    collected: tuple[Buffer, ...]
 
 
 Planned: TypeAlias = Store | StoreBranch | StoreLoop | Call

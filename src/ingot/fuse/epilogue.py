@@ -24,7 +24,7 @@ class Epilogues:
     uses: Uses
     stored: Collection[Tensor]
     in_order: Collection[Tensor]
-    _taken: set[Tensor] = field(default_factory=set)
+    _fused: set[Tensor] = field(default_factory=set)
 
     def chain(self, contract: Contract) -> tuple[Tensor, ...]:
         """A contraction and its epilogue: each of the chain is all that is made of the one before.
@@ -36,7 +36,7 @@ class Epilogues:
         placements = self.uses.placements
         while chain[-1] not in self.stored:
             maps = self._next(chain[-1], contract)
-            if maps is None or any(placements[each] != placements[contract] for each in maps):
+            if maps is None or any(placements[inner] != placements[contract] for inner in maps):
                 break
             if maps[-1] in self.in_order and not _keeps_columns([*chain, maps[-1]]):
                 break
@@ -46,7 +46,7 @@ class Epilogues:
             if self._is_flattened(chain[-1]) and _keeps_columns(chain):
                 break
             inside.discard(chain.pop())
-        self._taken.update(inside - {contract})
+        self._fused.update(inside - {contract})
         return tuple(chain)
 
     def _next(self, start: Tensor, contract: Contract) -> list[Tensor] | None:
@@ -56,11 +56,11 @@ class Epilogues:
             return [reader]
         maps: list[Tensor] = []
         while waiting and len(maps) < _MOST_BESIDE:
-            tensor = min(waiting, key=lambda each: self.uses.positions[each])
-            if not isinstance(tensor, Map) or tensor.shape != start.shape or tensor in self._taken:
+            tensor = min(waiting, key=lambda candidate: self.uses.positions[candidate])
+            if not isinstance(tensor, Map) or tensor.shape != start.shape or tensor in self._fused:
                 return None
-            others = [each for each in tensor.arguments if each is not start and each not in maps]
-            if not all(self._is_readable(each, contract) for each in others):
+            others = [candidate for candidate in tensor.arguments if candidate is not start and candidate not in maps]
+            if not all(self._is_readable(candidate, contract) for candidate in others):
                 return None
             waiting.discard(tensor)
             maps.append(tensor)
@@ -75,15 +75,15 @@ class Epilogues:
         """Whether a tensor can be read where sums are finished: it has no other contraction or reduction in it."""
         pending, seen = [tensor], set()
         while pending:
-            each = pending.pop()
-            if each in self.stored or each in seen or isinstance(each, Given | RegionResult):
+            operand = pending.pop()
+            if operand in self.stored or operand in seen or isinstance(operand, Given | RegionResult):
                 continue
-            if isinstance(each, Map) and len(set(self.uses.readers_of(each))) > 1:
+            if isinstance(operand, Map) and len(set(self.uses.readers_of(operand))) > 1:
                 continue  # others read it too: it will be stored
-            if isinstance(each, Contract | Reduce) or each is contract:
-                return isinstance(each, Contract) and each is not contract
-            seen.add(each)
-            pending.extend(each.reads)
+            if isinstance(operand, Contract | Reduce) or operand is contract:
+                return isinstance(operand, Contract) and operand is not contract
+            seen.add(operand)
+            pending.extend(operand.reads)
         return True
 
     def _is_flattened(self, tensor: Tensor) -> bool:

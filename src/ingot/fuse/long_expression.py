@@ -25,17 +25,17 @@ def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> l
             if narrow is None:
                 continue
             chosen.append(narrow)
-            behind = sorted(inlined[tensor] - inlined[narrow], key=lambda each: uses.positions[each])
+            behind = sorted(inlined[tensor] - inlined[narrow], key=lambda later: uses.positions[later])
             inlined[narrow] = frozenset()
-            for each in behind:
-                inlined[each] = _with_reads(each, inlined)
+            for later in behind:
+                inlined[later] = _with_reads(later, inlined)
     return chosen
 
 
 def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Collection[Tensor]) -> Tensor | None:
     """What leaves least of an expression if it is stored; of several that leave as much, the last."""
     best, least = None, len(inside)
-    for candidate in sorted(inside - {tensor}, key=lambda each: -uses.positions[each]):
+    for candidate in sorted(inside - {tensor}, key=lambda inner: -uses.positions[inner]):
         if not isinstance(candidate, Map | Gather) or candidate in fixed:
             continue
         left, pending = {tensor}, [tensor]
@@ -52,4 +52,4 @@ def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Col
 def _with_reads(tensor: Tensor, inlined: Mapping[Tensor, frozenset[Tensor]]) -> frozenset[Tensor]:
     """What is inlined where a tensor is: itself, unless it is one value everywhere, and what its reads have in them."""
     own = () if isinstance(tensor, Expand) else (tensor,)
-    return frozenset(own).union(*(inlined[each] for each in tensor.reads))
+    return frozenset(own).union(*(inlined[operand] for operand in tensor.reads))

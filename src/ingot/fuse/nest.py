@@ -71,7 +71,10 @@ class _Builder:
         else:
             self._stages.append(_Pass((), [], [store]))
         stages = (stage for stage in self._stages if stage.starts or stage.body)
-        return Nest(tuple(rows), tuple(Stage(each.inner, tuple(each.starts), tuple(each.body)) for each in stages))
+        return Nest(
+            tuple(rows),
+            tuple(Stage(finished.inner, tuple(finished.starts), tuple(finished.body)) for finished in stages),
+        )
 
     def _element(self, at: Place) -> Scalar:
         if isinstance(self._tensor, Reduce):
@@ -82,8 +85,8 @@ class _Builder:
 
     def _local(self, tensor: Tensor, at: Place) -> Scalar | None:
         if isinstance(tensor, Contract) and is_gemv(tensor):
-            for side in tensor.reads:
-                require_stored(side, self._placed)
+            for operand in tensor.reads:
+                require_stored(operand, self._placed)
             if tensor not in self._sums:
                 self._sums[tensor] = as_reduction(tensor)
                 self._origins[self._sums[tensor]] = tensor
@@ -105,7 +108,7 @@ class _Builder:
     def _reduce(self, tensor: Reduce, at: Place) -> None:
         """Add the pass over a row that a reduction takes."""
         inner = {axis: self._along(tensor, axis) for axis in tensor.axes if tensor.x.shape[axis] != 1}
-        place = tuple(of_var(inner[axis]) if axis in inner else each for axis, each in enumerate(at))
+        place = tuple(of_var(inner[axis]) if axis in inner else index for axis, index in enumerate(at))
         value = self._reader.read(tensor.x, place)
         level = max((self._levels[name] for name in locals_in(value)), default=0)
         name = f"r{len(self._reductions)}"

@@ -99,7 +99,7 @@ class Reader:
 
     def read(self, tensor: Tensor, at: Place) -> Scalar:
         """The element of a tensor at an index; StoreFirst if some tensor must be stored to read this one."""
-        at = tuple(Index() if size == 1 else each for size, each in zip(tensor.shape, at, strict=True))
+        at = tuple(Index() if size == 1 else index for size, index in zip(tensor.shape, at, strict=True))
         key = (tensor, at)
         if key not in self._known:
             self._known[key] = self._read(tensor, at)
@@ -120,7 +120,7 @@ class Reader:
             case Iota():
                 return Position(at[tensor.axis])
             case Map():
-                arguments = tuple(self.read(each, at) for each in tensor.arguments)
+                arguments = tuple(self.read(argument, at) for argument in tensor.arguments)
                 return Apply(tensor.dtype, tensor.function, arguments)
             case Permute():
                 inner = dict(zip(tensor.order, at, strict=True))
@@ -208,9 +208,9 @@ def split(at: Place, outer: Sequence[Dim], inner: Sequence[Dim]) -> Place | None
         while joined != size:
             if not left:
                 return None
-            step, each = left.pop(0)
+            step, digit = left.pop(0)
             joined = joined * step
-            index = index.times(step) + each
+            index = index.times(step) + digit
             if isinstance(joined, int) and isinstance(size, int) and joined > size:
                 return None
         indices.append(index)

@@ -40,14 +40,14 @@ def branch_step(deciding: Deciding, region: Branch, results: Sequence[RegionResu
     name = memory.name("if")
     for tensor in results:
         memory.allocate(tensor, memory.name("b"))
-    sides = [(*body, (region, side)) for side in (0, 1)]
-    for side, values in zip(sides, region.bodies, strict=True):
-        deciding.steps[side] = []
-        deciding.store_all(side)
+    arms = [(*body, (region, arm)) for arm in (0, 1)]
+    for arm, values in zip(arms, region.bodies, strict=True):
+        deciding.steps[arm] = []
+        deciding.store_all(arm)
         for tensor in results:
-            deciding.write(values[tensor.index], memory.placed[tensor], side, BRANCH_RESULT)
-    then, otherwise = (tuple(deciding.steps[side]) for side in sides)
-    guards = [(*region.guards[number], *guards_in(deciding.uses, side)) for number, side in enumerate(sides)]
+            deciding.write(values[tensor.index], memory.placed[tensor], arm, BRANCH_RESULT)
+    then, otherwise = (tuple(deciding.steps[arm]) for arm in arms)
+    guards = [(*region.guards[number], *guards_in(deciding.uses, arm)) for number, arm in enumerate(arms)]
     return StoreBranch(name, region, memory.buffer(region.condition), then, otherwise, (guards[0], guards[1]))
 
 

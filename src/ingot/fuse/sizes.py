@@ -12,7 +12,7 @@ from ingot.prim.walk import in_order, sizes_of
 def size_calls(order: Sequence[Tensor]) -> dict[str, Call]:
     """The call that tells each named size by the shape of its result; none for a size that an input tells."""
     sources: dict[str, Call | None] = {}  # None: an input
-    for tensor in sorted(order, key=lambda each: isinstance(each, CallResult)):
+    for tensor in sorted(order, key=lambda candidate: isinstance(candidate, CallResult)):
         if isinstance(tensor, Parameter | CallResult):
             call = tensor.call if isinstance(tensor, CallResult) else None
             for name in (str(size) for size in tensor.shape if not isinstance(size, int)):
@@ -23,5 +23,5 @@ def size_calls(order: Sequence[Tensor]) -> dict[str, Call]:
 
 def _needs(call: Call, name: str) -> bool:
     """Whether a call is made with what is computed with a size: then another tells it."""
-    arguments = [each for each in call.arguments if each is not None]
-    return any(name in symbols(size) for each in in_order(arguments) for size in sizes_of(each))
+    arguments = [tensor for tensor in call.arguments if tensor is not None]
+    return any(name in symbols(size) for tensor in in_order(arguments) for size in sizes_of(tensor))

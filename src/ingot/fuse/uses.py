@@ -17,7 +17,7 @@ Given: TypeAlias = Parameter | Constant | CallResult | BodyArgument
 def is_moving(tensor: Tensor) -> bool:
     """Whether a tensor depends on what is not known before a run."""
     moving = Parameter | CallResult | BodyArgument | RegionResult
-    return any(isinstance(each, moving) for each in reachable(tensor))
+    return any(isinstance(operand, moving) for operand in reachable(tensor))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,12 @@ def faults(decision: Decision) -> Iterator[str]:
         yield from _reading(store)
         yield from _chain(store)
     yield from _twice(decision)
-    given = {
+    available = {
         placed.buffer
         for tensor, placed in decision.placed.items()
         if isinstance(tensor, Parameter | Constant) or tensor in decision.known
     }
-    yield from _order(decision.steps, given, decision)
+    yield from _order(decision.steps, available, decision)
 
 
 def _reading(store: Store) -> Iterator[str]:
@@ -106,23 +106,29 @@ def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) ->
                 for body in (step.then, step.otherwise):
                     inside = set(stored)
                     yield from _order(body, inside, decision)
-                stored |= _made(decision, step)
+                stored |= _written_buffers(decision, step)
             case StoreLoop():
                 stored.add(step.number)
                 for buffer in (step.trips, step.condition, *(first for first, _ in step.swapped)):
                     if isinstance(buffer, Buffer) and buffer not in stored:
                         yield f"{step.name} begins with {buffer.name}, which is not stored"
-                stored |= _made(decision, step)
+                stored |= _written_buffers(decision, step)
                 yield from _order(step.steps, stored, decision)
             case Call():
                 for argument in filter(None, step.arguments):
                     if argument not in decision.placed or decision.placed[argument].buffer not in stored:
                         yield f"a call of {step.node.op_type} reads what is not stored"
-                results = [each for each in decision.placed if isinstance(each, CallResult) and each.call is step]
+                results = [
+                    candidate
+                    for candidate in decision.placed
+                    if isinstance(candidate, CallResult) and candidate.call is step
+                ]
                 stored |= {decision.placed[result].buffer for result in results}
 
 
-def _made(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:
+def _written_buffers(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:
     """The memory of what a region makes."""
-    results = (each for each in decision.placed if isinstance(each, RegionResult) and each.region is step.region)
+    results = (
+        tensor for tensor in decision.placed if isinstance(tensor, RegionResult) and tensor.region is step.region
+    )
     return {decision.placed[result].buffer for result in results}

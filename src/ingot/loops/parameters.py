@@ -168,12 +168,14 @@ class Parameters:
 
     def _layout(self, buffer: Buffer, index: Index) -> Hashable:
         """What tells a buffer from others that lie in memory in another way: how it is gone through first."""
-        return self._layouts.setdefault(buffer, frozenset(each for each in index.terms if isinstance(each[0], Var)))
+        return self._layouts.setdefault(buffer, frozenset(term for term in index.terms if isinstance(term[0], Var)))
 
     def _inside(self, where: tuple[Inside, ...], of: Hashable) -> tuple[Inside, ...]:
         return tuple(
-            Inside(self._index(each.index, (of, number), _WINDOW), self.size(each.size, ("inside", of, number)))
-            for number, each in enumerate(where)
+            Inside(
+                self._index(condition.index, (of, number), _WINDOW), self.size(condition.size, ("inside", of, number))
+            )
+            for number, condition in enumerate(where)
         )
 
     # --- scalars
@@ -210,7 +212,10 @@ class Parameters:
 
     def _arguments(self, value: Apply) -> tuple[Scalar, ...]:
         known = value.function in _BY_CONSTANTS and (value.function == "power" or value.dtype.is_integer)
-        return tuple(each if known and isinstance(each, Literal) else self.scalar(each) for each in value.arguments)
+        return tuple(
+            argument if known and isinstance(argument, Literal) else self.scalar(argument)
+            for argument in value.arguments
+        )
 
     def _runtime_scalar(self, number: Literal) -> RuntimeScalar:
         """A number as a parameter; equal ones share it, so that what is computed of them is seen to be the same."""

@@ -34,29 +34,29 @@ _MOST_ROUNDS = 8
 class Outlined:
     """A model of a body, whose inputs are those of the graph, then what it captures and is no constant.
 
-    `captured` are the latter, as values around the node; `given` is what is known of inputs beside their types.
+    `captured` are the latter, as values around the node; `input_facts` is what is known of inputs beside their types.
     """
 
     model: Model
     captured: tuple[Value, ...]
-    given: Mapping[Value, Fact]
+    input_facts: Mapping[Value, Fact]
 
 
 def outline(
     call: Call, graph: Graph, program: Program, model: Model, facts: Facts, catalog: Catalog
 ) -> Outlined | None:
     """A graph of the node of a call as a model; None if what is around it cannot be left out, or no types fit it."""
-    if any(node.applies("Gradient", domain=TRAINING) for each in nested_graphs(graph) for node in each):
+    if any(node.applies("Gradient", domain=TRAINING) for inner in nested_graphs(graph) for node in inner):
         return None
-    making = _Making(call, graph, program, model, facts, catalog)
+    outlining = _Outlining(call, graph, program, model, facts, catalog)
     try:
-        return making.settled() if repeats(call.node) else making.made(making.first())
+        return outlining.of_loop() if repeats(call.node) else outlining.of_types(outlining.first_types())
     except CheckError:
         return None
 
 
 @dataclass(slots=True)
-class _Making:
+class _Outlining:
     call: Call
     graph: Graph
     program: Program
@@ -64,33 +64,35 @@ class _Making:
     facts: Facts
     catalog: Catalog
 
-    def settled(self) -> Outlined:
+    def of_loop(self) -> Outlined:
         """The model of a body that runs over and over: what changes from run to run has no fixed size."""
-        types = self.first()
+        types = self.first_types()
         carried = states(self.call.node, self.graph)
         for _ in range(_MOST_ROUNDS):
-            found = self.made(types)
-            twin = found.model.copy()
-            same = dict(zip(found.model.graph.inputs, twin.graph.inputs, strict=True))
-            after = infer(twin, catalog=self.catalog, given={same[value]: fact for value, fact in found.given.items()})
+            outlined = self.of_types(types)
+            twin = outlined.model.copy()
+            same = dict(zip(outlined.model.graph.inputs, twin.graph.inputs, strict=True))
+            after = infer(
+                twin, catalog=self.catalog, given={same[value]: fact for value, fact in outlined.input_facts.items()}
+            )
             changed = list(types)
             for place, output in carried:
                 changed[place] = self._either(types[place], after[twin.graph.outputs[output]].type, place)
             if changed == types:
-                return found
+                return outlined
             types = changed
         raise CheckError("types that change with every run")
 
-    def first(self) -> list[Type | None]:
+    def first_types(self) -> list[Type | None]:
         """The types of the inputs of a graph in its first run."""
         if repeats(self.call.node):
             return first_types(self.call.node, self.graph, [self._type(value) for value in self.call.node.inputs])
         return [self.facts.get(value, Fact(value.type)).type for value in self.graph.inputs]
 
-    def made(self, types: Sequence[Type | None]) -> Outlined:
+    def of_types(self, types: Sequence[Type | None]) -> Outlined:
         """The model of the graph, with inputs of these types."""
         around = dict.fromkeys(captures(self.graph))
-        names = {value.name for each in nested_graphs(self.graph) for value in each.values()}
+        names = {value.name for inner in nested_graphs(self.graph) for value in inner.values()}
         known: dict[Value, Value] = {}
         captured: list[Value] = []
         for value in around:
@@ -111,14 +113,14 @@ class _Making:
             else:
                 twin.initializers.add(known[value])
         rename = name_sizes(twin.inputs)
-        given = {
+        input_facts = {
             known[value]: Fact(known[value].type, elements=rename(fact.elements))
             for value in captured
             if (fact := self.program.known(self.facts.get(value, Fact()))).elements is not None
         }
         functions = map(copy_function, self.model.functions.values())
         model = Model(twin, self.model.opset_imports, functions=functions, ir_version=self.model.ir_version)
-        return Outlined(model, tuple(captured), given)
+        return Outlined(model, tuple(captured), input_facts)
 
     def _either(self, before: Type | None, after: Type | None, place: int) -> Type | None:
         """A type that holds before a run and after it; sizes that differ have a name of their own."""
@@ -157,18 +159,18 @@ class _Making:
         return Held(tensor.array) if isinstance(tensor, Constant) else None
 
 
-def name_sizes(inputs: Iterable[Value]) -> _Told:
+def name_sizes(inputs: Iterable[Value]) -> _SizeNames:
     """Have sizes of inputs called as they are where one of these tells them, else by a name for the whole of each."""
     listed = list(inputs)
     sizes = [size for value in listed if isinstance(value.type, TensorType) for size in value.type.shape or ()]
-    rename = _Told({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
+    rename = _SizeNames({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
     for value in listed:
         value.type = None if value.type is None else map_shapes(value.type, rename)
     return rename
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SizeNames:
     """Sizes under names that inputs tell; any other expression is one size with a name of its own."""
 
     names: set[str]

@@ -20,8 +20,8 @@ class Program:
     inputs: dict[str, Tensor] = field(default_factory=dict)
     values: dict[Value, Tensor] = field(default_factory=dict)
     calls: dict[Node, Call] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
-    """The named sizes that inputs and the results of calls tell."""
+    known_sizes: set[str] = field(default_factory=set)
+    """The named sizes that inputs and the results of calls note_sizes."""
     sizes: dict[str, Dim] = field(default_factory=dict)
     """What other names that inference made up have turned out to be."""
     guards: list[Guard] = field(default_factory=list)
@@ -34,12 +34,12 @@ class Program:
         type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self._known(d) for d in shape))
         elements = fact.elements
         if elements is not None:
-            elements = tuple(None if each is None else self._known(each) for each in elements)
+            elements = tuple(None if element is None else self._known(element) for element in elements)
         return replace(fact, type=type_, elements=elements)
 
     def _known(self, size: Dim) -> Dim:
         return size if isinstance(size, int) else substitute(size, self.sizes)
 
-    def tell(self, tensor: Tensor) -> None:
+    def note_sizes(self, tensor: Tensor) -> None:
         """Note the names that a tensor given from outside tells."""
-        self.told.update(str(size) for size in tensor.shape if symbols(size) == {str(size)})
+        self.known_sizes.update(str(size) for size in tensor.shape if symbols(size) == {str(size)})

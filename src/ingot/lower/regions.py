@@ -60,4 +60,4 @@ class LoweredRegions:
         return tuple(self.assumed.get(graph, ()))
 
     def is_known(self, size: Dim) -> bool:
-        return symbols(size) <= self.program.told
+        return symbols(size) <= self.program.known_sizes

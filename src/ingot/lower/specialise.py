@@ -24,13 +24,13 @@ def specialise(model: Model, catalog: Catalog) -> Specialised:
 
 
 def specialise_body(
-    model: Model, catalog: Catalog, given: Mapping[Value, Fact] | None = None, guards: Guards | None = None
+    model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None = None, guards: Guards | None = None
 ) -> Specialised:
-    """The same for an outlined body, which belongs to the result; `given` is what is known of its inputs.
+    """The same for an outlined body, which belongs to the result; `input_facts` is what is known of its inputs.
 
     `guards` are the assumptions that its graphs were changed by before.
     """
-    return specialise_branches(model, catalog, given, guards)
+    return specialise_branches(model, catalog, input_facts, guards)
 
 
 def _forget_negative_sizes(model: Model) -> None:

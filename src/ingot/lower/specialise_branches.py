@@ -29,7 +29,7 @@ Guards = dict[Graph, list[Guard]]
 
 _MOST_ROUNDS = 32
 _CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
-_UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
+_KEEPS_ELEMENTS = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +69,18 @@ class _Equal:
 
 
 def specialise_branches(
-    model: Model, catalog: Catalog, given: Mapping[Value, Fact] | None = None, known: Guards | None = None
+    model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None = None, assumed: Guards | None = None
 ) -> Specialised:
     """What is known of every value of a model, whose branches that sizes decide are put in the place of their Ifs.
 
-    `given` is what is known of its inputs, `known` what was taken to be equal in its graphs before.
+    `input_facts` is what is known of its inputs, `assumed` what was taken to be equal in its graphs before.
     """
-    facts = infer(model, catalog=catalog, given=given)
-    guards: Guards = {graph: list(own) for graph, own in (known or {}).items()}
+    facts = infer(model, catalog=catalog, given=input_facts)
+    guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
-        if not _settle(model, facts, guards):
+        if not _inline_decided_branches(model, facts, guards):
             break
-        facts = infer(model, catalog=catalog, given=given)
+        facts = infer(model, catalog=catalog, given=input_facts)
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))
@@ -95,11 +95,11 @@ def no_zeros(graph: Graph, facts: Facts) -> Iterator[Guard]:
 
 
 def _no_zeros(node: Node, facts: Facts) -> Iterator[Guard]:
-    given, wanted = (None if value is None else facts.get(value) for value in node.inputs[:2])
-    shape = None if given is None else given.shape
-    if wanted is None or wanted.elements is None or shape is None:
+    data, target = (None if value is None else facts.get(value) for value in node.inputs[:2])
+    shape = None if data is None else data.shape
+    if target is None or target.elements is None or shape is None:
         return
-    for axis, size in enumerate(wanted.elements):
+    for axis, size in enumerate(target.elements):
         copied = shape[axis] if axis < len(shape) else 1
         if not isinstance(size, Expr) or copied is None or size == copied or (lower_bound(size) or 0) > 0:
             continue
@@ -108,14 +108,16 @@ def _no_zeros(node: Node, facts: Facts) -> Iterator[Guard]:
         yield Guard(minimum(size, 1) * least, least, otherwise)
 
 
-def _settle(model: Model, facts: Facts, guards: Guards) -> bool:
-    found = False
+def _inline_decided_branches(model: Model, facts: Facts, guards: Guards) -> bool:
+    changed = False
     for graph in list(nested_graphs(model.graph)):
         for node in graph.nodes:
             if graph.root is not model.graph or not node.applies("If"):
                 continue  # perhaps of a branch that went
             decided = _decided(node.inputs[0], facts)
-            if decided is None or (isinstance(decided, _Equal) and not (_differ(node) and _is_in_branches(graph))):
+            if decided is None or (
+                isinstance(decided, _Equal) and not (_ranks_differ(node) and _is_in_branches(graph))
+            ):
                 continue
             branch = node["then_branch" if decided else "else_branch"]
             assert isinstance(branch, Graph)
@@ -124,8 +126,8 @@ def _settle(model: Model, facts: Facts, guards: Guards) -> bool:
             if isinstance(decided, _Equal):
                 own.append(Guard(decided.one, decided.other, _CHOSEN))
             put_in_place(branch, node, graph)
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 def _is_in_branches(graph: Graph) -> bool:
@@ -137,11 +139,11 @@ def _is_in_branches(graph: Graph) -> bool:
     return True
 
 
-def _differ(node: Node) -> bool:
+def _ranks_differ(node: Node) -> bool:
     """Whether the branches of an If have results of different axes."""
-    sides = [node["then_branch"], node["else_branch"]]
-    assert all(isinstance(side, Graph) for side in sides)
-    ranks = [[_rank(value) for value in side.outputs] for side in sides if isinstance(side, Graph)]
+    branches = [node["then_branch"], node["else_branch"]]
+    assert all(isinstance(branch, Graph) for branch in branches)
+    ranks = [[_rank(value) for value in branch.outputs] for branch in branches if isinstance(branch, Graph)]
     return ranks[0] != ranks[1]
 
 
@@ -160,24 +162,24 @@ def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
     if node is None or not node.inputs or node.inputs[0] is None:
         return None
     first = node.inputs[0]
-    given = facts.get(first)
-    if node.applies(*_UNMOVED) or (node.applies("Cast") and given is not None and given.elements is None):
+    operand = facts.get(first)
+    if node.applies(*_KEEPS_ELEMENTS) or (node.applies("Cast") and operand is not None and operand.elements is None):
         return _decided(first, facts)
     if node.applies("Cast"):
-        size = _one(first, facts)
+        size = _single_element(first, facts)
         return size != 0 if isinstance(size, int) else None
     if node.applies("Not"):
         inner = _decided(first, facts)
         return not inner if isinstance(inner, bool) else None
     if node.applies("Equal"):
-        one, other = _one(first, facts), _one(node.inputs[1], facts)
+        one, other = _single_element(first, facts), _single_element(node.inputs[1], facts)
         if one is None or other is None:
             return None
         return one == other if one == other or (isinstance(one, int) and isinstance(other, int)) else _Equal(one, other)
     return None
 
 
-def _one(value: Value | None, facts: Facts) -> Dim | None:
+def _single_element(value: Value | None, facts: Facts) -> Dim | None:
     """The only element of an integer tensor, if it is known to be a size."""
     fact = None if value is None else facts.get(value)
     if fact is None or fact.elements is None or len(fact.elements) != 1:

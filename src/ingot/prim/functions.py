@@ -113,11 +113,11 @@ def _table() -> dict[str, Function]:
         "equal": np.equal,
         "not_equal": np.not_equal,
     }
-    found = [Function(name, 1, compute) for name, compute in one.items()]
-    found += [Function(name, 2, compute) for name, compute in two.items()]
-    found += [Function(name, 2, compute, "bool") for name, compute in compare.items()]
-    found += [Function("is_nan", 1, np.isnan, "bool"), Function("where", 3, _where, "second")]
-    return {function.name: function for function in found}
+    functions = [Function(name, 1, compute) for name, compute in one.items()]
+    functions += [Function(name, 2, compute) for name, compute in two.items()]
+    functions += [Function(name, 2, compute, "bool") for name, compute in compare.items()]
+    functions += [Function("is_nan", 1, np.isnan, "bool"), Function("where", 3, _where, "second")]
+    return {function.name: function for function in functions}
 
 
 FUNCTIONS = _table()

@@ -53,16 +53,16 @@ def gradients(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     order = in_order([y])
     moving: set[Tensor] = set(xs)
     for tensor in order:
-        if tensor.dtype in FLOATING and any(each in moving for each in tensor.reads):
+        if tensor.dtype in FLOATING and any(operand in moving for operand in tensor.reads):
             moving.add(tensor)
-    found: dict[Tensor, Tensor] = {y: full(1, y.shape, y.dtype)}
+    cotangents: dict[Tensor, Tensor] = {y: full(1, y.shape, y.dtype)}
     for tensor in reversed(order):
-        if tensor not in found or tensor not in moving or tensor in xs:
+        if tensor not in cotangents or tensor not in moving or tensor in xs:
             continue
-        for read, part in _back(tensor, found[tensor]):
+        for read, part in _back(tensor, cotangents[tensor]):
             if read in moving and part is not None:
-                found[read] = found[read] + part if read in found else part
-    return [found.get(x) or full(0, x.shape, x.dtype) for x in xs]
+                cotangents[read] = cotangents[read] + part if read in cotangents else part
+    return [cotangents.get(x) or full(0, x.shape, x.dtype) for x in xs]
 
 
 def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
@@ -227,10 +227,10 @@ def _through_window(tensor: Window, g: Tensor) -> Tensor:
 
 
 def _through_join(tensor: Concat, g: Tensor) -> list[tuple[Tensor, Tensor | None]]:
-    found: list[tuple[Tensor, Tensor | None]] = []
+    parts: list[tuple[Tensor, Tensor | None]] = []
     start = tensor.parts[0].shape[tensor.axis] * 0
     for part in tensor.parts:
         starts = [start if axis == tensor.axis else 0 for axis in range(g.rank)]
-        found.append((part, slice_(g, starts, part.shape)))
+        parts.append((part, slice_(g, starts, part.shape)))
         start = start + part.shape[tensor.axis]
-    return found
+    return parts

@@ -50,9 +50,9 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
     """Elements as the nearest of another type; of floats to integers, towards zero."""
     if x.dtype is dtype:
         return x
-    for each in (x.dtype, dtype):
-        if each not in ELEMENTS:
-            raise Refused(f"elements of {each}")
+    for type_ in (x.dtype, dtype):
+        if type_ not in ELEMENTS:
+            raise Refused(f"elements of {type_}")
     if isinstance(x, Map) and x.function == "cast":
         (inner,) = x.arguments
         if inner.dtype is dtype and (dtype, x.dtype) in _WIDENS:
@@ -92,8 +92,8 @@ def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
         return cast(reshape(x.reads[0], sizes), x.dtype)
     if isinstance(x, Reshape):
         return reshape(x.x, sizes)
-    if isinstance(x, Contract) and (found := _other_rows(x, sizes)) is not None:
-        return found
+    if isinstance(x, Contract) and (regrouped := _other_rows(x, sizes)) is not None:
+        return regrouped
     if isinstance(x, Constant) and x.shape:
         return constant(x.array.reshape([size for size in sizes if isinstance(size, int)]))
     return Reshape(x.dtype, sizes, x)
@@ -140,7 +140,7 @@ def slice_(x: Tensor, starts: Sequence[Dim], sizes: Sequence[Dim], steps: Sequen
 
 def pad(x: Tensor, before: Sequence[Dim], after: Sequence[Dim], fill: float | int | bool = 0) -> Tensor:
     """`x` with `fill` around it; nothing may be negative."""
-    if all(each == 0 for each in (*before, *after)):
+    if all(width == 0 for width in (*before, *after)):
         return x
     sizes = tuple(lo + size + hi for lo, size, hi in zip(before, x.shape, after, strict=True))
     return Pad(x.dtype, sizes, x, tuple(before), fill)
@@ -158,11 +158,11 @@ def window(
 
 def reduce_(function: str, x: Tensor, axes: Sequence[int]) -> Tensor:
     """Elements along `axes` taken together; the axes stay, with size one."""
-    kept = tuple(sorted(axes))
-    if not kept:
+    reduced = tuple(sorted(axes))
+    if not reduced:
         return x
-    shape = tuple(1 if axis in kept else size for axis, size in enumerate(x.shape))
-    return Reduce(x.dtype, shape, function, x, kept)
+    shape = tuple(1 if axis in reduced else size for axis, size in enumerate(x.shape))
+    return Reduce(x.dtype, shape, function, x, reduced)
 
 
 def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
@@ -191,14 +191,14 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
     columns = [name for name in result if name in right and name not in left]
     summed = [name for name in left if name not in result]
     plain = "".join(both + rows + columns)
-    found = Contract(
+    contraction = Contract(
         lhs.dtype,
         tuple(sizes[name] for name in plain),
         permute(lhs, [left.index(name) for name in both + rows + summed]),
         permute(rhs, [right.index(name) for name in both + summed + columns]),
         ("".join(both + rows + summed), "".join(both + summed + columns), plain),
     )
-    return permute(found, [plain.index(name) for name in result])
+    return permute(contraction, [plain.index(name) for name in result])
 
 
 def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result: str) -> Tensor:
@@ -222,15 +222,15 @@ def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range:
 
     `in_range` says that no index can be out of range, whatever a model is given: nothing looks.
     """
-    found = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
-    return Gather(x.dtype, shape, x, found, in_range)
+    indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    return Gather(x.dtype, shape, x, indices, in_range)
 
 
 def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function: str | None = None) -> Tensor:
     """`x` with `updates` at computed places, in C order of the updates; with a function, taken together with it."""
     shape = updates.shape
-    found = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
-    return Scatter(x.dtype, x.shape, x, updates, found, function)
+    indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    return Scatter(x.dtype, x.shape, x, updates, indices, function)
 
 
 def concat(parts: Sequence[Tensor], axis: int) -> Tensor:

@@ -339,7 +339,7 @@ class RegionResult(Tensor):
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
-        return (*self.region.before, *(each for body in self.region.bodies for each in body))
+        return (*self.region.before, *(result for body in self.region.bodies for result in body))
 
     @property
     def is_rows(self) -> bool:
@@ -364,7 +364,7 @@ def apply(function: str, *operands: Operand) -> Tensor:
     ]
     for tensor in tensors[1:] if rule.result == "second" else tensors:
         if tensor.dtype is not dtype or dtype not in ELEMENTS:
-            raise Refused(f"{function} of {', '.join(str(each.dtype) for each in tensors)}")
+            raise Refused(f"{function} of {', '.join(str(argument.dtype) for argument in tensors)}")
     shape = broadcast(*(tensor.shape for tensor in tensors))
     result = DType.BOOL if rule.result == "bool" else dtype
     return Map(result, shape, function, tuple(expand(tensor, shape) for tensor in tensors))

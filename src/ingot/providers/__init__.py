@@ -19,7 +19,7 @@ PROVIDERS = {
 
 def resolve(providers: Iterable[str | Provider]) -> tuple[Provider, ...]:
     """Providers given by name, or as they are; InputError for a name that there is not."""
-    return tuple(named(each) if isinstance(each, str) else each for each in providers)
+    return tuple(named(provider) if isinstance(provider, str) else provider for provider in providers)
 
 
 def compiler_of(providers: tuple[Provider, ...]) -> Compiler | None:
@@ -30,7 +30,7 @@ def compiler_of(providers: tuple[Provider, ...]) -> Compiler | None:
 
 def evaluators_of(providers: tuple[Provider, ...]) -> tuple[Evaluator, ...]:
     """Those of providers that evaluate nodes, in order."""
-    return tuple(cast(Evaluator, each) for each in providers if _kinds(type(each), each)[1])
+    return tuple(cast(Evaluator, provider) for provider in providers if _kinds(type(provider), provider)[1])
 
 
 def _kinds(kind: type, provider: Provider) -> tuple[bool, bool]:

@@ -12,8 +12,8 @@ from ingot.dtypes import Array
 
 def stated(array: Array) -> int:
     """The address of the first element, as numpy states it: in a microsecond or two."""
-    found: int = array.__array_interface__["data"][0]
-    return found
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 _PLACE = object.__basicsize__

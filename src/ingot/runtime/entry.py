@@ -64,7 +64,7 @@ class Entry:
     @property
     def names(self) -> frozenset[str]:
         """The named sizes that it has."""
-        return frozenset() if self._slot is None else frozenset(each for each in self._sizes if isinstance(each, str))
+        return frozenset() if self._slot is None else frozenset(size for size in self._sizes if isinstance(size, str))
 
     def _failure(self, value: Array, sizes: dict[str, int]) -> GuardFailed:
         """What to raise for an array of another type, rank or size."""

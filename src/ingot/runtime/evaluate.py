@@ -133,10 +133,10 @@ class Evaluation:
 
     def order(self, graph: Graph, outputs: int) -> Order:
         """How the first outputs of a graph are computed."""
-        found = self._orders.get((graph, outputs))
-        if found is None:
-            found = self._orders[graph, outputs] = order(graph, list(graph.outputs)[:outputs])
-        return found
+        steps = self._orders.get((graph, outputs))
+        if steps is None:
+            steps = self._orders[graph, outputs] = order(graph, list(graph.outputs)[:outputs])
+        return steps
 
     def operator(self, node: Node, imports: Mapping[str, int]) -> Operator:
         if node.domain not in imports:
@@ -252,13 +252,13 @@ class _Scope:
         """The node with references to attributes of the function around it replaced by what they are in this call."""
         if not any(attribute.ref for attribute in node.attributes.values()):
             return node
-        found = []
+        resolved = []
         for name, attribute in node.attributes.items():
             actual = self._arguments.get(attribute.ref) if attribute.ref else attribute
             if actual is not None:
-                found.append(actual if actual is attribute else Attribute(name, actual.value, actual.kind))
+                resolved.append(actual if actual is attribute else Attribute(name, actual.value, actual.kind))
         twin = Node(node.op_type, (), [], domain=node.domain, name=node.name)
-        for attribute in found:
+        for attribute in resolved:
             dict.__setitem__(twin.attributes, attribute.name, attribute)
         return twin
 
@@ -343,15 +343,15 @@ def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
 
 
 def _takes(evaluator: Evaluator, node: Node, operator: Operator, inputs: Sequence[Any]) -> bool:
-    facts = [_fact(given) for given in inputs]
+    facts = [_fact(argument) for argument in inputs]
     return evaluator.refuses(node, operator, facts, [Fact() for _ in node.outputs]) is None
 
 
-def _fact(given: Any) -> Fact:
+def _fact(argument: Any) -> Fact:
     """What is known of an input that is there."""
-    if given is None:
+    if argument is None:
         return Fact(given=False)
-    return Fact(TensorType(DType.of(given.dtype), given.shape)) if isinstance(given, np.ndarray) else Fact()
+    return Fact(TensorType(DType.of(argument.dtype), argument.shape)) if isinstance(argument, np.ndarray) else Fact()
 
 
 def _constant(constant: Tensor | SparseTensor) -> Any:
@@ -365,9 +365,9 @@ time would make it costly to grow a sequence one by one."""
 
 def _value(graph: Graph, name: str) -> Value:
     """The value of that name; InputError, saying how to see it, for one of a subgraph."""
-    found = graph.find(name)
-    if found is not None:
-        return found
+    value = graph.find(name)
+    if value is not None:
+        return value
     for inner in nested_graphs(graph):
         if inner is not graph and inner.find(name) is not None:
             at = "" if inner.parent is None else f" of node '{inner.parent.label}'"
@@ -377,9 +377,9 @@ def _value(graph: Graph, name: str) -> Value:
 
 
 def _out_of_memory(error: MemoryError, live: int, where: tuple[str, ...]) -> LimitError:
-    said = str(error) or "no memory left"
+    message = str(error) or "no memory left"
     return LimitError(
-        f"{said[:1].lower()}{said[1:]}; {live:,} bytes of results are alive",
+        f"{message[:1].lower()}{message[1:]}; {live:,} bytes of results are alive",
         where=where,
         hint="a smaller batch, or a machine with more memory",
     )
@@ -387,13 +387,13 @@ def _out_of_memory(error: MemoryError, live: int, where: tuple[str, ...]) -> Lim
 
 def _place(node: Node, inputs: Sequence[Any]) -> tuple[str, ...]:
     lines = [f"in node '{node.label}' ({node.op_type})"]
-    for value, given in zip(node.inputs, inputs, strict=False):
+    for value, argument in zip(node.inputs, inputs, strict=False):
         if value is not None:
-            lines.append(f"{value.name}: {_shown(given)}")
+            lines.append(f"{value.name}: {_shown(argument)}")
     return tuple(lines)
 
 
-def _shown(given: Any) -> str:
-    if isinstance(given, np.ndarray):
-        return f"{DType.of(given.dtype)}{list(given.shape)}"
-    return type(given).__name__
+def _shown(argument: Any) -> str:
+    if isinstance(argument, np.ndarray):
+        return f"{DType.of(argument.dtype)}{list(argument.shape)}"
+    return type(argument).__name__

@@ -100,8 +100,8 @@ class Ledger:
             raise self._excess(self._live, size)
 
     def _excess(self, total: int, size: int) -> LimitError:
-        said = f"{total:,} bytes with the {size:,} of this one, the limit is {self._limit:,}"
-        return exceeded(f"the results alive take {said}", "memory", f"{total:_}")
+        amounts = f"{total:,} bytes with the {size:,} of this one, the limit is {self._limit:,}"
+        return exceeded(f"the results alive take {amounts}", "memory", f"{total:_}")
 
     def _follow(self, root: Array, size: int) -> None:
         buffer = ref(root, self._dead.append)

@@ -65,9 +65,9 @@ def _last_uses(nodes: Sequence[Node], wanted: Sequence[Value]) -> list[list[Valu
             for value in captures(subgraph):
                 last[value] = position
     own = {value for node in nodes for value in node.outputs}
-    kept = set(wanted)
-    found: list[list[Value]] = [[] for _ in nodes]
+    results = set(wanted)
+    dying: list[list[Value]] = [[] for _ in nodes]
     for value, position in last.items():
-        if value in own and value not in kept:
-            found[position].append(value)
-    return found
+        if value in own and value not in results:
+            dying[position].append(value)
+    return dying

@@ -45,7 +45,12 @@ class PlanRunner:
         self.frames: list[Frame] = []
         inputs = [plan.inputs[name] for name in (plan.inputs if parameters is None else parameters)]
         numbers = {tensor: number for number, tensor in enumerate(inputs)}
-        produced = [each.tensor for segment in plan.segments for each in segment.allocations if each.tensor is not None]
+        produced = [
+            allocation.tensor
+            for segment in plan.segments
+            for allocation in segment.allocations
+            if allocation.tensor is not None
+        ]
         called = [tensor for results in plan.call_results.values() for tensor in results]
         for tensor in (*plan.constants, *produced, *called):
             numbers.setdefault(tensor, len(numbers))

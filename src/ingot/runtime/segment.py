@@ -25,9 +25,9 @@ class PreparedSegment:
         self.binder = Binder(segment, plan.most_trips)
         self.table = StepTable(self.binder)
         self.results = [
-            (numbers[each.tensor], each.slot, each.dtype.numpy)
-            for each in self.binder.results
-            if each.tensor is not None
+            (numbers[allocation.tensor], allocation.slot, allocation.dtype.numpy)
+            for allocation in self.binder.results
+            if allocation.tensor is not None
         ]
         self.call = segment.call
         results = () if segment.call is None else plan.call_results.get(segment.call, ())

@@ -48,7 +48,7 @@ def hoist_packing(steps: Sequence[Step], target: Target) -> Hoisted:
 
 def _invariant(loop: LoopStep) -> Iterator[Kernel]:
     """The kernels in a loop that pack a right side which is the same in every run."""
-    written: set[Buffer] = {loop.number, *loop.kept, *(buffer for pair in loop.swapped for buffer in pair)}
+    written: set[Buffer] = {loop.number, *loop.collected, *(buffer for pair in loop.swapped for buffer in pair)}
     kernels = list(kernels_in(loop.steps))
     written.update(buffer for kernel in kernels for buffer in kernel.writes)
     written.update(buffer for inner in _loops_in(loop.steps) for pair in inner.swapped for buffer in pair)

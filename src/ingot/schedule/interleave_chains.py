@@ -24,7 +24,7 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
     if len(nest.stages) != 1 or nest.stages[0].inner or nest.stages[0].starts or not nest.rows:
         return None
     *rows, last = nest.rows
-    count = next((each for each in _COUNTS if isinstance(last.extent, int) and last.extent % each == 0), None)
+    count = next((divisor for divisor in _COUNTS if isinstance(last.extent, int) and last.extent % divisor == 0), None)
     if count is None or not isinstance(last.extent, int) or last.extent == 0:
         return None
     body: list[Statement] = []
@@ -34,7 +34,7 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
         assert isinstance(statement, Store)
         lengths: dict[int, int] = {}
         for value in _in_order(statement.value, set()):
-            before = max((lengths[id(each)] for each in operands(value)), default=0)
+            before = max((lengths[id(divisor)] for divisor in operands(value)), default=0)
             lengths[id(value)] = before + isinstance(value, Load)
             if isinstance(value, Load) and before:
                 body.append(Let(f"l{len(body)}", change.scalar(value)))
@@ -53,6 +53,6 @@ def _in_order(value: Scalar, seen: set[int]) -> Iterator[Scalar]:
     if id(value) in seen:
         return
     seen.add(id(value))
-    for each in operands(value):
-        yield from _in_order(each, seen)
+    for operand in operands(value):
+        yield from _in_order(operand, seen)
     yield value

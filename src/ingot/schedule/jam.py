@@ -89,17 +89,17 @@ def _divides(count: int, extent: Dim) -> bool:
 
 def _shares(stage: Stage, var: Var) -> bool:
     """Whether a reduction reads for one value of a variable what it reads for the next one too."""
-    return any(_again(index, stage.inner, var) for index in _reads(stage))
+    return any(_is_reread(index, stage.inner, var) for index in _reads(stage))
 
 
-def _again(index: Index, inner: Sequence[Var], var: Var) -> bool:
+def _is_reread(index: Index, inner: Sequence[Var], var: Var) -> bool:
     factor = index.factor(var)
     if factor == 0:
         return True
-    for each in inner:
-        if not isinstance(each.extent, int):
+    for loop in inner:
+        if not isinstance(loop.extent, int):
             continue
-        if any(index.factor(each) * times == factor for times in range(1, min(each.extent, _FARTHEST + 1))):
+        if any(index.factor(loop) * times == factor for times in range(1, min(loop.extent, _FARTHEST + 1))):
             return True
     return False
 

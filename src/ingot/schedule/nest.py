@@ -71,7 +71,7 @@ def _serial(stage: Stage) -> tuple[Statement, ...]:
 def _vectored(stage: Stage) -> tuple[Statement, ...]:
     vector = _vector(stage.inner, stage.body)[0] or (stage.inner[-1] if stage.inner else None)
     body = stage.body
-    for var in (vector, *reversed([each for each in stage.inner if each is not vector])):
+    for var in (vector, *reversed([other for other in stage.inner if other is not vector])):
         if var is not None:
             body = (For(var, body, Kind.VECTOR if var is vector else Kind.SERIAL),)
     return (*stage.starts, *body)
@@ -82,7 +82,7 @@ def _vector(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Var | 
     best, most = None, 0
     for var in reversed(variables):
         score = sum(_gain(index, var) for index in indices(*body) if index.terms)
-        score += sum(2 for each in body if isinstance(each, Store) and each.index.factor(var) == 1)
+        score += sum(2 for statement in body if isinstance(statement, Store) and statement.index.factor(var) == 1)
         if score > most:
             best, most = var, score
     return best, most

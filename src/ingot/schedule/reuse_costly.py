@@ -22,14 +22,14 @@ def reuse_costly(nest: Nest) -> Nest:
         shared = _shared(stage, last)
         if shared is None or shared.dtype is not store.buffer.dtype or _reads(nest, store):
             continue
-        room = Store(store.buffer, store.index, shared)
-        first = Stage(stage.inner, stage.starts, (*stage.body, room))
+        store_shared = Store(store.buffer, store.index, shared)
+        first = Stage(stage.inner, stage.starts, (*stage.body, store_shared))
         change = Reindexed(lambda index: index)
         change.replace(shared, Load(shared.dtype, store.buffer, store.index))
         later = [
-            Stage(each.inner, each.starts, tuple(map(change.statement, each.body)))
-            for each in nest.stages[position + 1 :]
-            if each.inner == last.inner
+            Stage(following.inner, following.starts, tuple(map(change.statement, following.body)))
+            for following in nest.stages[position + 1 :]
+            if following.inner == last.inner
         ]
         if len(later) == len(nest.stages) - position - 1:
             return Nest(nest.rows, (*before[:position], first, *later))

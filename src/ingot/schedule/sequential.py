@@ -12,7 +12,7 @@ def schedule_statements(statements: Sequence[Statement]) -> tuple[Statement, ...
 
     Others of them are shared by threads if they have loops inside, and serial if not.
     """
-    return tuple(_loop(each) if isinstance(each, For) else each for each in statements)
+    return tuple(_loop(statement) if isinstance(statement, For) else statement for statement in statements)
 
 
 def _loop(loop: For) -> For:
@@ -21,7 +21,7 @@ def _loop(loop: For) -> For:
         return For(loop.var, body, loop.kind)
     if _is_contiguous(loop.body, loop.var):
         return For(loop.var, body, Kind.VECTOR)
-    return For(loop.var, body, Kind.PARALLEL if any(isinstance(each, For) for each in body) else Kind.SERIAL)
+    return For(loop.var, body, Kind.PARALLEL if any(isinstance(statement, For) for statement in body) else Kind.SERIAL)
 
 
 def _is_contiguous(statements: Sequence[Statement], var: Var) -> bool:

@@ -43,12 +43,12 @@ def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
     if count is None or not isinstance(update, Update):
         return None
     along, *others = first.inner
-    each = along.extent // count
-    rest = along.extent - each * count
-    kept = count if rest == 0 else count + 1
+    part_length = along.extent // count
+    rest = along.extent - part_length * count
+    part_count = count if rest == 0 else count + 1
     dtype = update.value.dtype
-    buffer = Buffer(f"{name}_parts", dtype, kept * rows)
-    row = _row(nest.rows, kept)
+    buffer = Buffer(f"{name}_parts", dtype, part_count * rows)
+    row = _row(nest.rows, part_count)
     local = Local(dtype, update.name)
 
     def part(length: Dim, start: Index, rows: tuple[Var, ...], place: Index) -> Nest:
@@ -57,12 +57,12 @@ def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
         stage = Stage((inner, *others), first.starts, (change.statement(update),))
         return Nest(rows, (stage, Stage((), (), (Store(buffer, row + place, local),))))
 
-    number, every = Var("part", count), Var("part", kept)
-    parts = [part(each, Index(((number, each),)), (*nest.rows, number), Index(((number, 1),)))]
+    number, every = Var("part", count), Var("part", part_count)
+    parts = [part(part_length, Index(((number, part_length),)), (*nest.rows, number), Index(((number, 1),)))]
     if rest != 0:
-        parts.append(part(rest, Index((), each * count), nest.rows, Index((), count)))
-    again = Update(update.name, update.function, Load(dtype, buffer, row + Index(((every, 1),))))
-    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, (Stage((every,), first.starts, (again,)), last)))
+        parts.append(part(rest, Index((), part_length * count), nest.rows, Index((), count)))
+    combine = Update(update.name, update.function, Load(dtype, buffer, row + Index(((every, 1),))))
+    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, (Stage((every,), first.starts, (combine,)), last)))
 
 
 def _parts(stage: Stage) -> int | None:

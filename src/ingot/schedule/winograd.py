@@ -116,9 +116,12 @@ def _is_moderate(weights: Packed) -> bool:
 def _slides(product: Contraction, along: Var, tap: Var) -> bool:
     """Whether what a window reads at a tap is what the next window along a variable reads at the tap before."""
     load = product.lhs
-    if any(each.index.factor(product.k[2]) != 0 for each in load.where):
+    if any(condition.index.factor(product.k[2]) != 0 for condition in load.where):
         return False
-    return all(index.factor(along) == index.factor(tap) for index in (load.index, *(each.index for each in load.where)))
+    return all(
+        index.factor(along) == index.factor(tap)
+        for index in (load.index, *(condition.index for condition in load.where))
+    )
 
 
 def _time(product: Contraction, side: int, l2: int) -> float:

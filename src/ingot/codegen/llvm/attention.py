@@ -15,7 +15,7 @@ from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transpose import transposed
-from ingot.codegen.llvm.types import I32, I64, element, room, vector, width
+from ingot.codegen.llvm.types import I32, I64, element, stack_slot, vector, width
 from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
 from ingot.schedule.tile import heights
 
@@ -25,7 +25,7 @@ READ, TOTAL = "read", "total"
 _GRAIN = 1 << 18
 """Products that are worth a thread of their own: some microseconds."""
 
-_STACKS_EACH = 2
+_STACKS_PER_THREAD = 2
 """Stacks for each thread from which on none is divided: its keys and values would be put in panels for each part."""
 
 _KEYS, _VALUES, _SCORES = 0, 1, 2
@@ -47,7 +47,7 @@ def _share(b: Builder, sharing: Sharing, nest: Attention) -> Share:
     stacks, rows = extent(nest.batch), extent(nest.m)
     tiles = up(b, size(rows), I64(nest.tile.rows))
     work = b.sdiv(size(stacks * rows * nest.t.extent * (nest.k.extent + nest.n.extent)), I64(_GRAIN))
-    wanted = up(b, b.mul(threads, I64(_STACKS_EACH)), larger(b, size(stacks), I64(1)))
+    wanted = up(b, b.mul(threads, I64(_STACKS_PER_THREAD)), larger(b, size(stacks), I64(1)))
     return Share(work, b.mul(size(stacks), smaller(b, tiles, wanted)))
 
 
@@ -66,7 +66,7 @@ class _Emitter:
         self.panels = self._ceil(self.columns, self.tile.columns)
         self.height = -(-self.tile.rows // self.tile.lanes) * self.tile.lanes
         rows = ir.ArrayType(self.kind, self.height)
-        self.greatest, self.higher, self.total, self.scale = (room(b, rows, self.align) for _ in range(4))
+        self.greatest, self.higher, self.total, self.scale = (stack_slot(b, rows, self.align) for _ in range(4))
         self.scratch = [self._own(which) for which in (_KEYS, _VALUES, _SCORES)]
 
     def emit(self) -> None:
@@ -97,10 +97,10 @@ class _Emitter:
             start = b.add(b.mul(panel, b.mul(self.depth, I64(tile.columns))), b.srem(first, I64(tile.columns)))
             done: ir.Value = I64(0)
             if self._turns(nest.keys):
-                some = b.icmp_signed("<", first, self.keys)
-                done = b.select(some, b.and_(self.depth, I64(-tile.lanes)), I64(0))
+                is_any = b.icmp_signed("<", first, self.keys)
+                done = b.select(is_any, b.and_(self.depth, I64(-tile.lanes)), I64(0))
                 with loop(I64(0), done, tile.lanes) as k:
-                    self._turn_keys(first, k, start)
+                    self._transpose_keys(first, k, start)
             with loop(done, self.depth, 1) as k:
                 self.loops.variables[nest.k] = k
                 self._copy(_KEYS, nest.keys, nest.t, first, b.add(start, b.mul(k, I64(tile.columns))))
@@ -112,7 +112,7 @@ class _Emitter:
             return False
         return keys.index.factor(nest.k) == 1 and all(isinstance(term, Var) for term, _ in keys.index.terms)
 
-    def _turn_keys(self, first: ir.Value, k: ir.Value, start: ir.Value) -> None:
+    def _transpose_keys(self, first: ir.Value, k: ir.Value, start: ir.Value) -> None:
         """Put a square of as many elements of as many keys as a vector has lanes into a panel.
 
         Past the last key it is put there again: what is summed of it is never read.
@@ -232,7 +232,7 @@ class _Emitter:
         start = b.mul(line, I64(nest.block))
         self.loops.unflatten(nest.m, row)
         before = b.load(self._of_row(self.greatest, line), typ=self.kind)
-        most = room(b, self.lanes)
+        most = stack_slot(b, self.lanes)
         b.store(self.loops.splat(before, lanes), most)
         whole = b.and_(count, I64(-lanes))
         with self.loops.loop(I64(0), whole, lanes) as first:
@@ -261,7 +261,7 @@ class _Emitter:
         b, lanes = self.b, self.tile.lanes
         start = b.mul(line, I64(self.nest.block))
         shift = self.loops.splat(b.load(self._of_row(self.higher, line), typ=self.kind), lanes)
-        sums = room(b, self.lanes)
+        sums = stack_slot(b, self.lanes)
         b.store(ir.Constant(self.lanes, None), sums)
         with self.loops.loop(I64(0), count, lanes) as first:
             place = self._at(_SCORES, b.add(start, first))

@@ -41,7 +41,7 @@ class Builder:
     def __init__(self, block: Block) -> None:
         self.block = block
         self.function = block.function
-        self._made: dict[tuple[Block, str], Value] = {}
+        self._values: dict[tuple[Block, str], Value] = {}
 
     @property
     def module(self) -> Module:
@@ -91,7 +91,7 @@ class Builder:
         """What is made while it is open runs if a condition holds."""
         yes, end = (self.append_basic_block(name) for name in ("if", "endif"))
         self.cbranch(condition, yes, end, likely)
-        with self._one_side(yes, end):
+        with self._one_arm(yes, end):
             yield
         self.block = end
 
@@ -102,20 +102,20 @@ class Builder:
         """Two to be opened in turn: for what runs if a condition holds, and if it does not."""
         yes, no, end = (self.append_basic_block(name) for name in ("if", "else", "endif"))
         self.cbranch(condition, yes, no, likely)
-        yield self._one_side(yes, end), self._one_side(no, end)
+        yield self._one_arm(yes, end), self._one_arm(no, end)
         self.block = end
 
     @contextmanager
-    def _one_side(self, begin: Block, end: Block) -> Iterator[None]:
+    def _one_arm(self, begin: Block, end: Block) -> Iterator[None]:
         self.block = begin
         yield
         if self.block.terminator is None:
             self.branch(end)
 
     def phi(self, kind: Type) -> Phi:
-        found = Phi(kind, self._name())
-        self.block.lines.append(found)
-        return found
+        phi = Phi(kind, self._name())
+        self.block.lines.append(phi)
+        return phi
 
     # --- numbers
 
@@ -293,11 +293,11 @@ class Builder:
     def gep(self, place: Value, indices: Sequence[Value], source_etype: Type) -> Value:
         if len(indices) == 1 and _number(indices[0]) == 0:
             return place
-        said = ", ".join([f"{each.type.text} {each.text}" for each in indices])
-        line = f"getelementptr {source_etype.text}, ptr {place.text}, {said}"
-        for each in indices:
-            if isinstance(each.type, VectorType):
-                return self._new(VectorType(_PTR, each.type.count), line)
+        operands = ", ".join([f"{index.type.text} {index.text}" for index in indices])
+        line = f"getelementptr {source_etype.text}, ptr {place.text}, {operands}"
+        for index in indices:
+            if isinstance(index.type, VectorType):
+                return self._new(VectorType(_PTR, index.type.count), line)
         return self._once(_PTR, line)
 
     # --- vectors and calls
@@ -319,9 +319,9 @@ class Builder:
 
     def call(self, function: Function | Callee, arguments: Sequence[Value]) -> Value:
         kind = function.function_type.return_type
-        said = ", ".join([f"{each.type.text} {each.text}" for each in arguments])
+        operands = ", ".join([f"{argument.type.text} {argument.text}" for argument in arguments])
         how = f"{kind.text} ({function.function_type.args_text})" if function.function_type.var_arg else kind.text
-        line = f"call {how} {function.text}({said})"
+        line = f"call {how} {function.text}({operands})"
         if not isinstance(kind, VoidType):
             return self._new(kind, line)
         self.block.lines.append(line)
@@ -330,8 +330,8 @@ class Builder:
     # --- lines
 
     def _name(self) -> str:
-        self.function.made += 1
-        return f"%v{self.function.made}"
+        self.function.name_count += 1
+        return f"%v{self.function.name_count}"
 
     def _new(self, kind: Type, line: str) -> Value:
         name = self._name()
@@ -340,10 +340,10 @@ class Builder:
 
     def _once(self, kind: Type, line: str) -> Value:
         """What a line made before in this block, or makes now."""
-        found = self._made.get((self.block, line))
-        if found is None:
-            found = self._made[self.block, line] = self._new(kind, line)
-        return found
+        value = self._values.get((self.block, line))
+        if value is None:
+            value = self._values[self.block, line] = self._new(kind, line)
+        return value
 
     def _access(self, access: Access) -> Access:
         self.block.lines.append(access)

@@ -45,7 +45,7 @@ def assembly_of(text: str, target: Target) -> str:
 def objects_of(texts: Iterable[str], target: Target) -> list[bytes]:
     """Modules of LLVM as object files; CompileError if LLVM refuses one."""
     pending = [_asked(_request(text, target, anywhere=True), len(text)) for text in texts]
-    return [each.result() for each in pending]
+    return [future.result() for future in pending]
 
 
 def load(code: LinkedCode, target: Target) -> Code:
@@ -78,12 +78,12 @@ def _request(text: str, target: Target, anywhere: bool | None = None) -> Request
 
 
 def _linked(answer: Answer, target: Target) -> LinkedCode:
-    made, names = answer
+    code, names = answer
     if _becomes_plain(target):
-        return linked(made)
+        return linked(code)
     if target.machine == "wasm32":
-        refuse_missing(made)
-    return LinkedCode(made, dict.fromkeys(names, 0))
+        refuse_missing(code)
+    return LinkedCode(code, dict.fromkeys(names, 0))
 
 
 def _becomes_plain(target: Target) -> bool:

@@ -10,7 +10,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.memory import Memory
-from ingot.codegen.llvm.types import I1, I32, element, room, stored, vector
+from ingot.codegen.llvm.types import I1, I32, element, stack_slot, stored, vector
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, CheckedIndex, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
 from ingot.loops.rewrite import operands
@@ -117,7 +117,7 @@ class Expressions(Memory):
             b.store(I32(1), self.frame.state)
 
     def _cell(self, dtype: DType, lanes: int) -> Cell:
-        return Cell(room(self.b, vector(stored(dtype), lanes)), dtype, lanes)
+        return Cell(stack_slot(self.b, vector(stored(dtype), lanes)), dtype, lanes)
 
     def _fetched(self, cell: Cell) -> ir.Value:
         value = self.b.load(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))

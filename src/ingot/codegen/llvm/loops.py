@@ -10,7 +10,7 @@ from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.expressions import Cell
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.share import Share, Sharing, up
-from ingot.codegen.llvm.types import I64, is_float, room
+from ingot.codegen.llvm.types import I64, is_float, stack_slot
 from ingot.codegen.llvm.vectors import Vectors
 from ingot.codegen.llvm.work import rounds_of, weight_of
 from ingot.loops.ir import Apply, For, Kind, Let, Statement, Store, Update, Var, extent
@@ -59,7 +59,7 @@ class Loops(Vectors):
         """Statements for the iterations from `low` to `high` of nested loops, counted through all of them."""
         b = self.b
         self.unflatten(chain, low)
-        cells = {var: room(b, I64) for var in chain}
+        cells = {var: stack_slot(b, I64) for var in chain}
         for var, cell in cells.items():
             b.store(self.variables[var], cell)
         with self.loop(low, high, 1):
@@ -88,7 +88,7 @@ class Loops(Vectors):
         """Statements one after another."""
         for statement in statements:
             if isinstance(statement, For):
-                self._forget({each.name for each in within(statement.body) if isinstance(each, Let | Update)})
+                self._forget({inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)})
             match statement:
                 case For(kind=Kind.VECTOR) if self._lane is None:
                     self._vector(statement, shared=False)
@@ -121,11 +121,11 @@ class Loops(Vectors):
         if self._lane is None or not isinstance(statement.var.extent, int):
             return False
         times = max(1, len(self._jammed))
-        for each in within((statement,)):
-            if isinstance(each, For):
-                if not isinstance(each.var.extent, int):
+        for inner in within((statement,)):
+            if isinstance(inner, For):
+                if not isinstance(inner.var.extent, int):
                     return False
-                times *= each.var.extent
+                times *= inner.var.extent
         return times <= (_MOST_JAMMED if self._jammed else _MOST_UNROLLED)
 
     def _jam(self, statement: For) -> None:

@@ -48,7 +48,7 @@ def _foreign() -> None:
     llvm.initialize_all_asmprinters()
 
 
-def made(request: Request) -> Answer:
+def object_code(request: Request) -> Answer:
     """The code of a text; RuntimeError if LLVM refuses it."""
     with llvm.create_context() as context:
         module, machine = _optimised(request, context)
@@ -104,7 +104,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         answers.flush()
         request = marshal.load(requests)
         try:
-            answer = True, made(request)
+            answer = True, object_code(request)
         except RuntimeError as error:
             answer = False, str(error)
 

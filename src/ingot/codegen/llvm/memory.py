@@ -106,9 +106,9 @@ class Memory(Lanes, ABC):
         """Whether all conditions hold, for each lane if that differs."""
         b = self.b
         result: ir.Value | None = None
-        for each in where:
-            index = self.index(each.index)
-            size = self.splat(self.frame.size(each.size), count_of(index))
+        for condition in where:
+            index = self.index(condition.index)
+            size = self.splat(self.frame.size(condition.size), count_of(index))
             holds = b.icmp_unsigned("<", index, size)
             result = holds if result is None else b.and_(*self._alike(result, holds))
         assert result is not None
@@ -200,13 +200,13 @@ class Memory(Lanes, ABC):
         if preheader is None or lane is None or index.factor(lane.var) != 1:
             return None
         key: list[object] = [buffer]
-        for each in (index, *_indices(where)):
-            moving = [(term, factor) for term, factor in each.terms if not self._is_fixed(term)]
+        for moved in (index, *_indices(where)):
+            moving = [(term, factor) for term, factor in moved.terms if not self._is_fixed(term)]
             if any(term is not lane.var and term not in preheader.variables for term, _ in moving):
                 return None
-            if each is not index and each.factor(lane.var) != 0:
+            if moved is not index and moved.factor(lane.var) != 0:
                 return None
-            key += [tuple(moving), self._fixed(each)]
+            key += [tuple(moving), self._fixed(moved)]
         kind = stored(buffer.dtype)
         address = preheader.addresses.get(tuple(key))
         if address is None:
@@ -242,4 +242,4 @@ class Memory(Lanes, ABC):
 
 
 def _indices(where: Sequence[Inside]) -> Iterator[Index]:
-    return (each.index for each in where)
+    return (condition.index for condition in where)

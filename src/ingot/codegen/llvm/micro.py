@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.types import I64, element, is_float, room, vector, width
+from ingot.codegen.llvm.types import I64, element, is_float, stack_slot, vector, width
 from ingot.dtypes import DType
 from ingot.loops.ir import Tile
 
@@ -18,7 +18,7 @@ Cells = list[list[ir.Value]]
 def cells_of(b: Builder, dtype: DType, tile: Tile, height: int) -> Cells:
     """Cells for the sums of so many rows, set to zero."""
     kind = vector(element(dtype), tile.lanes)
-    cells = [[room(b, kind) for _ in range(tile.vectors)] for _ in range(height)]
+    cells = [[stack_slot(b, kind) for _ in range(tile.vectors)] for _ in range(height)]
     for row in cells:
         for cell in row:
             b.store(ir.Constant(kind, None), cell)
@@ -47,9 +47,9 @@ def accumulate(
         columns = []
         for index in range(tile.vectors):
             place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=kind)
-            found = b.load(place, typ=lanes)
-            found.align = width(dtype) * tile.lanes
-            columns.append(found)
+            weights = b.load(place, typ=lanes)
+            weights.align = width(dtype) * tile.lanes
+            columns.append(weights)
         moved = b.mul(k, step)
         for row, sums in zip(rows, cells, strict=True):
             one = b.load(b.gep(row, [moved], source_etype=kind), typ=kind)

@@ -12,7 +12,7 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
-from ingot.codegen.llvm.types import I64, element, room, vector, width
+from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
 from ingot.loops.rewrite import Reindexed
@@ -67,7 +67,7 @@ class _Emitter:
         self.kind = element(product.dtype)
         self.lanes = vector(self.kind, self.tile.lanes)
         bytes_ = width(product.dtype) * self.tile.lanes
-        self.sums = room(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
+        self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
 
     def emit(self) -> None:
         b, tile, size = self.b, self.tile, self.frame.size
@@ -187,8 +187,8 @@ class _Emitter:
             at = I64(line) if line == 0 else b.select(b.icmp_signed("<", I64(line), rows), I64(line), last)
             self._bind(product.m, b.add(row, at))
             starts.append(self._base(product.lhs.index, product.k))
-            conditions.append([(self._base(each.index, product.k), each) for each in product.lhs.where])
-        step_cell = room(b, I64)
+            conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
+        step_cell = stack_slot(b, I64)
         b.store(I64(0), step_cell)  # how far the panel has been read
         with _nested(self.loops, self.frame, outer):
             pointers = [self._row(start, where, outer) for start, where in zip(starts, conditions, strict=True)]
@@ -200,17 +200,17 @@ class _Emitter:
             b.store(b.add(read, b.mul(extent_, I64(tile.columns))), step_cell)
         for line in range(height):
             for index in range(tile.vectors):
-                b.store(b.load(cells[line][index], typ=self.lanes), self._kept(I64(line), index))
+                b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
 
     def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
         """Where the elements of one row are read, for the outer part of `k` at hand; zeros, if that is outside."""
         b, lhs = self.b, self.product.lhs
         place = b.add(start, self._moved(lhs.index, outer))
         pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=self.kind)
-        for base, each in where:
+        for base, condition in where:
             assert self.product.zeros is not None
-            index = b.add(base, self._moved(each.index, outer))
-            inside = b.icmp_unsigned("<", index, self.frame.size(each.size))
+            index = b.add(base, self._moved(condition.index, outer))
+            inside = b.icmp_unsigned("<", index, self.frame.size(condition.size))
             pointer = b.select(inside, pointer, self.frame.buffers[self.product.zeros])
         return pointer
 
@@ -230,7 +230,7 @@ class _Emitter:
                 total = b.add(total, b.mul(self.loops.variables[var], self.frame.size(index.factor(var))))
         return total
 
-    def _kept(self, line: ir.Value, index: int) -> ir.Value:
+    def _sum_place(self, line: ir.Value, index: int) -> ir.Value:
         place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
         return self.b.gep(self.sums, [place], source_etype=self.lanes)
 
@@ -256,7 +256,7 @@ class _Emitter:
     def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
         b, loops, tile = self.b, self.loops, self.tile
         (var,) = self.product.n
-        loops.locals[SUM] = b.load(self._kept(line, index), typ=self.lanes)
+        loops.locals[SUM] = b.load(self._sum_place(line, index), typ=self.lanes)
         loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, I64(index * tile.lanes)))
 
     def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
@@ -267,9 +267,9 @@ def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
     """A load with the one variable of the columns replaced."""
     (var,) = variables
 
-    def change(each: Index) -> Index:
-        factor = each.factor(var)
-        rest = Index(tuple(item for item in each.terms if item[0] is not var), each.offset)
+    def change(original: Index) -> Index:
+        factor = original.factor(var)
+        rest = Index(tuple(item for item in original.terms if item[0] is not var), original.offset)
         return rest + index.times(factor)
 
     changed = Reindexed(change).scalar(load)

@@ -32,7 +32,9 @@ class Unemittable(Exception):
 def intrinsic(b: Builder, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
     """A call of an intrinsic of LLVM, which is overloaded by the types `over`, or that of the result."""
     full = f"llvm.{name}." + ".".join(_mangled(kind) for kind in over or (result,))
-    return b.call(b.module.declared(full, ir.FunctionType(result, [each.type for each in arguments])), arguments)
+    return b.call(
+        b.module.declared(full, ir.FunctionType(result, [argument.type for argument in arguments])), arguments
+    )
 
 
 def multiply_add(b: Builder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
@@ -185,7 +187,7 @@ def _to_odd(b: Builder, value: ir.Value, lanes: int) -> ir.Value:
     near = b.fptrunc(value, vector(F32, lanes))
     back = b.fpext(near, value.type)
     inexact = b.fcmp_ordered("!=", back, value)
-    size, whole = (intrinsic(b, "fabs", each.type, [each]) for each in (back, value))
+    size, whole = (intrinsic(b, "fabs", operand.type, [operand]) for operand in (back, value))
     over = b.zext(b.fcmp_ordered(">", size, whole), vector(I32, lanes))
     bits = b.sub(b.bitcast(near, vector(I32, lanes)), over)
     bits = b.select(inexact, b.or_(bits, _splat(I32, 1, lanes)), bits)

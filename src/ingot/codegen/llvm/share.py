@@ -11,7 +11,7 @@ from ingot.codegen.llvm.types import I64
 from ingot.dims import Dim
 from ingot.schedule.target import Target
 
-_EACH = 4
+_PER_THREAD = 4
 """Pieces for each thread, where there is little: what one thread is late with, others do."""
 
 _LARGEST = 8
@@ -41,7 +41,7 @@ def pieces_of(b: Builder, shares: Sequence[Share], threads: ir.Value) -> ir.Valu
     parts: ir.Value = I64(0)
     for share in shares:
         work, parts = b.add(work, share.work), b.add(parts, share.parts)
-    few = smaller(b, b.add(work, I64(1)), b.mul(threads, I64(_EACH)))
+    few = smaller(b, b.add(work, I64(1)), b.mul(threads, I64(_PER_THREAD)))
     few = b.select(b.icmp_signed("==", threads, I64(1)), I64(1), few)
     wanted = larger(b, few, b.sdiv(work, I64(_LARGEST)))
     even = b.mul(up(b, wanted, threads), threads)
@@ -51,10 +51,10 @@ def pieces_of(b: Builder, shares: Sequence[Share], threads: ir.Value) -> ir.Valu
 
 def part_of(b: Builder, total: ir.Value, piece: ir.Value, pieces: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Where a piece begins and ends, of `total` divided as evenly as can be."""
-    each, rest = b.sdiv(total, pieces), b.srem(total, pieces)
-    low = b.add(b.mul(each, piece), smaller(b, piece, rest))
+    quotient, rest = b.sdiv(total, pieces), b.srem(total, pieces)
+    low = b.add(b.mul(quotient, piece), smaller(b, piece, rest))
     more = b.zext(b.icmp_signed("<", piece, rest), I64)
-    return low, b.add(low, b.add(each, more))
+    return low, b.add(low, b.add(quotient, more))
 
 
 def smaller(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:

@@ -45,7 +45,7 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future
             promised.set_result(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
             return promised
         emitted = emit()
-        later = code_later(emitted.text, target, lambda code: _kept(key, code, emitted.sizes, target))
+        later = code_later(emitted.text, target, lambda code: _cached(key, code, emitted.sizes, target))
     except BaseException as error:
         _fail(key, promised, error)
         raise
@@ -53,7 +53,7 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future
     return promised
 
 
-def _kept(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:
+def _cached(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:
     kernels.write(key, kernels.Entry(code.code, code.entries, sizes))
     return Template(load(code, target), sizes)
 
@@ -77,7 +77,7 @@ def _after_fork() -> None:
     """What another process is about to have will not come here, nor will its threads give a lock back."""
     global _LOCK
     _LOCK = threading.Lock()
-    for key in [key for key, each in TEMPLATES.items() if not each.done()]:
+    for key in [key for key, future in TEMPLATES.items() if not future.done()]:
         del TEMPLATES[key]
 
 

@@ -11,7 +11,7 @@ from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transform import input_transform, output_transform
-from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, room, vector, width
+from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, stack_slot, vector, width
 from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent
 from ingot.schedule.tile import heights
 
@@ -21,7 +21,7 @@ Origin = tuple[ir.Value, ir.Value]
 _GRAIN = 1 << 18
 """Products that are worth a thread of their own: some microseconds."""
 
-_BLOCKS_EACH = 2
+_BLOCKS_PER_THREAD = 2
 """Blocks for each thread from which on none is divided: its inputs would be transformed once for each part."""
 
 _INPUTS, _SUMS = 0, 1
@@ -44,7 +44,7 @@ def _share(b: Builder, sharing: Sharing, nest: Winograd) -> Share:
     panels = up(b, size(filter_.extent), I64(nest.tile.columns))
     blocks = _blocks(b, size(tiles), size(nest.block))
     work = b.sdiv(size(tiles * (nest.side + 2) ** 2 * nest.k[-1].extent * filter_.extent), I64(_GRAIN))
-    wanted = up(b, b.mul(threads, I64(_BLOCKS_EACH)), larger(b, blocks, I64(1)))
+    wanted = up(b, b.mul(threads, I64(_BLOCKS_PER_THREAD)), larger(b, blocks, I64(1)))
     return Share(work, b.mul(blocks, smaller(b, panels, wanted)))
 
 
@@ -64,8 +64,8 @@ class _Emitter:
         self.channel, (self.filter,) = nest.k[-1], nest.n
         *_, self.down, self.across = self.numbered = _tiles(nest)
         self.tiles = extent(self.numbered)
-        self.places = room(b, ir.ArrayType(PTR, self.span**2))
-        self.sums = room(b, ir.ArrayType(self.lanes, self.side**2), self.align)
+        self.places = stack_slot(b, ir.ArrayType(PTR, self.span**2))
+        self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.side**2), self.align)
         self.scratch = [self._own(which) for which in (_INPUTS, _SUMS)]
 
     def emit(self) -> None:
@@ -80,8 +80,8 @@ class _Emitter:
                 before = b.mul(block, times)
                 begin = larger(b, b.sub(low, before), I64(0))
                 end = smaller(b, b.sub(high, before), times)
-                some = [b.sdiv(b.mul(panels, at), times) for at in (begin, end)]
-                self._block(block, blocks, panels, *some)
+                panel_range = [b.sdiv(b.mul(panels, at), times) for at in (begin, end)]
+                self._block(block, blocks, panels, *panel_range)
 
     def _block(self, block: ir.Value, blocks: ir.Value, panels: ir.Value, begin: ir.Value, end: ir.Value) -> None:
         """The tiles of one block, for the panels of filters from `begin` to `end`; blocks are as even as can be."""
@@ -112,7 +112,7 @@ class _Emitter:
                     self._fetch_ahead(start, first)
             values = input_transform(b, self.side, [inputs[i * span : (i + 1) * span] for i in range(span)])
             place = self._place(_INPUTS, tile, first)
-            for number, value in enumerate(each for line in values for each in line):
+            for number, value in enumerate(element for line in values for element in line):
                 b.store(value, self._at(_INPUTS, I64(number), place)).align = self.align
 
     def _locate(self, origin: Origin) -> None:
@@ -123,7 +123,7 @@ class _Emitter:
             for j in range(self.span):
                 variables[self.row], variables[self.column] = b.add(origin[0], i), b.add(origin[1], I64(j))
                 place = b.gep(self.frame.buffers[lhs.buffer], [loops.index(lhs.index)], source_etype=self.kind)
-                bounds = [(loops.index(each.index), each.size) for each in lhs.where]
+                bounds = [(loops.index(condition.index), condition.size) for condition in lhs.where]
                 bounds += [(variables[var], var.extent + 2) for var in (self.row, self.column)]  # no window sees more
                 for index, size in bounds:
                     inside = b.icmp_unsigned("<", index, self.frame.size(size))
@@ -193,7 +193,7 @@ class _Emitter:
             b.load(self._at(_SUMS, I64(number), place), typ=self.lanes, align=self.align) for number in range(span**2)
         ]
         lines = output_transform(b, self.side, [sums[i * span : (i + 1) * span] for i in range(span)])
-        sums = [each for line in lines for each in line]
+        sums = [total for line in lines for total in line]
         for number, value in enumerate(sums):
             b.store(value, b.gep(self.sums, [I64(number)], source_etype=self.lanes))
         return sums

@@ -23,10 +23,10 @@ def rounds_of(statements: Sequence[Statement]) -> Dim:
 
 def weight_of(statements: Sequence[Statement]) -> int:
     """The operations of an iteration, at most, with the transport."""
-    inner = max((weight_of(each.body) for each in statements if isinstance(each, For)), default=0)
+    inner = max((weight_of(statement.body) for statement in statements if isinstance(statement, For)), default=0)
     return max(inner, _TRANSPORT + operations_of(statements))
 
 
 def operations_of(statements: Sequence[Statement]) -> int:
     """The operations of statements, loops left out."""
-    return operations_in([each.value for each in statements if not isinstance(each, For)])
+    return operations_in([statement.value for statement in statements if not isinstance(statement, For)])

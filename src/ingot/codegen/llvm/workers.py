@@ -49,8 +49,8 @@ _PROGRAM = Path(__file__).with_name("make.py")
 
 def most_workers(processors: int) -> int:
     """How many processes there may be: what `INGOT_WORKERS` says, or one for each processor."""
-    given = os.environ.get("INGOT_WORKERS", "")
-    return int(given) if given.isdecimal() else min(processors, _MOST)
+    setting = os.environ.get("INGOT_WORKERS", "")
+    return int(setting) if setting.isdecimal() else min(processors, _MOST)
 
 
 class Workers:
@@ -242,10 +242,10 @@ def _facts_here() -> Facts:
 
 
 def _asked_here(request: Request) -> Answer:
-    from ingot.codegen.llvm.make import made  # LLVM is not free to load
+    from ingot.codegen.llvm.make import object_code  # LLVM is not free to load
 
     try:
-        return made(request)
+        return object_code(request)
     except RuntimeError as error:
         raise CompileError(f"LLVM refused a kernel: {error}") from None
 
@@ -262,7 +262,7 @@ def workers(processors: int | None = None) -> Workers:
 
 def are_at_work() -> bool:
     """Whether there is somebody to ask, or was."""
-    return any(each.facts.done() or each.has_begun for each in _WORKERS)
+    return any(pool.facts.done() or pool.has_begun for pool in _WORKERS)
 
 
 _OF_OTHERS: list[Workers] = []
@@ -280,5 +280,5 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def _end() -> None:
-    for each in _WORKERS:
-        each.end()
+    for pool in _WORKERS:
+        pool.end()

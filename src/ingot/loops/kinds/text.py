@@ -13,7 +13,7 @@ def variables(axes: Sequence[Var]) -> str:
 
 def roles(axes: Mapping[str, Sequence[Var]]) -> str:
     """The axes of a nest by what they are for, those without any left out."""
-    return ", ".join(f"{role} {variables(some)}" for role, some in axes.items() if some)
+    return ", ".join(f"{role} {variables(vars_)}" for role, vars_ in axes.items() if vars_)
 
 
 def tile(size: Tile | None) -> str:

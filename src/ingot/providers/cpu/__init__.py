@@ -71,7 +71,7 @@ class Cpu:
     def link(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode]:
         from ingot.providers.cpu.code import link_kernel
 
-        return {kernel: link_kernel(each) for kernel, each in emitted.items()}
+        return {kernel: link_kernel(pending) for kernel, pending in emitted.items()}
 
     def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
         from ingot.providers.cpu.code import constant_memory

@@ -39,16 +39,18 @@ def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace
             for inside in parts:
                 nodes.update(inside.nodes)
                 kernels.update(inside.kernels)
-        said = "" if call is None else said_of(call, compiled)
-        nodes[node] = Fate(fate.how, fate.kernels, f"{fate.reason}; {said}") if said else fate
+        note = "" if call is None else bodies_text(call, compiled)
+        nodes[node] = Fate(fate.how, fate.kernels, f"{fate.reason}; {note}") if note else fate
     return Trace(nodes, kernels)
 
 
-def said_of(call: Call, compiled: Artifacts) -> str:
+def bodies_text(call: Call, compiled: Artifacts) -> str:
     """Which bodies of a node are compiled, in words; empty if none is."""
     bodies = compiled.bodies.get(call, ())
-    made = [f"{role} {body.name}" for role, body in zip(_roles(call), bodies, strict=False) if body is not None]
-    return f"compiled: {', '.join(made)}" if made else ""
+    compiled_bodies = [
+        f"{role} {body.name}" for role, body in zip(_roles(call), bodies, strict=False) if body is not None
+    ]
+    return f"compiled: {', '.join(compiled_bodies)}" if compiled_bodies else ""
 
 
 def _roles(call: Call) -> list[str]:

@@ -73,7 +73,7 @@ def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], time
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]
     nodes = [_node(node, fate, steps) for node, fate in traced.nodes.items()]
     every = [compiled, *(body for _, body in bodies_in(compiled))]
-    nodes += [_node(node, Fate(How.GONE), steps) for each in every for node in each.optimised.removed]
+    nodes += [_node(node, Fate(How.GONE), steps) for artifacts in every for node in artifacts.optimised.removed]
     counts = Counter(entry.how for entry in nodes)
     return Explained(
         compiled.plan.threads,
@@ -113,7 +113,7 @@ def _kernel(
     steps: Mapping[str, Step],
 ) -> KernelEntry:
     cost, step = cost_of(kernel), steps.get(kernel.name)
-    operations, read, written = (_said(dim, sizes) for dim in (cost.operations, cost.read, cost.written))
+    operations, read, written = (_shown_size(dim, sizes) for dim in (cost.operations, cost.read, cost.written))
     return KernelEntry(
         kernel.name,
         operators(work),
@@ -130,6 +130,6 @@ def _kernel(
     )
 
 
-def _said(dim: Dim, sizes: Mapping[str, int]) -> int | str:
-    found = number(dim, sizes)
-    return found if isinstance(found, int) else str(found)
+def _shown_size(dim: Dim, sizes: Mapping[str, int]) -> int | str:
+    size = number(dim, sizes)
+    return size if isinstance(size, int) else str(size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.codegen.job import JobLayout, StateLayout, StepLayout
-from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO, JumpOperands, JumpSlots
+from ingot.codegen.jumps import BEGIN, CHOOSE, GO, NEXT_RUN, JumpOperands, JumpSlots
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.thread_pool.routine import Routine
 from ingot.codegen.llvm.types import I8, I32, I64, PTR
@@ -38,7 +38,7 @@ def _emit_target(module: ir.Module) -> ir.Function:
     """`jump_target(slots, slot numbers, sizes, state, step count)`: the step that follows a jump."""
     b = _Jump(module, "jump_target", [PTR, PTR, PTR, PTR, I64], I64)
     _, _, sizes, state, count = b.args
-    ended, live, fail, go, choose, again, counted = (
+    ended, live, fail, go, choose, next_run, counted = (
         b.append_basic_block(name) for name in ("ended", "live", "fail", "go", "choose", "again", "counted")
     )
     over = b.or_(b.is_set(state, StateLayout.ERROR), b.is_set(state, StateLayout.STOP))
@@ -51,7 +51,7 @@ def _emit_target(module: ir.Module) -> ir.Function:
     b.target = b.read(sizes, JumpOperands.TARGET)
     b.otherwise = b.read(sizes, JumpOperands.OTHERWISE)
     b.first = b.slot_number(JumpSlots.COUNTER)
-    b.switch(kind, {BEGIN: counted, AGAIN: again, CHOOSE: choose, GO: go}, fail)
+    b.switch(kind, {BEGIN: counted, NEXT_RUN: next_run, CHOOSE: choose, GO: go}, fail)
 
     b.position_at_end(fail)
     b.store_atomic(I32(1), b.word(state, StateLayout.ERROR, I32), "monotonic", 4)
@@ -62,7 +62,7 @@ def _emit_target(module: ir.Module) -> ir.Function:
     holds = b.holds(b.first)
     b.ret(b.select(holds, b.target, b.otherwise))
 
-    b.position_at_end(again)
+    b.position_at_end(next_run)
     number = b.add(b.load(b.slot(b.first), I64), I64(1))
     swapped = b.swap_pairs()
     b.branch(counted)
@@ -108,7 +108,7 @@ class _Jump(Routine):
         self.position_at_end(swap)
         place = self.mul(pair, I64(2))
         one, other = (
-            self.slot_place(self.slot_number(self.add(place, I64(JumpSlots.PAIRS + side)))) for side in range(2)
+            self.slot_place(self.slot_number(self.add(place, I64(JumpSlots.PAIRS + member)))) for member in range(2)
         )
         first, second = self.load(one, PTR), self.load(other, PTR)
         self.store(second, one)
@@ -122,7 +122,7 @@ class _Jump(Routine):
     def begin_run(self, number: ir.Value, fail: ir.Block) -> None:
         """Count a run of a loop and go to its steps, if there is such a run: below its trips, and it is to go on."""
         sizes, state = self.args[2:4]
-        few, given, known, limited, ask, asked, on, done = (
+        few, in_slot, in_operand, limited, ask, asked, on, done = (
             self.append_basic_block(name)
             for name in ("few", "trips_given", "trips_known", "limited", "ask", "asked", "on", "done")
         )
@@ -133,17 +133,17 @@ class _Jump(Routine):
         self.position_at_end(few)
         self.store(number, self.slot(self.first))
         slot = self.slot_number(JumpSlots.TRIPS)
-        self.cbranch(self.icmp_signed(">=", slot, I32(0)), given, known)
-        self.position_at_end(given)
+        self.cbranch(self.icmp_signed(">=", slot, I32(0)), in_slot, in_operand)
+        self.position_at_end(in_slot)
         trips_given = self.load(self.slot(slot), I64)
         self.branch(limited)
-        self.position_at_end(known)
+        self.position_at_end(in_operand)
         trips_known = self.read(sizes, JumpOperands.TRIPS)
         self.branch(limited)
         self.position_at_end(limited)
         trips = self.phi(I64)
-        trips.add_incoming(trips_given, given)
-        trips.add_incoming(trips_known, known)
+        trips.add_incoming(trips_given, in_slot)
+        trips.add_incoming(trips_known, in_operand)
         self.cbranch(self.icmp_signed("<", number, trips), ask, done)
 
         self.position_at_end(ask)

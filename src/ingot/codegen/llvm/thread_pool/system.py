@@ -86,9 +86,9 @@ class System:
 
     def _call(self, b: Builder, number: int, *arguments: ir.Value) -> None:
         """A system call of up to six arguments."""
-        given = [I64(number), *arguments, *[I64(0)] * (_ARGUMENTS - len(arguments))]
+        registers = [I64(number), *arguments, *[I64(0)] * (_ARGUMENTS - len(arguments))]
         if self._machine in _ASSEMBLY:
-            kind = ir.FunctionType(I64, [I64] * len(given))
-            b.call(ir.inline_assembly(kind, *_ASSEMBLY[self._machine]), given)
+            kind = ir.FunctionType(I64, [I64] * len(registers))
+            b.call(ir.inline_assembly(kind, *_ASSEMBLY[self._machine]), registers)
         else:
-            b.call(b.module.declared("syscall", ir.FunctionType(I64, [I64], var_arg=True)), given)
+            b.call(b.module.declared("syscall", ir.FunctionType(I64, [I64], var_arg=True)), registers)
