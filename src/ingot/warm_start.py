@@ -1,4 +1,4 @@
-"""Models opened before: found by their content, and opened from what was kept of them, with no pass and no compiler."""
+"""Warm start: a model opened before is found in the cache by its content, and opened without passes or compiler."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """Where a model comes from, the name of its content, and what else decides what follows from it.
+    """The key of a model in the cache: the digest of its content, and the parameters that its plan depends on.
 
-    Of a file that is `unseen`, that name is found only when something is to be kept.
+    `content` is None for a large file that is `unseen`: its digest is computed only when a plan is written.
     """
 
     data: bytes | bytearray | memoryview
@@ -40,12 +40,12 @@ class ModelKey:
     parameters: tuple[str, ...]
     unseen: contents.Unseen | None = None
     source: str = ""
-    """The file, for people."""
+    """The path, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedModel:
-    """What was kept of a model: what runs it, its inputs and its outputs, and the names of inputs with defaults."""
+    """A model from a plan file: what runs it, its inputs and outputs, and the names of inputs with defaults."""
 
     executable: Executable
     inputs: tuple[Value, ...]
@@ -54,9 +54,9 @@ class CachedModel:
 
 
 def key_of(source: object, limits: RunLimits, level: int, machine: str) -> ModelKey | None:
-    """Where a model comes from; None if that is no file and no bytes, or what follows from it cannot be kept.
+    """The key of a model; None if it is neither a file nor bytes, or is in text form.
 
-    What follows depends on the level to which it is optimised, and on the machine, too.
+    A plan depends on the limits, the optimisation level and the machine, too.
     """
     parameters = (fingerprint(), machine, str(limits.nesting), str(limits.calls), str(level))
     if isinstance(source, bytes | bytearray | memoryview):
@@ -73,7 +73,7 @@ def key_of(source: object, limits: RunLimits, level: int, machine: str) -> Model
 
 
 def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:
-    """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
+    """The model with a key; None if the cache has no plan file for it, or external weights have changed."""
     if key.content is None:
         return None
     file = plan_file.read(_path(key.content, key.parameters), threads or thread_pool.processors(), limits.nodes)
@@ -87,12 +87,12 @@ def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel |
 
 
 def with_given(key: ModelKey, names: Iterable[str]) -> ModelKey:
-    """Where a model comes from, for what follows from it when inputs that have defaults are given."""
+    """The key for a session in which inputs that have defaults are given."""
     return replace(key, parameters=(*key.parameters, *sorted(names)))
 
 
 def keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
-    """Keep a model, compiled, for the next time, beside other work; where that is not possible, nothing happens."""
+    """Write the plan file of a model in the background; where that is not possible, nothing happens."""
     writer = threading.Thread(target=_write, args=(key, build, outputs, model), name="ingot-keep")
     writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
 
@@ -109,7 +109,7 @@ def _write(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) 
 
 
 def _path(content: str, parameters: tuple[str, ...]) -> Path:
-    """The file that keeps what follows from a content."""
+    """The plan file of a content, for the parameters that a plan depends on."""
     return directory.path_of(hashlib.sha256("\n".join((content, *parameters)).encode()).hexdigest(), "plan")
 
 
@@ -177,7 +177,7 @@ def _model(nodes: bytes) -> Model:
 
 
 def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:
-    """The files that a model has weights in, and the name of their content."""
+    """The files that a model has external weights in, and the digests of their contents."""
     places: dict[str, None] = {}
     for graph in model.graphs():
         for value in graph.initializers.values():

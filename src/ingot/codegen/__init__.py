@@ -1,1 +1,1 @@
-"""Kernels to code: LLVM IR for CPUs, Triton for GPUs."""
+"""Code generation: kernels of the loop IR as LLVM IR and machine code, and the memory layouts native code relies on."""

@@ -71,7 +71,7 @@ class StepLayout:
     SLOT_NUMBERS: Final = 1
     """The address of the slots it uses, 32-bit numbers."""
     SIZES: Final = 2
-    """The address of the sizes it is told, 64-bit numbers."""
+    """The address of its runtime scalars, 64-bit numbers; for a jump, of its operands."""
     WORDS: Final = 3
 
 

@@ -1,1 +1,1 @@
-"""From primitives to kernels: what is stored, what is fused, and the loops that compute it."""
+"""Lowering: a typed graph to primitives, after branches were specialised; bodies outlined, their invariants hoisted."""

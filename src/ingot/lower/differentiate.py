@@ -1,4 +1,4 @@
-"""The gradient of a value of a graph by others, at given arrays: in primitives, evaluated with numpy."""
+"""Reverse-mode gradients of a graph: its values lowered to primitives, differentiated, and evaluated with numpy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from ingot.prim.tensor import Refused
 
 
 def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, fixed: Mapping[str, Array]) -> list[Array]:
-    """The derivative of the sum of value `y` by each of `xs`, all values of the main graph, where `fixed` are fixed.
+    """The derivative of `sum(y)` by each of `xs`, all values of the main graph; the values in `fixed` are inputs.
 
-    CheckError if `y` needs a value that is not given, UnsupportedError if a node on the way has no derivative.
+    CheckError if `y` depends on a value that is not in `fixed`, UnsupportedError if a node on the way has no
+    derivative.
     """
     part = extract(model, list(fixed), [y])
     for value in part.graph.inputs:
@@ -34,5 +35,5 @@ def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, fix
     try:
         derivatives = gradients(program.values[part.graph.outputs[0]], [program.inputs[name] for name in xs])
     except Refused as reason:
-        raise UnsupportedError(f"the gradient of '{y}' cannot be said: {reason}") from None
+        raise UnsupportedError(f"the gradient of '{y}' cannot be computed: {reason}") from None
     return evaluate(derivatives, dict(fixed), {})

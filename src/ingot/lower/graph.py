@@ -1,4 +1,4 @@
-"""A graph in primitives: each node by the `lower` rule of its operator, or else a call that the reference runs."""
+"""Lowering of a graph: each node to primitives by its operator's `lower` rule, or to a call that the reference runs."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def lower_graph(
     guards: Mapping[Graph, Sequence[Guard]] | None = None,
     refuses: Refuses = refuse_to_lower,
 ) -> Program:
-    """The main graph of a model in the newest operators, inlined and typed, in primitives.
+    """The main graph of a model, in the newest operators, inlined and typed, as a program of primitives.
 
-    `guards` are what was assumed of sizes in each of its graphs. Nodes that `refuses` gives a reason for, and
-    those whose operators have none to say themselves in primitives, are calls, with the reason.
+    `guards` are the assumptions about sizes in each of its graphs. A node becomes a call, with the reason, if `refuses`
+    has one against it, or if its operator has no `lower` rule or that rule raises Refused.
     """
     program = Program()
     graph = model.graph
@@ -69,9 +69,9 @@ def lower_graph(
 
 
 def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
-    """What is assumed of sizes where tensors are computed, of which perhaps only the sizes are needed.
+    """The guards of every `AssumeShape` that tensors depend on: perhaps only their sizes are read, by no kernel.
 
-    What is inside of loops and branches is left out: it may never run.
+    Bodies of loops and branches are left out: they may never run.
     """
     pending = list(tensors)
     seen: set[Tensor] = set()
@@ -96,7 +96,7 @@ class _Lowering:
     refuses: Refuses
 
     def node(self, node: Node, facts: Mapping[Value, Fact]) -> None:
-        """Say what a node computes, or leave it to the reference."""
+        """Note the tensors that a node computes, or the call by which the reference computes them."""
         program = self.program
         inputs = [None if value is None else program.values[value] for value in node.inputs]
         input_facts = [
@@ -130,7 +130,7 @@ class _Lowering:
         output_facts: Sequence[Fact],
         facts: Mapping[Value, Fact],
     ) -> list[Tensor]:
-        """What a node computes, in primitives; Refused, with the reason, by the provider or by the rule."""
+        """The tensors that a node computes; Refused, with the reason, by the provider or by the `lower` rule."""
         if self.model.function_of(node) is not None:
             raise Refused("a function of the model that was not inlined")
         operator = self.catalog.operator_of(node, self.model.opset_imports)
@@ -142,7 +142,7 @@ class _Lowering:
         return lower_node(node, operator, inputs, input_facts, output_facts, regions)
 
     def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:
-        """What a graph inside of a node gives; Refused if the reference has to run a part of it."""
+        """The results of a subgraph of a node; Refused if one of its nodes became a call."""
         program = self.program
         for value in graph.initializers.values():
             program.values.setdefault(value, _initializer(value))
@@ -166,9 +166,9 @@ def lower_node(
     output_facts: Sequence[Fact],
     regions: Regions | None = None,
 ) -> list[Tensor]:
-    """What a node computes, in primitives; Refused, with the reason, if its operator cannot be said in them.
+    """The tensors that a node computes; Refused, with the reason, if its operator cannot be lowered.
 
-    Elements of 16 bits are computed with in 32, and rounded to what the outputs are; control flow passes them on.
+    16-bit floats are computed with in float32 and rounded to the types of the outputs; control flow passes them on.
     """
     for tensor, fact in zip(inputs, input_facts, strict=True):
         if (
@@ -198,7 +198,7 @@ def lower_node(
 
 
 def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
-    """A result of a rule, as the type that inference found; a name that nothing tells is what the rule has there."""
+    """The result of a `lower` rule with its inferred type; names that inference invented are bound to its sizes."""
     type_ = fact.type
     assert isinstance(type_, TensorType)
     if part.dtype is not type_.dtype:
@@ -218,7 +218,7 @@ def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
 
 
 def _require_known(size: Dim, program: Program) -> None:
-    """Refused where a size has a name that neither inputs nor calls tell: kernels could not be told it either."""
+    """Refused for a size with a name that no input and no call result has: no kernel could be passed it."""
     if not symbols(size) <= program.known_sizes:
         raise Refused(f"a size '{size}', which only a run can tell")
 
@@ -252,7 +252,7 @@ def _initializer(value: Value) -> Tensor:
 def _call(
     node: Node, inputs: Sequence[Tensor | None], output_facts: Sequence[Fact], program: Program, reason: str
 ) -> list[Tensor]:
-    """A node left to the reference; it reads what its subgraphs capture as well."""
+    """The results of a node that the reference runs; its call also reads what its subgraphs capture."""
     outer = [program.values[value] for graph in node.subgraphs for value in dict.fromkeys(captures(graph))]
     call = Call(node, (*inputs, *outer), reason)
     program.calls[node] = call

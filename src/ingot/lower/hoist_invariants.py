@@ -1,4 +1,4 @@
-"""What every run of a body computes alike, from what it captures alone: it is taken out, to be computed once."""
+"""Loop-invariant code motion for outlined bodies: what depends on captured values alone is hoisted, computed once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ from ingot.ops.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """A model from what a body captures to what the model of the body takes after that, once this is out of it."""
+    """The invariants of a body as a model: from the captured values to the values that the body reads of them.
+
+    `input_facts` is what is known of the captured values beside their types. For `while ...: y = f(x) + state` with `x`
+    captured, `model` is `f`, and the body becomes `y = f_of_x + state` with one more input.
+    """
 
     model: Model
     input_facts: Mapping[Value, Fact]
 
 
 def hoist_invariants(outlined: Outlined, catalog: Catalog) -> Hoisted | None:
-    """Take what every run computes alike out of the model of a body; None if there is nothing of the kind."""
+    """Hoist the invariants out of the model of a body, which is changed; None if there are none."""
     model = outlined.model
     graph = model.graph
     facts = infer(model, catalog=catalog, given=outlined.input_facts)
@@ -50,9 +54,10 @@ def hoist_invariants(outlined: Outlined, catalog: Catalog) -> Hoisted | None:
 
 
 def _invariants(model: Model, captured: list[Value], facts: Facts, catalog: Catalog) -> Iterator[Value]:
-    """What is computed from captured values alone, and read by what is not, or returned.
+    """The invariant values that are read by nodes which are not invariant, or returned.
 
-    Sizes, and integers that follow from them, are left: they are known where they are read.
+    Invariant is what depends on captured values alone. Sizes, and integers that follow from them, are left: they are
+    known where they are read.
     """
     graph = model.graph
     fixed = set(captured)
@@ -72,7 +77,7 @@ def _invariants(model: Model, captured: list[Value], facts: Facts, catalog: Cata
 
 
 def _varies(node: Node, model: Model, catalog: Catalog) -> bool:
-    """Whether a node may compute something else of the same inputs, or runs graphs."""
+    """Whether a node may give other results for the same inputs (a random number), or runs subgraphs."""
     if model.function_of(node) is not None or node.subgraphs:
         return True
     operator = catalog.operator_of(node, model.opset_imports)

@@ -1,4 +1,4 @@
-"""Bodies apart: a graph inside of a node that the reference runs, as a model of its own, with types for every run."""
+"""Outlining: the subgraph of a node that the reference runs as a model of its own, typed for every run of it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from ingot.prim.functions import ELEMENTS
 from ingot.prim.tensor import Call, CallResult, Constant, Tensor
 
 _MOST_ROUNDS = 8
-"""How often a body is typed, for states whose types are given up axis by axis."""
+"""How often a body is typed until the types of its states no longer change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A model of a body, whose inputs are those of the graph, then what it captures and is no constant.
+    """A body as a model: its inputs are those of the subgraph, then the captured values that are no constants.
 
     `captured` are the latter, as values around the node; `input_facts` is what is known of inputs beside their types.
     """
@@ -45,7 +45,7 @@ class Outlined:
 def outline(
     call: Call, graph: Graph, program: Program, model: Model, facts: Facts, catalog: Catalog
 ) -> Outlined | None:
-    """A graph of the node of a call as a model; None if what is around it cannot be left out, or no types fit it."""
+    """A subgraph of the node of a call as a model; None if it has a Gradient node, or no types fit it."""
     if any(node.applies("Gradient", domain=TRAINING) for inner in nested_graphs(graph) for node in inner):
         return None
     outlining = _Outlining(call, graph, program, model, facts, catalog)
@@ -65,7 +65,7 @@ class _Outlining:
     catalog: Catalog
 
     def of_loop(self) -> Outlined:
-        """The model of a body that runs over and over: what changes from run to run has no fixed size."""
+        """The model of a body that runs over and over: a size that differs from run to run gets a name of its own."""
         types = self.first_types()
         carried = states(self.call.node, self.graph)
         for _ in range(_MOST_ROUNDS):
@@ -84,13 +84,13 @@ class _Outlining:
         raise CheckError("types that change with every run")
 
     def first_types(self) -> list[Type | None]:
-        """The types of the inputs of a graph in its first run."""
+        """The types of the inputs of the subgraph in its first run."""
         if repeats(self.call.node):
             return first_types(self.call.node, self.graph, [self._type(value) for value in self.call.node.inputs])
         return [self.facts.get(value, Fact(value.type)).type for value in self.graph.inputs]
 
     def of_types(self, types: Sequence[Type | None]) -> Outlined:
-        """The model of the graph, with inputs of these types."""
+        """The model of the subgraph, with inputs of these types."""
         around = dict.fromkeys(captures(self.graph))
         names = {value.name for inner in nested_graphs(self.graph) for value in inner.values()}
         known: dict[Value, Value] = {}
@@ -123,7 +123,7 @@ class _Outlining:
         return Outlined(model, tuple(captured), input_facts)
 
     def _either(self, before: Type | None, after: Type | None, place: int) -> Type | None:
-        """A type that holds before a run and after it; sizes that differ have a name of their own."""
+        """A type that holds before a run and after it; a size that differs gets a name of its own."""
         if before is None or after is None or before == after:
             return before if after is not None else None
         if not isinstance(before, TensorType) or not isinstance(after, TensorType):
@@ -140,7 +140,7 @@ class _Outlining:
         return TensorType(before.dtype, tuple(one if one == other else name for one, other, name in pairs))
 
     def _own(self, place: int, axis: int) -> Dim:
-        """The name of a size of an input that is another in each run."""
+        """The name of a size of an input that differs from run to run."""
         stem = re.sub(r"\W+", "_", f"{self.graph.inputs[place].name}_{axis}", flags=re.ASCII)
         return symbol(f"each_{stem}")
 
@@ -160,7 +160,7 @@ class _Outlining:
 
 
 def name_sizes(inputs: Iterable[Value]) -> _SizeNames:
-    """Have sizes of inputs called as they are where one of these tells them, else by a name for the whole of each."""
+    """Make every size of inputs a name of one axis: `2*n` gets a new name if no axis is `n`. Returns the renaming."""
     listed = list(inputs)
     sizes = [size for value in listed if isinstance(value.type, TensorType) for size in value.type.shape or ()]
     rename = _SizeNames({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
@@ -171,7 +171,7 @@ def name_sizes(inputs: Iterable[Value]) -> _SizeNames:
 
 @dataclass(frozen=True, slots=True)
 class _SizeNames:
-    """Sizes under names that inputs tell; any other expression is one size with a name of its own."""
+    """A renaming of sizes: expressions of `names` stay; any other expression becomes a name of its own."""
 
     names: set[str]
     others: dict[Dim, Dim] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What cannot be said in primitives, whoever computes them: asked of a node before its operator's `lower` rule is."""
+"""What has no `lower` rule, or none that could succeed: asked of a node before its operator's rule is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Refuses: TypeAlias = Callable[[Node, "Operator | None", Sequence[Fact], Sequence
 def refuse_to_lower(
     node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
 ) -> str | None:
-    """Why a node cannot be lowered, from what is known before its rule is asked; None if nothing speaks against it."""
+    """Why a node cannot be lowered, from what is known before its rule runs; None if the rule is to be tried."""
     if operator is None or "lower" not in operator.rules:
         return f"{node.op_type} has no rule"
     if operator.takes("lower", "regions"):

@@ -33,7 +33,7 @@ class LoweredRegions:
     program: Program
     assumed: Mapping[Graph, Sequence[Guard]]
     lower: Callable[[Graph, Facts], list[Tensor]]
-    """A graph inside of the node in primitives; Refused if a part of it cannot be lowered."""
+    """A subgraph of the node in primitives; Refused if a part of it cannot be lowered."""
 
     def branch(self, graph: Graph) -> list[Tensor]:
         return self.lower(graph, self.facts)

@@ -1,8 +1,7 @@
-"""Branches that sizes decide: an If is what it does for the sizes that are known, or taken to be equal.
+"""Specialisation of branches: an If whose condition depends on sizes alone is replaced by the branch that is taken.
 
-An axis of one element that is taken out, or else left, is how exporters write what the model they started from always
-does: sizes are not known there. Where the sides of such an If have different axes, the one for equal sizes is taken,
-and each run makes sure of it.
+Exporters write `x.squeeze(0) if x.shape[0] == 1 else x` as an If whose branches have different ranks, which no kernel
+can have. Where the sizes are unknown, the branch for equal sizes is assumed, and a guard checks it in each run.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ingot.passes.branches import put_in_place
 from ingot.prim.guard import Guard
 
 Guards = dict[Graph, list[Guard]]
-"""Sizes that were taken to be equal, by the graph whose nodes take them so."""
+"""Sizes that were assumed to be equal, by the graph whose nodes depend on it."""
 
 _MOST_ROUNDS = 32
 _CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
@@ -71,9 +70,9 @@ class _Equal:
 def specialise_branches(
     model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None = None, assumed: Guards | None = None
 ) -> Specialised:
-    """What is known of every value of a model, whose branches that sizes decide are put in the place of their Ifs.
+    """A model, which is changed, with its facts: every If that sizes decide is replaced by the branch it takes.
 
-    `input_facts` is what is known of its inputs, `assumed` what was taken to be equal in its graphs before.
+    `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before.
     """
     facts = infer(model, catalog=catalog, given=input_facts)
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
@@ -88,7 +87,10 @@ def specialise_branches(
 
 
 def no_zeros(graph: Graph, facts: Facts) -> Iterator[Guard]:
-    """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
+    """Guards that no size computed for a Reshape is zero, unless the input's size on that axis is zero too.
+
+    Reshape takes a zero for "copy this size", so that inference by the computed size would be wrong.
+    """
     for node in graph:
         if node.applies("Reshape") and not node.get("allowzero", 0):
             yield from _no_zeros(node, facts)
@@ -131,7 +133,7 @@ def _inline_decided_branches(model: Model, facts: Facts, guards: Guards) -> bool
 
 
 def _is_in_branches(graph: Graph) -> bool:
-    """Whether nothing but branches is around a graph: in a loop, sizes may be others in each run."""
+    """Whether nothing but branches is around a graph: in a loop, sizes may differ from run to run."""
     while graph.parent is not None:
         if not graph.parent.applies("If") or graph.parent.graph is None:
             return False
@@ -140,7 +142,7 @@ def _is_in_branches(graph: Graph) -> bool:
 
 
 def _ranks_differ(node: Node) -> bool:
-    """Whether the branches of an If have results of different axes."""
+    """Whether the branches of an If have results of different ranks."""
     branches = [node["then_branch"], node["else_branch"]]
     assert all(isinstance(branch, Graph) for branch in branches)
     ranks = [[_rank(value) for value in branch.outputs] for branch in branches if isinstance(branch, Graph)]
@@ -152,7 +154,7 @@ def _rank(value: Value) -> int | None:
 
 
 def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
-    """What a condition is, by sizes; None if that does not tell."""
+    """The value of a condition that follows from sizes, or the equality it stands for; None if it is neither."""
     if value is None:
         return None
     fact = facts.get(value)

@@ -1,4 +1,4 @@
-"""Binding: everything that follows from the sizes of a run for one segment of a plan, before anything is allocated."""
+"""Binding: what follows from the sizes of a run for one segment of a plan, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 46
 MOST_STEPS = 1 << 62
 
 _MOST_BINDINGS = 64
-"""Sizes that a segment remembers the bindings of."""
+"""How many bindings a segment remembers."""
 
 _OPERANDS = struct.Struct("<6q")
 """The operands of a jump; the scalars of every step take as many words, so that it can be replaced by one."""
@@ -131,10 +131,10 @@ class Binder:
         return Binding(self._packed.pack(*scalars), (), layout, shapes, layout.total + sum(results))
 
     def _bind_in_part(self, values: Values, known: Mapping[str, int]) -> Binding:
-        """The same where some steps are not run: those of closed arms, and kernels that would write nothing.
+        """A binding in which some steps do not run: those of closed arms, and kernels that would write nothing.
 
-        The former are replaced by jumps that fail the run, if it ever comes to them; the latter by jumps to the next
-        step, however many iterations the kernel would have.
+        The former are replaced by jumps that fail the run if it reaches them; the latter by jumps to the next step,
+        however many iterations the kernel would have.
         """
         steps = self.segment.steps
         closed = [arm.arm for arm in self._arms if not arm.is_open(values)]

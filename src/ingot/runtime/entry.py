@@ -1,4 +1,4 @@
-"""Entries: how an array comes into a plan from outside: its checks, and the named sizes that are known by it."""
+"""Entries: arrays that enter a plan from outside, the checks on them, and the named sizes read from their shapes."""
 
 from __future__ import annotations
 

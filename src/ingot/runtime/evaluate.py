@@ -30,7 +30,7 @@ from ingot.runtime.order import Order, Orders, order
 from ingot.runtime.provider import Evaluator
 
 Values = dict[Value, Any]
-"""What values hold: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
+"""The values of a run: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
 
 
 Observer: TypeAlias = Callable[[Node, Sequence[Any], Sequence[Any], float], None]
@@ -38,20 +38,20 @@ Observer: TypeAlias = Callable[[Node, Sequence[Any], Sequence[Any], float], None
 
 
 class Running(Protocol):
-    """A graph inside a node that is run otherwise, over and over."""
+    """A subgraph that a plan runs in place of the reference, over and over."""
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
-        """The outputs of the graph; None if it is to be evaluated after all."""
+        """The outputs of the subgraph; None if the reference has to evaluate it after all."""
 
     def close(self) -> None:
         """Called when it is not run any more."""
 
 
 class Bodies(Protocol):
-    """Who runs graphs inside a node."""
+    """The subgraphs of a node that have plans."""
 
     def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> Running | None:
-        """A graph made ready to be run with the values around it, so many graphs deep; None if it is not run here."""
+        """A subgraph bound to the values around it, so many graphs deep; None if it has no plan."""
 
 
 class Evaluation:
@@ -114,7 +114,10 @@ class Evaluation:
         return [values[value] for value in steps.wanted]
 
     def step(self, node: Node, values: Values, bodies: Bodies | None = None) -> Sequence[Any]:
-        """What one node of the main graph computes, for what it and its subgraphs read; `bodies` run some of these."""
+        """The results of one node of the main graph, from the values that it and its subgraphs read.
+
+        `bodies` are the subgraphs that have plans.
+        """
         with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
             return self.inner(node, values, bodies, 0)
 
@@ -144,7 +147,7 @@ class Evaluation:
         return self._catalog.get(node.domain, node.op_type, imports[node.domain])
 
     def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """What a node gives, by the first evaluator that takes it."""
+        """The results of a node, by the first evaluator that does not refuse it."""
         for evaluator in self._evaluators:
             if evaluator.takes_all or _takes(evaluator, node, operator, inputs):
                 return evaluator.compute(node, operator, inputs, arguments)
@@ -154,11 +157,11 @@ class Evaluation:
         return self._model.function_of(node)
 
     def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
-        """The derivative of a value by others, for what is given by name."""
+        """The derivative of a value by others, for arrays by name."""
         return list(differentiate(self._model, self._catalog, xs, y, given))
 
     def generator(self, seed: float | None) -> np.random.Generator:
-        """A new source of random numbers: by the seed of the node, else by that of the run and how many came before."""
+        """A new random generator: seeded by the node, else by the run and the number of generators before."""
         if seed is not None:
             return np.random.Generator(np.random.Philox(np.float32(seed).view(np.uint32).item()))
         self.drawn += 1
@@ -285,7 +288,7 @@ class _Scope:
         return [inner[value] for value in steps.wanted]
 
     def begin(self, graph: Graph) -> Running | None:
-        """A graph inside a node made ready to be run otherwise; None if nobody else runs it."""
+        """A subgraph ready to be run by its plan; None if it has none."""
         return None if self._bodies is None else self._bodies.begin(graph, self._values, self._deeper())
 
     def _deeper(self) -> int:
@@ -359,7 +362,7 @@ def _constant(constant: Tensor | SparseTensor) -> Any:
 
 
 _MOVING = frozenset({"Identity", "Optional", "OptionalGetElement", "SequenceErase", "SequenceInsert"})
-"""Operators of sequences that give elements they are given, and which are counted already: to look at all of them each
+"""Operators whose results are elements of a sequence they read, which are counted already: to look at all of them each
 time would make it costly to grow a sequence one by one."""
 
 

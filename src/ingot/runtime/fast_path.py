@@ -40,7 +40,7 @@ class FastPath:
         self._ready: dict[tuple[Any, ...], Ready] = {}
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
-        """The outputs; None if this has to go the long way: other sizes, other types, or an error that a kernel met.
+        """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
 
         Interrupted where `interrupt` ends the run.
         """

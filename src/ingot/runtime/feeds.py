@@ -1,4 +1,4 @@
-"""What a caller feeds, as the arrays a run takes; refused, with what was expected, where it does not fit."""
+"""Feeds: what a caller passes as inputs, converted to the arrays of a run, or refused with what was expected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any], spared: Col
 
 
 def _feed(value: Value, feed: Any, sizes: dict[str, tuple[int, str]]) -> Any:
-    """What is given for an input, as an array; InputError, saying what was expected, if it does not fit."""
+    """The feed of an input as an array; InputError, with what was expected, if it does not fit."""
     type_ = value.type
     if isinstance(type_, SequenceType):
         if not isinstance(feed, list | tuple):

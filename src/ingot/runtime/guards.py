@@ -1,4 +1,4 @@
-"""What ends a compiled run without an answer: an assumption that does not hold, or an error that a kernel met."""
+"""How a compiled run ends without results: a guard that failed, or an error that a kernel met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a plan: scheduled kernels with their code, and everything about memory that sizes leave open."""
+"""The plan stage: scheduled kernels with their code become steps, slots, allocations and guards."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Order:
 
 
 Orders: TypeAlias = dict[tuple[Graph, int], Order]
-"""What is found once for a graph and the number of its outputs that are wanted."""
+"""The order of each graph, by the number of its outputs that are wanted."""
 
 
 def order(graph: Graph, wanted: Sequence[Value]) -> Order:
@@ -53,7 +53,7 @@ def _needed(graph: Graph, wanted: Sequence[Value]) -> list[Node]:
 
 
 def _last_uses(nodes: Sequence[Node], wanted: Sequence[Value]) -> list[list[Value]]:
-    """For each node, the values made in the graph that no later one reads."""
+    """For each node, the values computed in the graph that no later node reads."""
     last: dict[Value, int] = {}
     for position, node in enumerate(nodes):
         for value in node.outputs:

@@ -1,4 +1,4 @@
-"""A plan on its way out of a file: records as what they stand for, in memory that is mapped."""
+"""Decoding of plan files: records to plans, whose code and arrays lie in mapped memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ingot.runtime.plan_schema import (
 
 _DTYPES = {int(dtype): dtype for dtype in DType}
 _KERNEL_FIELDS = 5
-"""A jump has more: so the two are told apart."""
+"""A jump has more fields: the length of a record tells the two apart."""
 
 
 class PlanDecoder:

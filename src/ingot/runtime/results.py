@@ -1,4 +1,4 @@
-"""What a run returns: contiguous arrays that belong to the caller alone."""
+"""Results of a run: contiguous arrays that no one but the caller references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a program in rows: loops and choices become steps that say which row comes next."""
+"""The steps of a program flattened into rows: loops and branches become jumps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingot.runtime.plan import MOST_TRIPS, Arm, Jump
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JumpRow:
-    """A row that says which comes next: `yes`, or `no`, both counted from the first of all rows."""
+    """A row that selects the next one: `yes`, or `no`, both counted from the first of all rows."""
 
     step: LoopStep | BranchStep
     does: int
@@ -24,14 +24,14 @@ class JumpRow:
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
-        """What it reads or writes, or changes the places of."""
+        """The buffers that it reads, writes or swaps."""
         if isinstance(self.step, BranchStep):
             return (self.step.condition,) if self.does == CHOOSE else ()
         return (self.step.number, *filter(None, (self.limit, self.going)), *chain(*self.pairs))
 
     @property
     def allocates(self) -> tuple[Buffer, ...]:
-        """What it needs memory for."""
+        """The buffers that it needs memory for."""
         return (self.step.number,) if isinstance(self.step, LoopStep) else ()
 
     @property
@@ -110,7 +110,8 @@ def jump_of(row: JumpRow, slots: Mapping[Buffer, int], base: int) -> Jump:
 def lifetimes_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
     """The first and the last row that need each buffer.
 
-    What is there before a loop, and read in it, is needed until the loop ends; so is what one run leaves to the next.
+    A buffer that is written before a loop and read in it lives until the loop ends; so does one that carries a value
+    from one run to the next.
     """
     lifetimes: dict[Buffer, tuple[int, int]] = {}
     loops: list[tuple[int, int, LoopStep]] = []

@@ -1,6 +1,6 @@
-"""A builder of LLVM's language that leaves out what is known: integers are computed, and nothing twice in a block.
+"""A builder of LLVM IR with constant folding and common subexpression elimination within a block.
 
-LLVM would find it all, but to write it, read it and forget it again takes longer than to leave it out.
+LLVM would do both, but writing and parsing the text takes longer than leaving it out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge
 
 
 class Builder:
-    """Appends instructions to a block; sums, products and addresses are made once in a block, or not at all.
+    """Appends instructions to a block; integer arithmetic and addresses are folded, or emitted once in a block.
 
     Its methods have the names of LLVM's instructions, and of llvmlite's builder.
     """
@@ -57,7 +57,7 @@ class Builder:
 
     @contextmanager
     def goto_block(self, block: Block) -> Iterator[None]:
-        """What is made while it is open goes to a block, before its end."""
+        """What is emitted while it is open goes to a block, before its terminator."""
         before, self.block = self.block, block
         yield
         self.block = before
@@ -88,7 +88,7 @@ class Builder:
 
     @contextmanager
     def if_then(self, condition: Value, likely: bool | None = None) -> Iterator[None]:
-        """What is made while it is open runs if a condition holds."""
+        """What is emitted while it is open runs if a condition holds."""
         yes, end = (self.append_basic_block(name) for name in ("if", "endif"))
         self.cbranch(condition, yes, end, likely)
         with self._one_arm(yes, end):
@@ -99,7 +99,7 @@ class Builder:
     def if_else(
         self, condition: Value, likely: bool | None = None
     ) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
-        """Two to be opened in turn: for what runs if a condition holds, and if it does not."""
+        """Two context managers to open in turn: for what runs if a condition holds, and if it does not."""
         yes, no, end = (self.append_basic_block(name) for name in ("if", "else", "endif"))
         self.cbranch(condition, yes, no, likely)
         yield self._one_arm(yes, end), self._one_arm(no, end)
@@ -273,11 +273,11 @@ class Builder:
         self.block.lines.append(line)
 
     def atomic_rmw(self, how: str, place: Value, value: Value, ordering: str) -> Value:
-        """What was there before `how` (`add`, `and`, `or` ...) put another value there."""
+        """The value before `how` (`add`, `and`, `or` ...) combined it with another."""
         return self._new(value.type, f"atomicrmw {how} ptr {place.text}, {value.type.text} {value.text} {ordering}")
 
     def cmpxchg(self, place: Value, expected: Value, new: Value, ordering: str, failordering: str) -> Value:
-        """Whether `expected` was there, and `new` was put there."""
+        """Whether the value was `expected`, and so was replaced by `new`."""
         kind = expected.type.text
         line = f"cmpxchg ptr {place.text}, {kind} {expected.text}, {kind} {new.text} {ordering} {failordering}"
         pair = self._new(_VOID, line)
@@ -339,7 +339,7 @@ class Builder:
         return Value(kind, name)
 
     def _once(self, kind: Type, line: str) -> Value:
-        """What a line made before in this block, or makes now."""
+        """The value of a line: of an equal one before it in this block, or of this one."""
         value = self._values.get((self.block, line))
         if value is None:
             value = self._values[self.block, line] = self._new(kind, line)
@@ -364,7 +364,7 @@ class Builder:
 
 
 def _number(value: Value) -> int | None:
-    """A single integer that is known, if it is far from what does not fit."""
+    """The value of a constant integer, if it is far from overflow; else None."""
     if not isinstance(value, Constant) or not isinstance(value.type, IntType):
         return None
     known = value.constant

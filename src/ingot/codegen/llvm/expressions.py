@@ -1,4 +1,4 @@
-"""Expressions in LLVM: scalars of the loop IR, each computed once where it is shared, and the locals they read."""
+"""Expressions in LLVM: scalars of the loop IR, each common subexpression computed once, and the locals they read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Expressions(Memory):
         return known[1]
 
     def _forget(self, names: Collection[str]) -> None:
-        """Compute expressions of locals that are about to change anew."""
+        """Forget the values of expressions that read these locals, which are about to change."""
         if any(name in self.cells for name in names):
             self._known = {
                 key: known for key, known in self._known.items() if self._locals_in(known[0]).isdisjoint(names)
@@ -96,7 +96,7 @@ class Expressions(Memory):
             self._report(self.b.icmp_signed("==", divisor, scalars.number(dtype, 0, lanes)))
 
     def _checked(self, value: CheckedIndex) -> ir.Value:
-        """An index, or zero and a report where it is out of range."""
+        """An index, or zero and a reported error where it is out of range."""
         b = self.b
         index = self.scalar(value.value)
         lanes = count_of(index)

@@ -13,7 +13,7 @@ _SCALE = 2.0**112
 
 
 def define_half_conversions(module: ir.Module, target: Target) -> None:
-    """Add the functions that widen float16 to float32 and round it back; of several in a program one is kept."""
+    """Add the functions that widen float16 to float32 and round it back; the linker merges duplicates."""
     kind = F16 if target.machine == "x86_64" else I16  # how LLVM passes a float16 that it has no registers for
     _widened(_function(module, "__extendhfsf2", F32, kind))
     _rounded(_function(module, "__truncsfhf2", kind, F32))

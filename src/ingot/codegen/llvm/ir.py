@@ -1,4 +1,4 @@
-"""LLVM's language as it is written: types, constants, values, blocks and functions, each of which knows its text.
+"""LLVM IR as text: types, constants, values, blocks and functions, each of which knows its text.
 
 The names are those of llvmlite's module of the same kind. That keeps every instruction as an object and asks each for
 its text in the end; here a line is text from the start, which takes a third of the time.
@@ -108,7 +108,7 @@ class FunctionType:
 
 
 class Value:
-    """What an instruction made, or something else that has a type and a text."""
+    """The result of an instruction, or anything else that has a type and a text."""
 
     __slots__ = ("text", "type")
 
@@ -125,7 +125,7 @@ class _Undefined:
 
 
 Undefined: Final = _Undefined()
-"""What a constant is of which no bit matters."""
+"""The value of a constant of which no bit matters."""
 
 
 class Constant(Value):
@@ -191,7 +191,7 @@ class Access(Value):
 
 
 class Phi(Value):
-    """What comes from one block or another."""
+    """A value that depends on the block control came from."""
 
     __slots__ = ("incoming",)
 
@@ -263,7 +263,7 @@ class Function(Value):
 
 
 class Callee(Value):
-    """What is called and is no function of the module: an address, or assembly."""
+    """A callee that is no function of the module: an address, or assembly."""
 
     __slots__ = ("function_type",)
 
@@ -311,7 +311,7 @@ class Module:
         """Whether it has instructions for float16."""
         self.globals: dict[str, Function | GlobalVariable] = {}
         self.weights: dict[tuple[int, int], int] = {}
-        """How likely the sides of branches are, numbered."""
+        """How likely the arms of branches are, numbered."""
 
     def declared(self, name: str, function_type: FunctionType) -> Function:
         """A function from elsewhere, declared once."""

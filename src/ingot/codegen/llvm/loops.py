@@ -1,4 +1,4 @@
-"""Loops in LLVM: statements of the loop IR, the outermost loops shared among threads."""
+"""Loops in LLVM: statements of the loop IR, the outermost loops parallel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ingot.loops.rewrite import within
 from ingot.prim.functions import identity
 
 _GRAIN = 1 << 17
-"""Work that is worth a thread of its own, some microseconds: iterations times what each takes."""
+"""Work that is worth a thread of its own, some microseconds: iterations times operations of each."""
 
 _MOST_WIDTH = 8
 """Bytes of the widest element."""
@@ -27,7 +27,7 @@ _MOST_UNROLLED = 32
 """Times that the body of a short loop inside a vector is unrolled."""
 
 _MOST_JAMMED = 256
-"""Times that it is where rows are jammed: 25 for a window of 5 x 5, each for 8 rows."""
+"""The same where rows are jammed: 25 for a window of 5 x 5, each for 8 rows."""
 
 
 class Loops(Vectors):
@@ -39,7 +39,7 @@ class Loops(Vectors):
         self._watched = False
 
     def nest(self, statements: Sequence[Statement]) -> None:
-        """Statements of a kernel: the outermost loops shared among threads."""
+        """Statements of a kernel: the outermost loops divided among threads."""
         b = self.b
         chain, body = _chained(statements)
         if chain:
@@ -56,7 +56,7 @@ class Loops(Vectors):
                 self._watched = False
 
     def _rows(self, chain: Sequence[Var], low: ir.Value, high: ir.Value, body: Sequence[Statement]) -> None:
-        """Statements for the iterations from `low` to `high` of nested loops, counted through all of them."""
+        """Statements for iterations `low` to `high` of nested loops, collapsed into one."""
         b = self.b
         self.unflatten(chain, low)
         cells = {var: stack_slot(b, I64) for var in chain}
@@ -74,7 +74,7 @@ class Loops(Vectors):
                 carry = b.zext(full, I64)
 
     def unflatten(self, chain: Sequence[Var], flat: ir.Value) -> None:
-        """Bind the variables of nested loops in their iteration `flat`, counted through all of them."""
+        """Bind the variables of nested loops to their values in iteration `flat` of the collapsed loop."""
         b = self.b
         if not chain:
             return
@@ -217,7 +217,7 @@ def _emit(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None:
 
 
 def _share(b: Builder, sharing: Sharing, statements: Sequence[Statement]) -> Share:
-    """How statements of a kernel can be shared: by rows, by vectors if there is but one loop, or not at all."""
+    """How statements are divided among threads: by rows, by vectors if there is but one loop, or not at all."""
     size = sharing.size
     chain, body = _chained(statements)
     parts: ir.Value = I64(1)

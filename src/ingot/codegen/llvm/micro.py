@@ -1,4 +1,4 @@
-"""The innermost loop of contractions: rows of broadcast elements times a panel of columns, summed in registers."""
+"""The GEMM micro-kernel: broadcast elements of rows times a packed panel of columns, accumulated in registers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ingot.dtypes import DType
 from ingot.loops.ir import Tile
 
 Cells = list[list[ir.Value]]
-"""Where the sums of each row are while they are summed: LLVM makes registers of them."""
+"""The accumulators of each row, on the stack: LLVM promotes them to registers."""
 
 
 def cells_of(b: Builder, dtype: DType, tile: Tile, height: int) -> Cells:
-    """Cells for the sums of so many rows, set to zero."""
+    """Accumulators for so many rows, set to zero."""
     kind = vector(element(dtype), tile.lanes)
     cells = [[stack_slot(b, kind) for _ in range(tile.vectors)] for _ in range(height)]
     for row in cells:
@@ -36,9 +36,9 @@ def accumulate(
     depth: ir.Value,
     apart: int | None = None,
 ) -> None:
-    """Add to each cell: for `depth` terms, elements of a row that lie `step` apart times those of a column.
+    """Add `depth` terms to each accumulator: elements of a row, `step` apart, times those of a column.
 
-    The terms of a panel lie `apart` elements from each other, or the columns of the tile.
+    The terms of a panel lie `apart` elements from each other, by default as many as the tile has columns.
     """
     b, kind = loops.b, element(dtype)
     lanes = vector(kind, tile.lanes)

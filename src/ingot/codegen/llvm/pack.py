@@ -1,4 +1,4 @@
-"""Weights as contractions read them: panels of columns, each in rows of what is summed."""
+"""Packed weights: panels of columns, each in rows of the summed axis, as the GEMM micro-kernel reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of elements in LLVM, on single ones and on vectors of them alike."""
+"""Elementwise functions in LLVM, on scalars and on SIMD vectors alike."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
 
 
 def from_bits(b: Builder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
-    """A number whose bits are told as integers of 64 bits, each with 32 of them at most, the lowest first."""
+    """A number from its bits, passed as 64-bit integers with at most 32 of them each, the lowest first."""
     kind = element(dtype)
     with b.goto_entry_block():  # where sizes are loaded
         bits = halves[0]
@@ -72,7 +72,7 @@ def from_bits(b: Builder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
 
 
 def apply(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
-    """A function of elements of `dtype`, the type of its (second, of where) argument; all of as many lanes."""
+    """An elementwise function of arguments of `dtype` (for `where`, the type of the second), all with as many lanes."""
     kind = arguments[-1].type
     if function == "where":
         return b.select(*arguments)
@@ -129,7 +129,7 @@ def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, argumen
 
 
 def _division(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
-    """Never a trap: the divisor zero is taken for one, and the least number by minus one gives itself."""
+    """Never a trap: a divisor of zero is replaced by one, and the least number by minus one gives itself."""
     a, divisor = arguments
     lanes = getattr(a.type, "count", 1)
     zero, one = number(dtype, 0, lanes), number(dtype, 1, lanes)

@@ -1,4 +1,4 @@
-"""The transforms of Winograd's algorithm on vectors: a tile of inputs to its values at points, and sums back."""
+"""Winograd's transforms on SIMD vectors: a tile of inputs to its values at points, and products back to sums."""
 
 from __future__ import annotations
 

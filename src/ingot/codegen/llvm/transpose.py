@@ -1,4 +1,4 @@
-"""Squares of elements turned in registers: rows become columns by exchanges of ever smaller blocks."""
+"""Transposition of square blocks in registers, by exchanges of ever smaller blocks."""
 
 from __future__ import annotations
 

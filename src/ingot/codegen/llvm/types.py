@@ -62,7 +62,7 @@ def vector(kind: ir.Type, lanes: int) -> ir.Type:
 
 
 def stack_slot(b: Builder, kind: ir.Type, align: int = 0) -> ir.Value:
-    """Room on the stack, in the entry block, where LLVM makes a register of it if it can."""
+    """An alloca in the entry block, which LLVM promotes to a register if it can."""
     with b.goto_entry_block():
         pointer = b.alloca(kind)
     pointer.type = PTR

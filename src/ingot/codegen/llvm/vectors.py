@@ -1,4 +1,4 @@
-"""Vectorised loops in LLVM: whole vectors, several at a time in reductions, and the rest under a mask."""
+"""Vectorised loops in LLVM: whole SIMD vectors, several at a time in reductions, and the rest under a mask."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEAVY_FOR_UNROLLING = 24
 
 
 class Vectors(Expressions):
-    """Emits loops in vectors."""
+    """Emits vectorised loops."""
 
     def __init__(self, b: Builder, frame: Frame) -> None:
         super().__init__(b, frame)
@@ -39,7 +39,7 @@ class Vectors(Expressions):
     def loop(self, low: ir.Value, high: ir.Value, step: int, watched: bool = False) -> Iterator[ir.Value]:
         """A loop from `low` while below `high`; what is emitted while it is open is its body.
 
-        If it is `watched`, it ends when the run is cancelled, which is looked at in every iteration.
+        If it is `watched`, every iteration checks whether the run is cancelled.
         """
         b = self.b
         before = b.block
@@ -64,7 +64,7 @@ class Vectors(Expressions):
         return self.b.icmp_signed("==", self.b.load_atomic(word, "monotonic", 4, typ=I32), I32(0))
 
     def _part(self, total: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Where this piece of the kernel begins and ends, of so many parts."""
+        """The begin and end of this piece, of so many parts."""
         return part_of(self.b, total, self.frame.piece, self.frame.pieces)
 
     def in_lanes(self, statements: Sequence[Statement], lane: Lane, first: ir.Value) -> None:
@@ -87,7 +87,7 @@ class Vectors(Expressions):
         return result
 
     def _vector(self, statement: For, shared: bool) -> None:
-        """A loop in vectors: whole ones, several at a time if they are reduced, and the rest under a mask."""
+        """Vectorise a loop: whole vectors, several at a time in a reduction, and the rest under a mask."""
         b = self.b
         lanes = self._lanes(statement)
         length = self.frame.size(statement.var.extent)
@@ -140,7 +140,7 @@ class Vectors(Expressions):
         return Preheader(block, then, frozenset(self.variables.keys() - inside))
 
     def _hoist(self, statement: For) -> None:
-        """Compute the functions that are invariant in a loop before it."""
+        """Hoist the functions that are invariant in a loop out of it."""
         inside = {statement.var, *(inner.var for inner in within(statement.body) if isinstance(inner, For))}
         changed = {inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)}
         values = [inner.value for inner in within(statement.body) if not isinstance(inner, For)]

@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's algorithm in LLVM: blocks of tiles transformed, multiplied, and transformed back."""
+"""Convolutions by Winograd's algorithm in LLVM: blocks of tiles transformed, multiplied (GEMM), transformed back."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Origin = tuple[ir.Value, ir.Value]
 """The row and the column that a tile begins at."""
 
 _GRAIN = 1 << 18
-"""Products that are worth a thread of their own: some microseconds."""
+"""Multiply-adds that are worth a thread of their own: some microseconds."""
 
 _BLOCKS_PER_THREAD = 2
-"""Blocks for each thread from which on none is divided: its inputs would be transformed once for each part."""
+"""Blocks for each thread from which on none is divided: every part would transform its inputs again."""
 
 _INPUTS, _SUMS = 0, 1
 """Which of the scratch buffers."""
 
 
 def _emit(b: Builder, frame: Frame, nest: Winograd) -> None:
-    """A convolution, shared among threads by blocks of tiles and, in each, panels of filters.
+    """A convolution, parallel over blocks of tiles and, in each, panels of filters.
 
-    What is summed for a tile and a filter, and in which order, does not depend on how they are shared.
+    The order in which a tile and a filter are summed does not depend on how they are shared.
     """
     _Emitter(b, frame, nest).emit()
 
 
 def _share(b: Builder, sharing: Sharing, nest: Winograd) -> Share:
-    """How a convolution can be shared: by blocks of tiles; where these are few, by panels of filters too."""
+    """How a convolution is divided: by blocks of tiles; where these are few, by panels of filters too."""
     assert nest.tile is not None
     size, threads = sharing.size, sharing.threads
     tiles, (filter_,) = extent(_tiles(nest)), nest.n
@@ -116,7 +116,7 @@ class _Emitter:
                 b.store(value, self._at(_INPUTS, I64(number), place)).align = self.align
 
     def _locate(self, origin: Origin) -> None:
-        """Find where each element of a tile is read: outside of the input, that is where the zeros are."""
+        """Compute where each element of a tile is read: in the padding, that is a buffer of zeros."""
         b, loops, lhs, variables = self.b, self.loops, self.nest.lhs, self.loops.variables
         variables.update({var: I64(0) for var in self.nest.k})
         with loops.loop(I64(0), I64(self.span), 1) as i:
@@ -136,7 +136,7 @@ class _Emitter:
         return scalars.intrinsic(self.b, "masked.load", self.lanes, arguments, self.lanes, PTR)
 
     def _fetch_ahead(self, start: ir.Value, first: ir.Value) -> None:
-        """Have what the next tile along a row will read fetched: wherever that is, a prefetch does no harm."""
+        """Prefetch the next tile along a row: wherever that is, a prefetch does no harm."""
         b = self.b
         step = self.frame.size(self.nest.lhs.index.factor(self.column))
         place = b.gep(start, [b.add(first, b.mul(I64(self.side), step))], source_etype=self.kind)
@@ -169,7 +169,7 @@ class _Emitter:
     # --- sums
 
     def _transform_sums(self, tile: ir.Value, origin: Origin, begin: ir.Value, end: ir.Value) -> None:
-        """Make sums of what is at the points of one tile, and of these what the body says."""
+        """Transform the products of one tile to sums, and run the epilogue on them."""
         b, columns, lanes = self.b, I64(self.tile.columns), self.tile.lanes
         high = self._smaller(b.mul(end, columns), self.frame.size(self.filter.extent))
         with self.loops.loop(b.mul(begin, columns), high, lanes) as first:
@@ -186,7 +186,7 @@ class _Emitter:
                         self._finish(origin, first, mask, ())
 
     def _transform_sum(self, tile: ir.Value, first: ir.Value) -> list[ir.Value]:
-        """The sums of a tile for a vector of filters, which are kept too."""
+        """The sums of a tile for a vector of filters, which are stored too."""
         b, span = self.b, self.span
         place = self._place(_SUMS, tile, first)
         sums: list[ir.Value] = [
@@ -199,7 +199,7 @@ class _Emitter:
         return sums
 
     def _infinite(self, sums: list[ir.Value], mask: ir.Value) -> ir.Value:
-        """Whether a sum is infinite or no number: perhaps only since transforms mix what windows do not."""
+        """Whether a sum is infinite or NaN: perhaps only because transforms mix what windows do not."""
         b = self.b
         zero = ir.Constant(self.lanes, None)
         parts: list[ir.Value] = [zero, zero]
@@ -209,7 +209,7 @@ class _Emitter:
         return scalars.intrinsic(b, "vector.reduce.or", I1, [wrong], wrong.type) if self.tile.lanes > 1 else wrong
 
     def _direct(self) -> tuple[Statement, ...]:
-        """The statements that sum up what a window sees."""
+        """The statements that compute a sum directly."""
         nest = self.nest
         loops: Statement = Update(SUM, "add", Apply(nest.dtype, "multiply", (nest.lhs, nest.plain)))
         for var in reversed(nest.k):
@@ -217,7 +217,7 @@ class _Emitter:
         return (Let(SUM, Literal(nest.dtype, 0.0)), loops)
 
     def _finish(self, origin: Origin, first: ir.Value, mask: ir.Value | None, before: tuple[Statement, ...]) -> None:
-        """What the body says, for the sums of a tile that are inside: those kept, or what statements `before` make."""
+        """The epilogue, for the sums of a tile that are in range: those stored, or what statements `before` compute."""
         b, loops = self.b, self.loops
         lane = Lane(self.filter, self.tile.lanes, mask)
         rows, columns = (
@@ -239,7 +239,7 @@ class _Emitter:
         return b.mul(variables[self.down], I64(self.side)), b.mul(variables[self.across], I64(self.side))
 
     def _own(self, which: int) -> ir.Value:
-        """The part of a scratch buffer that is this thread's."""
+        """The part of a scratch buffer that belongs to this thread."""
         whole = self.frame.size(self.nest.lines[which] * self.nest.block * self.span**2)
         place = self.b.mul(self.frame.thread, whole)
         return self.b.gep(self.frame.buffers[self.nest.scratch[which]], [place], source_etype=self.kind)

@@ -85,19 +85,19 @@ class _Jump(Routine):
         return self.read(self.args[1], index, I32)
 
     def slot_place(self, number: ir.Value) -> ir.Value:
-        """Where in the table the address is that a slot stands for: it has 64 bits for each on every machine."""
+        """The address of a slot in the table, which has 64 bits for each on every machine."""
         return self.word(self.args[0], self.sext(number, I64))
 
     def slot(self, number: ir.Value) -> ir.Value:
-        """The address that a slot stands for."""
+        """The address in a slot."""
         return self.load(self.slot_place(number), PTR)
 
     def holds(self, number: ir.Value) -> ir.Value:
-        """Whether the truth value in a slot is not false."""
+        """Whether the bool at the address in a slot is true."""
         return self.icmp_signed("!=", self.load(self.slot(number), I8), I8(0))
 
     def swap_pairs(self) -> ir.Block:
-        """Have pairs of slots change places; the block that goes on from there."""
+        """Swap pairs of slots; returns the block that follows."""
         pairs = self.read(self.args[2], JumpOperands.PAIRS)
         before = self.block
         loop, swap, done = (self.append_basic_block(name) for name in ("pairs", "swap", "swapped"))
@@ -120,7 +120,7 @@ class _Jump(Routine):
         return done
 
     def begin_run(self, number: ir.Value, fail: ir.Block) -> None:
-        """Count a run of a loop and go to its steps, if there is such a run: below its trips, and it is to go on."""
+        """Count a run of a loop and go to its steps, if its trips and its condition allow one more."""
         sizes, state = self.args[2:4]
         few, in_slot, in_operand, limited, ask, asked, on, done = (
             self.append_basic_block(name)
