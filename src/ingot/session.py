@@ -39,7 +39,7 @@ __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Sess
 
 
 _MOST_GIVEN = 8
-"""Sets of inputs with defaults that a session remembers what it compiled for."""
+"""How many sets of overridden defaults a session has a compiled model for."""
 
 
 class Session:
@@ -119,7 +119,7 @@ class Session:
         self._variants = Variants(self._inputs, self._rebuilt)
 
     def _prepare(self) -> tuple[Model, TypedModel]:
-        """The model as it was given, and typed; a session that found a plan on disk has loaded neither before."""
+        """The model as it was given, and typed; after a warm start both are loaded only here."""
         with self._lock:
             if self._loaded is None or self._typed is None:
                 from ingot.compile import prepare  # all operators
@@ -141,7 +141,7 @@ class Session:
         return compile_model(typed, compiler, options)
 
     def _rebuilt(self, shapes: Mapping[str, Shape]) -> Executable | None:
-        """The model compiled for inputs of other shapes than it declares; None if that cannot be done."""
+        """The model recompiled for inputs of other shapes than it declares; None if that fails."""
         from ingot.compile import prepare  # all operators
 
         assert self._compiler is not None
@@ -164,10 +164,7 @@ class Session:
             keep(key, build, self._outputs, self._ready)
 
     def _compiled_for(self, given: frozenset[str]) -> Executable | None:
-        """What runs the model when inputs that have defaults are given, which are no constants then.
-
-        None if it cannot be compiled for that, so that the evaluators run it.
-        """
+        """The model compiled for overridden defaults, which are no constants then; None if that fails."""
         compiler = self._compiler
         executable = self._with_given.get(given)
         if executable is not None or compiler is None:

@@ -55,9 +55,9 @@ class Variants:
         return self._chosen.get(self._signature(feeds))
 
     def candidates(self, first: Executable, feeds: Mapping[str, Any]) -> Iterator[Executable]:
-        """Plans for a run, in order: who takes the next says that the guards of the last have failed.
+        """Plans for a run, in order; taking the next means that a guard of the last has failed.
 
-        There is none for shapes for which the guards of all plans failed before.
+        There is none for shapes for which guards of all plans failed before.
         """
         signature = self._signature(feeds)
         if signature in self._refused:
@@ -98,7 +98,7 @@ class Variants:
 
 
 def _bounded(table: dict[Signature, T]) -> dict[Signature, T]:
-    """A table with room for one more."""
+    """A table with space for one more entry."""
     while len(table) >= _MOST:
         table.pop(next(iter(table)), None)
     return table

@@ -1,11 +1,11 @@
-"""What is in a file, as a name: the same for the same content, found without reading a file that has not changed.
+"""Digests of file contents, without reading a file that has not changed.
 
-Reading and hashing a model takes longer than everything else about opening it. So it is written down what a file held
-when it was last read, with its size and the times of its last changes; while these are the same, so is the content. A
-file that was changed a moment ago is read again: the next change might fall into the same tick of the clock.
+Reading and hashing a model takes longer than everything else about a warm start. So the digest of a file is noted with
+its size and the times of its last changes; while these are the same, so is the content. A file that changed a moment
+ago is read again: the next change might fall into the same tick of the clock.
 
-Of a large file that is new here, nothing can have been kept. A few of its bytes tell that, and it is read whole only
-when something is to be kept.
+Of a large file that is new here, the cache can have nothing. A sketch, the digest of its size and its ends, tells that,
+and the file is read whole only when a plan is to be written.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from ingot.cache import directory
 
 _CHUNK = 8 << 20
 _SKETCHED = 1 << 16
-"""Bytes from both ends of a file that tell most files apart."""
+"""Bytes from both ends of a file that go into its sketch."""
 SETTLED = 2_000_000_000
-"""Nanoseconds after which a change would show in the time of the last one."""
+"""Nanoseconds after which a further change would show in the time of the last one."""
 
 
 def digest_of(data: bytes | bytearray | memoryview) -> str:
-    """The name of some bytes."""
+    """The digest of bytes."""
     view = memoryview(data).cast("B")
     return _digest_of_chunks([view[start : start + _CHUNK] for start in range(0, len(view), _CHUNK)])
 
 
 def digest_of_file(path: Path) -> str | None:
-    """The name of what a file holds; None if it cannot be read, or is no plain file."""
+    """The digest of a file's content; None if it cannot be read, or is no regular file."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -62,13 +62,13 @@ def digest_of_file(path: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A large file whose content has never had a name here."""
+    """A large file whose content has no digest in the cache."""
 
     path: Path
     state: list[int]
 
     def content(self) -> str | None:
-        """The name of what it held when it was found to be new; None if that has changed since."""
+        """The digest of its content, unless that has changed since; then None."""
         digest = digest_of_file(self.path)
         with suppress(OSError):
             return digest if _state_of(os.stat(self.path)) == self.state else None
@@ -76,7 +76,7 @@ class Unseen:
 
 
 def unseen(path: Path) -> Unseen | None:
-    """A file as new here; None if it is not, or not known to be, or read quickly."""
+    """A large file that is new here; None if it is small, changed a moment ago, or may have been seen before."""
     with suppress(OSError), open(path, "rb") as file:
         status = os.fstat(file.fileno())
         state = _state_of(status)
@@ -96,7 +96,7 @@ def _note(path: Path) -> Path:
 
 
 def _sketch(file: IO[bytes], size: int) -> Path:
-    """The note that there was a file of this size and with these ends."""
+    """The path of the note that a file of this size and with these ends was seen."""
     digest = hashlib.sha256(str(size).encode())
     for start in (0, max(size - _SKETCHED, 0)):
         file.seek(start)

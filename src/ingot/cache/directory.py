@@ -1,4 +1,4 @@
-"""The folder in which compiled code is kept, and how files get into it: whole or not at all, and not without bound."""
+"""The cache directory: where entries lie, how they are written (whole or not at all), and how its size is bounded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 KINDS = ("kernel", "plan")
-"""What entries end in."""
+"""The suffixes of entries."""
 
 _MOST_BYTES = 4 << 30
-"""What all entries may take together, unless `INGOT_CACHE_BYTES` says otherwise; the ones not read for longest go."""
+"""The size of all entries, unless `INGOT_CACHE_BYTES` sets another; the least recently used are deleted."""
 
 
 def root() -> Path:
@@ -29,12 +29,12 @@ def path_of(key: str, kind: str) -> Path:
 
 
 def notes() -> Path:
-    """The folder of notes on files elsewhere."""
+    """The folder of notes about files elsewhere: their digests and sketches."""
     return root() / "files"
 
 
 def most_bytes() -> int:
-    """What all entries may take together."""
+    """The most bytes that all entries may take."""
     setting = os.environ.get("INGOT_CACHE_BYTES", "")
     return int(setting) if setting.isdecimal() else _MOST_BYTES
 
@@ -64,12 +64,12 @@ def used(path: Path) -> None:
 
 
 def entries(*kinds: str) -> list[Path]:
-    """The files of all entries, or of those of some kinds."""
+    """The files of all entries, or of those of these kinds."""
     return [path for kind in kinds or KINDS for path in root().glob(f"*/*.{kind}") if path.is_file()]
 
 
 def prune(most: int) -> int:
-    """Delete entries, those not read for longest first, until the rest take at most so many bytes; how many went."""
+    """Delete the least recently used entries until the rest take at most `most` bytes; how many were deleted."""
     files = []
     for path in entries():
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Attention as one nest: scores are computed, weighted and read a block at a time, and never go to memory."""
+"""Attention as one nest: scores are computed, weighted and used a block at a time, and never stored in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingot.prim.tensor import Tensor
 
 
 def attention_order(attention: AttentionMatch, chain: Sequence[Tensor]) -> tuple[int, ...]:
-    """How the axes of the last of a chain lie if results are stored as they are made: batch, rows, columns."""
+    """The order of axes of the last of a chain if results are stored as they are computed: batch, rows, columns."""
     roles, result = roles_of(attention), attention.second.labels[2]
     assert roles is not None
     return order_after(chain, [result.index(label) for label in (*roles.batch, *roles.rows, *roles.columns)])
@@ -83,7 +83,7 @@ def _index(var: Var) -> Index:
 
 
 def _mean(attention: AttentionMatch) -> Scalar:
-    """What is read, divided by the sum of the weights."""
+    """The weighted sum of values divided by the sum of the weights."""
     dtype = attention.second.dtype
     read, total, zero, one = Local(dtype, "read"), Local(dtype, "total"), Literal(dtype, 0.0), Literal(dtype, 1.0)
     if not attention.seen and not attention.sound:

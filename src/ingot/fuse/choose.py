@@ -14,7 +14,7 @@ from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.long_expression import cuts
 from ingot.fuse.long_reduction import is_few_and_long
-from ingot.fuse.uses import Given, Uses, is_moving
+from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.make import count
 from ingot.prim.tensor import (
@@ -139,11 +139,11 @@ def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str]) -> bool:
 
 
 def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
-    """Store what several kernels would compute, or every run of a loop again."""
+    """Store what several kernels, or every run of a loop, would compute again."""
     written = set(_written_in_place(uses))
     kernels: dict[Tensor, set[Tensor]] = {}
     for tensor in reversed(uses.order):
-        if isinstance(tensor, Given | Iota | Size):
+        if isinstance(tensor, External | Iota | Size):
             continue
         around: set[Tensor] = set()
         for reader in uses.readers_of(tensor):
@@ -155,7 +155,7 @@ def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
 
 
 def _written_in_place(uses: Uses) -> Iterator[Tensor]:
-    """What is stored in the memory of what a region makes."""
+    """What is stored in the memory of a region's results."""
     for tensor in uses.order:
         if isinstance(tensor, RegionResult):
             yield tensor
@@ -179,7 +179,7 @@ def _is_worth_storing(tensor: Tensor) -> bool:
         return False
     if isinstance(tensor, Map):
         large = [argument for argument in tensor.arguments if not _is_spread(argument)]
-        return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], Given | RegionResult))
+        return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], External | RegionResult))
     return True
 
 

@@ -1,4 +1,4 @@
-"""A contraction as a product of matrices: which axes are rows, columns and summed, and what becomes of the sums."""
+"""A contraction as a matrix product (GEMM): which axes are rows, columns and summed, and the epilogue of the sums."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from ingot.prim.tensor import (
 )
 
 _SHORTEST = 16
-"""Elements of a row that are worth asking first whether it is inside."""
+"""Elements of a row from which on a padded row is checked once, as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A constant right side as [batch, k, n], to be stored in panels of columns."""
+    """A constant right operand as [batch, k, n], to be packed into panels of columns."""
 
     array: Array
 
 
 @dataclass(frozen=True, slots=True)
 class ContractionNest:
-    """A contraction with an axis for each of its own that is longer than one; `packed` is a constant right side."""
+    """A contraction with an axis for each of its own that is longer than one; `packed` is a constant right operand."""
 
     product: Contraction
     packed: Packed | None
@@ -50,7 +50,7 @@ class ContractionNest:
 
 @dataclass(frozen=True, slots=True)
 class _Roles:
-    """The sides of a contraction, each with its labels, and the labels by what they are in a product of matrices."""
+    """The operands of a contraction with their labels, and the role of each label in a matrix product."""
 
     lhs: Tensor
     rhs: Tensor
@@ -63,7 +63,7 @@ class _Roles:
 
 
 def _roles(contract: Contract) -> _Roles:
-    """A constant side is the right one, which is packed when the model is compiled."""
+    """A constant operand is the right one, which is packed when the model is compiled."""
     lhs, rhs, (left, right, result) = contract.lhs, contract.rhs, contract.labels
     if is_constant(lhs) and not is_constant(rhs):
         lhs, rhs, left, right = rhs, lhs, right, left
@@ -80,7 +80,7 @@ def _roles(contract: Contract) -> _Roles:
 
 
 def contraction_order(chain: Sequence[Tensor]) -> tuple[int, ...]:
-    """How the axes of the last of a chain lie if sums are stored as they are made: batch, rows, columns."""
+    """The order of axes of the last of a chain if sums are stored as they are computed: batch, rows, columns."""
     contract = chain[0]
     assert isinstance(contract, Contract)
     roles, result = _roles(contract), contract.labels[2]
@@ -92,7 +92,7 @@ def contraction_nest(
 ) -> ContractionNest:
     """The contraction that stores the last of a chain, its epilogue, at `target`.
 
-    StoreFirst if one of the sides, or what else is read, has to be stored before.
+    StoreFirst if an operand, or what else is read, has to be stored before.
     """
     contract, tensor = chain[0], chain[-1]
     assert isinstance(contract, Contract)
@@ -152,7 +152,7 @@ def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]
 
 
 def require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
-    """StoreFirst if what a side of a product is a view of is computed."""
+    """StoreFirst if the tensor that an operand is a view of is not stored."""
     while isinstance(tensor, View) and tensor not in placed:
         tensor = tensor.x
     if tensor not in placed:
@@ -160,7 +160,7 @@ def require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
 
 
 def require_load(tensor: Tensor, value: Scalar) -> Load:
-    """One side of a product as a load; StoreFirst if it is computed."""
+    """An operand of a product as a load; StoreFirst if it is computed."""
     if not isinstance(value, Load) or any(not isinstance(term, Var) for term, _ in value.index.terms):
         raise StoreFirst(tensor, "a product reads it", in_order=True)
     if value.where and value.fill != 0:
@@ -236,7 +236,7 @@ def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 def is_constant(tensor: Tensor) -> bool:
-    """Whether a tensor is known when the model is compiled: made of constants, by what cannot go wrong."""
+    """Whether a tensor can be computed when the model is compiled: from constants, by functions that cannot fail."""
     pending, seen = [tensor], {tensor}
     while pending:
         operand = pending.pop()

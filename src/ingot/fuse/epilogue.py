@@ -1,4 +1,4 @@
-"""Epilogues of contractions: the maps and permutations that are applied to a sum while it is in a register."""
+"""Epilogues of contractions: elementwise functions and permutations, applied to a sum while it is in a register."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ingot.fuse.read import split
-from ingot.fuse.uses import Given, Uses
+from ingot.fuse.uses import External, Uses
 from ingot.loops.ir import Index
 from ingot.prim.tensor import Contract, Map, Permute, Reduce, RegionResult, Reshape, Tensor
 
 _MOST_BESIDE = 24
-"""Maps that are followed to see whether one comes of them all."""
+"""Elementwise functions that are followed until they join in one."""
 
 
 @dataclass(slots=True)
@@ -27,9 +27,9 @@ class Epilogues:
     _fused: set[Tensor] = field(default_factory=set)
 
     def chain(self, contract: Contract) -> tuple[Tensor, ...]:
-        """A contraction and its epilogue: each of the chain is all that is made of the one before.
+        """A contraction and its epilogue: each tensor of the chain is the only one computed from the one before.
 
-        Between two of the chain there may be maps that are not in it.
+        Between two of the chain there may be elementwise functions that are not in it: `y * sigmoid(y)`.
         """
         chain: list[Tensor] = [contract]
         inside: set[Tensor] = {contract}
@@ -50,7 +50,7 @@ class Epilogues:
         return tuple(chain)
 
     def _next(self, start: Tensor, contract: Contract) -> list[Tensor] | None:
-        """The maps from a tensor on up to the first that is all that is made of it; None if there is none."""
+        """The elementwise functions from a tensor to the first computed from it alone; None if there is none."""
         waiting = set(self.uses.readers_of(start))
         if len(waiting) == 1 and isinstance(reader := next(iter(waiting)), Permute):
             return [reader]
@@ -72,11 +72,11 @@ class Epilogues:
         return None
 
     def _is_readable(self, tensor: Tensor, contract: Contract) -> bool:
-        """Whether a tensor can be read where sums are finished: it has no other contraction or reduction in it."""
+        """Whether a tensor can be read in an epilogue: no other contraction or reduction is fused into it."""
         pending, seen = [tensor], set()
         while pending:
             operand = pending.pop()
-            if operand in self.stored or operand in seen or isinstance(operand, Given | RegionResult):
+            if operand in self.stored or operand in seen or isinstance(operand, External | RegionResult):
                 continue
             if isinstance(operand, Map) and len(set(self.uses.readers_of(operand))) > 1:
                 continue  # others read it too: it will be stored

@@ -8,7 +8,7 @@ from ingot.prim.tensor import Contract, Expand, Map, Permute, Reduce, Reshape, S
 
 
 def is_gemv(contract: Contract) -> bool:
-    """Whether a contraction of what a run computes has one row or one column: then it is a reduction like others."""
+    """Whether a contraction of tensors that are not constant has one row or one column: it becomes a reduction."""
     left, right, _ = contract.labels
     if contract.dtype not in (DType.FLOAT32, DType.FLOAT64):
         return False
@@ -19,7 +19,7 @@ def is_gemv(contract: Contract) -> bool:
 
 
 def as_reduction(contract: Contract) -> Reduce:
-    """A contraction as a sum of products: its axes, and behind them those that are summed, each of size one."""
+    """A contraction as a sum of products: its axes, and behind them the summed ones, each of size one."""
     left, right, result = contract.labels
     inner = "".join(label for label in dict.fromkeys(left + right) if label not in result)
     sizes = dict(zip(left + right, contract.lhs.shape + contract.rhs.shape, strict=True))
@@ -35,12 +35,12 @@ def as_reduction(contract: Contract) -> Reduce:
 
 
 def _is_vector(labels: str, others: str, operand: Tensor) -> bool:
-    """Whether a side has no axis of its own that is longer than one."""
+    """Whether an operand has no axis of its own that is longer than one."""
     return all(label in others or size == 1 for label, size in zip(labels, operand.shape, strict=True))
 
 
 def _spread(operand: Tensor, own: str, labels: str, whole: Sizes) -> Tensor:
-    """A side with an axis for each label, repeated along those that it does not have."""
+    """An operand with an axis for each label, broadcast along those that it does not have."""
     order = tuple(own.index(label) for label in labels if label in own)
     turned = Permute(operand.dtype, tuple(operand.shape[axis] for axis in order), operand, order)
     shape = tuple(operand.shape[own.index(label)] if label in own else 1 for label in labels)

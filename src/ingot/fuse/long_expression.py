@@ -1,10 +1,10 @@
-"""Expressions that would grow without end: where they are cut, so that what is stored there is computed once."""
+"""Limits on fusion: where a long expression is cut, so that a tensor in it is stored and computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ingot.fuse.uses import Given, Uses
+from ingot.fuse.uses import External, Uses
 from ingot.prim.tensor import Expand, Gather, Map, RegionResult, Tensor
 
 _MOST_INLINE = 96
@@ -12,11 +12,11 @@ _MOST_INLINE = 96
 
 
 def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> list[Tensor]:
-    """What is to be stored besides `stored`, so that no expression has too many primitives; none of `fixed` is."""
+    """The tensors to store besides `stored`, so that no expression has too many primitives; none of `fixed` is."""
     chosen: list[Tensor] = []
     inlined: dict[Tensor, frozenset[Tensor]] = {}
     for tensor in uses.order:
-        if tensor in stored or isinstance(tensor, Given | RegionResult):
+        if tensor in stored or isinstance(tensor, External | RegionResult):
             inlined[tensor] = frozenset()
             continue
         inlined[tensor] = _with_reads(tensor, inlined)

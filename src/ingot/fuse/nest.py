@@ -1,4 +1,4 @@
-"""The loops of one stored tensor: rows, in each of them a pass for the reductions it needs, and then its elements.
+"""The loop nest of one stored tensor: rows, in each of them a pass for each reduction, and then its elements.
 
 Elementwise functions before a reduction are its prologue, those after it its epilogue: all are in the same nest.
 """
@@ -24,7 +24,7 @@ def nest_of(
     placed: Mapping[Tensor, Placed],
     start: Index | None = None,
 ) -> Nest:
-    """The loops that store `tensor` from element `start` of `target` on, the axes gone through in `order`.
+    """The loops that store `tensor` from element `start` of `target` on, axes nested in `order`.
 
     StoreFirst if another tensor has to be stored for that.
     """
@@ -33,7 +33,7 @@ def nest_of(
 
 @dataclass(slots=True)
 class _Pass:
-    """A stage that is still added to."""
+    """A stage in progress."""
 
     inner: tuple[Var, ...]
     starts: list[Statement] = field(default_factory=list)

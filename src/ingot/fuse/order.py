@@ -57,7 +57,7 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
 
 
 def _reshaped(tensor: Reshape, known: Mapping[Tensor, Order]) -> Order | None:
-    """Through a reshape of what is in the order of its axes, or one that only takes away or adds sizes of one."""
+    """The order after a reshape of a tensor stored in the order of its axes, or one that only adds or removes ones."""
     inner = order_like(tensor.x, known)
     if inner == tuple(range(tensor.x.rank)):
         return tuple(range(tensor.rank))

@@ -88,13 +88,13 @@ class Reader:
     """Reads tensors within one kernel; the same tensor at the same place gives the same expression."""
 
     def __init__(self, placed: Mapping[Tensor, Placed], local: Callable[[Tensor, Place], Scalar | None]) -> None:
-        """`placed` is what is stored; `local` may say what else is at hand, or raise StoreFirst."""
+        """`placed` is what is stored; `local` may return an expression for a tensor, or raise StoreFirst."""
         self._placed = placed
         self._local = local
         self._known: dict[tuple[Tensor, Place], Scalar] = {}
 
     def forget(self) -> None:
-        """From here on, expressions are made anew: what was read before belongs to another loop."""
+        """Start a new loop: expressions that were read before are not shared with what follows."""
         self._known.clear()
 
     def read(self, tensor: Tensor, at: Place) -> Scalar:

@@ -1,4 +1,4 @@
-"""Deciding regions: branches and loops as steps with steps inside, and the memory that they share."""
+"""Regions in a decision: branches and loops as steps with steps inside, and the memory that they share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COPY = "it is a result, and what it is copied from is not"
 
 
 class Deciding(Protocol):
-    """A decision that is being made, as regions see it."""
+    """A decision in progress, as regions see it."""
 
     uses: Uses
     memory: Memory
@@ -35,7 +35,7 @@ class Deciding(Protocol):
 
 
 def branch_step(deciding: Deciding, region: Branch, results: Sequence[RegionResult], body: Placement) -> StoreBranch:
-    """The step of a branch in a body: either side stores its results into the same memory."""
+    """The step of a branch in a body: either arm stores its results into the same memory."""
     memory = deciding.memory
     name = memory.name("if")
     for tensor in results:
@@ -52,7 +52,7 @@ def branch_step(deciding: Deciding, region: Branch, results: Sequence[RegionResu
 
 
 def loop_step(deciding: Deciding, region: Repeat, results: Sequence[RegionResult], body: Placement) -> StoreLoop:
-    """The step of a loop in a body: its states have the memory that it begins with, swapped after each run."""
+    """The step of a loop in a body: its states are double-buffered, swapped after each run."""
     memory = deciding.memory
     name = memory.name("loop")
     number = memory.allocate(region.number, f"{name}_number").buffer
@@ -84,7 +84,7 @@ def loop_step(deciding: Deciding, region: Repeat, results: Sequence[RegionResult
 
 
 def copy_result(deciding: Deciding, tensor: RegionResult, body: Placement) -> None:
-    """Store what a loop made once more, in memory that stays where it is: that of states changes places."""
+    """Copy the result of a loop to memory of its own: that of states is swapped."""
     memory = deciding.memory
     source = AssumeShape(tensor.dtype, tensor.shape, tensor)
     buffer = Buffer(memory.name("b"), tensor.dtype, count(tensor.shape))

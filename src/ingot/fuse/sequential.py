@@ -1,4 +1,4 @@
-"""Loops whose order matters: values written one after another to computed places, and running totals along an axis."""
+"""Loops whose order matters: scatters in the order of their updates, and prefix sums along an axis."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _only_directly(tensor: Scatter, axis: int) -> bool:
 def running(
     tensor: Scan, target: Placed, order: Sequence[int], placed: Mapping[Tensor, Placed]
 ) -> tuple[Statement, ...]:
-    """Running totals stored at `target`, rows shared by threads."""
+    """A scan (prefix sum) stored at `target`, rows parallel."""
     variables = {axis: Var(f"i{axis}", size) for axis, size in enumerate(tensor.shape)}
     along = variables[tensor.axis]
     forward = tuple(_index(variables[axis]) for axis in range(tensor.rank))

@@ -51,7 +51,7 @@ def faults(decision: Decision) -> Iterator[str]:
 
 
 def _reading(store: Store) -> Iterator[str]:
-    """Everything that is computed on the way from what a step reads to what it stores is a function of elements."""
+    """No step computes a scan, scatter, concatenation, call or region between what it reads and what it stores."""
     whole = (Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
     pending, seen = list(store.tensor.reads), set[Tensor]()
     while pending:
@@ -81,7 +81,7 @@ def _chain(store: Store) -> Iterator[str]:
 
 
 def _twice(decision: Decision) -> Iterator[str]:
-    """No memory is written by two steps, but that of what regions make, by each of their bodies."""
+    """No memory is written by two steps, except region results, which each of their bodies writes."""
     shared = {placed.buffer for tensor, placed in decision.placed.items() if isinstance(tensor, RegionResult)}
     written: dict[Buffer, str] = {}
     for store in stores_in(decision.steps):
@@ -127,7 +127,7 @@ def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) ->
 
 
 def _written_buffers(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:
-    """The memory of what a region makes."""
+    """The memory of a region's results."""
     results = (
         tensor for tensor in decision.placed if isinstance(tensor, RegionResult) and tensor.region is step.region
     )

@@ -1,4 +1,4 @@
-"""What functions of elements take, in elementwise operations: the one table that fusing, scheduling and sharing use.
+"""The cost of elementwise functions, in additions: the one table that fusing, scheduling and sharing use.
 
 The numbers were measured by `python -m benchmarks.function_costs`, for float32 in vectors of 64 bytes on a Zen 4
 processor, where an addition or multiplication of a vector takes about a cycle. They are rounded, and one at least.

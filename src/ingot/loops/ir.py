@@ -306,8 +306,8 @@ class Nest:
 
 
 KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention
-"""What a kernel is made of. Fusion gives nests, statements, contractions and attention; once they are scheduled, nests
-are statements, and contractions may be Winograd's."""
+"""A nest of any kind. Fusion gives nests, statements, contractions and attention; once scheduled, nests are statements,
+and contractions may be Winograd's."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -325,8 +325,8 @@ class Kernel:
 class LoopStep:
     """Steps run over and over: at most `trips` times, and while `condition`, and then `going`, holds.
 
-    `number` counts the runs. After each, the memory of every pair of `swapped` changes places: what a run made becomes
-    what the next one reads, and nothing is copied. `collected` is written to row by row.
+    `number` counts the runs. After each, the buffers of every pair of `swapped` are swapped: the results of a run are
+    the states of the next one, and nothing is copied. `collected` gets one row from each run.
     """
 
     name: str = field(metadata={LABEL: True})

@@ -1,4 +1,4 @@
-"""Axes of a contraction joined: a product of matrices instead of tensors, wherever memory allows."""
+"""Collapsing of a contraction's axes: a product of matrices instead of tensors, wherever memory allows."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class Parameters:
 
 
 def _stays(number: Literal) -> bool:
-    """Whether a number is a matter of form, or spares work when it is known: truths, small integers, powers of two."""
+    """Whether a number stays in the template: bools, small integers, powers of two, which save work when known."""
     if number.dtype is DType.BOOL or isinstance(number.value, bool):
         return True
     if number.dtype.is_integer:

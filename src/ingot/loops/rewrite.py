@@ -1,4 +1,4 @@
-"""Loops with other indices, and questions about what is in them."""
+"""Rewrites of indices in the loop IR, and queries about statements and expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Primitives evaluated with numpy: what a lowering means, before any code is made of it."""
+"""Primitives evaluated with numpy: the semantics of a lowering, without any code generation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REDUCE = {**_ACCUMULATE, "and": np.logical_and, "or": np.logical_or}
 
 
 def evaluate(results: Sequence[Tensor], inputs: Mapping[str, Array], sizes: Mapping[str, int]) -> list[Array]:
-    """The arrays that `results` stand for, parameters and sizes given by name; calls cannot be evaluated."""
+    """The arrays of `results`, from inputs and sizes by name; calls cannot be evaluated."""
     with np.errstate(all="ignore"):
         return _evaluated(results, {}, inputs, sizes)
 
@@ -51,7 +51,7 @@ def evaluate(results: Sequence[Tensor], inputs: Mapping[str, Array], sizes: Mapp
 def _evaluated(
     results: Sequence[Tensor], known: Mapping[Tensor, Array], inputs: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> list[Array]:
-    """The arrays of `results`; what a body is given is in `known` while that runs, and what depends on it waits."""
+    """The arrays of `results`; `known` holds the arguments of a body while it runs, what depends on others waits."""
     arrays = dict(known)
     waiting: dict[Tensor, frozenset[Tensor]] = {}
     for tensor in in_order(results):
@@ -78,7 +78,7 @@ def _evaluated(
 def _unknown(
     tensor: Tensor, arrays: Mapping[Tensor, Array], waiting: Mapping[Tensor, frozenset[Tensor]]
 ) -> frozenset[Tensor]:
-    """What is given to bodies around a tensor, and not known."""
+    """The arguments of bodies around a tensor that have no value yet."""
     if isinstance(tensor, BodyArgument):
         return frozenset({tensor})
     read = frozenset[Tensor]().union(
@@ -165,7 +165,7 @@ def _compute(
 
 
 def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
-    """Elements as another type: of floats, the nearest integer towards zero that there is, and zero for no number."""
+    """Elements as another type: floats to the nearest integer towards zero in range, NaN to zero."""
     if dtype.kind not in "iu" or x.dtype.kind in "biu":
         return x.astype(dtype)
     ends = np.iinfo(dtype)

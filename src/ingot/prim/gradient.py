@@ -1,4 +1,4 @@
-"""Gradients: one rule for each primitive, applied from a result back to what it is computed from."""
+"""Reverse-mode gradients: one rule for each primitive, applied from a result back to what it is computed from."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def gradients(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
-    """What a gradient of a tensor says of those it reads; None for one that does not move it."""
+    """The cotangents of the tensors that one reads, from its own; None for one that has no derivative to pass on."""
     match tensor:
         case Map():
             return list(zip(tensor.arguments, _through_map(tensor, g), strict=True))
@@ -128,7 +128,7 @@ def _f(function: str, *operands: Tensor | float) -> Tensor:
 
 
 _FLAT = {"floor", "ceil", "round", "truncate", "less", "less_equal", "equal", "not_equal", "is_nan", "not", "and", "or"}
-"""Functions that do not move where they are smooth."""
+"""Functions whose derivative is zero wherever they have one."""
 
 _ONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "negate": lambda x, _: full(-1, x.shape, x.dtype),
@@ -153,7 +153,7 @@ _ONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "acosh": lambda x, _: 1.0 / _f("sqrt", x * x - 1.0),
     "atanh": lambda x, _: 1.0 / (1.0 - x * x),
 }
-"""By what a gradient is multiplied on its way back through y = f(x)."""
+"""The factor of a cotangent on its way back through y = f(x)."""
 
 _Pair = tuple[Tensor | None, Tensor | None]
 

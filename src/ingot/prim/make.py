@@ -1,4 +1,4 @@
-"""Making primitives: each function checks what it is given, and says the simplest thing that means the same."""
+"""Constructors of primitives: each checks its arguments, and returns the simplest tensor that means the same."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
 
 
 def _other_rows(x: Contract, sizes: Sizes) -> Tensor | None:
-    """A contraction whose rows alone are given other sizes, as that of a left side with these; None if it is not so."""
+    """A reshape of a contraction's rows alone, as a contraction of a reshaped left operand; None for any other."""
     left, right, result = x.labels
     both = [name for name in result if name in left and name in right]
     columns = [name for name in result if name not in left]
@@ -157,7 +157,7 @@ def window(
 
 
 def reduce_(function: str, x: Tensor, axes: Sequence[int]) -> Tensor:
-    """Elements along `axes` taken together; the axes stay, with size one."""
+    """A reduction along `axes`, which stay with size one."""
     reduced = tuple(sorted(axes))
     if not reduced:
         return x
@@ -168,7 +168,7 @@ def reduce_(function: str, x: Tensor, axes: Sequence[int]) -> Tensor:
 def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
     """The sum of products, as `einsum` writes it: `contract(a, b, "mk,kn->mn")`; a repeated label is refused.
 
-    What is made has its axes in order: those of both sides, those of the left, those of the right.
+    The result has its axes in order: those of both operands, those of the left, those of the right.
     """
     if lhs.dtype is not rhs.dtype or lhs.dtype not in ELEMENTS:
         raise Refused(f"a contraction of {lhs.dtype} and {rhs.dtype}")
@@ -202,7 +202,7 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
 
 
 def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result: str) -> Tensor:
-    """A contraction whose right side has no axis of its own, as a depthwise convolution: no matrices are in it."""
+    """A contraction whose right operand has no axis of its own, as a depthwise convolution: it is no GEMM."""
     summed = "".join(name for name in left if name not in result)
     order = result + summed
     wide = permute(lhs, [left.index(name) for name in order])
@@ -227,7 +227,7 @@ def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range:
 
 
 def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function: str | None = None) -> Tensor:
-    """`x` with `updates` at computed places, in C order of the updates; with a function, taken together with it."""
+    """`x` with `updates` at computed places, in C order of the updates; with a function, combined by it."""
     shape = updates.shape
     indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
     return Scatter(x.dtype, x.shape, x, updates, indices, function)
@@ -249,7 +249,7 @@ def concat(parts: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def scan(function: str, x: Tensor, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
-    """What a function makes of the elements along an axis up to each."""
+    """The running reduction of elements along an axis: a prefix sum, for `add`."""
     return Scan(x.dtype, x.shape, function, x, axis, exclusive, reverse)
 
 

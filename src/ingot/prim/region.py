@@ -1,4 +1,4 @@
-"""Making regions: bodies that run over and over, or of which one runs."""
+"""Constructors of regions: bodies that run over and over, or of which one runs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ingot.prim.tensor import (
 from ingot.prim.walk import in_order
 
 Body = Callable[[Tensor, tuple[Tensor, ...]], tuple[Sequence[Tensor], Sequence[Tensor]]]
-"""From the number of a run and the states to the new states, and what is kept of the run."""
+"""From the number of a run and the states to the new states, and the rows that are collected."""
 
 
 def repeat(trips: Dim, initial: Sequence[Tensor], body: Body) -> tuple[list[Tensor], list[Tensor]]:
-    """The states after `trips` runs of a body, and what is kept of each run along a new first axis.
+    """The states after `trips` runs of a body, and the rows that each run adds along a new first axis.
 
     Refused if a state changes its type or size.
     """
@@ -46,7 +46,7 @@ def repeated(
     rows: Sequence[Tensor],
     count: Dim,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The outcomes of a repetition whose body is made of `number` and `states`; it keeps `count` rows."""
+    """The results of a repetition whose body is an expression of `number` and `states`; it collects `count` rows."""
     inside = _dependent_on({number, *states}, [*results, *rows])
     next_states: list[Tensor] = []
     for state, result in zip(states, results, strict=True):
@@ -81,7 +81,7 @@ def branch(
     otherwise: Sequence[Tensor],
     guards: tuple[Guards, Guards] = ((), ()),
 ) -> list[Tensor]:
-    """What one of two bodies makes; Refused if they make different types or sizes."""
+    """The results of one of two bodies; Refused if they have different types or sizes."""
     for one, other in zip(then, otherwise, strict=True):
         if one.dtype is not other.dtype or one.shape != other.shape:
             raise Refused("branches that make different sizes")
@@ -95,7 +95,7 @@ def copied(x: Tensor) -> Tensor:
 
 
 def _dependent_on(arguments: set[Tensor], results: Sequence[Tensor]) -> set[Tensor]:
-    """What depends on what a body is given."""
+    """The tensors that depend on the arguments of a body."""
     dependent = set(arguments)
     for tensor in in_order(results):
         if any(operand in dependent for operand in tensor.reads):

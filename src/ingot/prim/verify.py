@@ -1,4 +1,4 @@
-"""Whether primitives mean something: types and sizes as each rule has them, and regions that are closed."""
+"""The verifier of primitives: types and sizes follow the rule of each, and regions are closed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REDUCTIONS = {"add", "multiply", "maximum", "minimum", "and", "or"}
 
 
 def verify(results: Sequence[Tensor]) -> None:
-    """CompileError, which says where, if a tensor that `results` are computed from breaks the rule of its primitive.
+    """CompileError, with the place, if a tensor that `results` are computed from breaks the rule of its primitive.
 
     So does one that is computed from itself, and one that reads an argument of a body outside of it.
     """

@@ -1,4 +1,4 @@
-"""Going through primitives: what a tensor is computed from comes before it."""
+"""Traversal of primitives, operands first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Chains of loads, each of which tells where the next one is, as in a tree: a few go on step by step together.
+"""Chains of dependent loads, as in a tree, interleaved: a few independent ones advance in lockstep.
 
-A processor waits for every load of a chain. Of chains that are written one after another it sees the next one only when
-it is nearly through; of those in lockstep it waits for all at once.
+A processor waits for every load of a chain. Of chains one after another it reaches the next only when it is nearly
+through; of interleaved ones it waits for all at once.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from ingot.loops.rewrite import Reindexed, operands
 from ingot.schedule.jam import Jam
 
 _COUNTS = (8, 7, 6, 5, 4, 3)
-"""How many chains go on together, the best first: each keeps a register or two."""
+"""How many chains are interleaved, the best first: each takes a register or two."""
 
 _LONG = 4
-"""From how many loads on they are a chain."""
+"""Dependent loads that make a chain."""
 
 
 def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]] | None:
-    """The rows that are left and the statements for each; None if a nest has no chains, or as many as do not divide."""
+    """The rows that are left and the statements for each; None if a nest has no chains, or no count divides them."""
     if len(nest.stages) != 1 or nest.stages[0].inner or nest.stages[0].starts or not nest.rows:
         return None
     *rows, last = nest.rows
@@ -34,7 +34,7 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
         assert isinstance(statement, Store)
         lengths: dict[int, int] = {}
         for value in _in_order(statement.value, set()):
-            before = max((lengths[id(divisor)] for divisor in operands(value)), default=0)
+            before = max((lengths[id(operand)] for operand in operands(value)), default=0)
             lengths[id(value)] = before + isinstance(value, Load)
             if isinstance(value, Load) and before:
                 body.append(Let(f"l{len(body)}", change.scalar(value)))

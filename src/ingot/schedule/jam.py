@@ -1,7 +1,7 @@
-"""Unroll-and-jam: a few neighbouring rows in lockstep, so that what several of them read is read once.
+"""Unroll-and-jam: a few neighbouring rows in lockstep, so that what several of them read is loaded once.
 
-A window that slides by less than its length reads most of what it read a step before, and its weights again; so does
-a sum over what does not change from row to row. What is read for one row is kept in registers for the next ones.
+A window that slides by less than its length reads most of what it read a step before, and its weights again; so does a
+sum over what is invariant from row to row. What is loaded for one row stays in registers for the next ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_FUNCTIONS = 24
 """Functions in the sums and in their epilogue, up to which these are unrolled for several rows."""
 
 _MOST_SUMS = 16
-"""Sums that are kept at once: half the registers, so that what is read has room."""
+"""Accumulators at once: half the registers, so that the other half holds operands."""
 
 
 @dataclass(frozen=True, slots=True)

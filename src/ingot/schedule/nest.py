@@ -15,7 +15,7 @@ _OFTEN = 4
 
 
 def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
-    """The loops of a nest: the rows shared by threads, and the axis along which most is contiguous run in vectors."""
+    """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
     bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
     across, gain = _vector(nest.rows, bodies)
@@ -30,7 +30,7 @@ def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
 
 
 def _across(nest: Nest, across: Var) -> tuple[Statement, ...]:
-    """The loops of a nest whose rows are run in vectors, those beside them jammed where they read the same."""
+    """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
     body = tuple(statement for stage in nest.stages for statement in _serial(stage))
     rows = [row for row in nest.rows if row is not across]
     split = jam_of(nest, across)
@@ -51,7 +51,7 @@ def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statemen
 
 
 def collapse(nest: Nest) -> Nest:
-    """Neighbouring loops joined into one where every index moves through them as through one."""
+    """Neighbouring loops collapsed into one where every index moves through them as through one."""
     rows, stages = _join(nest.rows, nest.stages)
     return Nest(rows, tuple(map(_collapsed, stages)))
 

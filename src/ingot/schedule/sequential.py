@@ -1,4 +1,4 @@
-"""The schedule of statements whose order matters: independent loops in vectors, or shared by threads."""
+"""The schedule of statements whose order matters: independent loops vectorised or parallel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ingot.loops.ir import For, Kind, Statement, Store, Var
 
 
 def schedule_statements(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Loops marked as independent (`PARALLEL`) run in vectors where that is contiguous.
+    """Loops marked as independent (`PARALLEL`) are vectorised where memory is contiguous.
 
     Others of them are shared by threads if they have loops inside, and serial if not.
     """

@@ -1,6 +1,6 @@
-"""Long reductions of few rows divided into parts, which threads share: how many depends on sizes alone, not on threads.
+"""Long reductions of few rows split into parts, for threads to share: how many depends on sizes alone, not on threads.
 
-What is left of a row when it is cut into equal parts is one more. A second kernel reduces the parts, in order.
+The remainder of a row that is cut into equal parts is one more part. A second kernel reduces the parts, in order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNKNOWN_PARTS = 32
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction:
-    """The nests that make parts, which may run in any order, where these are stored, and the nest that is to follow."""
+    """The nests that reduce parts, in any order, the buffer of partial results, and the nest that reduces these."""
 
     parts: tuple[Nest, ...]
     buffer: Buffer
@@ -31,7 +31,7 @@ class SplitReduction:
 
 
 def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
-    """A nest that reduces each of a few long rows, once, in two steps; None if it is another."""
+    """A nest that reduces each of a few long rows, once, split in two; None for any other nest."""
     if len(nest.stages) != 2:
         return None
     first, last = nest.stages

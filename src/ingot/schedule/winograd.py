@@ -1,7 +1,7 @@
-"""Winograd's algorithm for convolutions by filters of 3 x 3: when it is the quicker way, and its transformed weights.
+"""Winograd's algorithm for 3 x 3 convolutions: when it is faster, and its transformed weights.
 
-A tile of sums is taken from (side + 2)² products for each channel and filter, where there are 9 side² otherwise. Tiles
-of inputs, filters and sums are seen as polynomials, which are multiplied by their values at `side` + 2 points.
+A tile of sums takes (side + 2)² products for each channel and filter, in place of 9 side². Tiles of inputs, filters and
+sums are polynomials, which are multiplied by their values at `side` + 2 points.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BLOCK = 24
 """Tiles that come together, so that weights are read but once for all: enough to hide that, few enough for a cache."""
 
 _UNKNOWN = 32
-"""What a row or column of results is taken for when its size is open."""
+"""The assumed size of a row or column of results whose size is unknown."""
 
 _TRANSFORM = 3
 """What it takes to transform an element, in products."""
@@ -125,7 +125,7 @@ def _slides(product: Contraction, along: Var, tap: Var) -> bool:
 
 
 def _time(product: Contraction, side: int, l2: int) -> float:
-    """What a convolution takes, in products: in tiles of a side, or directly if that is zero."""
+    """The time of a convolution, in products: in tiles of a side, or directly if that is zero."""
     channels, filters = _known(product.k[2].extent), _known(product.n[0].extent)
     rows, columns = (_known(var.extent) for var in product.m[-2:])
     images = 1

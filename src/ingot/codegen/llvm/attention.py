@@ -96,7 +96,7 @@ class _Emitter:
             panel = b.sdiv(first, I64(tile.columns))
             start = b.add(b.mul(panel, b.mul(self.depth, I64(tile.columns))), b.srem(first, I64(tile.columns)))
             done: ir.Value = I64(0)
-            if self._turns(nest.keys):
+            if self._can_transpose(nest.keys):
                 is_any = b.icmp_signed("<", first, self.keys)
                 done = b.select(is_any, b.and_(self.depth, I64(-tile.lanes)), I64(0))
                 with loop(I64(0), done, tile.lanes) as k:
@@ -105,7 +105,7 @@ class _Emitter:
                 self.loops.variables[nest.k] = k
                 self._copy(_KEYS, nest.keys, nest.t, first, b.add(start, b.mul(k, I64(tile.columns))))
 
-    def _turns(self, keys: Scalar) -> bool:
+    def _can_transpose(self, keys: Scalar) -> bool:
         """Whether the elements of a key are contiguous, so that squares of them can be transposed in registers."""
         nest = self.nest
         if not isinstance(keys, Load) or keys.where or keys.dtype is not nest.dtype or self.tile.lanes == 1:

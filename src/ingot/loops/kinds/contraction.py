@@ -1,4 +1,4 @@
-"""Contractions: matrix products and convolutions, with what becomes of their sums."""
+"""Contractions: matrix products (GEMM) and convolutions, with their epilogues."""
 
 from __future__ import annotations
 

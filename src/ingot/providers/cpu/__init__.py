@@ -28,13 +28,13 @@ class Cpu:
     name = "cpu"
 
     def __init__(self, target: Target | None = None) -> None:
-        """For a target; None means the processor that this runs on, which LLVM is asked for when it is needed."""
+        """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""
         self._target = target
         self._is_host = target is None
 
     @property
     def target(self) -> Target:
-        """The machine that code is made for."""
+        """The machine that code is compiled for."""
         if self._target is None:
             from ingot.codegen.llvm.host import host  # LLVM is not free to load
 

@@ -1,4 +1,4 @@
-"""What became of every node of a model: who runs it, in which kernel, with what, and why not with more."""
+"""The fate of every node of a model: who runs it, in which kernel, fused with what, and why not with more."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Explained:
 
 
 def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], times: Measured | None) -> Explained:
-    """What became of the nodes of a model that was lowered, with times if it was measured."""
+    """The fate of the nodes of a compiled model, with times if it was measured."""
     steps = {} if times is None else {_key(step): step for step in times.steps}
     places = {node: place for place, node in enumerate(traced.nodes)}
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]

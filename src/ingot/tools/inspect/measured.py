@@ -1,4 +1,4 @@
-"""How long each kernel of a compiled model takes, measured one by one over many runs."""
+"""The time of each kernel of a compiled model, measured one by one over many runs."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Event:
 class Measured:
     """The steps of a model, with the median of their seconds over `runs`.
 
-    `whole` is the median of runs that nobody watched, `start` what it costs to start a kernel by itself, which is not
-    part of what steps took; `events` are those of one run. `load` is how many processes wanted a core, if known.
+    `whole` is the median of runs without an observer, `start` what it costs to start a kernel by itself, which is not
+    part of the time of steps; `events` are those of one run. `load` is how many processes wanted a core, if known.
     """
 
     steps: tuple[Step, ...]
@@ -77,9 +77,9 @@ class Measured:
 
 
 def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds: float) -> Measured:
-    """Run a compiled model for so many seconds, watched and not in turns.
+    """Run a compiled model for so many seconds, with and without an observer in turns.
 
-    InputError if the inputs are not what it was compiled for, so that the reference runs it.
+    InputError if a guard fails for these inputs, so that the reference runs it.
     """
     compiled = session.compiled
     assert compiled is not None
@@ -130,7 +130,7 @@ class _Seen:
 
 
 def _inside(seen: Sequence[_Seen], begin: float) -> float:
-    """What the last steps took that began after a time: those of the bodies of the one that ends now."""
+    """The time of the last steps that began after a time: those of the bodies of the step that ends now."""
     total = 0.0
     for step in reversed(seen):
         if step.at < begin:

@@ -18,7 +18,7 @@ from ingot.tools.inspect.titles import number
 
 
 def plan_text(compiled: Artifacts, sizes: Mapping[str, int]) -> str:
-    """The plan of a model for sizes by name; where one that is needed is not given, places are left out."""
+    """The plan of a model for sizes by name; where a size is missing, offsets are left out."""
     return "\n".join(line.rstrip() for line in _lines(compiled, {**sizes, "threads": compiled.plan.threads}))
 
 
@@ -77,7 +77,7 @@ def _named(steps: Sequence[Step]) -> dict[str, LoopStep | BranchStep]:
 
 
 def _jump(jump: Jump, step: LoopStep | BranchStep, first: int) -> str:
-    """What a step does that says which comes next."""
+    """What a jump does, as text."""
     yes, no = jump.target + first, jump.otherwise + first
     if jump.kind == GO:
         return f"to {yes}"
@@ -92,7 +92,7 @@ def _jump(jump: Jump, step: LoopStep | BranchStep, first: int) -> str:
 
 
 def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
-    """The buffer that each slot tells the place of."""
+    """The buffer of each slot."""
     buffers: dict[int, Buffer] = {}
     for segment in plan.segments:
         for native in segment.steps:
@@ -106,7 +106,7 @@ def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
 
 
 def _inputs(plan: Plan, buffers: Mapping[int, Buffer]) -> Iterator[tuple[str, ...]]:
-    """The slots that no kernel writes: inputs, constants, and what the reference makes."""
+    """The slots that no kernel writes: inputs, constants, and results of calls."""
     allocated = {allocation.slot for segment in plan.segments for allocation in segment.allocations}
     tensors = {slot: tensor for tensor, slot in plan.placed.items()}
     for slot, buffer in buffers.items():

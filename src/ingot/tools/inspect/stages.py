@@ -48,7 +48,7 @@ class Stages:
         sizes: Mapping[str, int],
         target: Target | None = None,
     ) -> None:
-        """`sizes` are what is known of the named sizes, by which the plan goes; `target` is this machine by default."""
+        """`sizes` are the values of named sizes, for the plan; `target` is this machine by default."""
         self._session = session
         self._compiled = compiled
         self._works = {kernel.name: work for kernel, work in traced.kernels.items()}
@@ -113,7 +113,7 @@ class Stages:
                     yield Part(None, f"end {step.name}")
 
     def _code(self, compiled: Artifacts, stage: str) -> Iterator[Part]:
-        """What kernels are compiled from and to; those that share their code with one before only name it."""
+        """The LLVM IR or assembly of kernels; those that share the code of an earlier one only name it."""
         sign = ";" if stage == "llvm" else "#"
         known: dict[str, str] = {}
         for step in kernels_in(compiled.scheduled.steps):

@@ -34,7 +34,7 @@ _MOST_READERS = 3
 
 
 class How(Enum):
-    """What became of a node."""
+    """The fate of a node, as it is shown."""
 
     COMPUTED = "computed"
     VIEW = "read in place"
@@ -47,7 +47,7 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a node, the kernels that compute it or read through it, and for a call the reason."""
+    """The fate of a node, the kernels that compute it or read through it, and for a call the reason."""
 
     how: How
     kernels: tuple[Kernel, ...] = ()
@@ -56,10 +56,10 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a kernel is for.
+    """The purpose of a kernel.
 
     It computes `nodes`, whole or in part, and reads through `views`; it stores `tensor`, which is `value` of the graph
-    if it has a name there, and `why` says what for.
+    if it has a name there, for the reason `why`.
     """
 
     nodes: tuple[Node, ...]
@@ -84,7 +84,7 @@ def trace(
     outputs: Sequence[Tensor],
     stores: str = "an output of the model",
 ) -> Trace:
-    """What became of every node of a graph, and what every kernel of it is for; `stores` is what an output is."""
+    """The fate of every node of a graph, and the purpose of every kernel; `stores` is the text for storing an output."""
     return _Tracing(graph, program, scheduled, outputs, stores).run()
 
 
@@ -180,7 +180,7 @@ class _Tracing:
         return Fate(How.KNOWN if stored or node in needed else How.UNUSED)
 
     def _is_passed_on(self, node: Node) -> bool:
-        """Whether a node gives nothing but what it reads."""
+        """Whether a node returns nothing but its inputs."""
         read = {self.program.values[value] for value in node.inputs if value is not None and value.constant is None}
         return bool(read) and all(self.program.values[value] in read for value in node.outputs)
 
@@ -203,7 +203,7 @@ class _Tracing:
         return f"{_listed(readers)} multiplies it in every run of a loop" if panels else None
 
     def _why(self, tensor: Tensor) -> str:
-        """What a tensor is stored for."""
+        """Why a tensor is stored."""
         if tensor in self.outputs:
             return self.stores
         calls = [call for call in self.program.calls.values() if tensor in call.arguments]
@@ -244,7 +244,7 @@ class _Tracing:
 
 
 def _operands_read(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
-    """The sides of a contraction that a kernel computes with: not the one that was packed when it was compiled."""
+    """The operands of a contraction that a kernel reads: not the one that was packed when compiling."""
     packed = any(isinstance(nest, Winograd) or (isinstance(nest, Contraction) and nest.packed) for nest in kernel.nests)
     return [side for side in contract.reads if not (packed and is_constant(side))]
 
