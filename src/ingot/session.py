@@ -23,7 +23,7 @@ from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_t
 from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.results import owned
 from ingot.variants import Variants
-from ingot.warm_start import ModelKey, find, keep, key_of, with_given
+from ingot.warm_start import ModelKey, find, keep, key_of, with_overrides
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
 
 
-_MOST_GIVEN = 8
+_MOST_OVERRIDES = 8
 """How many sets of overridden defaults a session has a compiled model for."""
 
 
@@ -102,7 +102,7 @@ class Session:
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
-        self._with_given: dict[frozenset[str], Executable] = {}
+        self._with_overrides: dict[frozenset[str], Executable] = {}
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -163,13 +163,13 @@ class Session:
         if key is not None:
             keep(key, build, self._outputs, self._ready)
 
-    def _compiled_for(self, given: frozenset[str]) -> Executable | None:
+    def _compiled_for(self, overridden: frozenset[str]) -> Executable | None:
         """The model compiled for overridden defaults, which are no constants then; None if that fails."""
         compiler = self._compiler
-        executable = self._with_given.get(given)
+        executable = self._with_overrides.get(overridden)
         if executable is not None or compiler is None:
             return executable
-        key = None if self._key is None else with_given(self._key, given)
+        key = None if self._key is None else with_overrides(self._key, overridden)
         cached = None if key is None else find(key, self._threads, self._limits)
         if cached is not None:
             executable = cached.executable
@@ -177,19 +177,19 @@ class Session:
             from ingot.compile import prepare  # all operators
 
             try:
-                build = self._build(prepare(self.model, self.catalog, self._limits, without=given), compiler)
+                build = self._build(prepare(self.model, self.catalog, self._limits, without=overridden), compiler)
             except (CheckError, CompileError, UnsupportedError) as error:
                 if not self._fallback:
                     raise
-                names = ", ".join(f"'{name}'" for name in sorted(given))
-                self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
+                names = ", ".join(f"'{name}'" for name in sorted(overridden))
+                self._warn(f"the model with {names} overridden is not compiled, the reference runs it: {error.message}")
                 return None
             executable = build.executable
             if key is not None:
                 keep(key, build, self._outputs, self._ready)
-        while len(self._with_given) >= _MOST_GIVEN:
-            self._with_given.pop(next(iter(self._with_given)), None)
-        self._with_given[given] = executable
+        while len(self._with_overrides) >= _MOST_OVERRIDES:
+            self._with_overrides.pop(next(iter(self._with_overrides)), None)
+        self._with_overrides[overridden] = executable
         return executable
 
     @property

@@ -86,8 +86,8 @@ def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel |
     return CachedModel(executable, tuple(inputs), outputs, file.defaults)
 
 
-def with_given(key: ModelKey, names: Iterable[str]) -> ModelKey:
-    """The key for a session in which inputs that have defaults are given."""
+def with_overrides(key: ModelKey, names: Iterable[str]) -> ModelKey:
+    """The key for a session in which the defaults of these inputs are overridden."""
     return replace(key, parameters=(*key.parameters, *sorted(names)))
 
 

@@ -84,7 +84,7 @@ def trace(
     outputs: Sequence[Tensor],
     stores: str = "an output of the model",
 ) -> Trace:
-    """The fate of every node of a graph, and the purpose of every kernel; `stores` is the text for storing an output."""
+    """The fate of every node of a graph, and the purpose of every kernel; `stores` is the reason to store an output."""
     return _Tracing(graph, program, scheduled, outputs, stores).run()
 
 
