@@ -1,4 +1,4 @@
-"""A session: a model made ready to run, and run."""
+"""A session: a model prepared to run, and its runs."""
 
 from __future__ import annotations
 
@@ -214,17 +214,17 @@ class Session:
 
     @property
     def limits(self) -> RunLimits:
-        """What a run may take."""
+        """The limits of a run."""
         return self._limits
 
     @property
     def inputs(self) -> dict[str, Type | None]:
-        """What a caller must give, by name."""
+        """The types of the inputs without defaults, by name."""
         return {value.name: value.type for value in self._inputs if value.name not in self._defaults}
 
     @property
     def outputs(self) -> dict[str, Type | None]:
-        """What comes back, by name."""
+        """The types of the outputs, by name."""
         return {value.name: value.type for value in self._outputs}
 
     @property
@@ -361,7 +361,7 @@ class Session:
 
 
 def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | None:
-    """What may end a run that begins now; InputError if the deadline is no number of seconds."""
+    """The interrupt of a run that begins now; InputError if the deadline is no number of seconds."""
     if deadline is None:
         return cancel
     if not deadline >= 0:
@@ -370,7 +370,7 @@ def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | Non
 
 
 def _load(source: Model | ModelSource | ModelKey | None, limits: RunLimits) -> Model:
-    """A model that is nobody else's."""
+    """A model that nothing else references."""
     assert source is not None
     if isinstance(source, Model):
         refuse_nesting(source, limits)

@@ -142,7 +142,7 @@ def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
 
 def _nodes(artifacts: Artifacts) -> Iterator[bytes]:
     """Models of the nodes that the reference runs, encoded: of a model, then of the bodies in it."""
-    from ingot.format import encode  # not needed by who finds
+    from ingot.format import encode  # a warm start needs neither
     from ingot.ir.extract import extract
 
     nodes = list(artifacts.program.calls)

@@ -66,7 +66,7 @@ def processor() -> str:
 
 
 def _version_of_llvm() -> str:
-    """What tells LLVM's binding from others of its versions, which is not imported for that."""
+    """The version of LLVM's binding, without importing it."""
     spec = find_spec("llvmlite")
     if spec is None or spec.origin is None:
         return ""

@@ -46,7 +46,7 @@ def mapped(file: int, start: int, size: int) -> tuple[int, Any]:
 
 
 def _address(pages: mmap.mmap) -> int:
-    """Where a mapping lies, which `mmap` tells nobody; numpy reads the address of buffers that may not be written."""
+    """The address of a mapping, which `mmap` does not return; numpy reads that of read-only buffers."""
     return int(np.frombuffer(pages, np.uint8).ctypes.data)
 
 

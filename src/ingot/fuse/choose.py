@@ -51,7 +51,7 @@ LOOP_STATE = "the next run of the loop reads it"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is stored and why, and how.
+    """Which tensors are stored, why, and how.
 
     `in_order` is stored in the order of its axes. `chains` are contractions with their epilogues, by the last tensor of
     each; `attentions` are by their second contraction. `states` are those of loops.
@@ -65,7 +65,7 @@ class Choice:
 
 
 def choose(uses: Uses) -> Choice:
-    """What is stored beside the results: what is no function of single elements, and what several kernels read."""
+    """The tensors stored beside the results: those that are not elementwise, and those that several kernels read."""
     stored = dict.fromkeys(uses.results, RESULT)
     in_order, states = set(uses.results), set[Tensor]()
     for tensor in uses.order:
@@ -155,7 +155,7 @@ def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
 
 
 def _written_in_place(uses: Uses) -> Iterator[Tensor]:
-    """What is stored in the memory of a region's results."""
+    """The tensors that are stored in the memory of a region's results."""
     for tensor in uses.order:
         if isinstance(tensor, RegionResult):
             yield tensor

@@ -189,9 +189,9 @@ def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...
 
 
 def _few_last(load: Load, summed: Sequence[Var]) -> bool:
-    """Whether the last axis that is summed is short and lies apart, and the one before it is contiguous.
+    """Whether the innermost summed axis is short and strided, and the one before it is contiguous.
 
-    So the few channels of an image lie, each of which is summed on its own rather than all put side by side first.
+    The few channels of an image in NCHW are: each is summed on its own, instead of copying them side by side first.
     """
     if len(summed) < 2 or load.index.factor(summed[-1]) == 1 or load.index.factor(summed[-2]) != 1:
         return False
@@ -199,11 +199,11 @@ def _few_last(load: Load, summed: Sequence[Var]) -> bool:
 
 
 def _require_readable(product: Contraction, lhs: Tensor, placed: Mapping[Tensor, Placed], along: bool) -> None:
-    """StoreFirst for what the left side is a view of, where that had better lie otherwise.
+    """StoreFirst for what the left operand is a view of, where another layout is needed.
 
-    Rows outside are read as zeros: their length must be known, what is outside not change along it, and the rows not be
-    too short. Windows that slide over memory want their innermost axis contiguous; `along` says that another was made
-    the innermost because it is.
+    Rows in the padding are read as zeros: their length must be known, the condition invariant along them, and the rows
+    not too short. Windows that slide over memory want their innermost axis contiguous; `along` means that another axis
+    was made the innermost because it is.
     """
     inner = product.k[-1]
     factor = product.lhs.index.factor(inner)
@@ -223,7 +223,7 @@ def _require_readable(product: Contraction, lhs: Tensor, placed: Mapping[Tensor,
 
 
 def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
-    """What the windows of a view slide over, without its padding, and with it if there is any."""
+    """The tensor that the windows of a view slide over: without its padding, and with it if there is any."""
     source, padded = tensor, None
     view: Tensor = tensor
     while isinstance(view, View):
@@ -245,7 +245,7 @@ def is_constant(tensor: Tensor) -> bool:
         if not all(isinstance(size, int) for size in operand.shape):
             return False
         if isinstance(operand, Gather | Scatter | CallResult | RegionResult):
-            return False  # of an index out of range, a run tells; what the reference computes is there then
+            return False  # an index out of range is an error of the run; results of calls exist only then
         if isinstance(operand, Map) and operand.function in ("divide", "remainder") and operand.dtype in INTEGERS:
             return False
         pending.extend(read for read in operand.reads if read not in seen)

@@ -87,7 +87,7 @@ class _Deciding:
         )
 
     def store_all(self, body: Placement) -> None:
-        """Store everything that is to be stored among the steps of a body."""
+        """Add the steps of a body: every tensor that is stored in it."""
         for tensor in self.uses.order:  # in this order, most of what a kernel reads is there before it
             if tensor in self.stored and self.uses.placements[tensor] == body:
                 self._store(tensor)
@@ -95,7 +95,7 @@ class _Deciding:
     # --- one tensor
 
     def _store(self, tensor: Tensor) -> None:
-        """Have a tensor stored by the steps so far."""
+        """Add the steps that store a tensor, unless it is stored."""
         if tensor in self.memory.placed:
             return
         match tensor:
@@ -238,9 +238,9 @@ class _Deciding:
 
 
 class _Loads(Mapping[Tensor, Placed]):
-    """What a step may load: what is stored by the steps so far. `reads` is what was asked for.
+    """The tensors that a step may load: those stored by the steps so far.
 
-    What is to be stored and is not yet, is required.
+    `reads` collects what was looked up. Looking up a tensor that is to be stored, and is not yet, raises StoreFirst.
     """
 
     def __init__(self, deciding: _Deciding, tensor: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""What fusion decides: which tensors are stored, by which steps, from what, in which order of axes, and why.
+"""The decision of fusion: which tensors are stored, by which steps, from what, in which order of axes, and why.
 
 Every tensor that no step stores is fused: computed wherever a step reads it.
 """
@@ -37,7 +37,7 @@ class Store:
 
     @property
     def source(self) -> Tensor:
-        """What is written, element by element: what a reshape is of, which has the same memory."""
+        """The tensor whose elements are written: for a reshape its source, which has the same memory."""
         return self.tensor.x if isinstance(self.tensor, Reshape) else self.tensor
 
     @property

@@ -16,9 +16,9 @@ _MOST_BESIDE = 24
 
 @dataclass(slots=True)
 class Epilogues:
-    """The search for epilogues, contraction after contraction: what is in one is in no other.
+    """The search for epilogues, contraction after contraction; no tensor is in two of them.
 
-    `stored` is what is stored already, `in_order` what is to be stored in the order of its axes.
+    `stored` is what is stored already, `in_order` what has to be stored in the order of its axes.
     """
 
     uses: Uses

@@ -33,7 +33,7 @@ def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> l
 
 
 def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Collection[Tensor]) -> Tensor | None:
-    """What leaves least of an expression if it is stored; of several that leave as much, the last."""
+    """The tensor that cuts an expression shortest if it is stored; of several that are equal, the last."""
     best, least = None, len(inside)
     for candidate in sorted(inside - {tensor}, key=lambda inner: -uses.positions[inner]):
         if not isinstance(candidate, Map | Gather) or candidate in fixed:
@@ -50,6 +50,6 @@ def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Col
 
 
 def _with_reads(tensor: Tensor, inlined: Mapping[Tensor, frozenset[Tensor]]) -> frozenset[Tensor]:
-    """What is inlined where a tensor is: itself, unless it is one value everywhere, and what its reads have in them."""
+    """The primitives inlined where a tensor is read: those of its reads and, unless it is an Expand, itself."""
     own = () if isinstance(tensor, Expand) else (tensor,)
     return frozenset(own).union(*(inlined[operand] for operand in tensor.reads))

@@ -51,5 +51,5 @@ class Memory:
         return name
 
     def next_name(self, kind: str) -> str:
-        """What the next one of a kind will be called."""
+        """The name that the next one of a kind will have."""
         return f"{self._prefix}{kind}{self._numbers.get(kind, 0) + 1}"

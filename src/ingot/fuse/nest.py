@@ -120,7 +120,7 @@ class _Builder:
         self._levels[name] = level + 1
 
     def _along(self, tensor: Reduce, axis: int) -> Var:
-        """The variable of a reduced axis: that of the result where it has the same, so that all passes are alike."""
+        """The variable of a reduced axis: that of the result where it has the same, so that passes share loops."""
         own = self._vars.get(axis)
         extent = tensor.x.shape[axis]
         if own is not None and own.extent == extent and (self._rows is None or own not in self._rows):

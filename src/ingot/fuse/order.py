@@ -1,6 +1,6 @@
 """The order in which the axes of a tensor are stored.
 
-It is that of what the tensor is computed from, so that both are gone through alike: a convolution stores its channels
+It follows the tensors that it is computed from, so that both have the same layout: a convolution stores its channels
 last, and what follows it does so too.
 """
 

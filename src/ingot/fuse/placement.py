@@ -36,7 +36,7 @@ def placements_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Te
             for operand in tensor.reads:
                 uses.setdefault(operand, []).append(placement)
             continue
-        region = tensor.region  # all it makes is made in one place, which is known at the last that is met
+        region = tensor.region  # all its results have one placement, known once the last of them is met
         around[region] = placement = _shared([placement, around.get(region, placement)])
         left[region] -= 1
         if not left[region]:

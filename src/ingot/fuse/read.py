@@ -42,7 +42,7 @@ Place = tuple[Index, ...]
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """That `tensor` be stored before another can be, perhaps in the order of its axes; `why` says what for."""
+    """That `tensor` be stored before another can be, perhaps in the order of its axes, for the reason `why`."""
 
     tensor: Tensor
     why: str

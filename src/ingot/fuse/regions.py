@@ -28,7 +28,7 @@ class Deciding(Protocol):
     steps: dict[Placement, list[Planned]]
 
     def store_all(self, body: Placement) -> None:
-        """Add the steps of a body that store what is to be stored in it."""
+        """Add the steps of a body: every tensor that is stored in it."""
 
     def write(self, tensor: Tensor, target: Placed, body: Placement, why: str, start: Index | None = None) -> None:
         """Add the step to a body that stores a tensor at a given place."""

@@ -1,4 +1,4 @@
-"""Whether a decision can be built and run: a wrong one is a fault of ingot's, found before there is any code."""
+"""The verifier of decisions: whether one can be built and run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def verify(decision: Decision) -> None:
 
 
 def faults(decision: Decision) -> Iterator[str]:
-    """What is wrong with a decision: what is read before it is stored, stored twice, or neither stored nor fused."""
+    """The faults of a decision: tensors read before they are stored, stored twice, or neither stored nor fused."""
     for result in decision.results:
         if result not in decision.placed:
             yield f"a result, {type(result).__name__}, is not stored"

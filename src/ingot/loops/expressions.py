@@ -87,7 +87,7 @@ class ExpressionText:
 
 
 class _Parts:
-    """The parts of expressions, those that are alike once, each after those it is made of."""
+    """The distinct subexpressions, each after its operands."""
 
     def __init__(self) -> None:
         self.distinct: list[_Part] = []
@@ -187,7 +187,7 @@ def updated(function: str, name: str, value: str) -> str:
 
 
 def _number(number: Literal) -> str:
-    """As few digits as tell it from its neighbours."""
+    """The shortest decimal that rounds to the number."""
     short = number.dtype in (DType.FLOAT32, DType.FLOAT16)
     return str(number.dtype.numpy.type(number.value) if short else number.value)
 

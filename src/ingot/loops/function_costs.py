@@ -19,7 +19,7 @@ COSTS = {
 """Functions that take more than one operation."""
 
 _STORE_AND_LOAD = 8
-"""What storing an element and loading it again takes, where it does not stay in the first-level cache."""
+"""The cost of storing an element and loading it again, where it does not stay in the L1 cache."""
 
 COSTLY = frozenset(name for name, cost in COSTS.items() if cost > _STORE_AND_LOAD)
 """Functions that take longer than a store and a load."""

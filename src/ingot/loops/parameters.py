@@ -1,6 +1,6 @@
-"""Parameters of a kernel template: what stands for the sizes and numbers of a kernel, and for its names.
+"""Parameters of a kernel template: they replace the sizes and numbers of a kernel, and its names.
 
-Sizes that happen to be equal stay apart: each loop has its own, and buffers share strides if they are indexed alike.
+Sizes that happen to be equal stay distinct: each loop has its own, and buffers share strides if they are indexed alike.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Parameters:
         return Index(tuple(terms), self.size(index.offset, ("offset", of), fixed))
 
     def _layout(self, buffer: Buffer, index: Index) -> Hashable:
-        """What tells a buffer from others that lie in memory in another way: how it is gone through first."""
+        """The memory layout of a buffer: the terms of the first index into it."""
         return self._layouts.setdefault(buffer, frozenset(term for term in index.terms if isinstance(term[0], Var)))
 
     def _inside(self, where: tuple[Inside, ...], of: Hashable) -> tuple[Inside, ...]:

@@ -23,7 +23,7 @@ class Program:
     known_sizes: set[str] = field(default_factory=set)
     """The named sizes that are axes of inputs or of call results: runtime scalars can be computed from them."""
     sizes: dict[str, Dim] = field(default_factory=dict)
-    """What other names, which inference invented, turned out to stand for."""
+    """The values of names that inference invented, where lowering determined them."""
     guards: list[Guard] = field(default_factory=list)
     """The assumptions about sizes, which each run checks."""
 

@@ -1,4 +1,4 @@
-"""What has no `lower` rule, or none that could succeed: asked of a node before its operator's rule is."""
+"""Refusals before lowering: why a node is not worth asking its operator's `lower` rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 
 Refuses: TypeAlias = Callable[[Node, "Operator | None", Sequence[Fact], Sequence[Fact]], str | None]
-"""Why a node is not compiled: from it, its operator (None if nobody knows it), and the facts of inputs and outputs."""
+"""Why a node is not compiled, from it, its operator (None if unknown), and the facts of inputs and outputs."""
 
 
 def refuse_to_lower(

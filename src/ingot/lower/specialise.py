@@ -34,7 +34,7 @@ def specialise_body(
 
 
 def _forget_negative_sizes(model: Model) -> None:
-    """Make declared sizes below zero what they are meant to be: unknown."""
+    """Make declared sizes below zero unknown, as exporters mean them."""
     for graph in model.graphs():
         for value in graph.values():
             if value.type is not None:

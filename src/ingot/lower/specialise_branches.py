@@ -35,7 +35,7 @@ _KEEPS_ELEMENTS = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 class Specialised:
     """A typed model without functions, and what was assumed about sizes in its graphs.
 
-    `changed` are the graphs whose branches were decided by an assumption: they mean what the model says only while
+    `changed` are the graphs whose branches were decided by an assumption: they compute what the model does only while
     their guards hold.
     """
 

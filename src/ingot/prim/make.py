@@ -207,7 +207,7 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
     order = result + summed
     wide = permute(lhs, [left.index(name) for name in order])
     own = [name for name in order if name in right]
-    if isinstance(rhs, Constant):  # stored as it is gone through: what is summed outermost
+    if isinstance(rhs, Constant):  # in the order of the loops: the summed axis outermost
         stored = [*(name for name in own if name in summed), *(name for name in own if name in result)]
         rhs = constant(np.ascontiguousarray(rhs.array.transpose([right.index(name) for name in stored])))
         right = "".join(stored)
@@ -218,9 +218,9 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
 
 
 def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range: bool = False) -> Tensor:
-    """`x` at computed places: for each of its axes an axis of the result, or indices that are repeated to `shape`.
+    """`x` at computed places: for each of its axes an axis of the result, or indices that are broadcast to `shape`.
 
-    `in_range` says that no index can be out of range, whatever a model is given: nothing looks.
+    `in_range` asserts that no index can be out of range, whatever the inputs are: no kernel checks them.
     """
     indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
     return Gather(x.dtype, shape, x, indices, in_range)

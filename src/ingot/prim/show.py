@@ -41,7 +41,7 @@ def show(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -
 
 
 def names_of(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -> dict[Tensor, str]:
-    """What tensors are called in text: as `names` says, as parameters are called, or by their place in the order."""
+    """The names of tensors in text: those in `names`, those of parameters, or their position in the order."""
     known = dict(names or {})
     place = 0
     for tensor in in_order(results):

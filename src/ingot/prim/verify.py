@@ -94,7 +94,7 @@ def _free_arguments(tensor: Tensor, free: dict[Tensor, frozenset[Tensor]]) -> fr
 
 
 def _problems(tensor: Tensor) -> Iterator[str]:
-    """What is wrong with a tensor, if what it reads is right."""
+    """The rules that a tensor breaks, if what it reads is valid."""
     if any(isinstance(size, int) and size < 0 for size in tensor.shape):
         yield "a size is negative"
     match tensor:

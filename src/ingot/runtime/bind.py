@@ -164,7 +164,7 @@ class Binder:
         return Binding(bytes(packed), tuple(jumps), layout, tuple(shapes), needed)
 
     def _failure(self, values: Values, known: Mapping[str, int]) -> GuardFailed:
-        """What to raise where guards fail, or a size that is needed has no value."""
+        """The exception for guards that fail, or for a size that is needed and has no value."""
         pairs = zip(self.segment.guards, self._left(values), self._right(values), strict=True)
         failed = [guard for guard, left, right in pairs if left is None or left != right]
         return GuardFailed(failed, known, "" if failed else "sizes were assumed by which none is divided by zero")

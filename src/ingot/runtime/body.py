@@ -31,7 +31,7 @@ class BodyRunners:
         self._runners: dict[Call, tuple[BodyRunner | None, ...]] = {}
 
     def reads(self, call: Call) -> list[Value | None]:
-        """What a node and its subgraphs read, in the order of the arguments of its call."""
+        """The values that a node and its subgraphs read, in the order of the arguments of its call."""
         reads = self._reads.get(call)
         if reads is None:
             outer = [value for graph in call.node.subgraphs for value in dict.fromkeys(captures(graph))]

@@ -126,7 +126,7 @@ class Evaluation:
         return _Scope(self, self._model.opset_imports, values, depth=depth, bodies=bodies).node(node)
 
     def proceed(self, nodes: int = 1) -> None:
-        """Called before each node, or before so many at once: raises if the run is to end here."""
+        """Count nodes about to run; raises if the run has to end here."""
         if self._proceed is not None:
             self._proceed()
         self._nodes_left -= nodes
@@ -351,7 +351,7 @@ def _takes(evaluator: Evaluator, node: Node, operator: Operator, inputs: Sequenc
 
 
 def _fact(argument: Any) -> Fact:
-    """What is known of an input that is there."""
+    """The fact of an argument."""
     if argument is None:
         return Fact(given=False)
     return Fact(TensorType(DType.of(argument.dtype), argument.shape)) if isinstance(argument, np.ndarray) else Fact()

@@ -23,7 +23,7 @@ _MOST_READY = 32
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What follows from the types and sizes of inputs: their slots, the results, and the order of the outputs."""
+    """What a run on the fast path needs: the slots of inputs, the results to allocate, and the order of outputs."""
 
     runner: PlanRunner
     binding: Binding

@@ -81,7 +81,7 @@ class Frame:
         self.sizes: dict[str, int] = {}
 
     def share(self, state: Array) -> None:
-        """Have the state of another frame, whose run this one is part of."""
+        """Use the state of another frame, whose run this one is part of."""
         if state is not self.state:
             self.state = state
             self.words = _words(state)

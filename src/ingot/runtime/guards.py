@@ -8,7 +8,7 @@ from ingot.prim.guard import Guard
 
 
 class GuardFailed(Exception):
-    """What a plan assumes does not hold in this run, as the message says, so that it has no answer for it.
+    """An assumption of a plan does not hold in this run, so that the plan cannot compute it; the message says which.
 
     `guards` are the assumptions about sizes that failed, none where it is about something else; `sizes` are the real
     sizes by name, as far as they were known by then.

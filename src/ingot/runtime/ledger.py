@@ -118,6 +118,6 @@ def _root(array: Array) -> Array:
 
 
 def _text_bytes(root: Array) -> int:
-    """What an array of strings takes: its own memory and that of the strings, once for each."""
+    """The bytes of an array of strings: its own memory and that of the strings, each once."""
     texts: dict[int, object] = {id(item): item for item in root.reshape(-1).tolist()}
     return root.nbytes + sum(item.__sizeof__() for item in texts.values())

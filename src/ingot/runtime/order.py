@@ -21,7 +21,7 @@ class Order:
     dying: Sequence[Sequence[Value]]
     """For each node, the values that no later one reads."""
     captured: Sequence[Value]
-    """What is read of the values around the graph."""
+    """The values around the graph that it reads."""
 
 
 Orders: TypeAlias = dict[tuple[Graph, int], Order]
@@ -29,7 +29,7 @@ Orders: TypeAlias = dict[tuple[Graph, int], Order]
 
 
 def order(graph: Graph, wanted: Sequence[Value]) -> Order:
-    """What computes the wanted values of a graph."""
+    """The nodes that compute the wanted values of a graph."""
     nodes = _needed(graph, wanted)
     around = () if graph.parent is None else tuple(dict.fromkeys(captures(graph)))
     return Order(wanted, nodes, _last_uses(nodes, wanted), around)

@@ -135,7 +135,7 @@ class ThreadPool:
     def _park(self, jobs: int) -> None:
         """Wait for a job after the first `jobs`.
 
-        Either the caller that begins it sees that somebody is parked, or who parks sees that it has begun.
+        Either the caller that begins it sees that a worker is parked, or the parking worker sees that it has begun.
         """
         with self._unpark:
             self._parked += 1

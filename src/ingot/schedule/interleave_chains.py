@@ -49,7 +49,7 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
 
 
 def _in_order(value: Scalar, seen: set[int]) -> Iterator[Scalar]:
-    """Everything in an expression, each part once and after what it is made of."""
+    """Every subexpression of an expression, once, after its operands."""
     if id(value) in seen:
         return
     seen.add(id(value))

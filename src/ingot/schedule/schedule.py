@@ -39,7 +39,7 @@ from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters, winograd_of
 
 ConstantMemory = Tensor | Packed | Filters
-"""What a constant buffer holds."""
+"""The contents of a constant buffer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _SHORTEST = 1 << 13
 _MOST_PARTS = 64
 
 _UNKNOWN_PARTS = 32
-"""Parts of a row whose length only a run tells."""
+"""Parts of a row of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,10 @@ _UNKNOWN = 32
 """The assumed size of a row or column of results whose size is unknown."""
 
 _TRANSFORM = 3
-"""What it takes to transform an element, in products."""
+"""The time to transform an element, in products."""
 
 _READ, _READ_NEAR = 8, 2
-"""What it takes to read a weight, from memory or from the cache of a core, in products: as many tiles hide it."""
+"""The time to read a weight, from memory or from a core's cache, in products: as many tiles hide it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from ingot.schedule.target import Target
 
 _INFINITE_16, _INFINITE_32 = 0x7C00, 0x7F800000
 _SCALE = 2.0**112
-"""What the exponents of the two formats differ by."""
+"""The difference between the exponent biases of the two formats, as a factor."""
 
 
 def define_half_conversions(module: ir.Module, target: Target) -> None:

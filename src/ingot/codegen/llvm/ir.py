@@ -93,7 +93,7 @@ class ArrayType(Type):
 
 
 class FunctionType:
-    """What a function takes and returns."""
+    """The types of a function's parameters and of its result."""
 
     __slots__ = ("args", "return_type", "var_arg")
 

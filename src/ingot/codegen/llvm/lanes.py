@@ -23,7 +23,7 @@ class Lane:
 
 
 class Lanes:
-    """What is emitted at a builder for the lanes of a vector, or for one element where `_lane` is None."""
+    """Emits code for the SIMD lanes of a vector, or for one element where `_lane` is None."""
 
     def __init__(self, b: Builder, frame: Frame) -> None:
         self.b = b
@@ -55,7 +55,7 @@ class Lanes:
         return value
 
     def _in_lanes(self, value: ir.Value) -> ir.Value:
-        """A value broadcast to the lanes of the vector at hand."""
+        """A value broadcast to the lanes of the current vector."""
         assert self._lane is None or count_of(value) in (1, self._lane.count)
         return value if self._lane is None else self.splat(value, self._lane.count)
 

@@ -203,7 +203,7 @@ class _Emitter:
                 b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
 
     def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
-        """The address of one row, for the outer part of `k` at hand; that of zeros, if it is in the padding."""
+        """The address of one row, for the current outer part of `k`; that of zeros, if it is in the padding."""
         b, lhs = self.b, self.product.lhs
         place = b.add(start, self._moved(lhs.index, outer))
         pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=self.kind)

@@ -272,7 +272,7 @@ def _blocks(b: Builder, tiles: ir.Value, most: ir.Value) -> ir.Value:
 
 
 def _tiles(nest: Winograd) -> tuple[Var, ...]:
-    """What numbers tiles: what is before rows and columns, and these in steps of a side."""
+    """The variables that number tiles: those before rows and columns, and these in steps of a side."""
     *images, row, column = nest.m
     return (*images, *(Var(var.name, (var.extent + (nest.side - 1)) // nest.side) for var in (row, column)))
 

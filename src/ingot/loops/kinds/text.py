@@ -21,7 +21,7 @@ def tile(size: Tile | None) -> str:
 
 
 def definitions(lines: Iterable[str]) -> Iterator[str]:
-    """What the names in the lines above are."""
+    """The definitions of the names in the lines above."""
     return (f"    with {line}" for line in lines)
 
 

@@ -33,10 +33,10 @@ class NodeEntry:
 
 @dataclass(frozen=True, slots=True)
 class KernelEntry:
-    """A kernel: the nodes in it by their place in the model, what it stores and what for, and what that takes.
+    """A kernel: the nodes in it by their index in the model, what it stores and why, and its cost.
 
-    `views` are nodes that it reads through; if it has no others, it copies.
-    Operations and bytes are text where they depend on sizes that nobody gave.
+    `views` are nodes that it reads through; if it has no others, it copies. Operations and bytes are text where they
+    depend on unknown sizes.
     """
 
     kernel: str

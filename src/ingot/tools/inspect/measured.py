@@ -167,7 +167,7 @@ def _whole(dim: Dim, sizes: Mapping[str, int]) -> int:
 
 
 def _seconds(run: Sequence[_Seen], step: KernelStep | Call, start: float) -> float:
-    """What a step took in a run, all of the times that it ran."""
+    """The time of a step in a run, over all of the times that it ran."""
     return sum(max(0.0, ran.alone - _price(step, start)) for ran in run if ran.step is step)
 
 

@@ -119,7 +119,7 @@ class _Tracing:
         )
 
     def _divide(self) -> None:
-        """Give each primitive to the node that it was made for: the first that needs it."""
+        """Assign each primitive to a node: the first that needs it."""
         nodes = self._nodes()
         computed = {value for node in nodes for value in node.outputs}
         seen = {tensor for value, tensor in self.program.values.items() if value not in computed}

@@ -1,4 +1,4 @@
-"""Jumps: which step follows one that has no code. What their words mean is in `codegen.jumps`."""
+"""Jumps: which step follows one that has no code. Their operands are described in `codegen.jumps`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ingot.codegen.llvm.thread_pool.routine import Routine
 from ingot.codegen.llvm.types import I8, I32, I64, PTR
 
 NO_JUMP = -1
-"""What `jump_from` returns for a step that has code."""
+"""The result of `jump_from` for a step that has code."""
 
 
 def emit_jump_from(module: ir.Module, step_at: ir.Function) -> ir.Function:

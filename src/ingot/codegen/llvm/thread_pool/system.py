@@ -45,7 +45,7 @@ _HAVE_SCHED_YIELD = ("linux", "darwin", "macos", "bsd")
 
 
 class System:
-    """What threads on a target can ask for, written where a builder is."""
+    """Emits the waiting primitives of a target: pause, yield, sleep and wake."""
 
     def __init__(self, triple: str) -> None:
         self._machine, *rest = triple.split("-")
@@ -64,7 +64,7 @@ class System:
             b.call(b.module.declared("llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
 
     def give_way(self, b: Builder) -> None:
-        """Let another thread have the processor, if one wants it."""
+        """Yield the processor to another thread."""
         if self._calls is not None:
             self._call(b, self._calls.sched_yield)
         elif self._has_sched_yield:
@@ -79,7 +79,7 @@ class System:
         self._call(b, self._calls.futex, *arguments)
 
     def wake(self, b: Builder, word: ir.Value, bits: ir.Value) -> None:
-        """Wake who sleeps at an address with one of these bits."""
+        """Wake the threads that sleep at an address with one of these bits."""
         assert self._calls is not None
         arguments = (word, I64(_WAKE_BITSET), I64(_EVERYBODY), _NO_TIMEOUT, _NO_SECOND_WORD, bits)
         self._call(b, self._calls.futex, *arguments)
