@@ -201,7 +201,7 @@ def test_a_large_file_that_is_new_is_read_whole_only_to_be_kept(
 def test_a_program_that_ends_at_once_keeps_a_large_file_too(tmp_path: Path) -> None:
     path = saved(tmp_path / "m.onnx")
     script = (
-        "import sys; from ingot.cache import contents; contents._PIECE, contents.SETTLED = 10, -(10**18); "
+        "import sys; from ingot.cache import contents; contents._CHUNK, contents.SETTLED = 10, -(10**18); "
         "from ingot.session import Session; "
         f"Session({str(path)!r}, providers=('cpu', 'reference'), threads=1, fallback=False); "
         "print('ingot.ops.catalog' in sys.modules)"

@@ -182,7 +182,7 @@ class Session:
                 if not self._fallback:
                     raise
                 names = ", ".join(f"'{name}'" for name in sorted(overridden))
-                self._warn(f"the model with {names} overridden is not compiled, the reference runs it: {error.message}")
+                self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
                 return None
             executable = build.executable
             if key is not None:
