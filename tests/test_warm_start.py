@@ -169,7 +169,7 @@ def test_a_file_that_has_not_changed_is_not_read(tmp_path: Path, monkeypatch: py
 
 
 def test_large_files_and_bytes_have_the_same_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_PIECE", 1000)
+    monkeypatch.setattr(contents, "_CHUNK", 1000)
     path = tmp_path / "file"
     path.write_bytes(os.urandom(12_345))
     assert contents.digest_of_file(path) == contents.digest_of(path.read_bytes())
@@ -178,7 +178,7 @@ def test_large_files_and_bytes_have_the_same_names(tmp_path: Path, monkeypatch: 
 def test_a_large_file_that_is_new_is_read_whole_only_to_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared: list[object]
 ) -> None:
-    monkeypatch.setattr(contents, "_PIECE", 10)
+    monkeypatch.setattr(contents, "_CHUNK", 10)
     path = saved(tmp_path / "m.onnx")
     read: list[Path] = []
     whole = contents.digest_of_file
@@ -204,7 +204,7 @@ def test_a_large_file_that_is_new_is_read_whole_only_to_be_kept(
 def test_a_program_that_ends_at_once_keeps_a_large_file_too(tmp_path: Path) -> None:
     path = saved(tmp_path / "m.onnx")
     script = (
-        "import sys; from ingot.cache import contents; contents._PIECE, contents.SETTLED = 10, -(10**18); "
+        "import sys; from ingot.cache import contents; contents._CHUNK, contents.SETTLED = 10, -(10**18); "
         "from ingot.session import Session; "
         f"Session({str(path)!r}, providers=('cpu', 'reference'), threads=1, fallback=False); "
         "print('ingot.ops.catalog' in sys.modules)"
@@ -216,7 +216,7 @@ def test_a_program_that_ends_at_once_keeps_a_large_file_too(tmp_path: Path) -> N
 
 
 def test_nothing_is_kept_of_a_file_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_PIECE", 10)
+    monkeypatch.setattr(contents, "_CHUNK", 10)
     path = tmp_path / "file"
     path.write_bytes(bytes(100))
     found = contents.unseen(path)
@@ -229,7 +229,7 @@ def test_nothing_is_kept_of_a_file_that_changes_meanwhile(tmp_path: Path, monkey
 
 
 def test_a_file_changed_a_moment_ago_does_not_count_as_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_PIECE", 10)
+    monkeypatch.setattr(contents, "_CHUNK", 10)
     monkeypatch.setattr(contents, "SETTLED", 10**18)
     path = tmp_path / "file"
     path.write_bytes(bytes(100))

@@ -69,7 +69,7 @@ def prepare(
 
 
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
-    """A typed model compiled by a provider; CompileError if that goes wrong: a fault of ingot's, not of the model's."""
+    """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
         specialised = specialise(typed.model, options.catalog)
         artifacts = _Compilation(provider, options).of(specialised)
@@ -96,7 +96,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """What every stage made of a model, or of a body in it that is compiled by itself."""
+    """The result of every stage, for a model or for an outlined body of it."""
 
     specialised: Specialised
     optimised: Optimised
@@ -106,16 +106,16 @@ class Artifacts:
     plan: Plan
     outputs: tuple[Tensor, ...]
     bodies: Mapping[Call, tuple[Artifacts | None, ...]] = field(default_factory=dict)
-    """The graphs inside of nodes that the provider refuses, in order, where they are compiled by themselves."""
+    """The subgraphs of nodes that the provider refuses, in order, where they are outlined and compiled."""
     name: str = ""
-    """What the names of kernels begin with: nothing, or the name of a body."""
+    """The prefix of kernel names: empty, or the name of a body."""
     invariants: Artifacts | None = None
-    """What is the same in every run of a body, hoisted out of it."""
+    """The loop invariants of a body, hoisted out of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimised:
-    """A specialised model after the passes; of `removed` nothing was left."""
+    """A specialised model after the passes; `removed` are the nodes that nothing is left of."""
 
     model: Model
     facts: Facts
@@ -126,7 +126,7 @@ class Optimised:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A model compiled: what every stage made of it, and what runs it."""
+    """A compiled model: the result of every stage, and what runs it."""
 
     artifacts: Artifacts
     executable: Executable
@@ -164,7 +164,7 @@ def _without_names(shape: Shape) -> Shape:
 
 
 def optimise(specialised: Specialised, level: int, catalog: Catalog) -> Optimised:
-    """A specialised model after the passes of a level, with less left to compute."""
+    """A specialised model after the passes of an optimisation level."""
     twin = specialised.copy()
     nodes = list(twin.model.graph)
     before_lowering(twin.model, twin.facts, level, catalog)
@@ -196,20 +196,20 @@ class _Compilation:
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
         memory = provider.hold(scheduled)
         code = provider.link(emitted)
-        plans = {call: tuple(body.plan for body in each) for call, each in bodies.items()}
+        plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
         plan = make_plan(program, scheduled, roots, code, memory, threads, options.limits.nodes, plans)
-        inside = {call: tuple(body.artifacts for body in each) for call, each in bodies.items()}
+        inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
 
     def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_Body, ...]:
         return tuple(self._body(call, graph, program, around) for graph in call.node.subgraphs)
 
     def _body(self, call: Call, graph: Graph, program: Program, around: Optimised) -> _Body:
-        """A graph inside of the node of a call, outlined and compiled; without a plan where that leaves no kernel.
+        """A subgraph of the node of a call, outlined and compiled; without a plan where that leaves no kernel.
 
-        Where branches in it were decided by an assumption, the graph itself means something only while that holds, so
-        that it is `strict`: if it has no plan, no run can check the assumption.
+        Where branches in it were decided by an assumption, the subgraph is right only while that holds, so that it is
+        `strict`: if it has no plan, no run can check the guard.
         """
         catalog = self.options.catalog
         strict = any(inner in around.changed for inner in nested_graphs(graph))
@@ -225,9 +225,9 @@ class _Compilation:
         try:
             hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
-            body = self.of(specialise_body(outlined.model, catalog, outlined.given, guards), self._name())
+            body = self.of(specialise_body(outlined.model, catalog, outlined.input_facts, guards), self._name())
             if hoisted is not None:
-                invariants = self.of(specialise_body(hoisted.model, catalog, hoisted.given), self._name())
+                invariants = self.of(specialise_body(hoisted.model, catalog, hoisted.input_facts), self._name())
                 body = replace(body, invariants=invariants)
         except CheckError:  # types that do not fit where they are more exact: the run will say so
             del self.names[named:]
@@ -249,14 +249,14 @@ class _Compilation:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """A body as a plan, and the stages it came from; nothing where it is not compiled."""
+    """A body as a plan, and the stages it came from; None where it is not compiled."""
 
     plan: Body | None
     artifacts: Artifacts | None = None
 
 
 def verified(result: T, verify: Callable[[T], None]) -> T:
-    """What a stage made, verified if the environment variable `INGOT_DEBUG` is set; CompileError if it is wrong."""
+    """The result of a stage, verified if the environment variable `INGOT_DEBUG` is set; CompileError if it is wrong."""
     if os.environ.get("INGOT_DEBUG"):
         verify(result)
     return result
@@ -278,4 +278,4 @@ def _has_kernels(body: Artifacts) -> bool:
 
 def _can_check(guards: Guards, body: Artifacts) -> bool:
     """Whether a run of a body knows all sizes that its guards compare."""
-    return all(guard.names <= body.program.told for own in guards.values() for guard in own)
+    return all(guard.names <= body.program.known_sizes for own in guards.values() for guard in own)

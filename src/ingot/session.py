@@ -1,4 +1,4 @@
-"""A session: a model made ready to run, and run."""
+"""A session: a model prepared to run, and its runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.variants import Variants
-from ingot.warm_start import ModelKey, find, keep, key_of, with_given
+from ingot.warm_start import ModelKey, find, keep, key_of, with_overrides
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
 
 
-_MOST_GIVEN = 8
-"""Sets of inputs with defaults that a session remembers what it compiled for."""
+_MOST_OVERRIDES = 8
+"""How many sets of overridden defaults a session has a compiled model for."""
 
 
 class Session:
@@ -103,7 +103,7 @@ class Session:
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
-        self._with_given: dict[frozenset[str], Executable | None] = {}
+        self._with_overrides: dict[frozenset[str], Executable | None] = {}
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -120,7 +120,7 @@ class Session:
         self._variants = Variants(self._inputs)
 
     def _prepare(self) -> tuple[Model, TypedModel]:
-        """The model as it was given, and typed; a session that found a plan on disk has loaded neither before."""
+        """The model as it was given, and typed; after a warm start both are loaded only here."""
         with self._lock:
             if self._loaded is None or self._typed is None:
                 from ingot.compile import prepare  # all operators
@@ -142,7 +142,7 @@ class Session:
         return compile_model(typed, compiler, options)
 
     def _rebuilt(self, shapes: Mapping[str, Shape]) -> Executable | None:
-        """The model compiled for inputs of other shapes than it declares; None if that cannot be done."""
+        """The model recompiled for inputs of other shapes than it declares; None if that fails."""
         from ingot.compile import prepare  # all operators
 
         assert self._compiler is not None
@@ -164,15 +164,12 @@ class Session:
         if key is not None:
             keep(key, build, self._outputs, self._ready)
 
-    def _compiled_for(self, given: frozenset[str]) -> Executable | None:
-        """What runs the model when inputs that have defaults are given, which are no constants then.
-
-        None if it cannot be compiled for that, so that the evaluators run it.
-        """
+    def _compiled_for(self, overridden: frozenset[str]) -> Executable | None:
+        """The model compiled for overridden defaults, which are no constants then; None if that fails."""
         compiler = self._compiler
-        if compiler is None or given in self._with_given:
-            return self._with_given.get(given)
-        key = None if self._key is None else with_given(self._key, given)
+        if compiler is None or overridden in self._with_overrides:
+            return self._with_overrides.get(overridden)
+        key = None if self._key is None else with_overrides(self._key, overridden)
         cached = None if key is None else find(key, self._threads, self._limits)
         if cached is not None:
             executable = cached.executable
@@ -180,18 +177,18 @@ class Session:
             from ingot.compile import prepare  # all operators
 
             try:
-                build = self._build(prepare(self.model, self.catalog, self._limits, without=given), compiler)
+                build = self._build(prepare(self.model, self.catalog, self._limits, without=overridden), compiler)
             except (CheckError, CompileError, UnsupportedError) as error:
                 if not self._fallback:
                     raise
-                names = ", ".join(f"'{name}'" for name in sorted(given))
+                names = ", ".join(f"'{name}'" for name in sorted(overridden))
                 self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
-                remember(self._with_given, given, None, _MOST_GIVEN)
+                remember(self._with_overrides, overridden, None, _MOST_OVERRIDES)
                 return None
             executable = build.executable
             if key is not None:
                 keep(key, build, self._outputs, self._ready)
-        remember(self._with_given, given, executable, _MOST_GIVEN)
+        remember(self._with_overrides, overridden, executable, _MOST_OVERRIDES)
         return executable
 
     @property
@@ -216,17 +213,17 @@ class Session:
 
     @property
     def limits(self) -> RunLimits:
-        """What a run may take."""
+        """The limits of a run."""
         return self._limits
 
     @property
     def inputs(self) -> dict[str, Type | None]:
-        """What a caller must give, by name."""
+        """The types of the inputs without defaults, by name."""
         return {value.name: value.type for value in self._inputs if value.name not in self._defaults}
 
     @property
     def outputs(self) -> dict[str, Type | None]:
-        """What comes back, by name."""
+        """The types of the outputs, by name."""
         return {value.name: value.type for value in self._outputs}
 
     @property
@@ -364,7 +361,7 @@ class Session:
 
 
 def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | None:
-    """What may end a run that begins now; InputError if the deadline is no number of seconds."""
+    """The interrupt of a run that begins now; InputError if the deadline is no number of seconds."""
     if deadline is None:
         return cancel
     if not deadline >= 0:
@@ -373,7 +370,7 @@ def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | Non
 
 
 def _load(source: Model | ModelSource | ModelKey | None, limits: RunLimits) -> Model:
-    """A model that is nobody else's."""
+    """A model that nothing else references."""
     assert source is not None
     if isinstance(source, Model):
         refuse_nesting(source, limits)
@@ -383,8 +380,8 @@ def _load(source: Model | ModelSource | ModelKey | None, limits: RunLimits) -> M
 
 
 def _default_providers() -> tuple[str, ...]:
-    given = os.environ.get("INGOT_PROVIDERS")
-    return tuple(name.strip() for name in given.split(",")) if given else tuple(PROVIDERS)
+    setting = os.environ.get("INGOT_PROVIDERS")
+    return tuple(name.strip() for name in setting.split(",")) if setting else tuple(PROVIDERS)
 
 
 def _standard() -> Catalog:

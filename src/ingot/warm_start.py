@@ -1,4 +1,4 @@
-"""Models opened before: found by their content, and opened from what was kept of them, with no pass and no compiler."""
+"""Warm start: a model opened before is found in the cache by its content, and opened without passes or compiler."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """Where a model comes from, the name of its content, and what else decides what follows from it.
+    """The key of a model in the cache: the digest of its content, and the parameters that its plan depends on.
 
-    Of a file that is `unseen`, that name is found only when something is to be kept.
+    `content` is None for a large file that is `unseen`: its digest is computed only when a plan is written.
     """
 
     data: bytes | bytearray | memoryview
     folder: Path | None
     content: str | None
-    also: tuple[str, ...]
+    parameters: tuple[str, ...]
     unseen: contents.Unseen | None = None
     source: str = ""
-    """The file, for people."""
+    """The path, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedModel:
-    """What was kept of a model: what runs it, its inputs and its outputs, and the names of inputs with defaults."""
+    """A model from a plan file: what runs it, its inputs and outputs, and the names of inputs with defaults."""
 
     executable: Executable
     inputs: tuple[Value, ...]
@@ -54,66 +54,66 @@ class CachedModel:
 
 
 def key_of(source: object, limits: RunLimits, level: int, machine: str) -> ModelKey | None:
-    """Where a model comes from; None if that is no file and no bytes, or what follows from it cannot be kept.
+    """The key of a model; None if it is neither a file nor bytes, or is in text form.
 
-    What follows depends on the level to which it is optimised, and on the machine, too.
+    A plan depends on the limits, the optimisation level and the machine, too.
     """
-    also = (fingerprint(), machine, str(limits.nesting), str(limits.calls), str(level))
+    parameters = (fingerprint(), machine, str(limits.nesting), str(limits.calls), str(level))
     if isinstance(source, bytes | bytearray | memoryview):
-        return ModelKey(source, None, contents.digest_of(source), also)
+        return ModelKey(source, None, contents.digest_of(source), parameters)
     if not isinstance(source, str | os.PathLike) or Path(source).suffix in TEXT_SUFFIXES:
         return None
     path = Path(source)
-    unseen = contents.unseen(path)
+    uncached = contents.unseen(path)
     named = str(path.absolute())
-    if unseen is not None:
-        return ModelKey(read_file(path), path.parent, None, also, unseen, named)
+    if uncached is not None:
+        return ModelKey(read_file(path), path.parent, None, parameters, uncached, named)
     content = contents.digest_of_file(path)
-    return None if content is None else ModelKey(read_file(path), path.parent, content, also, source=named)
+    return None if content is None else ModelKey(read_file(path), path.parent, content, parameters, source=named)
 
 
-def find(origin: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:
-    """What was kept of a model; None if nothing was, or it has weights in other files that have changed."""
-    if origin.content is None:
+def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:
+    """The model with a key; None if the cache has no plan file for it, or external weights have changed."""
+    if key.content is None:
         return None
-    kept = plan_file.read(_path(origin.content, origin.also), threads or thread_pool.processors(), limits.nodes)
-    if kept is None or not all(_is_as_it_was(origin.folder, *each) for each in kept.beside):
+    file = plan_file.read(_path(key.content, key.parameters), threads or thread_pool.processors(), limits.nodes)
+    if file is None or not all(_is_as_it_was(key.folder, *weights) for weights in file.beside):
         return None
-    thread_pool.provide(Code(kept.thread_pool.entries, kept.plan))
-    inputs = [Value(name, type_) for name, type_ in kept.inputs]
-    executable = Executable(kept.plan, kept.outputs, lambda: _model(kept.calls[0]), limits.most_bytes)
-    outputs = tuple(Value(name, type_) for name, type_ in kept.results)
-    return CachedModel(executable, tuple(inputs), outputs, kept.defaults)
+    thread_pool.provide(Code(file.thread_pool.entries, file.plan))
+    inputs = [Value(name, type_) for name, type_ in file.inputs]
+    executable = Executable(file.plan, file.outputs, lambda: _model(file.calls[0]), limits.most_bytes)
+    outputs = tuple(Value(name, type_) for name, type_ in file.results)
+    return CachedModel(executable, tuple(inputs), outputs, file.defaults)
 
 
-def with_given(origin: ModelKey, names: Iterable[str]) -> ModelKey:
-    """Where a model comes from, for what follows from it when inputs that have defaults are given."""
-    return replace(origin, also=(*origin.also, *sorted(names)))
+def with_overrides(key: ModelKey, names: Iterable[str]) -> ModelKey:
+    """The key for a session in which the defaults of these inputs are overridden."""
+    return replace(key, parameters=(*key.parameters, *sorted(names)))
 
 
-def keep(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
-    """Keep a model, compiled, for the next time, beside other work; where that is not possible, nothing happens."""
-    writer = threading.Thread(target=_write, args=(origin, build, outputs, model), name="ingot-keep")
+def keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
+    """Write the plan file of a model in the background; where that is not possible, nothing happens."""
+    writer = threading.Thread(target=_write, args=(key, build, outputs, model), name="ingot-keep")
     writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
 
 
-def _write(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
-    content = origin.content if origin.unseen is None else origin.unseen.content()
+def _write(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
+    content = key.content if key.unseen is None else key.unseen.content()
     if content is None:
         return
     try:
-        if plan_file.write(_path(content, origin.also), _kept(origin, build, outputs, model)):
+        if plan_file.write(_path(content, key.parameters), _plan_file(key, build, outputs, model)):
             directory.prune(directory.most_bytes())
     except plan_file.Unstorable:
         return
 
 
-def _path(content: str, also: tuple[str, ...]) -> Path:
-    """The file that keeps what follows from a content."""
-    return directory.path_of(hashlib.sha256("\n".join((content, *also)).encode()).hexdigest(), "plan")
+def _path(content: str, parameters: tuple[str, ...]) -> Path:
+    """The plan file of a content, for the parameters that a plan depends on."""
+    return directory.path_of(hashlib.sha256("\n".join((content, *parameters)).encode()).hexdigest(), "plan")
 
 
-def _kept(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
+def _plan_file(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
     artifacts = build.artifacts
     code = thread_pool.code()
     if code is None:
@@ -126,23 +126,23 @@ def _kept(origin: ModelKey, build: Build, outputs: Sequence[Value], model: Model
         tuple(value.name for value in model.graph.inputs if value.constant is not None),
         tuple(_nodes(artifacts)),
         code,
-        tuple(_beside(model, origin.folder)),
-        origin.source,
+        tuple(_beside(model, key.folder)),
+        key.source,
     )
 
 
 def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
-    found = []
+    named = []
     for value in values:
         if not isinstance(value.type, TensorType):
             raise plan_file.Unstorable(f"an input or output of type {value.type}")
-        found.append((value.name, value.type))
-    return tuple(found)
+        named.append((value.name, value.type))
+    return tuple(named)
 
 
 def _nodes(artifacts: Artifacts) -> Iterator[bytes]:
     """Models of the nodes that the reference runs, encoded: of a model, then of the bodies in it."""
-    from ingot.format import encode  # not needed by who finds
+    from ingot.format import encode  # a warm start needs neither
     from ingot.ir.extract import extract
 
     nodes = list(artifacts.program.calls)
@@ -177,7 +177,7 @@ def _model(nodes: bytes) -> Model:
 
 
 def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:
-    """The files that a model has weights in, and the name of their content."""
+    """The files that a model has external weights in, and the digests of their contents."""
     places: dict[str, None] = {}
     for graph in model.graphs():
         for value in graph.initializers.values():

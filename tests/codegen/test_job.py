@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.codegen.job import MAX_THREADS, Announcement, JobLayout
-from ingot.codegen.jumps import AGAIN, JumpOperands
+from ingot.codegen.jumps import NEXT_RUN, JumpOperands
 from ingot.runtime.bind import scalars_of
 from ingot.runtime.plan import Jump
 
@@ -40,9 +40,9 @@ def test_an_announcement_fills_a_word() -> None:
 
 
 def test_a_jump_has_the_operands_that_the_thread_pool_reads() -> None:
-    operands = scalars_of(Jump("loop", AGAIN, (), target=7, otherwise=8, trips=9, pairs=10), 11)
+    operands = scalars_of(Jump("loop", NEXT_RUN, (), target=7, otherwise=8, trips=9, pairs=10), 11)
     expected = {
-        JumpOperands.KIND: AGAIN,
+        JumpOperands.KIND: NEXT_RUN,
         JumpOperands.TARGET: 7,
         JumpOperands.OTHERWISE: 8,
         JumpOperands.TRIPS: 9,

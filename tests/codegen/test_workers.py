@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ingot.codegen.llvm import workers as module
-from ingot.codegen.llvm.make import Answer, Request, facts, made
+from ingot.codegen.llvm.make import Answer, Request, facts, object_code
 from ingot.codegen.llvm.workers import Ask, Workers, most_workers
 from ingot.errors import CompileError
 
@@ -48,7 +48,7 @@ def is_there(process: int) -> bool:
 
 
 def test_another_process_makes_the_same_code(crew: Workers) -> None:
-    assert crew.submit(asking()).result() == made(request())
+    assert crew.submit(asking()).result() == object_code(request())
     assert crew.facts.result() == facts()
     assert processes(crew)
     crew.end()
@@ -104,7 +104,7 @@ def test_a_process_that_was_ended_from_outside_is_replaced(crew: Workers) -> Non
     crew.submit(asking()).result()
     [before] = processes(crew)
     os.kill(before, signal.SIGKILL)
-    assert crew.submit(asking()).result() == made(request())
+    assert crew.submit(asking()).result() == object_code(request())
     assert processes(crew) != [before]
     crew.end()
 
@@ -120,7 +120,7 @@ def test_a_text_that_ends_every_process_is_a_compile_error(crew: Workers, monkey
     with pytest.raises(CompileError, match="LLVM ended with code -9 on a kernel"):
         crew.submit(asking()).result()
     monkeypatch.undo()
-    assert crew.submit(asking()).result() == made(request())
+    assert crew.submit(asking()).result() == object_code(request())
     crew.end()
 
 
@@ -133,7 +133,7 @@ def test_processes_end_when_they_have_nothing_to_do(crew: Workers, monkeypatch: 
         time.sleep(0.01)
     assert not is_there(process)
     assert not processes(crew)
-    assert crew.submit(asking()).result() == made(request())
+    assert crew.submit(asking()).result() == object_code(request())
 
 
 @pytest.mark.parametrize("executable", ["", "/usr/sbin/uwsgi", "/nowhere/python3"])
@@ -141,7 +141,7 @@ def test_where_no_process_can_be_started_llvm_runs_here(
     executable: str, crew: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
-    assert crew.submit(asking()).result() == made(request())
+    assert crew.submit(asking()).result() == object_code(request())
     assert crew.facts.result() == facts()
     assert not processes(crew)
     with pytest.raises(CompileError, match="LLVM refused a kernel"):
@@ -153,7 +153,7 @@ def test_where_no_thread_can_be_started_llvm_runs_at_once(crew: Workers, monkeyp
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    assert crew.submit(asking()).result(timeout=10) == made(request())
+    assert crew.submit(asking()).result(timeout=10) == object_code(request())
 
 
 def test_a_variable_says_how_many_processes_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def test_a_variable_says_how_many_processes_there_are(monkeypatch: pytest.Monkey
     monkeypatch.setenv("INGOT_WORKERS", "0")
     assert most_workers(64) == 0
     nobody = Workers(most_workers(64))
-    assert nobody.submit(asking()).result() == made(request())
+    assert nobody.submit(asking()).result() == object_code(request())
     assert not processes(nobody)
 
 

@@ -1,1 +1,1 @@
-"""The cache on disk: its directory, the content of files as names, and the fingerprint of what made an entry."""
+"""The cache on disk: its directory, digests of file contents, and the fingerprint of the compiler."""

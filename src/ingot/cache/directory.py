@@ -1,4 +1,4 @@
-"""The folder in which compiled code is kept, and how files get into it: whole or not at all, and not without bound."""
+"""The cache directory: where entries lie, how they are written (whole or not at all), and how its size is bounded."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import suppress
 from pathlib import Path
 
 KINDS = ("kernel", "plan")
-"""What entries end in."""
+"""The suffixes of entries."""
 
 _MOST_BYTES = 4 << 30
-"""What all entries may take together, unless `INGOT_CACHE_BYTES` says otherwise; the ones not read for longest go."""
+"""The size of all entries, unless `INGOT_CACHE_BYTES` sets another; the least recently used are deleted."""
 
 
 def root() -> Path:
     """`INGOT_CACHE`, or `ingot` in the user's folder for caches."""
-    given = os.environ.get("INGOT_CACHE")
-    if given:
-        return Path(given)
+    setting = os.environ.get("INGOT_CACHE")
+    if setting:
+        return Path(setting)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "ingot"
 
@@ -29,14 +29,14 @@ def path_of(key: str, kind: str) -> Path:
 
 
 def notes() -> Path:
-    """The folder of notes on files elsewhere."""
+    """The folder of notes about files elsewhere: their digests and sketches."""
     return root() / "files"
 
 
 def most_bytes() -> int:
-    """What all entries may take together."""
-    given = os.environ.get("INGOT_CACHE_BYTES", "")
-    return int(given) if given.isdecimal() else _MOST_BYTES
+    """The most bytes that all entries may take."""
+    setting = os.environ.get("INGOT_CACHE_BYTES", "")
+    return int(setting) if setting.isdecimal() else _MOST_BYTES
 
 
 def written(path: Path, *parts: bytes | memoryview) -> bool:
@@ -64,22 +64,22 @@ def used(path: Path) -> None:
 
 
 def entries(*kinds: str) -> list[Path]:
-    """The files of all entries, or of those of some kinds."""
+    """The files of all entries, or of those of these kinds."""
     return [path for kind in kinds or KINDS for path in root().glob(f"*/*.{kind}") if path.is_file()]
 
 
 def prune(most: int) -> int:
-    """Delete entries, those not read for longest first, until the rest take at most so many bytes; how many went."""
-    found = []
+    """Delete the least recently used entries until the rest take at most `most` bytes; how many were deleted."""
+    files = []
     for path in entries():
         with suppress(OSError):
             status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
-    total, gone = sum(size for _, size, _ in found), 0
-    for _, size, path in sorted(found, key=lambda item: item[0]):
+            files.append((status.st_mtime, status.st_size, path))
+    total, deleted = sum(size for _, size, _ in files), 0
+    for _, size, path in sorted(files, key=lambda item: item[0]):
         if total <= most:
             break
         with suppress(OSError):
             path.unlink()
-            total, gone = total - size, gone + 1
-    return gone
+            total, deleted = total - size, deleted + 1
+    return deleted

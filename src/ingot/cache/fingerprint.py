@@ -1,4 +1,4 @@
-"""The fingerprint of what made an entry of the cache: this ingot, and the processor it runs on."""
+"""The fingerprint in the key of every cache entry: this version of ingot and of LLVM, and the processor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNUSED = ("convert", "compat", "tools", "cli", "__pycache__")
 
 @cache
 def fingerprint() -> str:
-    """What tells this ingot from others: its version and that of LLVM's binding.
+    """Identifies this ingot: its version and that of LLVM's binding.
 
-    While it is a development version, the content of its source files is part of it, too.
+    In a development version the contents of its source files are part of it, too.
     """
     parts = [__version__, _version_of_llvm()]
     if "dev" in __version__:
@@ -53,7 +53,7 @@ def digest_of_sources(root: str) -> str:
 
 @cache
 def processor() -> str:
-    """What tells this processor from others, found without a compiler where the system says it."""
+    """Identifies this processor, without a compiler where the system describes it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             first = file.read(1 << 14).split("\n\n")[0]
@@ -66,7 +66,7 @@ def processor() -> str:
 
 
 def _version_of_llvm() -> str:
-    """What tells LLVM's binding from others of its versions, which is not imported for that."""
+    """The version of LLVM's binding, without importing it."""
     spec = find_spec("llvmlite")
     if spec is None or spec.origin is None:
         return ""

@@ -1,8 +1,8 @@
-"""Compiled kernels on disk: a second start finds what the first has compiled.
+"""Compiled kernel templates on disk: a second start reads what the first has compiled.
 
-An entry is named by what it was compiled from: the kernel, the target, and the fingerprint of the compiler. It is
-written whole or not at all, by however many processes at once; one that is damaged, or has another name, is as good as
-none.
+The key of an entry is the digest of what it was compiled from: the template, the target, and the fingerprint of the
+compiler. It is written whole or not at all, by however many processes at once; one that is damaged, or has another
+magic, counts as absent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAGIC = b"ingot kernel 2\n"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The code of a kernel, where its functions begin, and the sizes that it takes as runtime scalars."""
+    """The code of a template, the offsets of its functions, and its runtime scalars."""
 
     code: bytes
     entries: dict[str, int]
@@ -28,12 +28,12 @@ class Entry:
 
 
 def key_of(*sources: str) -> str:
-    """The name of what is compiled from texts by this ingot."""
+    """The key of what this ingot compiles from texts."""
     return hashlib.sha256("\n".join((fingerprint(), *sources)).encode()).hexdigest()
 
 
 def read(key: str) -> Entry | None:
-    """The entry of a name; None if there is none, or it is damaged."""
+    """The entry with a key; None if there is none, or it is damaged."""
     path = directory.path_of(key, "kernel")
     try:
         whole = path.read_bytes()
@@ -51,7 +51,7 @@ def read(key: str) -> Entry | None:
 
 
 def write(key: str, entry: Entry) -> None:
-    """Keep an entry; where that is not possible, nothing happens: it will be compiled again."""
+    """Write an entry; where that is not possible, nothing happens: it will be compiled again."""
     described = {"sizes": [str(size) for size in entry.sizes], "entries": entry.entries}
     rest = json.dumps(described).encode() + b"\n" + entry.code
     directory.written(directory.path_of(key, "kernel"), _MAGIC, hashlib.sha256(rest).digest(), rest)

@@ -1,8 +1,8 @@
-"""Object files made plain code: bytes that run wherever they lie, for ELF on x86-64 and AArch64.
+"""A linker for object files: position-independent code as bytes, for ELF on x86-64 and AArch64.
 
-The object of a kernel has its code, the constants it reads, and notes on where the distance between the two has to be
-written. Laid side by side and with the distances filled in, it needs no loader: it can be copied, kept in a file, and
-mapped from there.
+The object of a kernel has code, the constants it reads, and relocations: places where the distance between the two has
+to be written. Laid out side by side and relocated, it needs no loader: it can be copied, stored in a file, and mapped
+from there.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from ingot.errors import CompileError
 
 ALIGN = 64
-"""What plain code for x86-64 has to be laid at multiples of."""
+"""The alignment of linked code on x86-64."""
 
 PAGE = 4096
-"""What plain code for AArch64 has to be: its instructions count the distance between pages, and places in these."""
+"""The alignment of linked code on AArch64, whose instructions encode the distance between pages and offsets in them."""
 
 _HEADER = struct.Struct("<4sBBBB8xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -28,34 +28,34 @@ _IS_LOADED, _RELOCATIONS, _EMPTY = 2, 4, 8
 _DISTANCES = {(_X86_64, 2), (_X86_64, 4), (_AARCH64, 261)}
 """The relocations PC32, PLT32 and PREL32: 32 bits, from the place where they are written."""
 _PAGES, _JUMPS = 275, (282, 283)
-"""On AArch64, ADR_PREL_PG_HI21: how many pages away; JUMP26 and CALL26: how many instructions."""
+"""On AArch64, ADR_PREL_PG_HI21: the distance in pages; JUMP26 and CALL26: the distance in instructions."""
 _IN_PAGE = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}
 """On AArch64, the place in a page, by how many of its bits are left out: an addition's, and accesses to 1, 2, 4, 8, 16
 bytes."""
 _IGNORED = ".eh_frame"
-"""Said for debuggers and exceptions, which kernels do not throw."""
+"""Unwind tables, for debuggers and exceptions: kernels throw none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedCode:
-    """Code that runs wherever it lies, at multiples of `ALIGN`; `entries` are where its functions begin."""
+    """Code that runs at any multiple of `ALIGN`; `entries` are the offsets of its functions."""
 
     code: bytes
     entries: dict[str, int]
 
 
 def linkable(triple: str) -> bool:
-    """Whether objects for a target can be made plain, and are where they run: those of Linux on x86-64."""
+    """Whether objects for a target are linked and run by this process: those of Linux on x86-64."""
     return triple.startswith("x86_64") and "linux" in triple
 
 
 def alignment(triple: str) -> int:
-    """What plain code for a target has to be laid at multiples of."""
+    """The alignment of linked code for a target."""
     return PAGE if triple.startswith("aarch64") else ALIGN
 
 
 def linked(code: bytes) -> LinkedCode:
-    """An object file as plain code; CompileError if it needs anything from elsewhere."""
+    """An object file, linked; CompileError if it refers to anything outside of itself."""
     machine, sections = _header(code), list(_sections(code))
     places: dict[int, int] = {}
     image = bytearray()
@@ -96,7 +96,7 @@ class _Section:
 
 
 def _relocated(image: bytearray, machine: int, kind: int, at: int, target: int) -> bool:
-    """Write how far `target` is into what lies at `at`; False if that is not known how to be done."""
+    """Write the distance to `target` at `at`; False for a relocation of an unknown kind."""
     if (machine, kind) in _DISTANCES:
         struct.pack_into("<i", image, at, target - at)
         return True
@@ -128,9 +128,9 @@ def _header(code: bytes) -> int:
 def _sections(code: bytes) -> Iterator[_Section]:
     header = _HEADER.unpack_from(code)
     start, size, count, strings = header[10], *header[15:18]
-    found = [_SECTION.unpack_from(code, start + size * number) for number in range(count)]
-    text = found[strings][4]
-    for name, kind, flags, _, offset, length, _link, about, align, _ in found:
+    headers = [_SECTION.unpack_from(code, start + size * number) for number in range(count)]
+    text = headers[strings][4]
+    for name, kind, flags, _, offset, length, _link, about, align, _ in headers:
         yield _Section(_string(code, text + name), kind, flags, offset, length, about, align)
 
 
@@ -138,8 +138,8 @@ def _symbols(code: bytes, sections: list[_Section]) -> tuple[list[str], list[tup
     """The names of all symbols, and the section and offset of each."""
     table = next(section for section in sections if section.name == ".symtab")
     text = next(section for section in sections if section.name == ".strtab")
-    found = list(_SYMBOL.iter_unpack(code[table.start : table.end]))
-    return [_string(code, text.start + each[0]) for each in found], [(each[3], each[4]) for each in found]
+    records = list(_SYMBOL.iter_unpack(code[table.start : table.end]))
+    return [_string(code, text.start + record[0]) for record in records], [(record[3], record[4]) for record in records]
 
 
 def _string(code: bytes, start: int) -> str:

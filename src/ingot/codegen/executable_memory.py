@@ -1,4 +1,4 @@
-"""Plain code in memory that the processor may run."""
+"""Linked code in executable memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Code:
 
 
 def placed(code: LinkedCode) -> Code:
-    """Plain code copied to where it may be run; CompileError where the system allows that to nobody."""
+    """Linked code copied to executable memory; CompileError where the system forbids that."""
     pages = mmap.mmap(-1, max(1, len(code.code)))
     pages.write(code.code)
     start = _address(pages)
@@ -46,7 +46,7 @@ def mapped(file: int, start: int, size: int) -> tuple[int, Any]:
 
 
 def _address(pages: mmap.mmap) -> int:
-    """Where a mapping lies, which `mmap` tells nobody; numpy reads the address of buffers that may not be written."""
+    """The address of a mapping, which `mmap` does not return; numpy reads that of read-only buffers."""
     return int(np.frombuffer(pages, np.uint8).ctypes.data)
 
 

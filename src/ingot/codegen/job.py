@@ -50,7 +50,7 @@ class Announcement:
     NUMBER_BITS: Final = 32
     """How many announcements there were, modulo 2^32."""
     PIECES_BITS: Final = 24
-    """The pieces of the step; none says that the job is over."""
+    """The pieces of the step; zero means that the job is over."""
     THREADS_BITS: Final = 8
     PIECES_SHIFT: Final = NUMBER_BITS
     THREADS_SHIFT: Final = NUMBER_BITS + PIECES_BITS
@@ -71,7 +71,7 @@ class StepLayout:
     SLOT_NUMBERS: Final = 1
     """The address of the slots it uses, 32-bit numbers."""
     SIZES: Final = 2
-    """The address of the sizes it is told, 64-bit numbers."""
+    """The address of its runtime scalars, 64-bit numbers; for a jump, of its operands."""
     WORDS: Final = 3
 
 
@@ -81,7 +81,7 @@ class StateLayout:
     ERROR: Final = 0
     """Not zero once a kernel met an error."""
     STOP: Final = 1
-    """Not zero once the run is to stop."""
+    """Not zero once the run has to stop."""
     LOOP_RUNS: Final = 1
     """A 64-bit word: how often bodies of loops were run in this job."""
 
@@ -96,6 +96,6 @@ class JobEntry:
     LEAD: Final = "lead"
     """All steps, shared with the workers."""
     SERVE: Final = "serve"
-    """What a worker does, whose number is the second argument."""
+    """The loop of a worker, whose number is the second argument."""
     DISMISS: Final = "dismiss"
     """The end of the workers."""

@@ -1,18 +1,18 @@
-"""Jumps: the steps of a plan that have no machine code of their own, but say which step comes next."""
+"""Jumps: the steps of a plan without machine code, which select the next step."""
 
 from __future__ import annotations
 
 from typing import Final
 
-BEGIN, AGAIN, CHOOSE, GO, FAIL = range(5)
+BEGIN, NEXT_RUN, CHOOSE, GO, FAIL = range(5)
 """What a jump does: begin a loop, begin its next run, choose between two steps, go on elsewhere, fail the run."""
 
 
 class JumpOperands:
-    """What a jump is told in place of sizes, by the index of the 64-bit word."""
+    """The operands of a jump, in the place of runtime scalars, by the index of the 64-bit word."""
 
     KIND: Final = 0
-    """One of `BEGIN`, `AGAIN`, `CHOOSE`, `GO` and `FAIL`."""
+    """One of `BEGIN`, `NEXT_RUN`, `CHOOSE`, `GO` and `FAIL`."""
     TARGET: Final = 1
     """The step that comes next."""
     OTHERWISE: Final = 2
@@ -20,7 +20,7 @@ class JumpOperands:
     TRIPS: Final = 3
     """The runs of a loop, where no slot holds them."""
     PAIRS: Final = 4
-    """Pairs of slots that change places before the next run of a loop."""
+    """Pairs of slots that are swapped before the next run of a loop."""
     MAX_RUNS: Final = 5
     """The most runs of all loops together: beyond these the run fails."""
 
@@ -37,4 +37,4 @@ class JumpSlots:
     GOING: Final = 2
     """Whether a loop goes on."""
     PAIRS: Final = 3
-    """From here on, pairs that change places."""
+    """From here on, pairs of slots that are swapped."""

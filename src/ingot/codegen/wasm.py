@@ -1,4 +1,4 @@
-"""Object files for WebAssembly: what they want from elsewhere."""
+"""Object files for WebAssembly: the functions that they import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FUNCTION, _TABLE, _GLOBAL = 0, 1, 3
 
 
 def refuse_missing(code: bytes) -> None:
-    """CompileError if an object file needs a function from elsewhere, or is in another format."""
+    """CompileError if an object file imports a function, or is in another format."""
     if not code.startswith(_MAGIC):
         raise CompileError("an object file of another format")
     names = list(_functions(code))

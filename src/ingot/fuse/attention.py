@@ -1,4 +1,4 @@
-"""Attention as one nest: scores are computed, weighted and read a block at a time, and never go to memory."""
+"""Attention as one nest: scores are computed, weighted and used a block at a time, and never stored in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingot.prim.tensor import Tensor
 
 
 def attention_order(attention: AttentionMatch, chain: Sequence[Tensor]) -> tuple[int, ...]:
-    """How the axes of the last of a chain lie if results are stored as they are made: batch, rows, columns."""
+    """The order of axes of the last of a chain if results are stored as they are computed: batch, rows, columns."""
     roles, result = roles_of(attention), attention.second.labels[2]
     assert roles is not None
     return order_after(chain, [result.index(label) for label in (*roles.batch, *roles.rows, *roles.columns)])
@@ -42,16 +42,16 @@ def attention_nest(
     in_result = tuple(at_second[label] for label in second.labels[2])
     mean = _mean(attention)
 
-    def local(each: Tensor, at: Place) -> Scalar | None:
+    def local(read: Tensor, at: Place) -> Scalar | None:
         for contract, wanted, value in ((first, in_scores, Local(first.dtype, "sum")), (second, in_result, mean)):
-            if each is contract:
+            if read is contract:
                 if at != wanted:
                     raise StoreFirst(contract, "it is read elsewhere than where it is summed")
                 return value
         return None
 
     reader = Reader(placed, local)
-    query, query_labels, key, key_labels = _sides(attention)
+    query, query_labels, key, key_labels = _queries_and_keys(attention)
     require_stored(query, placed)
     queries = require_load(query, reader.read(query, tuple(at_first[label] for label in query_labels)))
     if queries.where:
@@ -83,7 +83,7 @@ def _index(var: Var) -> Index:
 
 
 def _mean(attention: AttentionMatch) -> Scalar:
-    """What is read, divided by the sum of the weights."""
+    """The weighted sum of values divided by the sum of the weights."""
     dtype = attention.second.dtype
     read, total, zero, one = Local(dtype, "read"), Local(dtype, "total"), Literal(dtype, 0.0), Literal(dtype, 1.0)
     if not attention.seen and not attention.sound:
@@ -95,7 +95,7 @@ def _mean(attention: AttentionMatch) -> Scalar:
     return Apply(dtype, "where", (Apply(DType.BOOL, "is_nan", (total,)), zero, mean))
 
 
-def _sides(attention: AttentionMatch) -> tuple[Tensor, str, Tensor, str]:
+def _queries_and_keys(attention: AttentionMatch) -> tuple[Tensor, str, Tensor, str]:
     """The queries and the keys, each with its labels."""
     first = attention.first
     left, right, scores = first.labels

@@ -13,10 +13,10 @@ from ingot.prim.make import count
 from ingot.prim.tensor import AssumeShape, Constant, Contract, Expand, Map, Reduce, Reshape, Tensor
 
 _MOST_INSIDE = 64
-"""Primitives between two products that are followed."""
+"""Primitives between the two contractions that are followed."""
 
 _FEWEST_ROWS = 5
-"""Rows from which on it pays to put keys and values in order first."""
+"""Rows from which on packing keys and values pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,12 @@ def attention_in(
     if greatest.axes != total.axes or len(total.axes) != 1 or (seen and not shifted):
         return None
     for first in (
-        each for each in _contracts(scores) if each.dtype is second.dtype and not any(map(is_constant, each.reads))
+        candidate
+        for candidate in _contracts(scores)
+        if candidate.dtype is second.dtype and not any(map(is_constant, candidate.reads))
     ):
         inside = _between(first, second, readers, stored)
-        reductions = {each for each in inside or () if isinstance(each, Reduce)}
+        reductions = {candidate for candidate in inside or () if isinstance(candidate, Reduce)}
         match = None if inside is None else AttentionMatch(first, second, scores, total.axes[0], seen, sound, inside)
         if match is not None and reductions == {greatest, total} and roles_of(match) is not None:
             return match
@@ -79,7 +81,7 @@ class Roles:
 
 
 def roles_of(attention: AttentionMatch) -> Roles | None:
-    """What each axis is; None if it is no attention that a nest can be made of."""
+    """The role of each axis; None if no attention nest has these axes."""
     first, second, axis = attention.first, attention.second, attention.axis
     (left, right, scores), (shares, values, result) = first.labels, second.labels
     along, read = scores[axis], shares[axis]
@@ -111,7 +113,7 @@ def roles_of(attention: AttentionMatch) -> Roles | None:
 
 
 def _without_nans(tensor: Tensor) -> tuple[Tensor, bool]:
-    """`x` and True for `x` with zeros in the place of NaN; else the tensor itself."""
+    """`x` and True for `where(is_nan(x), 0, x)`; else the tensor itself and False."""
     chosen = _arguments(tensor, "where")
     asked = None if chosen is None else _arguments(chosen[0], "is_nan")
     if chosen is None or asked is None or asked[0] is not chosen[2] or _number(chosen[1]) != 0:
@@ -139,7 +141,7 @@ def _first(arguments: tuple[Tensor, ...] | None) -> Tensor | None:
 
 
 def _one(tensor: Tensor) -> Tensor:
-    """What is repeated along a row."""
+    """The tensor before it is broadcast along a row."""
     return tensor.x if isinstance(tensor, Expand) else tensor
 
 
@@ -153,7 +155,7 @@ def _number(tensor: Tensor) -> float | None:
 
 
 def _contracts(scores: Tensor) -> list[Contract]:
-    """The contractions of the sizes of scores that these are made of, element by element."""
+    """The contractions that scores are computed from elementwise."""
     contractions: list[Contract] = []
     pending, seen = [scores], {scores}
     while pending and len(seen) < _MOST_INSIDE:
@@ -161,7 +163,9 @@ def _contracts(scores: Tensor) -> list[Contract]:
         if isinstance(tensor, Contract):
             contractions.append(tensor)
         elif isinstance(tensor, Map):
-            more = [each for each in tensor.arguments if each.shape == scores.shape and each not in seen]
+            more = [
+                argument for argument in tensor.arguments if argument.shape == scores.shape and argument not in seen
+            ]
             pending.extend(more)
             seen.update(more)
     return contractions

@@ -18,10 +18,10 @@ from ingot.prim.tensor import Constant, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """Steps in order, where every stored tensor is, and what the constants among the buffers hold.
+    """Steps in order, the placement of every stored tensor, and the contents of constant buffers.
 
-    No kernel is scheduled. `stores` is the tensor that each is for, `why` the reason for storing it. `guards` are sizes
-    that are taken to be equal whichever branches are taken.
+    No kernel is scheduled. `stores` is the tensor that each kernel stores, `why` the reason for storing it. `guards`
+    are sizes that are assumed to be equal whichever branches are taken.
     """
 
     steps: tuple[Step, ...]
@@ -33,7 +33,7 @@ class Fused:
 
 
 def build(decision: Decision) -> Fused:
-    """The steps of a decision with their kernels, and what constant buffers hold."""
+    """The steps of a decision with their kernels, and the contents of constant buffers."""
     readings = {store: decision.readings.get(store) or _read(store) for store in stores_in(decision.steps)}
     constants: dict[Buffer, Tensor | Packed] = {
         placed.buffer: tensor for tensor, placed in decision.placed.items() if isinstance(tensor, Constant)
@@ -67,7 +67,7 @@ def _steps(planned: Sequence[Planned], readings: Mapping[Store, Reading]) -> lis
             case StoreLoop():
                 body = tuple(_steps(step.steps, readings))
                 loop = (step.name, step.number, step.trips, step.condition, step.going)
-                steps.append(LoopStep(*loop, body, step.swapped, step.kept))
+                steps.append(LoopStep(*loop, body, step.swapped, step.collected))
             case _:
                 steps.append(step)
     return steps

@@ -14,7 +14,7 @@ from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.long_expression import cuts
 from ingot.fuse.long_reduction import is_few_and_long
-from ingot.fuse.uses import Given, Uses, is_moving
+from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.make import count
 from ingot.prim.tensor import (
@@ -51,7 +51,7 @@ LOOP_STATE = "the next run of the loop reads it"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is stored and why, and how.
+    """Which tensors are stored, why, and how.
 
     `in_order` is stored in the order of its axes. `chains` are contractions with their epilogues, by the last tensor of
     each; `attentions` are by their second contraction. `states` are those of loops.
@@ -65,13 +65,13 @@ class Choice:
 
 
 def choose(uses: Uses) -> Choice:
-    """What is stored beside the results: what is no function of single elements, and what several kernels read."""
+    """The tensors stored beside the results: those that are not elementwise, and those that several kernels read."""
     stored = dict.fromkeys(uses.results, RESULT)
     in_order, states = set(uses.results), set[Tensor]()
     for tensor in uses.order:
         if isinstance(tensor, Contract) and column_axes(tensor) > 1:
             in_order.add(tensor.rhs)
-    for region in dict.fromkeys(each.region for each in uses.order if isinstance(each, RegionResult)):
+    for region in dict.fromkeys(result.region for result in uses.order if isinstance(result, RegionResult)):
         around = dict.fromkeys(region.before, BRANCHED if isinstance(region, Branch) else LOOP_BEGIN)
         if isinstance(region, Repeat):
             states.update((*region.initial, *region.results))
@@ -81,7 +81,7 @@ def choose(uses: Uses) -> Choice:
         for tensor, why in around.items():
             stored.setdefault(tensor, why)
     attentions = _attentions(uses, stored)
-    inside = frozenset[Tensor]().union(*(each.inside for each in attentions.values()))
+    inside = frozenset[Tensor]().union(*(result.inside for result in attentions.values()))
     epilogues = Epilogues(uses, stored, in_order)
     chains: dict[Tensor, tuple[Tensor, ...]] = {}
     for tensor in uses.order:
@@ -102,7 +102,7 @@ def _attentions(uses: Uses, stored: Mapping[Tensor, str]) -> dict[Tensor, Attent
     placements = uses.placements
     for tensor in uses.order:
         match = attention_in(tensor, uses.readers, stored) if isinstance(tensor, Contract) else None
-        if match is not None and all(placements[each] == placements[tensor] for each in match.inside):
+        if match is not None and all(placements[inner] == placements[tensor] for inner in match.inside):
             attentions[tensor] = match
     return attentions
 
@@ -130,20 +130,20 @@ def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str]) -> bool:
         return False
     pending: list[Tensor] = [tensor.x]
     while pending:
-        each = pending.pop()
-        if isinstance(each, Map) and each.function in COSTLY:
+        inner = pending.pop()
+        if isinstance(inner, Map) and inner.function in COSTLY:
             return False
-        if isinstance(each, Map | View) and each not in stored:
-            pending.extend(each.reads)
+        if isinstance(inner, Map | View) and inner not in stored:
+            pending.extend(inner.reads)
     return True
 
 
 def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
-    """Store what several kernels would compute, or every run of a loop again."""
+    """Store what several kernels, or every run of a loop, would compute again."""
     written = set(_written_in_place(uses))
     kernels: dict[Tensor, set[Tensor]] = {}
     for tensor in reversed(uses.order):
-        if isinstance(tensor, Given | Iota | Size):
+        if isinstance(tensor, External | Iota | Size):
             continue
         around: set[Tensor] = set()
         for reader in uses.readers_of(tensor):
@@ -155,7 +155,7 @@ def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
 
 
 def _written_in_place(uses: Uses) -> Iterator[Tensor]:
-    """What is stored in the memory of what a region makes."""
+    """The tensors that are stored in the memory of a region's results."""
     for tensor in uses.order:
         if isinstance(tensor, RegionResult):
             yield tensor
@@ -168,16 +168,18 @@ def _written_in_place(uses: Uses) -> Iterator[Tensor]:
 def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
     """Whether a tensor is invariant in a loop whose every run would compute it again."""
     own = uses.placements[tensor]
-    again = any(isinstance(region, Repeat) for each in around for region, _ in uses.placements[each][len(own) :])
-    return again and not is_constant(tensor) and is_moving(tensor)
+    is_in_loop = any(
+        isinstance(region, Repeat) for reader in around for region, _ in uses.placements[reader][len(own) :]
+    )
+    return is_in_loop and not is_constant(tensor) and is_moving(tensor)
 
 
 def _is_worth_storing(tensor: Tensor) -> bool:
     if isinstance(tensor, View):
         return False
     if isinstance(tensor, Map):
-        large = [each for each in tensor.arguments if not _is_spread(each)]
-        return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], Given | RegionResult))
+        large = [argument for argument in tensor.arguments if not _is_spread(argument)]
+        return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], External | RegionResult))
     return True
 
 

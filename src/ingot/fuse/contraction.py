@@ -1,4 +1,4 @@
-"""A contraction as a product of matrices: which axes are rows, columns and summed, and what becomes of the sums."""
+"""A contraction as a matrix product (GEMM): which axes are rows, columns and summed, and the epilogue of the sums."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from ingot.prim.tensor import (
 )
 
 _SHORTEST = 16
-"""Elements of a row that are worth asking first whether it is inside."""
+"""Elements of a row from which on a padded row is checked once, as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A constant right side as [batch, k, n], to be stored in panels of columns."""
+    """A constant right operand as [batch, k, n], to be packed into panels of columns."""
 
     array: Array
 
 
 @dataclass(frozen=True, slots=True)
 class ContractionNest:
-    """A contraction with an axis for each of its own that is longer than one; `packed` is a constant right side."""
+    """A contraction with an axis for each of its own that is longer than one; `packed` is a constant right operand."""
 
     product: Contraction
     packed: Packed | None
@@ -50,7 +50,7 @@ class ContractionNest:
 
 @dataclass(frozen=True, slots=True)
 class _Roles:
-    """The sides of a contraction, each with its labels, and the labels by what they are in a product of matrices."""
+    """The operands of a contraction with their labels, and the role of each label in a matrix product."""
 
     lhs: Tensor
     rhs: Tensor
@@ -63,7 +63,7 @@ class _Roles:
 
 
 def _roles(contract: Contract) -> _Roles:
-    """A constant side is the right one, which is packed when the model is compiled."""
+    """A constant operand is the right one, which is packed when the model is compiled."""
     lhs, rhs, (left, right, result) = contract.lhs, contract.rhs, contract.labels
     if is_constant(lhs) and not is_constant(rhs):
         lhs, rhs, left, right = rhs, lhs, right, left
@@ -80,7 +80,7 @@ def _roles(contract: Contract) -> _Roles:
 
 
 def contraction_order(chain: Sequence[Tensor]) -> tuple[int, ...]:
-    """How the axes of the last of a chain lie if sums are stored as they are made: batch, rows, columns."""
+    """The order of axes of the last of a chain if sums are stored as they are computed: batch, rows, columns."""
     contract = chain[0]
     assert isinstance(contract, Contract)
     roles, result = _roles(contract), contract.labels[2]
@@ -92,7 +92,7 @@ def contraction_nest(
 ) -> ContractionNest:
     """The contraction that stores the last of a chain, its epilogue, at `target`.
 
-    StoreFirst if one of the sides, or what else is read, has to be stored before.
+    StoreFirst if an operand, or what else is read, has to be stored before.
     """
     contract, tensor = chain[0], chain[-1]
     assert isinstance(contract, Contract)
@@ -101,7 +101,7 @@ def contraction_nest(
     batch, rows, columns, summed = roles.batch, roles.rows, roles.columns, roles.summed
     sizes = dict(zip(left + right, lhs.shape + rhs.shape, strict=True))
     variables = {label: Var(label, size) for label, size in sizes.items()}
-    reader = Reader(placed, lambda each, at: _sum(each, at, contract, [variables[label] for label in result]))
+    reader = Reader(placed, lambda read, at: _sum(read, at, contract, [variables[label] for label in result]))
     require_stored(lhs, placed)
     left_load = require_load(lhs, reader.read(lhs, _place(left, variables, sizes)))
     along = _few_last(left_load, [variables[label] for label in summed])
@@ -115,7 +115,9 @@ def contraction_nest(
         array = evaluate([rhs], {}, {})[0]
         array = array.transpose([right.index(label) for label in (*batch, *summed, *columns)])
         stack = _size(sizes, batch)
-        packed = Packed(array.reshape([_whole(each) for each in (stack, _size(sizes, summed), _size(sizes, columns))]))
+        packed = Packed(
+            array.reshape([_whole(extent) for extent in (stack, _size(sizes, summed), _size(sizes, columns))])
+        )
         right_load = Load(rhs.dtype, Buffer(f"{name}_weights", rhs.dtype, count(rhs.shape)), Index())
     else:
         require_stored(rhs, placed)
@@ -150,7 +152,7 @@ def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]
 
 
 def require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
-    """StoreFirst if what a side of a product is a view of is computed."""
+    """StoreFirst if the tensor that an operand is a view of is not stored."""
     while isinstance(tensor, View) and tensor not in placed:
         tensor = tensor.x
     if tensor not in placed:
@@ -158,7 +160,7 @@ def require_stored(tensor: Tensor, placed: Mapping[Tensor, Placed]) -> None:
 
 
 def require_load(tensor: Tensor, value: Scalar) -> Load:
-    """One side of a product as a load; StoreFirst if it is computed."""
+    """An operand of a product as a load; StoreFirst if it is computed."""
     if not isinstance(value, Load) or any(not isinstance(term, Var) for term, _ in value.index.terms):
         raise StoreFirst(tensor, "a product reads it", in_order=True)
     if value.where and value.fill != 0:
@@ -175,7 +177,7 @@ def place_after(chain: Sequence[Tensor], at: Place) -> Place:
     for tensor in chain:
         if isinstance(tensor, Permute):
             at = tuple(at[axis] for axis in tensor.order)
-    return tuple(Index() if size == 1 else each for size, each in zip(chain[-1].shape, at, strict=True))
+    return tuple(Index() if size == 1 else index for size, index in zip(chain[-1].shape, at, strict=True))
 
 
 def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...]:
@@ -187,9 +189,9 @@ def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...
 
 
 def _few_last(load: Load, summed: Sequence[Var]) -> bool:
-    """Whether the last axis that is summed is short and lies apart, and the one before it is contiguous.
+    """Whether the innermost summed axis is short and strided, and the one before it is contiguous.
 
-    So the few channels of an image lie, each of which is summed on its own rather than all put side by side first.
+    The few channels of an image in NCHW are: each is summed on its own, instead of copying them side by side first.
     """
     if len(summed) < 2 or load.index.factor(summed[-1]) == 1 or load.index.factor(summed[-2]) != 1:
         return False
@@ -197,52 +199,57 @@ def _few_last(load: Load, summed: Sequence[Var]) -> bool:
 
 
 def _require_readable(product: Contraction, lhs: Tensor, placed: Mapping[Tensor, Placed], along: bool) -> None:
-    """StoreFirst for what the left side is a view of, where that had better lie otherwise.
+    """StoreFirst for what the left operand is a view of, where another layout is needed.
 
-    Rows outside are read as zeros: their length must be known, what is outside not change along it, and the rows not be
-    too short. Windows that slide over memory want their innermost axis contiguous; `along` says that another was made
-    the innermost because it is.
+    Rows in the padding are read as zeros: their length must be known, the condition invariant along them, and the rows
+    not too short. Windows that slide over memory want their innermost axis contiguous; `along` means that another axis
+    was made the innermost because it is.
     """
     inner = product.k[-1]
     factor = product.lhs.index.factor(inner)
     source, padded = _under_windows(lhs)
     if source is not lhs and factor != 1 and inner.extent != 1 and source not in placed:
         raise StoreFirst(source, "a product slides windows over it", in_order=True)
-    for each in product.lhs.where:
+    for condition in product.lhs.where:
         short = isinstance(inner.extent, int) and inner.extent < _SHORTEST
-        if each.index.factor(inner) != 0 or not isinstance(inner.extent, int) or not isinstance(factor, int) or short:
+        if (
+            condition.index.factor(inner) != 0
+            or not isinstance(inner.extent, int)
+            or not isinstance(factor, int)
+            or short
+        ):
             why = "its padding is read in short pieces"
             raise StoreFirst(lhs if padded is None else padded, why, in_order=not along)
 
 
 def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
-    """What the windows of a view slide over, without its padding, and with it if there is any."""
+    """The tensor that the windows of a view slide over: without its padding, and with it if there is any."""
     source, padded = tensor, None
-    each: Tensor = tensor
-    while isinstance(each, View):
-        if isinstance(each, Window):
-            source = each.x
-        if isinstance(each, Pad) and source is each:
-            source, padded = each.x, padded or each
-        each = each.x
+    view: Tensor = tensor
+    while isinstance(view, View):
+        if isinstance(view, Window):
+            source = view.x
+        if isinstance(view, Pad) and source is view:
+            source, padded = view.x, padded or view
+        view = view.x
     return source, padded
 
 
 def is_constant(tensor: Tensor) -> bool:
-    """Whether a tensor is known when the model is compiled: made of constants, by what cannot go wrong."""
+    """Whether a tensor can be computed when the model is compiled: from constants, by functions that cannot fail."""
     pending, seen = [tensor], {tensor}
     while pending:
-        each = pending.pop()
-        if not each.reads and not isinstance(each, Constant | Iota):
+        operand = pending.pop()
+        if not operand.reads and not isinstance(operand, Constant | Iota):
             return False
-        if not all(isinstance(size, int) for size in each.shape):
+        if not all(isinstance(size, int) for size in operand.shape):
             return False
-        if isinstance(each, Gather | Scatter | CallResult | RegionResult):
-            return False  # of an index out of range, a run tells; what the reference computes is there then
-        if isinstance(each, Map) and each.function in ("divide", "remainder") and each.dtype in INTEGERS:
+        if isinstance(operand, Gather | Scatter | CallResult | RegionResult):
+            return False  # an index out of range is an error of the run; results of calls exist only then
+        if isinstance(operand, Map) and operand.function in ("divide", "remainder") and operand.dtype in INTEGERS:
             return False
-        pending.extend(read for read in each.reads if read not in seen)
-        seen.update(each.reads)
+        pending.extend(read for read in operand.reads if read not in seen)
+        seen.update(operand.reads)
     return True
 
 

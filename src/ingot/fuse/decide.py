@@ -1,7 +1,8 @@
-"""Deciding: from primitives to which tensors are stored, and by which steps.
+"""Deciding: which tensors are stored, and by which steps; all others are fused.
 
 What is stored follows from the primitives alone for the most part (`fuse.choose`). The rest is a fixpoint: a tensor is
-read symbolically (`fuse.kernels.read`), and what that requires to be stored is decided first, until there is no more.
+read symbolically (`fuse.kernels.read`), and what that requires to be stored is decided first, until nothing more is
+required.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from ingot.prim.tensor import (
 from ingot.prim.walk import sizes_of
 
 _MOST_KNOWN = 1 << 22
-"""Bytes of a tensor that is computed when the model is compiled, where nobody asks for it by itself."""
+"""Bytes of a tensor that is folded when the model is compiled, unless it is a result."""
 
 
 def decide(results: Sequence[Tensor], prefix: str = "") -> Decision:
@@ -55,7 +56,7 @@ def decide(results: Sequence[Tensor], prefix: str = "") -> Decision:
 
 
 class _Deciding:
-    """A decision that is being made: steps are added in the order they run in, each after all that it reads."""
+    """A decision in progress: steps are added in the order they run in, each after all that it reads."""
 
     def __init__(self, uses: Uses, choice: Choice, prefix: str) -> None:
         self.uses = uses
@@ -86,7 +87,7 @@ class _Deciding:
         )
 
     def store_all(self, body: Placement) -> None:
-        """Store everything that is to be stored among the steps of a body."""
+        """Add the steps of a body: every tensor that is stored in it."""
         for tensor in self.uses.order:  # in this order, most of what a kernel reads is there before it
             if tensor in self.stored and self.uses.placements[tensor] == body:
                 self._store(tensor)
@@ -94,12 +95,12 @@ class _Deciding:
     # --- one tensor
 
     def _store(self, tensor: Tensor) -> None:
-        """Have a tensor stored by the steps so far."""
+        """Add the steps that store a tensor, unless it is stored."""
         if tensor in self.memory.placed:
             return
         match tensor:
             case Parameter() | Constant():
-                self.memory.given(tensor)
+                self.memory.external(tensor)
             case CallResult():
                 self._call(tensor.call)
             case RegionResult():
@@ -176,14 +177,14 @@ class _Deciding:
         self.why[tensor] = why
 
     def _is_same_memory(self, tensor: Reshape) -> bool:
-        """Whether what a region made is stored for a result alone, which has other sizes and the same elements."""
+        """Whether a result that is a reshape can share the memory of its source: no other result, and no loop, does."""
         source, results = tensor.x, self.uses.results
         others = [reader for reader in self.uses.readers_of(source) if reader is not tensor and reader in results]
         moves = isinstance(source, RegionResult) and isinstance(source.region, Repeat) and not source.is_rows
         return not moves and tensor in results and source not in results and not others
 
     def _is_known(self, tensor: Tensor) -> bool:
-        """Whether a tensor may be computed when the model is compiled, and is not too large to be kept."""
+        """Whether a tensor is folded when the model is compiled: constant, not too large, no result and no state."""
         total = count(tensor.shape)
         small = isinstance(total, int) and total * tensor.dtype.numpy.itemsize <= _MOST_KNOWN
         return small and tensor not in self.uses.results and tensor not in self.choice.states and is_constant(tensor)
@@ -204,7 +205,7 @@ class _Deciding:
                 self.memory.allocate(tensor, self.memory.name("r"))
 
     def _call_for_sizes(self, tensor: Tensor) -> None:
-        """Make the calls that tell the sizes a tensor is computed with: it may not read what else has them."""
+        """Make the calls whose results have the sizes that a tensor is computed with, even if it does not read them."""
         pending, seen = [tensor], {tensor}
         while pending:
             reached = pending.pop()
@@ -218,11 +219,11 @@ class _Deciding:
     # --- regions
 
     def _region(self, region: Region) -> None:
-        """Have what a region makes stored."""
+        """Store the results of a region."""
         if region in self.regions:
             return
         self.regions.add(region)
-        results = [each for each in self.uses.order if isinstance(each, RegionResult) and each.region is region]
+        results = [result for result in self.uses.order if isinstance(result, RegionResult) and result.region is region]
         body = self.uses.placements[results[0]]
         self._call_for_sizes(results[0])
         for tensor in region.before:
@@ -237,9 +238,9 @@ class _Deciding:
 
 
 class _Loads(Mapping[Tensor, Placed]):
-    """What a step may load: what is stored by the steps so far. `reads` is what was asked for.
+    """The tensors that a step may load: those stored by the steps so far.
 
-    What is to be stored and is not yet, is required.
+    `reads` collects what was looked up. Looking up a tensor that is to be stored, and is not yet, raises StoreFirst.
     """
 
     def __init__(self, deciding: _Deciding, tensor: Tensor) -> None:
@@ -252,7 +253,7 @@ class _Loads(Mapping[Tensor, Placed]):
         if placed is None and (
             isinstance(tensor, Parameter) or (isinstance(tensor, Constant) and tensor.array.size > 1)
         ):
-            placed = self._deciding.memory.given(tensor)
+            placed = self._deciding.memory.external(tensor)
         if placed is not None:
             self.reads[tensor] = placed
             return placed

@@ -1,4 +1,4 @@
-"""What fusion decides: which tensors are stored, by which steps, from what, in which order of axes, and why.
+"""The decision of fusion: which tensors are stored, by which steps, from what, in which order of axes, and why.
 
 Every tensor that no step stores is fused: computed wherever a step reads it.
 """
@@ -37,7 +37,7 @@ class Store:
 
     @property
     def source(self) -> Tensor:
-        """What is written, element by element: what a reshape is of, which has the same memory."""
+        """The tensor whose elements are written: for a reshape its source, which has the same memory."""
         return self.tensor.x if isinstance(self.tensor, Reshape) else self.tensor
 
     @property
@@ -50,7 +50,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StoreBranch:
-    """A step that stores what one of two bodies makes; `guards` are what each assumes of sizes."""
+    """A step that stores the results of one of two bodies; `guards` are what each assumes of sizes."""
 
     name: str
     region: Branch
@@ -62,7 +62,7 @@ class StoreBranch:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StoreLoop:
-    """A step that stores what a repetition makes; its buffers are those of a `LoopStep`."""
+    """A step that stores the results of a repetition; its buffers are those of a `LoopStep`."""
 
     name: str
     region: Repeat
@@ -72,7 +72,7 @@ class StoreLoop:
     going: Buffer | None
     steps: tuple[Planned, ...]
     swapped: tuple[tuple[Buffer, Buffer], ...]
-    kept: tuple[Buffer, ...]
+    collected: tuple[Buffer, ...]
 
 
 Planned: TypeAlias = Store | StoreBranch | StoreLoop | Call
@@ -90,9 +90,9 @@ class Reading:
 class Decision:
     """How `results` are computed.
 
-    `placed` is where each tensor is that has memory; those of `known` are computed when the model is compiled. `why` is
-    the reason for each tensor that a step stores. `size_calls` are the calls that tell named sizes. `guards` are what
-    is assumed of sizes whichever branches are taken. `readings` saves reading tensors again to build kernels:
+    `placed` is the placement of each stored tensor; those of `known` are folded when the model is compiled. `why` is
+    the reason for each tensor that a step stores. `size_calls` are the calls whose results have named sizes. `guards`
+    are what is assumed of sizes whichever branches are taken. `readings` saves reading tensors again to build kernels:
     without it they are the same.
     """
 

@@ -1,4 +1,4 @@
-"""Epilogues of contractions: the maps and permutations that are applied to a sum while it is in a register."""
+"""Epilogues of contractions: elementwise functions and permutations, applied to a sum while it is in a register."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ingot.fuse.read import split
-from ingot.fuse.uses import Given, Uses
+from ingot.fuse.uses import External, Uses
 from ingot.loops.ir import Index
 from ingot.prim.tensor import Contract, Map, Permute, Reduce, RegionResult, Reshape, Tensor
 
 _MOST_BESIDE = 24
-"""Maps that are followed to see whether one comes of them all."""
+"""Elementwise functions that are followed until they join in one."""
 
 
 @dataclass(slots=True)
 class Epilogues:
-    """The search for epilogues, contraction after contraction: what is in one is in no other.
+    """The search for epilogues, contraction after contraction; no tensor is in two of them.
 
-    `stored` is what is stored already, `in_order` what is to be stored in the order of its axes.
+    `stored` is what is stored already, `in_order` what has to be stored in the order of its axes.
     """
 
     uses: Uses
     stored: Collection[Tensor]
     in_order: Collection[Tensor]
-    _taken: set[Tensor] = field(default_factory=set)
+    _fused: set[Tensor] = field(default_factory=set)
 
     def chain(self, contract: Contract) -> tuple[Tensor, ...]:
-        """A contraction and its epilogue: each of the chain is all that is made of the one before.
+        """A contraction and its epilogue: each tensor of the chain is the only one computed from the one before.
 
-        Between two of the chain there may be maps that are not in it.
+        Between two of the chain there may be elementwise functions that are not in it: `y * sigmoid(y)`.
         """
         chain: list[Tensor] = [contract]
         inside: set[Tensor] = {contract}
         placements = self.uses.placements
         while chain[-1] not in self.stored:
             maps = self._next(chain[-1], contract)
-            if maps is None or any(placements[each] != placements[contract] for each in maps):
+            if maps is None or any(placements[inner] != placements[contract] for inner in maps):
                 break
             if maps[-1] in self.in_order and not _keeps_columns([*chain, maps[-1]]):
                 break
@@ -46,21 +46,21 @@ class Epilogues:
             if self._is_flattened(chain[-1]) and _keeps_columns(chain):
                 break
             inside.discard(chain.pop())
-        self._taken.update(inside - {contract})
+        self._fused.update(inside - {contract})
         return tuple(chain)
 
     def _next(self, start: Tensor, contract: Contract) -> list[Tensor] | None:
-        """The maps from a tensor on up to the first that is all that is made of it; None if there is none."""
+        """The elementwise functions from a tensor to the first computed from it alone; None if there is none."""
         waiting = set(self.uses.readers_of(start))
         if len(waiting) == 1 and isinstance(reader := next(iter(waiting)), Permute):
             return [reader]
         maps: list[Tensor] = []
         while waiting and len(maps) < _MOST_BESIDE:
-            tensor = min(waiting, key=lambda each: self.uses.positions[each])
-            if not isinstance(tensor, Map) or tensor.shape != start.shape or tensor in self._taken:
+            tensor = min(waiting, key=lambda candidate: self.uses.positions[candidate])
+            if not isinstance(tensor, Map) or tensor.shape != start.shape or tensor in self._fused:
                 return None
-            others = [each for each in tensor.arguments if each is not start and each not in maps]
-            if not all(self._is_readable(each, contract) for each in others):
+            others = [candidate for candidate in tensor.arguments if candidate is not start and candidate not in maps]
+            if not all(self._is_readable(candidate, contract) for candidate in others):
                 return None
             waiting.discard(tensor)
             maps.append(tensor)
@@ -72,18 +72,18 @@ class Epilogues:
         return None
 
     def _is_readable(self, tensor: Tensor, contract: Contract) -> bool:
-        """Whether a tensor can be read where sums are finished: it has no other contraction or reduction in it."""
+        """Whether a tensor can be read in an epilogue: no other contraction or reduction is fused into it."""
         pending, seen = [tensor], set()
         while pending:
-            each = pending.pop()
-            if each in self.stored or each in seen or isinstance(each, Given | RegionResult):
+            operand = pending.pop()
+            if operand in self.stored or operand in seen or isinstance(operand, External | RegionResult):
                 continue
-            if isinstance(each, Map) and len(set(self.uses.readers_of(each))) > 1:
+            if isinstance(operand, Map) and len(set(self.uses.readers_of(operand))) > 1:
                 continue  # others read it too: it will be stored
-            if isinstance(each, Contract | Reduce) or each is contract:
-                return isinstance(each, Contract) and each is not contract
-            seen.add(each)
-            pending.extend(each.reads)
+            if isinstance(operand, Contract | Reduce) or operand is contract:
+                return isinstance(operand, Contract) and operand is not contract
+            seen.add(operand)
+            pending.extend(operand.reads)
         return True
 
     def _is_flattened(self, tensor: Tensor) -> bool:

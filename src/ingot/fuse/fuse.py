@@ -14,7 +14,7 @@ from ingot.prim.tensor import Tensor
 def fuse(results: Sequence[Tensor], prefix: str = "") -> Fused:
     """Kernels and calls that compute `results`, each stored in the order of its axes; names begin with `prefix`.
 
-    With the environment variable `INGOT_DEBUG`, what was decided is verified.
+    With the environment variable `INGOT_DEBUG`, the decision is verified.
     """
     decision = decide(results, prefix)
     if os.environ.get("INGOT_DEBUG"):

@@ -1,4 +1,4 @@
-"""What is assumed of sizes where tensors are computed, of which a run has to make sure."""
+"""Guards: what is assumed of sizes where tensors are computed, to be checked by each run."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def guards_in(uses: Uses, body: Placement) -> Guards:
 
 
 def _always(placement: Placement, around: Placement) -> bool:
-    """Whether what is computed in one body is so whenever another around it runs, but for how often loops do."""
+    """Whether one body runs whenever another around it does, apart from how often loops run."""
     inside = placement[len(around) :]
     return placement[: len(around)] == around and all(isinstance(region, Repeat) for region, _ in inside)

@@ -1,4 +1,4 @@
-"""The kernels of one stored tensor: what it is computed from is read symbolically, down to what is stored."""
+"""The kernels of one stored tensor: its expression is read symbolically, down to loads of stored tensors."""
 
 from __future__ import annotations
 

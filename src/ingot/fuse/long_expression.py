@@ -1,10 +1,10 @@
-"""Expressions that would grow without end: where they are cut, so that what is stored there is computed once."""
+"""Limits on fusion: where a long expression is cut, so that a tensor in it is stored and computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ingot.fuse.uses import Given, Uses
+from ingot.fuse.uses import External, Uses
 from ingot.prim.tensor import Expand, Gather, Map, RegionResult, Tensor
 
 _MOST_INLINE = 96
@@ -12,11 +12,11 @@ _MOST_INLINE = 96
 
 
 def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> list[Tensor]:
-    """What is to be stored besides `stored`, so that no expression has too many primitives; none of `fixed` is."""
+    """The tensors to store besides `stored`, so that no expression has too many primitives; none of `fixed` is."""
     chosen: list[Tensor] = []
     inlined: dict[Tensor, frozenset[Tensor]] = {}
     for tensor in uses.order:
-        if tensor in stored or isinstance(tensor, Given | RegionResult):
+        if tensor in stored or isinstance(tensor, External | RegionResult):
             inlined[tensor] = frozenset()
             continue
         inlined[tensor] = _with_reads(tensor, inlined)
@@ -25,17 +25,17 @@ def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> l
             if narrow is None:
                 continue
             chosen.append(narrow)
-            behind = sorted(inlined[tensor] - inlined[narrow], key=lambda each: uses.positions[each])
+            behind = sorted(inlined[tensor] - inlined[narrow], key=lambda later: uses.positions[later])
             inlined[narrow] = frozenset()
-            for each in behind:
-                inlined[each] = _with_reads(each, inlined)
+            for later in behind:
+                inlined[later] = _with_reads(later, inlined)
     return chosen
 
 
 def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Collection[Tensor]) -> Tensor | None:
-    """What leaves least of an expression if it is stored; of several that leave as much, the last."""
+    """The tensor that cuts an expression shortest if it is stored; of several that are equal, the last."""
     best, least = None, len(inside)
-    for candidate in sorted(inside - {tensor}, key=lambda each: -uses.positions[each]):
+    for candidate in sorted(inside - {tensor}, key=lambda inner: -uses.positions[inner]):
         if not isinstance(candidate, Map | Gather) or candidate in fixed:
             continue
         left, pending = {tensor}, [tensor]
@@ -50,6 +50,6 @@ def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Col
 
 
 def _with_reads(tensor: Tensor, inlined: Mapping[Tensor, frozenset[Tensor]]) -> frozenset[Tensor]:
-    """What is inlined where a tensor is: itself, unless it is one value everywhere, and what its reads have in them."""
+    """The primitives inlined where a tensor is read: those of its reads and, unless it is an Expand, itself."""
     own = () if isinstance(tensor, Expand) else (tensor,)
-    return frozenset(own).union(*(inlined[each] for each in tensor.reads))
+    return frozenset(own).union(*(inlined[operand] for operand in tensor.reads))

@@ -12,7 +12,7 @@ from ingot.prim.tensor import Constant, Parameter, Tensor
 
 
 class Memory:
-    """Where tensors are, as far as that is decided: `placed`, with the `orders` of axes that others may follow."""
+    """The placement of tensors, as far as decided: `placed`, with the `orders` of axes that others may follow."""
 
     def __init__(self, uses: Uses, prefix: str) -> None:
         """Names begin with `prefix`."""
@@ -23,8 +23,8 @@ class Memory:
             tensor: tuple(range(tensor.rank)) for tensor in uses.order if isinstance(tensor, Parameter)
         }
 
-    def given(self, tensor: Parameter | Constant) -> Placed:
-        """The memory of what is given, which is named when it is first read."""
+    def external(self, tensor: Parameter | Constant) -> Placed:
+        """The placement of an input or a constant, whose buffer is named when it is first read."""
         if tensor not in self.placed:
             name = tensor.name if isinstance(tensor, Parameter) else self.name("c")
             self.placed[tensor] = Placed(Buffer(name, tensor.dtype, count(tensor.shape)), c_strides(tensor.shape))
@@ -37,7 +37,7 @@ class Memory:
         return placed
 
     def put(self, tensor: Tensor, placed: Placed, order: Sequence[int]) -> None:
-        """Say where a tensor is."""
+        """Set the placement of a tensor."""
         self.placed[tensor] = placed
         self.orders[tensor] = tuple(order)
 
@@ -51,5 +51,5 @@ class Memory:
         return name
 
     def next_name(self, kind: str) -> str:
-        """What the next one of a kind will be called."""
+        """The name that the next one of a kind will have."""
         return f"{self._prefix}{kind}{self._numbers.get(kind, 0) + 1}"

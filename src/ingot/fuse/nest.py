@@ -1,4 +1,4 @@
-"""The loops of one stored tensor: rows, in each of them a pass for the reductions it needs, and then its elements.
+"""The loop nest of one stored tensor: rows, in each of them a pass for each reduction, and then its elements.
 
 Elementwise functions before a reduction are its prologue, those after it its epilogue: all are in the same nest.
 """
@@ -24,7 +24,7 @@ def nest_of(
     placed: Mapping[Tensor, Placed],
     start: Index | None = None,
 ) -> Nest:
-    """The loops that store `tensor` from element `start` of `target` on, the axes gone through in `order`.
+    """The loops that store `tensor` from element `start` of `target` on, axes nested in `order`.
 
     StoreFirst if another tensor has to be stored for that.
     """
@@ -33,7 +33,7 @@ def nest_of(
 
 @dataclass(slots=True)
 class _Pass:
-    """A stage that is still added to."""
+    """A stage in progress."""
 
     inner: tuple[Var, ...]
     starts: list[Statement] = field(default_factory=list)
@@ -71,7 +71,10 @@ class _Builder:
         else:
             self._stages.append(_Pass((), [], [store]))
         stages = (stage for stage in self._stages if stage.starts or stage.body)
-        return Nest(tuple(rows), tuple(Stage(each.inner, tuple(each.starts), tuple(each.body)) for each in stages))
+        return Nest(
+            tuple(rows),
+            tuple(Stage(finished.inner, tuple(finished.starts), tuple(finished.body)) for finished in stages),
+        )
 
     def _element(self, at: Place) -> Scalar:
         if isinstance(self._tensor, Reduce):
@@ -82,8 +85,8 @@ class _Builder:
 
     def _local(self, tensor: Tensor, at: Place) -> Scalar | None:
         if isinstance(tensor, Contract) and is_gemv(tensor):
-            for side in tensor.reads:
-                require_stored(side, self._placed)
+            for operand in tensor.reads:
+                require_stored(operand, self._placed)
             if tensor not in self._sums:
                 self._sums[tensor] = as_reduction(tensor)
                 self._origins[self._sums[tensor]] = tensor
@@ -105,7 +108,7 @@ class _Builder:
     def _reduce(self, tensor: Reduce, at: Place) -> None:
         """Add the pass over a row that a reduction takes."""
         inner = {axis: self._along(tensor, axis) for axis in tensor.axes if tensor.x.shape[axis] != 1}
-        place = tuple(of_var(inner[axis]) if axis in inner else each for axis, each in enumerate(at))
+        place = tuple(of_var(inner[axis]) if axis in inner else index for axis, index in enumerate(at))
         value = self._reader.read(tensor.x, place)
         level = max((self._levels[name] for name in locals_in(value)), default=0)
         name = f"r{len(self._reductions)}"
@@ -117,7 +120,7 @@ class _Builder:
         self._levels[name] = level + 1
 
     def _along(self, tensor: Reduce, axis: int) -> Var:
-        """The variable of a reduced axis: that of the result where it has the same, so that all passes are alike."""
+        """The variable of a reduced axis: that of the result where it has the same, so that passes share loops."""
         own = self._vars.get(axis)
         extent = tensor.x.shape[axis]
         if own is not None and own.extent == extent and (self._rows is None or own not in self._rows):

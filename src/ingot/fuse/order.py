@@ -1,6 +1,6 @@
 """The order in which the axes of a tensor are stored.
 
-It is that of what the tensor is computed from, so that both are gone through alike: a convolution stores its channels
+It follows the tensors that it is computed from, so that both have the same layout: a convolution stores its channels
 last, and what follows it does so too.
 """
 
@@ -57,7 +57,7 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
 
 
 def _reshaped(tensor: Reshape, known: Mapping[Tensor, Order]) -> Order | None:
-    """Through a reshape of what is in the order of its axes, or one that only takes away or adds sizes of one."""
+    """The order after a reshape of a tensor stored in the order of its axes, or one that only adds or removes ones."""
     inner = order_like(tensor.x, known)
     if inner == tuple(range(tensor.x.rank)):
         return tuple(range(tensor.rank))

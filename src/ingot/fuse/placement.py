@@ -33,20 +33,20 @@ def placements_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Te
         placement = _outside_of_loops(_shared(uses.get(tensor, [ROOT])), bound[tensor])
         placement = placements[tensor] = starts.get(tensor, placement)
         if not isinstance(tensor, RegionResult):
-            for each in tensor.reads:
-                uses.setdefault(each, []).append(placement)
+            for operand in tensor.reads:
+                uses.setdefault(operand, []).append(placement)
             continue
-        region = tensor.region  # all it makes is made in one place, which is known at the last that is met
+        region = tensor.region  # all its results have one placement, known once the last of them is met
         around[region] = placement = _shared([placement, around.get(region, placement)])
         left[region] -= 1
         if not left[region]:
-            for each in region.before:
-                uses.setdefault(each, []).append(placement)
+            for operand in region.before:
+                uses.setdefault(operand, []).append(placement)
             if isinstance(region, Repeat):
                 starts.update(dict.fromkeys(region.initial, placement))
-            for side, body in enumerate(region.bodies):
-                for each in body:
-                    uses.setdefault(each, []).append((*placement, (region, side)))
+            for arm, body in enumerate(region.bodies):
+                for operand in body:
+                    uses.setdefault(operand, []).append((*placement, (region, arm)))
     return {
         tensor: around[tensor.region] if isinstance(tensor, RegionResult) else placement
         for tensor, placement in placements.items()
@@ -55,16 +55,16 @@ def placements_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Te
 
 def _bound(order: Sequence[Tensor]) -> dict[Tensor, frozenset[Region]]:
     """The loops that a tensor is not invariant in."""
-    regions = [each.region for each in order if isinstance(each, RegionResult)]
+    regions = [result.region for result in order if isinstance(result, RegionResult)]
     loops = {region for region in regions if isinstance(region, Repeat)}
     varying: dict[Tensor, frozenset[Region]] = {}
     for loop in loops:
         for inner in (loop.number, *loop.states):
             varying[inner] = frozenset({loop})
-    pinned = {each: loop for loop in loops for each in loop.bodies[0]}
+    pinned = {result: loop for loop in loops for result in loop.bodies[0]}
     for tensor in order:
         if tensor not in varying:
-            varying[tensor] = frozenset[Region]().union(*(varying[each] for each in tensor.reads))
+            varying[tensor] = frozenset[Region]().union(*(varying[result] for result in tensor.reads))
         if isinstance(tensor, RegionResult):
             varying[tensor] -= {tensor.region}
         if tensor in pinned:

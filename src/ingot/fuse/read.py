@@ -42,7 +42,7 @@ Place = tuple[Index, ...]
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """That `tensor` be stored before another can be, perhaps in the order of its axes; `why` says what for."""
+    """That `tensor` be stored before another can be, perhaps in the order of its axes, for the reason `why`."""
 
     tensor: Tensor
     why: str
@@ -88,18 +88,18 @@ class Reader:
     """Reads tensors within one kernel; the same tensor at the same place gives the same expression."""
 
     def __init__(self, placed: Mapping[Tensor, Placed], local: Callable[[Tensor, Place], Scalar | None]) -> None:
-        """`placed` is what is stored; `local` may say what else is at hand, or raise StoreFirst."""
+        """`placed` is what is stored; `local` may return an expression for a tensor, or raise StoreFirst."""
         self._placed = placed
         self._local = local
         self._known: dict[tuple[Tensor, Place], Scalar] = {}
 
     def forget(self) -> None:
-        """From here on, expressions are made anew: what was read before belongs to another loop."""
+        """Start a new loop: expressions that were read before are not shared with what follows."""
         self._known.clear()
 
     def read(self, tensor: Tensor, at: Place) -> Scalar:
         """The element of a tensor at an index; StoreFirst if some tensor must be stored to read this one."""
-        at = tuple(Index() if size == 1 else each for size, each in zip(tensor.shape, at, strict=True))
+        at = tuple(Index() if size == 1 else index for size, index in zip(tensor.shape, at, strict=True))
         key = (tensor, at)
         if key not in self._known:
             self._known[key] = self._read(tensor, at)
@@ -120,7 +120,7 @@ class Reader:
             case Iota():
                 return Position(at[tensor.axis])
             case Map():
-                arguments = tuple(self.read(each, at) for each in tensor.arguments)
+                arguments = tuple(self.read(argument, at) for argument in tensor.arguments)
                 return Apply(tensor.dtype, tensor.function, arguments)
             case Permute():
                 inner = dict(zip(tensor.order, at, strict=True))
@@ -208,9 +208,9 @@ def split(at: Place, outer: Sequence[Dim], inner: Sequence[Dim]) -> Place | None
         while joined != size:
             if not left:
                 return None
-            step, each = left.pop(0)
+            step, digit = left.pop(0)
             joined = joined * step
-            index = index.times(step) + each
+            index = index.times(step) + digit
             if isinstance(joined, int) and isinstance(size, int) and joined > size:
                 return None
         indices.append(index)

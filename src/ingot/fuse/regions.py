@@ -1,4 +1,4 @@
-"""Deciding regions: branches and loops as steps with steps inside, and the memory that they share."""
+"""Regions in a decision: branches and loops as steps with steps inside, and the memory that they share."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ COPY = "it is a result, and what it is copied from is not"
 
 
 class Deciding(Protocol):
-    """A decision that is being made, as regions see it."""
+    """A decision in progress, as regions see it."""
 
     uses: Uses
     memory: Memory
     steps: dict[Placement, list[Planned]]
 
     def store_all(self, body: Placement) -> None:
-        """Add the steps of a body that store what is to be stored in it."""
+        """Add the steps of a body: every tensor that is stored in it."""
 
     def write(self, tensor: Tensor, target: Placed, body: Placement, why: str, start: Index | None = None) -> None:
         """Add the step to a body that stores a tensor at a given place."""
 
 
 def branch_step(deciding: Deciding, region: Branch, results: Sequence[RegionResult], body: Placement) -> StoreBranch:
-    """The step of a branch in a body: either side stores its results into the same memory."""
+    """The step of a branch in a body: either arm stores its results into the same memory."""
     memory = deciding.memory
     name = memory.name("if")
     for tensor in results:
         memory.allocate(tensor, memory.name("b"))
-    sides = [(*body, (region, side)) for side in (0, 1)]
-    for side, values in zip(sides, region.bodies, strict=True):
-        deciding.steps[side] = []
-        deciding.store_all(side)
+    arms = [(*body, (region, arm)) for arm in (0, 1)]
+    for arm, values in zip(arms, region.bodies, strict=True):
+        deciding.steps[arm] = []
+        deciding.store_all(arm)
         for tensor in results:
-            deciding.write(values[tensor.index], memory.placed[tensor], side, BRANCH_RESULT)
-    then, otherwise = (tuple(deciding.steps[side]) for side in sides)
-    guards = [(*region.guards[number], *guards_in(deciding.uses, side)) for number, side in enumerate(sides)]
+            deciding.write(values[tensor.index], memory.placed[tensor], arm, BRANCH_RESULT)
+    then, otherwise = (tuple(deciding.steps[arm]) for arm in arms)
+    guards = [(*region.guards[number], *guards_in(deciding.uses, arm)) for number, arm in enumerate(arms)]
     return StoreBranch(name, region, memory.buffer(region.condition), then, otherwise, (guards[0], guards[1]))
 
 
 def loop_step(deciding: Deciding, region: Repeat, results: Sequence[RegionResult], body: Placement) -> StoreLoop:
-    """The step of a loop in a body: its states have the memory that it begins with, swapped after each run."""
+    """The step of a loop in a body: its states are double-buffered, swapped after each run."""
     memory = deciding.memory
     name = memory.name("loop")
     number = memory.allocate(region.number, f"{name}_number").buffer
@@ -84,7 +84,7 @@ def loop_step(deciding: Deciding, region: Repeat, results: Sequence[RegionResult
 
 
 def copy_result(deciding: Deciding, tensor: RegionResult, body: Placement) -> None:
-    """Store what a loop made once more, in memory that stays where it is: that of states changes places."""
+    """Copy the result of a loop to memory of its own: that of states is swapped."""
     memory = deciding.memory
     source = AssumeShape(tensor.dtype, tensor.shape, tensor)
     buffer = Buffer(memory.name("b"), tensor.dtype, count(tensor.shape))

@@ -1,4 +1,4 @@
-"""Loops whose order matters: values written one after another to computed places, and running totals along an axis."""
+"""Loops whose order matters: scatters in the order of their updates, and prefix sums along an axis."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def scattered(tensor: Scatter, target: Placed, placed: Mapping[Tensor, Placed]) 
     at = tuple(_index(var) for var in variables)
     reader = Reader(placed, _refuse_reductions)
     place = tuple(
-        at[each] if isinstance(each, int) else Index(((CheckedIndex(reader.read(each, at), size), 1),))
-        for each, size in zip(tensor.places, tensor.shape, strict=True)
+        at[coordinate]
+        if isinstance(coordinate, int)
+        else Index(((CheckedIndex(reader.read(coordinate, at), size), 1),))
+        for coordinate, size in zip(tensor.places, tensor.shape, strict=True)
     )
     index = linear(place, target.strides)
     value: Scalar = reader.read(updates, at)
@@ -49,19 +51,19 @@ def scattered(tensor: Scatter, target: Placed, placed: Mapping[Tensor, Placed]) 
 
 def _only_directly(tensor: Scatter, axis: int) -> bool:
     """Whether an axis of the updates is an axis of the result, so that no two of its elements meet."""
-    return any(each == axis for each in tensor.places if isinstance(each, int))
+    return any(place == axis for place in tensor.places if isinstance(place, int))
 
 
 def running(
     tensor: Scan, target: Placed, order: Sequence[int], placed: Mapping[Tensor, Placed]
 ) -> tuple[Statement, ...]:
-    """Running totals stored at `target`, rows shared by threads."""
+    """A scan (prefix sum) stored at `target`, rows parallel."""
     variables = {axis: Var(f"i{axis}", size) for axis, size in enumerate(tensor.shape)}
     along = variables[tensor.axis]
     forward = tuple(_index(variables[axis]) for axis in range(tensor.rank))
     last = tensor.shape[tensor.axis] - 1
     step = of_var(along) if not tensor.reverse else of_var(along).times(-1).plus(last)
-    at: Place = tuple(step if axis == tensor.axis else each for axis, each in enumerate(forward))
+    at: Place = tuple(step if axis == tensor.axis else index for axis, index in enumerate(forward))
     reader = Reader(placed, _refuse_reductions)
     total = Local(tensor.dtype, "total")
     start = Literal(tensor.dtype, identity(tensor.function, tensor.dtype).item())

@@ -23,8 +23,8 @@ from ingot.prim.tensor import (
 )
 from ingot.prim.walk import in_order
 
-_Unsaid = Parameter | Constant | Iota | Size | BodyArgument
-"""What there is nothing to decide about."""
+_Undecided = Parameter | Constant | Iota | Size | BodyArgument
+"""Tensors that nothing is decided about."""
 
 
 def show(decision: Decision, names: Mapping[Tensor, str] | None = None) -> str:
@@ -40,7 +40,7 @@ def _tensors(decision: Decision, names: Mapping[Tensor, str]) -> Iterator[str]:
         for tensor in fused_into(store):
             kernels.setdefault(tensor, []).append(store.name)
     for tensor in in_order(decision.results):
-        if isinstance(tensor, _Unsaid):
+        if isinstance(tensor, _Undecided):
             continue
         about = f"{names[tensor]} = {_operation(tensor)}"
         if tensor in stores:

@@ -1,4 +1,4 @@
-"""Sizes that only a run tells: which calls have to be made before what is computed with them."""
+"""Sizes that only a run determines: which calls have to be made before what is computed with them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ingot.prim.walk import in_order, sizes_of
 
 
 def size_calls(order: Sequence[Tensor]) -> dict[str, Call]:
-    """The call that tells each named size by the shape of its result; none for a size that an input tells."""
+    """The call whose result has each named size; None for a size that is an axis of an input."""
     sources: dict[str, Call | None] = {}  # None: an input
-    for tensor in sorted(order, key=lambda each: isinstance(each, CallResult)):
+    for tensor in sorted(order, key=lambda candidate: isinstance(candidate, CallResult)):
         if isinstance(tensor, Parameter | CallResult):
             call = tensor.call if isinstance(tensor, CallResult) else None
             for name in (str(size) for size in tensor.shape if not isinstance(size, int)):
@@ -22,6 +22,6 @@ def size_calls(order: Sequence[Tensor]) -> dict[str, Call]:
 
 
 def _needs(call: Call, name: str) -> bool:
-    """Whether a call is made with what is computed with a size: then another tells it."""
-    arguments = [each for each in call.arguments if each is not None]
-    return any(name in symbols(size) for each in in_order(arguments) for size in sizes_of(each))
+    """Whether a call depends on a size: then another call determines it."""
+    arguments = [tensor for tensor in call.arguments if tensor is not None]
+    return any(name in symbols(size) for tensor in in_order(arguments) for size in sizes_of(tensor))

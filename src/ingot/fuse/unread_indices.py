@@ -49,7 +49,7 @@ def unread_guards(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
                 continue
             there = there if least < 0 else most + 1 - minimum(size, most + 1)
         else:
-            if not is_moving(indices) and any(isinstance(each, Iota) for each in reachable(indices)):
+            if not is_moving(indices) and any(isinstance(operand, Iota) for operand in reachable(indices)):
                 continue  # they are counted, by a rule that knows what it does
         yield there * none, 0
 

@@ -10,14 +10,14 @@ from ingot.fuse.placement import Placement, placements_of
 from ingot.prim.tensor import BodyArgument, CallResult, Constant, Parameter, RegionResult, Tensor
 from ingot.prim.walk import in_order, reachable
 
-Given: TypeAlias = Parameter | Constant | CallResult | BodyArgument
-"""What is no kernel's to compute."""
+External: TypeAlias = Parameter | Constant | CallResult | BodyArgument
+"""Tensors that no kernel computes."""
 
 
 def is_moving(tensor: Tensor) -> bool:
-    """Whether a tensor depends on what is not known before a run."""
+    """Whether a tensor depends on an input, a call or a region, so that it cannot be folded when compiling."""
     moving = Parameter | CallResult | BodyArgument | RegionResult
-    return any(isinstance(each, moving) for each in reachable(tensor))
+    return any(isinstance(operand, moving) for operand in reachable(tensor))
 
 
 @dataclass(frozen=True, slots=True)

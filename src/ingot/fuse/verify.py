@@ -1,4 +1,4 @@
-"""Whether a decision can be built and run: a wrong one is a fault of ingot's, found before there is any code."""
+"""The verifier of decisions: whether one can be built and run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def verify(decision: Decision) -> None:
 
 
 def faults(decision: Decision) -> Iterator[str]:
-    """What is wrong with a decision: what is read before it is stored, stored twice, or neither stored nor fused."""
+    """The faults of a decision: tensors read before they are stored, stored twice, or neither stored nor fused."""
     for result in decision.results:
         if result not in decision.placed:
             yield f"a result, {type(result).__name__}, is not stored"
@@ -42,16 +42,16 @@ def faults(decision: Decision) -> Iterator[str]:
         yield from _reading(store)
         yield from _chain(store)
     yield from _twice(decision)
-    given = {
+    available = {
         placed.buffer
         for tensor, placed in decision.placed.items()
         if isinstance(tensor, Parameter | Constant) or tensor in decision.known
     }
-    yield from _order(decision.steps, given, decision)
+    yield from _order(decision.steps, available, decision)
 
 
 def _reading(store: Store) -> Iterator[str]:
-    """Everything that is computed on the way from what a step reads to what it stores is a function of elements."""
+    """No step computes a scan, scatter, concatenation, call or region between what it reads and what it stores."""
     whole = (Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
     pending, seen = list(store.tensor.reads), set[Tensor]()
     while pending:
@@ -81,7 +81,7 @@ def _chain(store: Store) -> Iterator[str]:
 
 
 def _twice(decision: Decision) -> Iterator[str]:
-    """No memory is written by two steps, but that of what regions make, by each of their bodies."""
+    """No memory is written by two steps, except region results, which each of their bodies writes."""
     shared = {placed.buffer for tensor, placed in decision.placed.items() if isinstance(tensor, RegionResult)}
     written: dict[Buffer, str] = {}
     for store in stores_in(decision.steps):
@@ -106,23 +106,29 @@ def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) ->
                 for body in (step.then, step.otherwise):
                     inside = set(stored)
                     yield from _order(body, inside, decision)
-                stored |= _made(decision, step)
+                stored |= _written_buffers(decision, step)
             case StoreLoop():
                 stored.add(step.number)
                 for buffer in (step.trips, step.condition, *(first for first, _ in step.swapped)):
                     if isinstance(buffer, Buffer) and buffer not in stored:
                         yield f"{step.name} begins with {buffer.name}, which is not stored"
-                stored |= _made(decision, step)
+                stored |= _written_buffers(decision, step)
                 yield from _order(step.steps, stored, decision)
             case Call():
                 for argument in filter(None, step.arguments):
                     if argument not in decision.placed or decision.placed[argument].buffer not in stored:
                         yield f"a call of {step.node.op_type} reads what is not stored"
-                results = [each for each in decision.placed if isinstance(each, CallResult) and each.call is step]
+                results = [
+                    candidate
+                    for candidate in decision.placed
+                    if isinstance(candidate, CallResult) and candidate.call is step
+                ]
                 stored |= {decision.placed[result].buffer for result in results}
 
 
-def _made(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:
-    """The memory of what a region makes."""
-    results = (each for each in decision.placed if isinstance(each, RegionResult) and each.region is step.region)
+def _written_buffers(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:
+    """The memory of a region's results."""
+    results = (
+        tensor for tensor in decision.placed if isinstance(tensor, RegionResult) and tensor.region is step.region
+    )
     return {decision.placed[result].buffer for result in results}

@@ -1,4 +1,4 @@
-"""What a kernel takes: operations, and bytes read and written, as expressions of the named sizes."""
+"""The cost of a kernel: operations, and bytes read and written, as expressions of the named sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cost:
 
 
 def cost_of(kernel: Kernel) -> Cost:
-    """What a kernel takes."""
+    """The cost of a kernel."""
     tally = Tally()
     for nest in kernel.nests:
         kind_of(nest).cost(nest, tally)

@@ -87,7 +87,7 @@ class ExpressionText:
 
 
 class _Parts:
-    """The parts of expressions, those that are alike once, each after those it is made of."""
+    """The distinct subexpressions, each after its operands."""
 
     def __init__(self) -> None:
         self.distinct: list[_Part] = []
@@ -167,11 +167,11 @@ class _Parts:
     def _where(self, where: Sequence[Inside]) -> _Text:
         pieces: list[str] = [""]
         inner: list[tuple[int, int]] = []
-        for each in where:
-            between, numbers = self._index(each.index)
+        for condition in where:
+            between, numbers = self._index(condition.index)
             pieces[-1] += f"{' and ' if inner or pieces[-1] else ''}0 <= {between[0]}"
             pieces += between[1:]
-            pieces[-1] += f" < {each.size}"
+            pieces[-1] += f" < {condition.size}"
             inner += numbers
         return tuple(pieces), tuple(inner)
 
@@ -187,7 +187,7 @@ def updated(function: str, name: str, value: str) -> str:
 
 
 def _number(number: Literal) -> str:
-    """As few digits as tell it from its neighbours."""
+    """The shortest decimal that rounds to the number."""
     short = number.dtype in (DType.FLOAT32, DType.FLOAT16)
     return str(number.dtype.numpy.type(number.value) if short else number.value)
 
@@ -220,6 +220,6 @@ def _held(text: str, holds: int, wanted: int) -> str:
 
 def _between(pieces: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
     yield pieces[0]
-    for text, piece in zip(texts, pieces[1:], strict=True):
+    for text, part in zip(texts, pieces[1:], strict=True):
         yield text
-        yield piece
+        yield part

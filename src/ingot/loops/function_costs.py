@@ -1,4 +1,4 @@
-"""What functions of elements take, in elementwise operations: the one table that fusing, scheduling and sharing use.
+"""The cost of elementwise functions, in additions: the one table that fusing, scheduling and sharing use.
 
 The numbers were measured by `python -m benchmarks.function_costs`, for float32 in vectors of 64 bytes on a Zen 4
 processor, where an addition or multiplication of a vector takes about a cycle. They are rounded, and one at least.
@@ -19,7 +19,7 @@ COSTS = {
 """Functions that take more than one operation."""
 
 _STORE_AND_LOAD = 8
-"""What storing an element and loading it again takes, where it does not stay in the first-level cache."""
+"""The cost of storing an element and loading it again, where it does not stay in the L1 cache."""
 
 COSTLY = frozenset(name for name, cost in COSTS.items() if cost > _STORE_AND_LOAD)
 """Functions that take longer than a store and a load."""

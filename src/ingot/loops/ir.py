@@ -49,7 +49,7 @@ class Index:
     def times(self, factor: Dim) -> Index:
         if factor == 0:
             return Index()
-        return Index(tuple((term, each * factor) for term, each in self.terms), self.offset * factor)
+        return Index(tuple((term, own * factor) for term, own in self.terms), self.offset * factor)
 
     def plus(self, offset: Dim) -> Index:
         return Index(self.terms, self.offset + offset)
@@ -278,7 +278,7 @@ class Attention:
     score: Scalar
     body: tuple[Statement, ...]
     block: int = 0
-    """The scores of a row that are kept at a time; this and what follows is left to the schedule."""
+    """The scores of a row that are held at a time; this and what follows is left to the schedule."""
     lines: tuple[Dim, Dim, Dim] = (0, 0, 0)
     """The elements of each of the scratch buffers that are a thread's: keys, values, scores with what they read."""
     scratch: tuple[Buffer, ...] = ()
@@ -306,8 +306,8 @@ class Nest:
 
 
 KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention
-"""What a kernel is made of. Fusion gives nests, statements, contractions and attention; once they are scheduled, nests
-are statements, and contractions may be Winograd's."""
+"""A nest of any kind. Fusion gives nests, statements, contractions and attention; once scheduled, nests are statements,
+and contractions may be Winograd's."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -325,8 +325,8 @@ class Kernel:
 class LoopStep:
     """Steps run over and over: at most `trips` times, and while `condition`, and then `going`, holds.
 
-    `number` counts the runs. After each, the memory of every pair of `swapped` changes places: what a run made becomes
-    what the next one reads, and nothing is copied. `kept` is written to row by row.
+    `number` counts the runs. After each, the buffers of every pair of `swapped` are swapped: the results of a run are
+    the states of the next one, and nothing is copied. `collected` gets one row from each run.
     """
 
     name: str = field(metadata={LABEL: True})
@@ -336,7 +336,7 @@ class LoopStep:
     going: Buffer | None
     steps: tuple[Step, ...]
     swapped: tuple[tuple[Buffer, Buffer], ...]
-    kept: tuple[Buffer, ...]
+    collected: tuple[Buffer, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,4 +1,4 @@
-"""Axes of a contraction joined: a product of matrices instead of tensors, wherever memory allows."""
+"""Collapsing of a contraction's axes: a product of matrices instead of tensors, wherever memory allows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def join_axes(product: Contraction) -> Contraction:
 
     There is at least one axis of columns, and one that is summed.
     """
-    left = [product.lhs.index, *(each.index for each in product.lhs.where)]
-    right = [] if product.packed else [product.rhs.index, *(each.index for each in product.rhs.where)]
+    left = [product.lhs.index, *(condition.index for condition in product.lhs.where)]
+    right = [] if product.packed else [product.rhs.index, *(condition.index for condition in product.rhs.where)]
     body = list(indices(*product.body))
     for role, seen in (("k", left + right), ("n", right + body), ("m", left + body), ("batch", left + right + body)):
         variables: tuple[Var, ...] = getattr(product, role)

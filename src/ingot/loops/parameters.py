@@ -1,6 +1,6 @@
-"""Parameters of a kernel template: what stands for the sizes and numbers of a kernel, and for its names.
+"""Parameters of a kernel template: they replace the sizes and numbers of a kernel, and its names.
 
-Sizes that happen to be equal stay apart: each loop has its own, and buffers share strides if they are indexed alike.
+Sizes that happen to be equal stay distinct: each loop has its own, and buffers share strides if they are indexed alike.
 """
 
 from __future__ import annotations
@@ -167,13 +167,15 @@ class Parameters:
         return Index(tuple(terms), self.size(index.offset, ("offset", of), fixed))
 
     def _layout(self, buffer: Buffer, index: Index) -> Hashable:
-        """What tells a buffer from others that lie in memory in another way: how it is gone through first."""
-        return self._layouts.setdefault(buffer, frozenset(each for each in index.terms if isinstance(each[0], Var)))
+        """The memory layout of a buffer: the terms of the first index into it."""
+        return self._layouts.setdefault(buffer, frozenset(term for term in index.terms if isinstance(term[0], Var)))
 
     def _inside(self, where: tuple[Inside, ...], of: Hashable) -> tuple[Inside, ...]:
         return tuple(
-            Inside(self._index(each.index, (of, number), _WINDOW), self.size(each.size, ("inside", of, number)))
-            for number, each in enumerate(where)
+            Inside(
+                self._index(condition.index, (of, number), _WINDOW), self.size(condition.size, ("inside", of, number))
+            )
+            for number, condition in enumerate(where)
         )
 
     # --- scalars
@@ -210,7 +212,10 @@ class Parameters:
 
     def _arguments(self, value: Apply) -> tuple[Scalar, ...]:
         known = value.function in _BY_CONSTANTS and (value.function == "power" or value.dtype.is_integer)
-        return tuple(each if known and isinstance(each, Literal) else self.scalar(each) for each in value.arguments)
+        return tuple(
+            argument if known and isinstance(argument, Literal) else self.scalar(argument)
+            for argument in value.arguments
+        )
 
     def _runtime_scalar(self, number: Literal) -> RuntimeScalar:
         """A number as a parameter; equal ones share it, so that what is computed of them is seen to be the same."""
@@ -222,7 +227,7 @@ class Parameters:
 
 
 def _stays(number: Literal) -> bool:
-    """Whether a number is a matter of form, or spares work when it is known: truths, small integers, powers of two."""
+    """Whether a number stays in the template: bools, small integers, powers of two, which save work when known."""
     if number.dtype is DType.BOOL or isinstance(number.value, bool):
         return True
     if number.dtype.is_integer:

@@ -26,5 +26,5 @@ def parametrise(kernel: Kernel) -> Parametrised:
     """The kernel with parameters for its sizes; kernels that differ in names alone become the same."""
     parameters = Parameters(kernel)
     nests = tuple(kind_of(nest).parametrise(nest, parameters) for nest in kernel.nests)
-    buffers = (parameters.buffers(each) for each in (kernel.reads, kernel.writes, kernel.scratch))
+    buffers = (parameters.buffers(group) for group in (kernel.reads, kernel.writes, kernel.scratch))
     return Parametrised(Kernel("kernel", nests, *buffers), parameters.sizes)

@@ -1,4 +1,4 @@
-"""Loops with other indices, and questions about what is in them."""
+"""Rewrites of indices in the loop IR, and queries about statements and expressions."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def joined(outer: Var, inner: Var) -> tuple[Var, Reindexed]:
 
     def through(index: Index) -> Index:
         factor = index.factor(inner)
-        terms = tuple((term, each) for term, each in index.terms if term is not outer and term is not inner)
+        terms = tuple((term, stride) for term, stride in index.terms if term is not outer and term is not inner)
         return Index(terms if factor == 0 else (*terms, (both, factor)), index.offset)
 
     return both, Reindexed(through)

@@ -1,4 +1,4 @@
-"""What is bound around a statement, and whether a statement makes sense there."""
+"""Scopes of the loop IR: what is bound around a statement, and whether a statement is valid there."""
 
 from __future__ import annotations
 

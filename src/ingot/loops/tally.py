@@ -1,4 +1,4 @@
-"""Operations and elements moved, added up over the nests of a kernel."""
+"""Tallies: operations and elements moved, added up over the nests of a kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingot.loops.walk import walk
 
 
 class Tally:
-    """What nests take: `operations`, and how many elements of each buffer they read and write."""
+    """The cost of nests: `operations`, and how many elements of each buffer they read and write."""
 
     def __init__(self) -> None:
         self.operations: Dim = 0

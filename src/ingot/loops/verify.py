@@ -1,4 +1,4 @@
-"""Whether a kernel means something: all that is read is bound, types agree, and buffers are those that are listed."""
+"""The verifier of the loop IR: all that is read is bound, types agree, and buffers are those that are listed."""
 
 from __future__ import annotations
 

@@ -89,15 +89,15 @@ def walk(*nodes: Node) -> Iterator[Node]:
 
 def _collect(value: object, nodes: list[Node]) -> None:
     if type(value) is tuple:
-        for each in value:
-            _collect(each, nodes)
+        for item in value:
+            _collect(item, nodes)
     elif type(value) in _NODES:
         nodes.append(value)  # type: ignore[arg-type]
 
 
 def _replaced(value: object, remaining: Iterator[Node]) -> object:
     if type(value) is tuple:
-        return tuple([_replaced(each, remaining) for each in value])
+        return tuple([_replaced(item, remaining) for item in value])
     return next(remaining) if type(value) in _NODES else value
 
 

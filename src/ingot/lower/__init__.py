@@ -1,1 +1,1 @@
-"""From a typed graph to primitives: what is assumed of sizes, each node by its operator's rule, and outlined bodies."""
+"""Lowering: a typed graph to primitives, after branches were specialised; bodies outlined, their invariants hoisted."""

@@ -1,4 +1,4 @@
-"""The gradient of a value of a graph by others, at given arrays: in primitives, evaluated with numpy."""
+"""Reverse-mode gradients of a graph: its values lowered to primitives, differentiated, and evaluated with numpy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from ingot.prim.gradient import gradients
 from ingot.prim.tensor import Refused
 
 
-def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, given: Mapping[str, Array]) -> list[Array]:
-    """The derivative of the sum of value `y` by each of `xs`, all values of the main graph, where `given` are fixed.
+def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, fixed: Mapping[str, Array]) -> list[Array]:
+    """The derivative of `sum(y)` by each of `xs`, all values of the main graph; the values in `fixed` are inputs.
 
-    CheckError if `y` needs a value that is not given, UnsupportedError if a node on the way has no derivative.
+    CheckError if `y` depends on a value that is not in `fixed`, UnsupportedError if a node on the way has no
+    derivative.
     """
-    part = extract(model, list(given), [y])
+    part = extract(model, list(fixed), [y])
     for value in part.graph.inputs:
-        array = given[value.name]
+        array = fixed[value.name]
         value.type = TensorType(DType.of(array.dtype), array.shape)
     program = lower_graph(part, infer(part, catalog=catalog), catalog)
     for node, call in program.calls.items():
@@ -32,7 +33,7 @@ def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, giv
             f"{node.op_type} has no derivative: {call.reason}", where=(f"in node '{node.label}' ({node.op_type})",)
         )
     try:
-        found = gradients(program.values[part.graph.outputs[0]], [program.inputs[name] for name in xs])
+        derivatives = gradients(program.values[part.graph.outputs[0]], [program.inputs[name] for name in xs])
     except Refused as reason:
         raise UnsupportedError(f"the gradient of '{y}' cannot be said: {reason}") from None
-    return evaluate(found, dict(given), {})
+    return evaluate(derivatives, dict(fixed), {})

@@ -1,4 +1,4 @@
-"""A graph in primitives: each node by the `lower` rule of its operator, or else a call that the reference runs."""
+"""Lowering of a graph: each node to primitives by its operator's `lower` rule, or to a call that the reference runs."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def lower_graph(
     guards: Mapping[Graph, Sequence[Guard]] | None = None,
     refuses: Refuses = refuse_to_lower,
 ) -> Program:
-    """The main graph of a model in the newest operators, inlined and typed, in primitives.
+    """The main graph of a model, in the newest operators, inlined and typed, as a program of primitives.
 
-    `guards` are what was assumed of sizes in each of its graphs. Nodes that `refuses` gives a reason for, and
-    those whose operators have none to say themselves in primitives, are calls, with the reason.
+    `guards` are the assumptions about sizes in each of its graphs. A node becomes a call, with the reason, if `refuses`
+    has one against it, or if its operator has no `lower` rule or that rule raises Refused.
     """
     program = Program()
     graph = model.graph
     program.guards.extend((guards or {}).get(graph, ()))
     lowering = _Lowering(model, catalog, program, guards or {}, refuses)
     for value in graph.inputs:
-        program.inputs[value.name] = program.values[value] = _given(value, facts.get(value, Fact(value.type)))
-        program.tell(program.values[value])
+        program.inputs[value.name] = program.values[value] = _parameter(value, facts.get(value, Fact(value.type)))
+        program.note_sizes(program.values[value])
     for value in graph.initializers.values():
         if value not in program.values:
-            program.values[value] = _held(value)
+            program.values[value] = _initializer(value)
     for node in graph:
         lowering.node(node, facts)
     program.guards.extend(_assumed(program.values[value] for node in graph for value in node.outputs))
@@ -69,9 +69,9 @@ def lower_graph(
 
 
 def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
-    """What is assumed of sizes where tensors are computed, of which perhaps only the sizes are needed.
+    """The guards of every `AssumeShape` that tensors depend on: perhaps only their sizes are read, by no kernel.
 
-    What is inside of loops and branches is left out: it may never run.
+    Bodies of loops and branches are left out: they may never run.
     """
     pending = list(tensors)
     seen: set[Tensor] = set()
@@ -96,56 +96,56 @@ class _Lowering:
     refuses: Refuses
 
     def node(self, node: Node, facts: Mapping[Value, Fact]) -> None:
-        """Say what a node computes, or leave it to the reference."""
+        """Note the tensors that a node computes, or the call by which the reference computes them."""
         program = self.program
         inputs = [None if value is None else program.values[value] for value in node.inputs]
-        known = [
+        input_facts = [
             Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
         ]
-        found = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
+        output_facts = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
         calls, lowered, guarded = dict(program.calls), len(program.values), len(program.guards)
         try:
             for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
-                _require_told(size, program)
-            parts = self._lowered(node, inputs, known, found, facts)
+                _require_known(size, program)
+            parts = self._lowered(node, inputs, input_facts, output_facts, facts)
             results = [
-                _fitting(part, fact, program) if value.name else part
-                for part, fact, value in zip(parts, found, node.outputs, strict=True)
+                _conform(part, fact, program) if value.name else part
+                for part, fact, value in zip(parts, output_facts, node.outputs, strict=True)
             ]
         except Refused as reason:
             program.calls = calls
             del program.guards[guarded:]
             for value in list(program.values)[lowered:]:  # of graphs inside
                 del program.values[value]
-            results = _call(node, inputs, found, program, str(reason))
+            results = _call(node, inputs, output_facts, program, str(reason))
             for result in results:
-                program.tell(result)
+                program.note_sizes(result)
         program.values.update(zip(node.outputs, results, strict=True))
 
     def _lowered(
         self,
         node: Node,
         inputs: Sequence[Tensor | None],
-        known: Sequence[Fact],
-        found: Sequence[Fact],
+        input_facts: Sequence[Fact],
+        output_facts: Sequence[Fact],
         facts: Mapping[Value, Fact],
     ) -> list[Tensor]:
-        """What a node computes, in primitives; Refused, with the reason, by the provider or by the rule."""
+        """The tensors that a node computes; Refused, with the reason, by the provider or by the `lower` rule."""
         if self.model.function_of(node) is not None:
             raise Refused("a function of the model that was not inlined")
         operator = self.catalog.operator_of(node, self.model.opset_imports)
-        reason = self.refuses(node, operator, known, found)
+        reason = self.refuses(node, operator, input_facts, output_facts)
         if reason is not None or operator is None or "lower" not in operator.rules:
             raise Refused(reason or f"{node.op_type} has no rule")
         wanted = tuple(bool(value.name) for value in node.outputs)
         regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
-        return lower_node(node, operator, inputs, known, found, regions)
+        return lower_node(node, operator, inputs, input_facts, output_facts, regions)
 
     def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:
-        """What a graph inside of a node gives; Refused if the reference has to run a part of it."""
+        """The results of a subgraph of a node; Refused if one of its nodes became a call."""
         program = self.program
         for value in graph.initializers.values():
-            program.values.setdefault(value, _held(value))
+            program.values.setdefault(value, _initializer(value))
         for node in graph:
             self.node(node, facts)
             call = program.calls.get(node)
@@ -162,15 +162,15 @@ def lower_node(
     node: Node,
     operator: Operator,
     inputs: Sequence[Tensor | None],
-    known: Sequence[Fact],
-    found: Sequence[Fact],
+    input_facts: Sequence[Fact],
+    output_facts: Sequence[Fact],
     regions: Regions | None = None,
 ) -> list[Tensor]:
-    """What a node computes, in primitives; Refused, with the reason, if its operator cannot be said in them.
+    """The tensors that a node computes; Refused, with the reason, if its operator cannot be lowered.
 
-    Elements of 16 bits are computed with in 32, and rounded to what the outputs are; control flow passes them on.
+    16-bit floats are computed with in float32 and rounded to the types of the outputs; control flow passes them on.
     """
-    for tensor, fact in zip(inputs, known, strict=True):
+    for tensor, fact in zip(inputs, input_facts, strict=True):
         if (
             tensor is not None
             and tensor.dtype is DType.UNDEFINED
@@ -184,16 +184,21 @@ def lower_node(
         ]
     arguments = {**operator.defaults, **keywords(operator, node)}
     parts = operator.apply(
-        "lower", _without_end(list(inputs)), arguments, facts=tuple(known), found=tuple(found), regions=regions
+        "lower",
+        _without_trailing_none(list(inputs)),
+        arguments,
+        facts=tuple(input_facts),
+        found=tuple(output_facts),
+        regions=regions,
     )
     computed = [part for part in parts if isinstance(part, Tensor)]
-    if len(computed) < len(parts) or len(parts) < len(found):
+    if len(computed) < len(parts) or len(parts) < len(output_facts):
         raise Refused("an output that is not computed")
-    return computed[: len(found)]
+    return computed[: len(output_facts)]
 
 
-def _fitting(part: Tensor, fact: Fact, program: Program) -> Tensor:
-    """A result of a rule, as the type that inference found; a name that nothing tells is what the rule has there."""
+def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
+    """The result of a `lower` rule with its inferred type; names that inference invented are bound to its sizes."""
     type_ = fact.type
     assert isinstance(type_, TensorType)
     if part.dtype is not type_.dtype:
@@ -204,29 +209,29 @@ def _fitting(part: Tensor, fact: Fact, program: Program) -> Tensor:
     sizes: list[Dim] = []
     for own, wanted in zip(part.shape, sized[1], strict=True):
         name = str(wanted)
-        made_up = symbols(wanted) == {name} and name not in program.told
-        sizes.append(own if made_up else wanted)
-        _require_told(sizes[-1], program)
-        if made_up and name not in program.sizes:
+        is_invented = symbols(wanted) == {name} and name not in program.known_sizes
+        sizes.append(own if is_invented else wanted)
+        _require_known(sizes[-1], program)
+        if is_invented and name not in program.sizes:
             program.sizes[name] = own
     return assume_shape(part, tuple(sizes))
 
 
-def _require_told(size: Dim, program: Program) -> None:
-    """Refused where a size has a name that neither inputs nor calls tell: kernels could not be told it either."""
-    if not symbols(size) <= program.told:
+def _require_known(size: Dim, program: Program) -> None:
+    """Refused for a size with a name that no input and no call result has: no kernel could be passed it."""
+    if not symbols(size) <= program.known_sizes:
         raise Refused(f"a size '{size}', which only a run can tell")
 
 
-def _without_end(inputs: list[Tensor | None]) -> list[Tensor | None]:
+def _without_trailing_none(inputs: list[Tensor | None]) -> list[Tensor | None]:
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
     return inputs
 
 
-def _given(value: Value, fact: Fact) -> Tensor:
-    found = _sized(fact)
-    return Parameter(*found, value.name) if found else Parameter(DType.UNDEFINED, (), value.name)
+def _parameter(value: Value, fact: Fact) -> Tensor:
+    sized = _sized(fact)
+    return Parameter(*sized, value.name) if sized else Parameter(DType.UNDEFINED, (), value.name)
 
 
 def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
@@ -238,21 +243,21 @@ def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
     return (type_.dtype, sizes) if len(sizes) == len(type_.shape) else None
 
 
-def _held(value: Value) -> Tensor:
+def _initializer(value: Value) -> Tensor:
     if isinstance(value.constant, Held):
         return constant(value.constant.numpy())
     return Parameter(DType.UNDEFINED, (), value.name)
 
 
 def _call(
-    node: Node, inputs: Sequence[Tensor | None], found: Sequence[Fact], program: Program, reason: str
+    node: Node, inputs: Sequence[Tensor | None], output_facts: Sequence[Fact], program: Program, reason: str
 ) -> list[Tensor]:
-    """A node left to the reference; it reads what its subgraphs capture as well."""
+    """The results of a node that the reference runs; its call also reads what its subgraphs capture."""
     outer = [program.values[value] for graph in node.subgraphs for value in dict.fromkeys(captures(graph))]
     call = Call(node, (*inputs, *outer), reason)
     program.calls[node] = call
     results: list[Tensor] = []
-    for index, fact in enumerate(found):
+    for index, fact in enumerate(output_facts):
         sized = _sized(fact)
         if sized is None:
             results.append(CallResult(DType.UNDEFINED, (), call, index, opaque=True))

@@ -1,4 +1,4 @@
-"""Hoisting invariants: what every run of a body computes from captured values alone is computed once, before them."""
+"""Loop-invariant code motion for outlined bodies: what depends on captured values alone is hoisted, computed once."""
 
 from __future__ import annotations
 
@@ -20,23 +20,27 @@ from ingot.ops.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """The invariants of a body as a model: from captured values to values that the body has as further inputs."""
+    """The invariants of a body as a model: from the captured values to the values that the body reads of them.
+
+    `input_facts` is what is known of the captured values beside their types. For `while ...: y = f(x) + state` with `x`
+    captured, `model` is `f`, and the body becomes `y = f_of_x + state` with one more input.
+    """
 
     model: Model
-    given: Mapping[Value, Fact]
+    input_facts: Mapping[Value, Fact]
 
 
-def hoist_invariants(found: Outlined, catalog: Catalog) -> Hoisted | None:
-    """Move the invariants of a body out of its model, which gets an input for each; None if it has none."""
-    model = found.model
+def hoist_invariants(outlined: Outlined, catalog: Catalog) -> Hoisted | None:
+    """Hoist the invariants out of the model of a body, which is changed; None if there are none."""
+    model = outlined.model
     graph = model.graph
-    facts = infer(model, catalog=catalog, given=found.given)
-    captured = list(graph.inputs)[len(graph.inputs) - len(found.captured) :]
+    facts = infer(model, catalog=catalog, given=outlined.input_facts)
+    captured = list(graph.inputs)[len(graph.inputs) - len(outlined.captured) :]
     values = list(_invariants(model, captured, facts, catalog))
     if not values:
         return None
     first = extract(model, [value.name for value in captured], [value.name for value in values])
-    given = {first.graph.value(value.name): fact for value, fact in found.given.items()}
+    input_facts = {first.graph.value(value.name): fact for value, fact in outlined.input_facts.items()}
     for value in values:
         twin = Value(graph.fresh_name(value.name), facts[value].type)
         graph.inputs.append(twin)
@@ -46,33 +50,34 @@ def hoist_invariants(found: Outlined, catalog: Catalog) -> Hoisted | None:
         value.replace_uses(twin)
     remove_dead(graph)
     name_sizes(graph.inputs)
-    return Hoisted(first, given)
+    return Hoisted(first, input_facts)
 
 
 def _invariants(model: Model, captured: list[Value], facts: Facts, catalog: Catalog) -> Iterator[Value]:
-    """What is computed from captured values alone, and read by what is not, or returned.
+    """The invariant values that are read by nodes which are not invariant, or returned.
 
-    Sizes, and integers that follow from them, are left: they are known where they are read.
+    Invariant is what depends on captured values alone. Sizes, and integers that follow from them, are left: they are
+    known where they are read.
     """
     graph = model.graph
     fixed = set(captured)
-    moving = set(graph.inputs) - fixed
-    found: list[Value] = []
-    kept: list[Node] = []
+    changing = set(graph.inputs) - fixed
+    invariants: list[Value] = []
+    varying: list[Node] = []
     for node in graph:
         read = list(reads(node))
-        if not moving.isdisjoint(read) or _is_other_each_time(node, model, catalog):
-            moving.update(node.outputs)
-            kept.append(node)
+        if not changing.isdisjoint(read) or _varies(node, model, catalog):
+            changing.update(node.outputs)
+            varying.append(node)
         elif not fixed.isdisjoint(read):
             fixed.update(node.outputs)
-            found += [value for value in node.outputs if value.name and facts[value].elements is None]
-    needed = {value for node in kept for value in reads(node)} | set(graph.outputs)
-    yield from (value for value in found if value in needed)
+            invariants += [value for value in node.outputs if value.name and facts[value].elements is None]
+    needed = {value for node in varying for value in reads(node)} | set(graph.outputs)
+    yield from (value for value in invariants if value in needed)
 
 
-def _is_other_each_time(node: Node, model: Model, catalog: Catalog) -> bool:
-    """Whether a node may compute something else of the same inputs, or runs graphs."""
+def _varies(node: Node, model: Model, catalog: Catalog) -> bool:
+    """Whether a node may give other results for the same inputs (a random number), or runs subgraphs."""
     if model.function_of(node) is not None or node.subgraphs:
         return True
     operator = catalog.operator_of(node, model.opset_imports)

@@ -1,4 +1,4 @@
-"""Outlining: the body of a node that the reference runs becomes a model of its own, with types for every run."""
+"""Outlining: the subgraph of a node that the reference runs as a model of its own, typed for every run of it."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ from ingot.prim.functions import ELEMENTS
 from ingot.prim.tensor import Call, CallResult, Constant, Tensor
 
 _MOST_ROUNDS = 8
-"""How often a body is typed, for states whose types are given up axis by axis."""
+"""How often a body is typed until the types of its states no longer change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A model of a body, whose inputs are those of the graph, then what it captures and is no constant.
+    """A body as a model: its inputs are those of the subgraph, then the captured values that are no constants.
 
-    `captured` are the latter, as values around the node; `given` is what is known of inputs beside their types.
+    `captured` are the latter, as values around the node; `input_facts` is what is known of inputs beside their types.
     """
 
     model: Model
     captured: tuple[Value, ...]
-    given: Mapping[Value, Fact]
+    input_facts: Mapping[Value, Fact]
 
 
 def outline(
     call: Call, graph: Graph, program: Program, model: Model, facts: Facts, catalog: Catalog
 ) -> Outlined | None:
-    """A graph of the node of a call as a model; None if what is around it cannot be left out, or no types fit it."""
-    if any(node.applies("Gradient", domain=TRAINING) for each in nested_graphs(graph) for node in each):
+    """A subgraph of the node of a call as a model; None if it has a Gradient node, or no types fit it."""
+    if any(node.applies("Gradient", domain=TRAINING) for inner in nested_graphs(graph) for node in inner):
         return None
-    making = _Making(call, graph, program, model, facts, catalog)
+    outlining = _Outlining(call, graph, program, model, facts, catalog)
     try:
-        return making.settled() if repeats(call.node) else making.made(making.first())
+        return outlining.of_loop() if repeats(call.node) else outlining.of_types(outlining.first_types())
     except CheckError:
         return None
 
 
 @dataclass(slots=True)
-class _Making:
+class _Outlining:
     call: Call
     graph: Graph
     program: Program
@@ -64,33 +64,35 @@ class _Making:
     facts: Facts
     catalog: Catalog
 
-    def settled(self) -> Outlined:
-        """The model of a body that runs over and over: what changes from run to run has no fixed size."""
-        types = self.first()
+    def of_loop(self) -> Outlined:
+        """The model of a body that runs over and over: a size that differs from run to run gets a name of its own."""
+        types = self.first_types()
         carried = states(self.call.node, self.graph)
         for _ in range(_MOST_ROUNDS):
-            found = self.made(types)
-            twin = found.model.copy()
-            same = dict(zip(found.model.graph.inputs, twin.graph.inputs, strict=True))
-            after = infer(twin, catalog=self.catalog, given={same[value]: fact for value, fact in found.given.items()})
+            outlined = self.of_types(types)
+            twin = outlined.model.copy()
+            same = dict(zip(outlined.model.graph.inputs, twin.graph.inputs, strict=True))
+            after = infer(
+                twin, catalog=self.catalog, given={same[value]: fact for value, fact in outlined.input_facts.items()}
+            )
             changed = list(types)
             for place, output in carried:
                 changed[place] = self._either(types[place], after[twin.graph.outputs[output]].type, place)
             if changed == types:
-                return found
+                return outlined
             types = changed
         raise CheckError("types that change with every run")
 
-    def first(self) -> list[Type | None]:
-        """The types of the inputs of a graph in its first run."""
+    def first_types(self) -> list[Type | None]:
+        """The types of the inputs of the subgraph in its first run."""
         if repeats(self.call.node):
             return first_types(self.call.node, self.graph, [self._type(value) for value in self.call.node.inputs])
         return [self.facts.get(value, Fact(value.type)).type for value in self.graph.inputs]
 
-    def made(self, types: Sequence[Type | None]) -> Outlined:
-        """The model of the graph, with inputs of these types."""
+    def of_types(self, types: Sequence[Type | None]) -> Outlined:
+        """The model of the subgraph, with inputs of these types."""
         around = dict.fromkeys(captures(self.graph))
-        names = {value.name for each in nested_graphs(self.graph) for value in each.values()}
+        names = {value.name for inner in nested_graphs(self.graph) for value in inner.values()}
         known: dict[Value, Value] = {}
         captured: list[Value] = []
         for value in around:
@@ -111,17 +113,17 @@ class _Making:
             else:
                 twin.initializers.add(known[value])
         rename = name_sizes(twin.inputs)
-        given = {
+        input_facts = {
             known[value]: Fact(known[value].type, elements=rename(fact.elements))
             for value in captured
             if (fact := self.program.known(self.facts.get(value, Fact()))).elements is not None
         }
         functions = map(copy_function, self.model.functions.values())
         model = Model(twin, self.model.opset_imports, functions=functions, ir_version=self.model.ir_version)
-        return Outlined(model, tuple(captured), given)
+        return Outlined(model, tuple(captured), input_facts)
 
     def _either(self, before: Type | None, after: Type | None, place: int) -> Type | None:
-        """A type that holds before a run and after it; sizes that differ have a name of their own."""
+        """A type that holds before a run and after it; a size that differs gets a name of its own."""
         if before is None or after is None or before == after:
             return before if after is not None else None
         if not isinstance(before, TensorType) or not isinstance(after, TensorType):
@@ -138,7 +140,7 @@ class _Making:
         return TensorType(before.dtype, tuple(one if one == other else name for one, other, name in pairs))
 
     def _own(self, place: int, axis: int) -> Dim:
-        """The name of a size of an input that is another in each run."""
+        """The name of a size of an input that differs from run to run."""
         stem = re.sub(r"\W+", "_", f"{self.graph.inputs[place].name}_{axis}", flags=re.ASCII)
         return symbol(f"each_{stem}")
 
@@ -157,19 +159,19 @@ class _Making:
         return Held(tensor.array) if isinstance(tensor, Constant) else None
 
 
-def name_sizes(inputs: Iterable[Value]) -> _Told:
-    """Have sizes of inputs called as they are where one of these tells them, else by a name for the whole of each."""
+def name_sizes(inputs: Iterable[Value]) -> _SizeNames:
+    """Make every size of inputs a name of one axis: `2*n` gets a new name if no axis is `n`. Returns the renaming."""
     listed = list(inputs)
     sizes = [size for value in listed if isinstance(value.type, TensorType) for size in value.type.shape or ()]
-    rename = _Told({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
+    rename = _SizeNames({str(size) for size in sizes if size is not None and symbols(size) == {str(size)}})
     for value in listed:
         value.type = None if value.type is None else map_shapes(value.type, rename)
     return rename
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """Sizes under names that inputs tell; any other expression is one size with a name of its own."""
+class _SizeNames:
+    """A renaming of sizes: expressions of `names` stay; any other expression becomes a name of its own."""
 
     names: set[str]
     others: dict[Dim, Dim] = field(default_factory=dict)

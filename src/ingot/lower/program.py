@@ -1,4 +1,4 @@
-"""A program: a graph in primitives."""
+"""A program: a graph lowered to primitives."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from ingot.prim.tensor import Call, Tensor
 
 @dataclass(slots=True)
 class Program:
-    """A graph in primitives: what every value of it is, and which nodes are run by the reference, with the reason."""
+    """A graph lowered to primitives: the tensor of each value, and the nodes that become calls, with the reason."""
 
     inputs: dict[str, Tensor] = field(default_factory=dict)
     values: dict[Value, Tensor] = field(default_factory=dict)
     calls: dict[Node, Call] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
-    """The named sizes that inputs and the results of calls tell."""
+    known_sizes: set[str] = field(default_factory=set)
+    """The named sizes that are axes of inputs or of call results: runtime scalars can be computed from them."""
     sizes: dict[str, Dim] = field(default_factory=dict)
-    """What other names that inference made up have turned out to be."""
+    """The values of names that inference invented, where lowering determined them."""
     guards: list[Guard] = field(default_factory=list)
-    """Sizes that are taken to be equal, which each run makes sure of."""
+    """The assumptions about sizes, which each run checks."""
 
     def known(self, fact: Fact) -> Fact:
-        """A fact with names made up replaced by what they have turned out to be."""
+        """A fact with the names that inference invented replaced by what they stand for."""
         if not self.sizes or fact.type is None:
             return fact
         type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self._known(d) for d in shape))
         elements = fact.elements
         if elements is not None:
-            elements = tuple(None if each is None else self._known(each) for each in elements)
+            elements = tuple(None if element is None else self._known(element) for element in elements)
         return replace(fact, type=type_, elements=elements)
 
     def _known(self, size: Dim) -> Dim:
         return size if isinstance(size, int) else substitute(size, self.sizes)
 
-    def tell(self, tensor: Tensor) -> None:
-        """Note the names that a tensor given from outside tells."""
-        self.told.update(str(size) for size in tensor.shape if symbols(size) == {str(size)})
+    def note_sizes(self, tensor: Tensor) -> None:
+        """Add the named sizes that are axes of an input or call result."""
+        self.known_sizes.update(str(size) for size in tensor.shape if symbols(size) == {str(size)})

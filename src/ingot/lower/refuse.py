@@ -1,4 +1,4 @@
-"""What cannot be said in primitives, whoever computes them: asked of a node before its operator's `lower` rule is."""
+"""Refusals before lowering: why a node is not worth asking its operator's `lower` rule."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 
 Refuses: TypeAlias = Callable[[Node, "Operator | None", Sequence[Fact], Sequence[Fact]], str | None]
-"""Why a node is not compiled: from it, its operator (None if nobody knows it), and the facts of inputs and outputs."""
+"""Why a node is not compiled, from it, its operator (None if unknown), and the facts of inputs and outputs."""
 
 
 def refuse_to_lower(
     node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
 ) -> str | None:
-    """Why a node cannot be lowered, from what is known before its rule is asked; None if nothing speaks against it."""
+    """Why a node cannot be lowered, from what is known before its rule runs; None if the rule is to be tried."""
     if operator is None or "lower" not in operator.rules:
         return f"{node.op_type} has no rule"
     if operator.takes("lower", "regions"):

@@ -33,7 +33,7 @@ class LoweredRegions:
     program: Program
     assumed: Mapping[Graph, Sequence[Guard]]
     lower: Callable[[Graph, Facts], list[Tensor]]
-    """A graph inside of the node in primitives; Refused if a part of it cannot be lowered."""
+    """A subgraph of the node in primitives; Refused if a part of it cannot be lowered."""
 
     def branch(self, graph: Graph) -> list[Tensor]:
         return self.lower(graph, self.facts)
@@ -60,4 +60,4 @@ class LoweredRegions:
         return tuple(self.assumed.get(graph, ()))
 
     def is_known(self, size: Dim) -> bool:
-        return symbols(size) <= self.program.told
+        return symbols(size) <= self.program.known_sizes

@@ -22,10 +22,10 @@ def roots_of(program: Program, outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def _size_sources(program: Program, outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Results of calls that nothing on the way to the outputs reads, but whose sizes it is computed with.
+    """Results of calls that nothing on the way to the outputs reads, but whose sizes are needed there.
 
-    For example `y = zeros(Shape(NonZero(x)))`: no kernel reads what NonZero gives, and only running it tells the size
-    of `y`. A size may also be needed by a guard that compares it with one of those.
+    For example `y = zeros(Shape(NonZero(x)))`: no kernel reads the result of NonZero, and the size of `y` is known only
+    after the call. A size may also be needed by a guard that compares it with one of those.
     """
     sources: list[Tensor] = []
     results = {tensor: None for tensor in program.values.values() if isinstance(tensor, CallResult)}

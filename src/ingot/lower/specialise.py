@@ -1,4 +1,4 @@
-"""Specialisation: a typed model as it is compiled, with what was assumed about sizes written down as guards."""
+"""Specialisation: a typed model with its branches on sizes decided, and the assumptions behind that as guards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingot.passes.inline import inline_functions
 
 
 def specialise(model: Model, catalog: Catalog) -> Specialised:
-    """A model in the newest operators, which is left as it is, as it is compiled."""
+    """A model in the newest operators, specialised; the model itself is not changed."""
     copy = model.copy()
     inputs_to_initializers(copy)
     _forget_negative_sizes(copy)
@@ -24,17 +24,17 @@ def specialise(model: Model, catalog: Catalog) -> Specialised:
 
 
 def specialise_body(
-    model: Model, catalog: Catalog, given: Mapping[Value, Fact] | None = None, guards: Guards | None = None
+    model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None = None, guards: Guards | None = None
 ) -> Specialised:
-    """The same for an outlined body, which belongs to the result; `given` is what is known of its inputs.
+    """The same for an outlined body, which belongs to the result; `input_facts` is what is known of its inputs.
 
-    `guards` are the assumptions that its graphs were changed by before.
+    `guards` are the assumptions that its graphs were already specialised by.
     """
-    return specialise_branches(model, catalog, given, guards)
+    return specialise_branches(model, catalog, input_facts, guards)
 
 
 def _forget_negative_sizes(model: Model) -> None:
-    """Take declared sizes below zero for what they are meant to be: unknown."""
+    """Make declared sizes below zero unknown, as exporters mean them."""
     for graph in model.graphs():
         for value in graph.values():
             if value.type is not None:

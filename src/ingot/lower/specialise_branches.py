@@ -1,8 +1,7 @@
-"""Branches that sizes decide: an If is what it does for the sizes that are known, or taken to be equal.
+"""Specialisation of branches: an If whose condition depends on sizes alone is replaced by the branch that is taken.
 
-An axis of one element that is taken out, or else left, is how exporters write what the model they started from always
-does: sizes are not known there. Where the sides of such an If have different axes, the one for equal sizes is taken,
-and each run makes sure of it.
+Exporters write `x.squeeze(0) if x.shape[0] == 1 else x` as an If whose branches have different ranks, which no kernel
+can have. Where the sizes are unknown, the branch for equal sizes is assumed, and a guard checks it in each run.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from ingot.passes.branches import put_in_place
 from ingot.prim.guard import Guard
 
 Guards = dict[Graph, list[Guard]]
-"""Sizes that were taken to be equal, by the graph whose nodes take them so."""
+"""Sizes that were assumed to be equal, by the graph whose nodes depend on it."""
 
 _MOST_ROUNDS = 32
 _CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
-_UNMOVED = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
+_KEEPS_ELEMENTS = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 
 
 @dataclass(frozen=True, slots=True)
 class Specialised:
     """A typed model without functions, and what was assumed about sizes in its graphs.
 
-    `changed` are the graphs whose branches were decided by an assumption: they mean what the model says only while
+    `changed` are the graphs whose branches were decided by an assumption: they compute what the model does only while
     their guards hold.
     """
 
@@ -69,18 +68,18 @@ class _Equal:
 
 
 def specialise_branches(
-    model: Model, catalog: Catalog, given: Mapping[Value, Fact] | None = None, known: Guards | None = None
+    model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None = None, assumed: Guards | None = None
 ) -> Specialised:
-    """What is known of every value of a model, whose branches that sizes decide are put in the place of their Ifs.
+    """A model, which is changed, with its facts: every If that sizes decide is replaced by the branch it takes.
 
-    `given` is what is known of its inputs, `known` what was taken to be equal in its graphs before.
+    `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before.
     """
-    facts = infer(model, catalog=catalog, given=given)
-    guards: Guards = {graph: list(own) for graph, own in (known or {}).items()}
+    facts = infer(model, catalog=catalog, given=input_facts)
+    guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
-        if not _settle(model, facts, guards):
+        if not _inline_decided_branches(model, facts, guards):
             break
-        facts = infer(model, catalog=catalog, given=given)
+        facts = infer(model, catalog=catalog, given=input_facts)
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))
@@ -88,18 +87,21 @@ def specialise_branches(
 
 
 def no_zeros(graph: Graph, facts: Facts) -> Iterator[Guard]:
-    """That no size that is computed for a Reshape is zero, which it would take for one to copy, unless that is too."""
+    """Guards that no size computed for a Reshape is zero, unless the input's size on that axis is zero too.
+
+    Reshape takes a zero for "copy this size", so that inference by the computed size would be wrong.
+    """
     for node in graph:
         if node.applies("Reshape") and not node.get("allowzero", 0):
             yield from _no_zeros(node, facts)
 
 
 def _no_zeros(node: Node, facts: Facts) -> Iterator[Guard]:
-    given, wanted = (None if value is None else facts.get(value) for value in node.inputs[:2])
-    shape = None if given is None else given.shape
-    if wanted is None or wanted.elements is None or shape is None:
+    data, target = (None if value is None else facts.get(value) for value in node.inputs[:2])
+    shape = None if data is None else data.shape
+    if target is None or target.elements is None or shape is None:
         return
-    for axis, size in enumerate(wanted.elements):
+    for axis, size in enumerate(target.elements):
         copied = shape[axis] if axis < len(shape) else 1
         if not isinstance(size, Expr) or copied is None or size == copied or (lower_bound(size) or 0) > 0:
             continue
@@ -108,14 +110,16 @@ def _no_zeros(node: Node, facts: Facts) -> Iterator[Guard]:
         yield Guard(minimum(size, 1) * least, least, otherwise)
 
 
-def _settle(model: Model, facts: Facts, guards: Guards) -> bool:
-    found = False
+def _inline_decided_branches(model: Model, facts: Facts, guards: Guards) -> bool:
+    changed = False
     for graph in list(nested_graphs(model.graph)):
         for node in graph.nodes:
             if graph.root is not model.graph or not node.applies("If"):
                 continue  # perhaps of a branch that went
             decided = _decided(node.inputs[0], facts)
-            if decided is None or (isinstance(decided, _Equal) and not (_differ(node) and _is_in_branches(graph))):
+            if decided is None or (
+                isinstance(decided, _Equal) and not (_ranks_differ(node) and _is_in_branches(graph))
+            ):
                 continue
             branch = node["then_branch" if decided else "else_branch"]
             assert isinstance(branch, Graph)
@@ -124,12 +128,12 @@ def _settle(model: Model, facts: Facts, guards: Guards) -> bool:
             if isinstance(decided, _Equal):
                 own.append(Guard(decided.one, decided.other, _CHOSEN))
             put_in_place(branch, node, graph)
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 def _is_in_branches(graph: Graph) -> bool:
-    """Whether nothing but branches is around a graph: in a loop, sizes may be others in each run."""
+    """Whether nothing but branches is around a graph: in a loop, sizes may differ from run to run."""
     while graph.parent is not None:
         if not graph.parent.applies("If") or graph.parent.graph is None:
             return False
@@ -137,11 +141,11 @@ def _is_in_branches(graph: Graph) -> bool:
     return True
 
 
-def _differ(node: Node) -> bool:
-    """Whether the branches of an If have results of different axes."""
-    sides = [node["then_branch"], node["else_branch"]]
-    assert all(isinstance(side, Graph) for side in sides)
-    ranks = [[_rank(value) for value in side.outputs] for side in sides if isinstance(side, Graph)]
+def _ranks_differ(node: Node) -> bool:
+    """Whether the branches of an If have results of different ranks."""
+    branches = [node["then_branch"], node["else_branch"]]
+    assert all(isinstance(branch, Graph) for branch in branches)
+    ranks = [[_rank(value) for value in branch.outputs] for branch in branches if isinstance(branch, Graph)]
     return ranks[0] != ranks[1]
 
 
@@ -150,7 +154,7 @@ def _rank(value: Value) -> int | None:
 
 
 def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
-    """What a condition is, by sizes; None if that does not tell."""
+    """The value of a condition that follows from sizes, or the equality it stands for; None if it is neither."""
     if value is None:
         return None
     fact = facts.get(value)
@@ -160,24 +164,24 @@ def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
     if node is None or not node.inputs or node.inputs[0] is None:
         return None
     first = node.inputs[0]
-    given = facts.get(first)
-    if node.applies(*_UNMOVED) or (node.applies("Cast") and given is not None and given.elements is None):
+    operand = facts.get(first)
+    if node.applies(*_KEEPS_ELEMENTS) or (node.applies("Cast") and operand is not None and operand.elements is None):
         return _decided(first, facts)
     if node.applies("Cast"):
-        size = _one(first, facts)
+        size = _single_element(first, facts)
         return size != 0 if isinstance(size, int) else None
     if node.applies("Not"):
         inner = _decided(first, facts)
         return not inner if isinstance(inner, bool) else None
     if node.applies("Equal"):
-        one, other = _one(first, facts), _one(node.inputs[1], facts)
+        one, other = _single_element(first, facts), _single_element(node.inputs[1], facts)
         if one is None or other is None:
             return None
         return one == other if one == other or (isinstance(one, int) and isinstance(other, int)) else _Equal(one, other)
     return None
 
 
-def _one(value: Value | None, facts: Facts) -> Dim | None:
+def _single_element(value: Value | None, facts: Facts) -> Dim | None:
     """The only element of an integer tensor, if it is known to be a size."""
     fact = None if value is None else facts.get(value)
     if fact is None or fact.elements is None or len(fact.elements) != 1:

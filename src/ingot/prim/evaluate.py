@@ -1,4 +1,4 @@
-"""Primitives evaluated with numpy: what a lowering means, before any code is made of it."""
+"""Primitives evaluated with numpy: the semantics of a lowering, without any code generation."""
 
 from __future__ import annotations
 
@@ -42,72 +42,74 @@ _ACCUMULATE = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "m
 _REDUCE = {**_ACCUMULATE, "and": np.logical_and, "or": np.logical_or}
 
 
-def evaluate(results: Sequence[Tensor], given: Mapping[str, Array], sizes: Mapping[str, int]) -> list[Array]:
-    """The arrays that `results` stand for, parameters and sizes given by name; calls cannot be evaluated."""
+def evaluate(results: Sequence[Tensor], inputs: Mapping[str, Array], sizes: Mapping[str, int]) -> list[Array]:
+    """The arrays of `results`, from inputs and sizes by name; calls cannot be evaluated."""
     with np.errstate(all="ignore"):
-        return _evaluated(results, {}, given, sizes)
+        return _evaluated(results, {}, inputs, sizes)
 
 
 def _evaluated(
-    results: Sequence[Tensor], known: Mapping[Tensor, Array], given: Mapping[str, Array], sizes: Mapping[str, int]
+    results: Sequence[Tensor], known: Mapping[Tensor, Array], inputs: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> list[Array]:
-    """The arrays of `results`; what a body is given is in `known` while that runs, and what depends on it waits."""
-    found = dict(known)
+    """The arrays of `results`; `known` holds the arguments of a body while it runs, what depends on others waits."""
+    arrays = dict(known)
     waiting: dict[Tensor, frozenset[Tensor]] = {}
     for tensor in in_order(results):
-        if tensor in found:
+        if tensor in arrays:
             continue
-        waiting[tensor] = _unknown(tensor, found, waiting)
+        waiting[tensor] = _unknown(tensor, arrays, waiting)
         if waiting[tensor]:
             continue
         if isinstance(tensor, Parameter):
-            found[tensor] = given[tensor.name]
+            arrays[tensor] = inputs[tensor.name]
             continue
         shape = tuple(size_of(size, sizes) for size in tensor.shape)
         if isinstance(tensor, RegionResult):
-            array = _outcome(tensor, found, given, sizes)
+            array = _region_result(tensor, arrays, inputs, sizes)
         else:
-            reads = [found[each] for each in tensor.reads]
-            array = np.asarray(_compute(tensor, reads, shape, found, sizes))
+            reads = [arrays[operand] for operand in tensor.reads]
+            array = np.asarray(_compute(tensor, reads, shape, arrays, sizes))
         assert array.shape == shape, f"{type(tensor).__name__}: {array.shape} is not {shape}"
         assert array.dtype == tensor.dtype.numpy, f"{type(tensor).__name__}: {array.dtype} is not {tensor.dtype}"
-        found[tensor] = array
-    return [found[result] for result in results]
+        arrays[tensor] = array
+    return [arrays[result] for result in results]
 
 
 def _unknown(
-    tensor: Tensor, found: Mapping[Tensor, Array], waiting: Mapping[Tensor, frozenset[Tensor]]
+    tensor: Tensor, arrays: Mapping[Tensor, Array], waiting: Mapping[Tensor, frozenset[Tensor]]
 ) -> frozenset[Tensor]:
-    """What is given to bodies around a tensor, and not known."""
+    """The arguments of bodies around a tensor that have no value yet."""
     if isinstance(tensor, BodyArgument):
         return frozenset({tensor})
-    read = frozenset[Tensor]().union(*(waiting.get(each, frozenset()) for each in tensor.reads if each not in found))
+    read = frozenset[Tensor]().union(
+        *(waiting.get(operand, frozenset()) for operand in tensor.reads if operand not in arrays)
+    )
     if isinstance(tensor, RegionResult) and isinstance(tensor.region, Repeat):
         return read - {tensor.region.number, *tensor.region.states}
     return read
 
 
-def _outcome(
-    tensor: RegionResult, found: Mapping[Tensor, Array], given: Mapping[str, Array], sizes: Mapping[str, int]
+def _region_result(
+    tensor: RegionResult, arrays: Mapping[Tensor, Array], inputs: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> Array:
     region = tensor.region
     if isinstance(region, Branch):
-        body = region.then if found[region.condition] else region.otherwise
-        return _evaluated([body[tensor.index]], found, given, sizes)[0]
+        body = region.then if arrays[region.condition] else region.otherwise
+        return _evaluated([body[tensor.index]], arrays, inputs, sizes)[0]
     limit = region.trips
-    most = found[limit].item() if isinstance(limit, Tensor) else None if limit is None else size_of(limit, sizes)
-    states = [found[each] for each in region.initial]
+    most = arrays[limit].item() if isinstance(limit, Tensor) else None if limit is None else size_of(limit, sizes)
+    states = [arrays[state] for state in region.initial]
     rows: list[Array] = []
-    going = region.condition is None or bool(found[region.condition])
+    going = region.condition is None or bool(arrays[region.condition])
     number = 0
     while going and (most is None or number < most):
-        known = {**found, region.number: np.asarray(number)}
+        known = {**arrays, region.number: np.asarray(number)}
         known.update(zip(region.states, states, strict=True))
-        made = _evaluated(region.bodies[0], known, given, sizes)
-        states = made[: len(states)]
-        going = region.going is None or bool(made[len(states)])
+        results = _evaluated(region.bodies[0], known, inputs, sizes)
+        states = results[: len(states)]
+        going = region.going is None or bool(results[len(states)])
         if tensor.is_rows:
-            rows.append(made[len(made) - len(region.rows) + tensor.index - len(states)])
+            rows.append(results[len(results) - len(region.rows) + tensor.index - len(states)])
         number += 1
     if not tensor.is_rows:
         return states[tensor.index]
@@ -116,7 +118,7 @@ def _outcome(
 
 
 def _compute(
-    tensor: Tensor, reads: list[Array], shape: tuple[int, ...], found: Mapping[Tensor, Array], sizes: Mapping[str, int]
+    tensor: Tensor, reads: list[Array], shape: tuple[int, ...], arrays: Mapping[Tensor, Array], sizes: Mapping[str, int]
 ) -> Array:
     match tensor:
         case Constant():
@@ -152,9 +154,9 @@ def _compute(
         case Window():
             return _windows(tensor, reads[0], shape)
         case Gather():
-            return reads[0][_places(tensor.places, found, shape)]
+            return reads[0][_places(tensor.places, arrays, shape)]
         case Scatter():
-            return _scatter(tensor, reads, found)
+            return _scatter(tensor, reads, arrays)
         case Concat():
             return np.concatenate(reads, tensor.axis)
         case Scan():
@@ -163,7 +165,7 @@ def _compute(
 
 
 def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
-    """Elements as another type: of floats, the nearest integer towards zero that there is, and zero for no number."""
+    """Elements as another type: floats to the nearest integer towards zero in range, NaN to zero."""
     if dtype.kind not in "iu" or x.dtype.kind in "biu":
         return x.astype(dtype)
     ends = np.iinfo(dtype)
@@ -181,12 +183,12 @@ def _reduce(tensor: Reduce, x: Array) -> Array:
 def _slices(
     starts: Sequence[Dim], steps: Sequence[int], shape: tuple[int, ...], sizes: Mapping[str, int]
 ) -> tuple[slice, ...]:
-    found = []
+    slices = []
     for start, step, size in zip(starts, steps, shape, strict=True):
         first = size_of(start, sizes)
         end = first + size * step
-        found.append(slice(first, None if end < 0 else end, step) if size else slice(0, 0))
-    return tuple(found)
+        slices.append(slice(first, None if end < 0 else end, step) if size else slice(0, 0))
+    return tuple(slices)
 
 
 def _windows(tensor: Window, x: Array, shape: tuple[int, ...]) -> Array:
@@ -197,14 +199,16 @@ def _windows(tensor: Window, x: Array, shape: tuple[int, ...]) -> Array:
     return np.lib.stride_tricks.as_strided(x, shape, (*strides, *inner), writeable=False)
 
 
-def _places(places: Sequence[Tensor | int], found: Mapping[Tensor, Array], shape: tuple[int, ...]) -> tuple[Array, ...]:
+def _places(
+    places: Sequence[Tensor | int], arrays: Mapping[Tensor, Array], shape: tuple[int, ...]
+) -> tuple[Array, ...]:
     own = np.indices(shape, sparse=True) if shape else ()
-    return tuple(own[place] if isinstance(place, int) else found[place] for place in places)
+    return tuple(own[place] if isinstance(place, int) else arrays[place] for place in places)
 
 
-def _scatter(tensor: Scatter, reads: list[Array], found: Mapping[Tensor, Array]) -> Array:
+def _scatter(tensor: Scatter, reads: list[Array], arrays: Mapping[Tensor, Array]) -> Array:
     array, updates = reads[0].copy(), reads[1]
-    places = tuple(np.broadcast_to(p, updates.shape) for p in _places(tensor.places, found, updates.shape))
+    places = tuple(np.broadcast_to(p, updates.shape) for p in _places(tensor.places, arrays, updates.shape))
     if tensor.function is None:
         for index in np.ndindex(updates.shape):
             array[tuple(place[index] for place in places)] = updates[index]

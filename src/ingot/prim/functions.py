@@ -1,4 +1,4 @@
-"""Functions of elements: what each computes, by name, in numpy, and of which type the result is."""
+"""Elementwise functions: what each computes, by name, in numpy, and the type of its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ELEMENTS = FLOATING | INTEGERS | {DType.BOOL}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of elements. `result` is "same" as its first argument, or "bool"."""
+    """An elementwise function. `result` is "same" as its first argument, or "bool"."""
 
     name: str
     arity: int
@@ -30,7 +30,7 @@ class Function:
 
 
 def identity(function: str, dtype: DType) -> Any:
-    """What a reduction by `function` starts from, as an element of `dtype`."""
+    """The identity of a reduction by `function`, as an element of `dtype`."""
     kind = dtype.numpy
     match function:
         case "add":
@@ -78,7 +78,7 @@ def _erf(x: Array) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    """One over one and the exponential of -x, which is never taken of what it is infinite for."""
+    """1 / (1 + exp(-x)), computed so that the exponential never overflows."""
     small = np.exp(-np.abs(x))
     return np.asarray(np.where(x < 0, small, x.dtype.type(1)) / (1 + small))
 
@@ -113,12 +113,12 @@ def _table() -> dict[str, Function]:
         "equal": np.equal,
         "not_equal": np.not_equal,
     }
-    found = [Function(name, 1, compute) for name, compute in one.items()]
-    found += [Function(name, 2, compute) for name, compute in two.items()]
-    found += [Function(name, 2, compute, "bool") for name, compute in compare.items()]
-    found += [Function("is_nan", 1, np.isnan, "bool"), Function("where", 3, _where, "second")]
-    return {function.name: function for function in found}
+    functions = [Function(name, 1, compute) for name, compute in one.items()]
+    functions += [Function(name, 2, compute) for name, compute in two.items()]
+    functions += [Function(name, 2, compute, "bool") for name, compute in compare.items()]
+    functions += [Function("is_nan", 1, np.isnan, "bool"), Function("where", 3, _where, "second")]
+    return {function.name: function for function in functions}
 
 
 FUNCTIONS = _table()
-"""Every function of elements but `cast`, whose result type is its own."""
+"""Every elementwise function but `cast`, whose result type is its own."""

@@ -1,4 +1,4 @@
-"""Gradients: one rule for each primitive, applied from a result back to what it is computed from."""
+"""Reverse-mode gradients: one rule for each primitive, applied from a result back to what it is computed from."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def gradients(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     order = in_order([y])
     moving: set[Tensor] = set(xs)
     for tensor in order:
-        if tensor.dtype in FLOATING and any(each in moving for each in tensor.reads):
+        if tensor.dtype in FLOATING and any(operand in moving for operand in tensor.reads):
             moving.add(tensor)
-    found: dict[Tensor, Tensor] = {y: full(1, y.shape, y.dtype)}
+    cotangents: dict[Tensor, Tensor] = {y: full(1, y.shape, y.dtype)}
     for tensor in reversed(order):
-        if tensor not in found or tensor not in moving or tensor in xs:
+        if tensor not in cotangents or tensor not in moving or tensor in xs:
             continue
-        for read, part in _back(tensor, found[tensor]):
+        for read, part in _back(tensor, cotangents[tensor]):
             if read in moving and part is not None:
-                found[read] = found[read] + part if read in found else part
-    return [found.get(x) or full(0, x.shape, x.dtype) for x in xs]
+                cotangents[read] = cotangents[read] + part if read in cotangents else part
+    return [cotangents.get(x) or full(0, x.shape, x.dtype) for x in xs]
 
 
 def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
-    """What a gradient of a tensor says of those it reads; None for one that does not move it."""
+    """The cotangents of the tensors that one reads, from its own; None for one that has no derivative to pass on."""
     match tensor:
         case Map():
             return list(zip(tensor.arguments, _through_map(tensor, g), strict=True))
@@ -128,7 +128,7 @@ def _f(function: str, *operands: Tensor | float) -> Tensor:
 
 
 _FLAT = {"floor", "ceil", "round", "truncate", "less", "less_equal", "equal", "not_equal", "is_nan", "not", "and", "or"}
-"""Functions that do not move where they are smooth."""
+"""Functions whose derivative is zero wherever they have one."""
 
 _ONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "negate": lambda x, _: full(-1, x.shape, x.dtype),
@@ -153,7 +153,7 @@ _ONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "acosh": lambda x, _: 1.0 / _f("sqrt", x * x - 1.0),
     "atanh": lambda x, _: 1.0 / (1.0 - x * x),
 }
-"""By what a gradient is multiplied on its way back through y = f(x)."""
+"""The factor of a cotangent on its way back through y = f(x)."""
 
 _Pair = tuple[Tensor | None, Tensor | None]
 
@@ -227,10 +227,10 @@ def _through_window(tensor: Window, g: Tensor) -> Tensor:
 
 
 def _through_join(tensor: Concat, g: Tensor) -> list[tuple[Tensor, Tensor | None]]:
-    found: list[tuple[Tensor, Tensor | None]] = []
+    parts: list[tuple[Tensor, Tensor | None]] = []
     start = tensor.parts[0].shape[tensor.axis] * 0
     for part in tensor.parts:
         starts = [start if axis == tensor.axis else 0 for axis in range(g.rank)]
-        found.append((part, slice_(g, starts, part.shape)))
+        parts.append((part, slice_(g, starts, part.shape)))
         start = start + part.shape[tensor.axis]
-    return found
+    return parts

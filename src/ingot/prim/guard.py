@@ -1,4 +1,4 @@
-"""Guards: what a compilation assumes of sizes, which each run makes sure of before it relies on it."""
+"""Guards: what a compilation assumes of sizes, checked by each run before it relies on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingot.dims import Dim, evaluate, symbols
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Two sizes that are equal wherever what was compiled is right; `otherwise` is what to say where they differ."""
+    """Two sizes that a compilation assumes to be equal; `otherwise` is the message where they differ."""
 
     left: Dim
     right: Dim
@@ -23,7 +23,7 @@ class Guard:
         return symbols(self.left) | symbols(self.right)
 
     def failure(self, sizes: Mapping[str, int]) -> str:
-        """That it fails for sizes by name, with its own."""
+        """The message of a failed guard, with the values of its sizes."""
         return f"{self.otherwise}: {_shown(self.left, sizes)}, {_shown(self.right, sizes)}"
 
 

@@ -1,4 +1,4 @@
-"""Making primitives: each function checks what it is given, and says the simplest thing that means the same."""
+"""Constructors of primitives: each checks its arguments, and returns the simplest tensor that means the same."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
     """Elements as the nearest of another type; of floats to integers, towards zero."""
     if x.dtype is dtype:
         return x
-    for each in (x.dtype, dtype):
-        if each not in ELEMENTS:
-            raise Refused(f"elements of {each}")
+    for type_ in (x.dtype, dtype):
+        if type_ not in ELEMENTS:
+            raise Refused(f"elements of {type_}")
     if isinstance(x, Map) and x.function == "cast":
         (inner,) = x.arguments
         if inner.dtype is dtype and (dtype, x.dtype) in _WIDENS:
@@ -92,15 +92,15 @@ def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
         return cast(reshape(x.reads[0], sizes), x.dtype)
     if isinstance(x, Reshape):
         return reshape(x.x, sizes)
-    if isinstance(x, Contract) and (found := _other_rows(x, sizes)) is not None:
-        return found
+    if isinstance(x, Contract) and (regrouped := _other_rows(x, sizes)) is not None:
+        return regrouped
     if isinstance(x, Constant) and x.shape:
         return constant(x.array.reshape([size for size in sizes if isinstance(size, int)]))
     return Reshape(x.dtype, sizes, x)
 
 
 def _other_rows(x: Contract, sizes: Sizes) -> Tensor | None:
-    """A contraction whose rows alone are given other sizes, as that of a left side with these; None if it is not so."""
+    """A reshape of a contraction's rows alone, as a contraction of a reshaped left operand; None for any other."""
     left, right, result = x.labels
     both = [name for name in result if name in left and name in right]
     columns = [name for name in result if name not in left]
@@ -140,7 +140,7 @@ def slice_(x: Tensor, starts: Sequence[Dim], sizes: Sequence[Dim], steps: Sequen
 
 def pad(x: Tensor, before: Sequence[Dim], after: Sequence[Dim], fill: float | int | bool = 0) -> Tensor:
     """`x` with `fill` around it; nothing may be negative."""
-    if all(each == 0 for each in (*before, *after)):
+    if all(width == 0 for width in (*before, *after)):
         return x
     sizes = tuple(lo + size + hi for lo, size, hi in zip(before, x.shape, after, strict=True))
     return Pad(x.dtype, sizes, x, tuple(before), fill)
@@ -157,18 +157,18 @@ def window(
 
 
 def reduce_(function: str, x: Tensor, axes: Sequence[int]) -> Tensor:
-    """Elements along `axes` taken together; the axes stay, with size one."""
-    kept = tuple(sorted(axes))
-    if not kept:
+    """A reduction along `axes`, which stay with size one."""
+    reduced = tuple(sorted(axes))
+    if not reduced:
         return x
-    shape = tuple(1 if axis in kept else size for axis, size in enumerate(x.shape))
-    return Reduce(x.dtype, shape, function, x, kept)
+    shape = tuple(1 if axis in reduced else size for axis, size in enumerate(x.shape))
+    return Reduce(x.dtype, shape, function, x, reduced)
 
 
 def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
     """The sum of products, as `einsum` writes it: `contract(a, b, "mk,kn->mn")`; a repeated label is refused.
 
-    What is made has its axes in order: those of both sides, those of the left, those of the right.
+    The result has its axes in order: those of both operands, those of the left, those of the right.
     """
     if lhs.dtype is not rhs.dtype or lhs.dtype not in ELEMENTS:
         raise Refused(f"a contraction of {lhs.dtype} and {rhs.dtype}")
@@ -191,23 +191,23 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
     columns = [name for name in result if name in right and name not in left]
     summed = [name for name in left if name not in result]
     plain = "".join(both + rows + columns)
-    found = Contract(
+    contraction = Contract(
         lhs.dtype,
         tuple(sizes[name] for name in plain),
         permute(lhs, [left.index(name) for name in both + rows + summed]),
         permute(rhs, [right.index(name) for name in both + summed + columns]),
         ("".join(both + rows + summed), "".join(both + summed + columns), plain),
     )
-    return permute(found, [plain.index(name) for name in result])
+    return permute(contraction, [plain.index(name) for name in result])
 
 
 def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result: str) -> Tensor:
-    """A contraction whose right side has no axis of its own, as a depthwise convolution: no matrices are in it."""
+    """A contraction whose right operand has no axis of its own, as a depthwise convolution: it is no GEMM."""
     summed = "".join(name for name in left if name not in result)
     order = result + summed
     wide = permute(lhs, [left.index(name) for name in order])
     own = [name for name in order if name in right]
-    if isinstance(rhs, Constant):  # stored as it is gone through: what is summed outermost
+    if isinstance(rhs, Constant):  # in the order of the loops: the summed axis outermost
         stored = [*(name for name in own if name in summed), *(name for name in own if name in result)]
         rhs = constant(np.ascontiguousarray(rhs.array.transpose([right.index(name) for name in stored])))
         right = "".join(stored)
@@ -218,19 +218,19 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
 
 
 def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range: bool = False) -> Tensor:
-    """`x` at computed places: for each of its axes an axis of the result, or indices that are repeated to `shape`.
+    """`x` at computed places: for each of its axes an axis of the result, or indices that are broadcast to `shape`.
 
-    `in_range` says that no index can be out of range, whatever a model is given: nothing looks.
+    `in_range` asserts that no index can be out of range, whatever the inputs are: no kernel checks them.
     """
-    found = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
-    return Gather(x.dtype, shape, x, found, in_range)
+    indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    return Gather(x.dtype, shape, x, indices, in_range)
 
 
 def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function: str | None = None) -> Tensor:
-    """`x` with `updates` at computed places, in C order of the updates; with a function, taken together with it."""
+    """`x` with `updates` at computed places, in C order of the updates; with a function, combined by it."""
     shape = updates.shape
-    found = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
-    return Scatter(x.dtype, x.shape, x, updates, found, function)
+    indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    return Scatter(x.dtype, x.shape, x, updates, indices, function)
 
 
 def concat(parts: Sequence[Tensor], axis: int) -> Tensor:
@@ -249,7 +249,7 @@ def concat(parts: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def scan(function: str, x: Tensor, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
-    """What a function makes of the elements along an axis up to each."""
+    """The running reduction of elements along an axis: a prefix sum, for `add`."""
     return Scan(x.dtype, x.shape, function, x, axis, exclusive, reverse)
 
 

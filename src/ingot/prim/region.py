@@ -1,4 +1,4 @@
-"""Making regions: bodies that run over and over, or of which one runs."""
+"""Constructors of regions: bodies that run over and over, or of which one runs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ingot.prim.tensor import (
 from ingot.prim.walk import in_order
 
 Body = Callable[[Tensor, tuple[Tensor, ...]], tuple[Sequence[Tensor], Sequence[Tensor]]]
-"""From the number of a run and the states to the new states, and what is kept of the run."""
+"""From the number of a run and the states to the new states, and the rows that are collected."""
 
 
 def repeat(trips: Dim, initial: Sequence[Tensor], body: Body) -> tuple[list[Tensor], list[Tensor]]:
-    """The states after `trips` runs of a body, and what is kept of each run along a new first axis.
+    """The states after `trips` runs of a body, and the rows that each run adds along a new first axis.
 
     Refused if a state changes its type or size.
     """
     number = BodyArgument(DType.INT64, (), "number")
-    states = tuple(BodyArgument(each.dtype, each.shape, f"state{place}") for place, each in enumerate(initial))
+    states = tuple(BodyArgument(tensor.dtype, tensor.shape, f"state{place}") for place, tensor in enumerate(initial))
     results, rows = body(number, states)
     return repeated(trips, None, initial, number, states, None, results, rows, trips)
 
@@ -46,15 +46,15 @@ def repeated(
     rows: Sequence[Tensor],
     count: Dim,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The outcomes of a repetition whose body is made of `number` and `states`; it keeps `count` rows."""
-    inside = _made_inside({number, *states}, [*results, *rows])
-    made: list[Tensor] = []
+    """The results of a repetition whose body is an expression of `number` and `states`; it collects `count` rows."""
+    inside = _dependent_on({number, *states}, [*results, *rows])
+    next_states: list[Tensor] = []
     for state, result in zip(states, results, strict=True):
         if result.dtype is not state.dtype or result.rank != state.rank:
             raise Refused("a state that changes its type")
         fits = assume_shape(result, state.shape)
-        own = fits in inside and fits not in made and not isinstance(fits, BodyArgument | RegionResult)
-        made.append(fits if own else copied(fits))
+        own = fits in inside and fits not in next_states and not isinstance(fits, BodyArgument | RegionResult)
+        next_states.append(fits if own else copied(fits))
     region = Repeat(
         trips,
         None if condition is None else copied(reshape(condition, ())),
@@ -62,14 +62,17 @@ def repeated(
         number,
         tuple(states),
         None if going is None else copied(reshape(going, ())),
-        tuple(made),
+        tuple(next_states),
         tuple(map(copied, rows)),
     )
-    last: list[Tensor] = [RegionResult(each.dtype, each.shape, region, place) for place, each in enumerate(initial)]
-    kept: list[Tensor] = [
-        RegionResult(each.dtype, (count, *each.shape), region, place) for place, each in enumerate(rows, len(initial))
+    last: list[Tensor] = [
+        RegionResult(tensor.dtype, tensor.shape, region, place) for place, tensor in enumerate(initial)
     ]
-    return last, kept
+    collected: list[Tensor] = [
+        RegionResult(tensor.dtype, (count, *tensor.shape), region, place)
+        for place, tensor in enumerate(rows, len(initial))
+    ]
+    return last, collected
 
 
 def branch(
@@ -78,12 +81,12 @@ def branch(
     otherwise: Sequence[Tensor],
     guards: tuple[Guards, Guards] = ((), ()),
 ) -> list[Tensor]:
-    """What one of two bodies makes; Refused if they make different types or sizes."""
+    """The results of one of two bodies; Refused if they have different types or sizes."""
     for one, other in zip(then, otherwise, strict=True):
         if one.dtype is not other.dtype or one.shape != other.shape:
             raise Refused("branches that make different sizes")
     region = Branch(reshape(condition, ()), tuple(map(copied, then)), tuple(map(copied, otherwise)), guards)
-    return [RegionResult(each.dtype, each.shape, region, place) for place, each in enumerate(then)]
+    return [RegionResult(tensor.dtype, tensor.shape, region, place) for place, tensor in enumerate(then)]
 
 
 def copied(x: Tensor) -> Tensor:
@@ -91,10 +94,10 @@ def copied(x: Tensor) -> Tensor:
     return AssumeShape(x.dtype, x.shape, x)
 
 
-def _made_inside(given: set[Tensor], results: Sequence[Tensor]) -> set[Tensor]:
-    """What depends on what a body is given."""
-    found = set(given)
+def _dependent_on(arguments: set[Tensor], results: Sequence[Tensor]) -> set[Tensor]:
+    """The tensors that depend on the arguments of a body."""
+    dependent = set(arguments)
     for tensor in in_order(results):
-        if any(each in found for each in tensor.reads):
-            found.add(tensor)
-    return found
+        if any(operand in dependent for operand in tensor.reads):
+            dependent.add(tensor)
+    return dependent

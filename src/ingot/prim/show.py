@@ -35,13 +35,13 @@ def show(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -
     lines: list[str] = []
     for tensor in in_order(results):
         if not isinstance(tensor, Constant) or tensor.shape:
-            reads = [known[each] for each in tensor.reads]
+            reads = [known[operand] for operand in tensor.reads]
             lines.append(f"{known[tensor]}: {typed(tensor)} = {_expression(tensor, reads, known)}")
     return "\n".join([*lines, f"return {', '.join(known[result] for result in results)}"])
 
 
 def names_of(results: Sequence[Tensor], names: Mapping[Tensor, str] | None = None) -> dict[Tensor, str]:
-    """What tensors are called in text: as `names` says, as parameters are called, or by their place in the order."""
+    """The names of tensors in text: those in `names`, those of parameters, or their position in the order."""
     known = dict(names or {})
     place = 0
     for tensor in in_order(results):
@@ -114,6 +114,6 @@ def _region(tensor: RegionResult, known: Mapping[Tensor, str]) -> str:
     how = " ".join(times)
     if tensor.is_rows:
         return f"repeat {how}: rows of {known[region.rows[tensor.index - len(region.states)]]}"
-    first, state, last = (each[tensor.index] for each in (region.initial, region.states, region.results))
+    first, state, last = (tensors[tensor.index] for tensors in (region.initial, region.states, region.results))
     read = f"{known[state]} " if state in known else ""  # the body may not look at it
     return f"repeat {how}: {read}from {known[first]} to {known[last]}"

@@ -1,4 +1,4 @@
-"""The primitives: a closed list of ways to say a tensor in terms of others, plain data without names or loops."""
+"""The primitives: a closed list of tensor expressions, plain data without names or loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Sizes: TypeAlias = tuple[Dim, ...]
 
 
 class Refused(Exception):
-    """Primitives cannot say a node; the reference runs it. The message is the reason."""
+    """A node cannot be lowered to primitives; the reference runs it. The message is the reason."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +69,7 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Parameter(Tensor):
-    """Given from outside: an input of the model, or the result of a step."""
+    """From outside: an input of the model, or the result of a step."""
 
     name: str
 
@@ -97,7 +97,7 @@ class Size(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Map(Tensor):
-    """A function of `prim.functions` of elements at the same place; all arguments have the shape of the result."""
+    """An elementwise function of `prim.functions`; all arguments have the shape of the result."""
 
     function: str
     arguments: tuple[Tensor, ...]
@@ -109,7 +109,7 @@ class Map(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Tensor):
-    """Elements along `axes`, which stay with size one, taken together by `function`."""
+    """The reduction by `function` of the elements along `axes`, which stay with size one."""
 
     function: str
     x: Tensor
@@ -163,7 +163,7 @@ class Reshape(View):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AssumeShape(View):
-    """The same elements under sizes that look different and are taken to be equal: each run makes sure of that."""
+    """The same elements under sizes that are assumed to be equal to their own: guards check that in each run."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -209,7 +209,7 @@ class Gather(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Scatter(Tensor):
-    """`x` with `updates` written, or taken together by `function`, at places computed as in `Gather`, in C order."""
+    """`x` with `updates` written, or combined by `function`, at places computed as in `Gather`, in C order."""
 
     x: Tensor
     updates: Tensor
@@ -235,7 +235,7 @@ class Concat(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Scan(Tensor):
-    """What `function` makes of the elements along `axis` up to each, itself left out if `exclusive`."""
+    """The running reduction by `function` of the elements along `axis`, each itself left out if `exclusive`."""
 
     function: str
     x: Tensor
@@ -250,7 +250,7 @@ class Scan(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """A node that the reference runs, for what the other primitives cannot say."""
+    """A node that the reference runs, as it cannot be lowered."""
 
     node: Node
     arguments: tuple[Tensor | None, ...]
@@ -259,7 +259,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CallResult(Tensor):
-    """One of the results of a call; what is no tensor, or one of strings, has no sizes and is read by calls alone."""
+    """One of the results of a call; one that is no tensor of numbers has no sizes and is read by calls alone."""
 
     call: Call
     index: int
@@ -272,7 +272,7 @@ class CallResult(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BodyArgument(Tensor):
-    """Given inside of a region: which run of its body this is, or what a state is before it."""
+    """An argument of a region's body: the number of the run, or a state before it."""
 
     name: str
 
@@ -281,8 +281,8 @@ class BodyArgument(Tensor):
 class Repeat:
     """A body run over and over: at most `trips` times, and as long as `condition`, and then `going`, holds.
 
-    `number` is how often it ran before, `states` are what `initial` was made by the runs so far, `results` what a run
-    makes of them; `rows` are kept of every run. What the body reads beside these is computed outside of it.
+    `number` is how often it ran before; `states` begin as `initial` and become `results` after each run; each run adds
+    one row to each of `rows`. What the body reads beside these is computed outside of it.
     """
 
     trips: Dim | Tensor | None
@@ -296,19 +296,19 @@ class Repeat:
 
     @property
     def before(self) -> tuple[Tensor, ...]:
-        """What is read before the first run."""
+        """The tensors that are read before the first run."""
         limit = (self.trips,) if isinstance(self.trips, Tensor) else ()
         return (*limit, *(() if self.condition is None else (self.condition,)), *self.initial)
 
     @property
     def bodies(self) -> tuple[tuple[Tensor, ...], ...]:
-        """What each of the bodies makes: that of a repetition is one."""
+        """The results of each body: a repetition has one."""
         return ((*self.results, *(() if self.going is None else (self.going,)), *self.rows),)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Branch:
-    """What one of two bodies makes: the first where `condition` holds, else the second; only that one is run."""
+    """Two bodies of which one runs: the first where `condition` holds, else the second."""
 
     condition: Tensor
     then: tuple[Tensor, ...]
@@ -318,12 +318,12 @@ class Branch:
 
     @property
     def before(self) -> tuple[Tensor, ...]:
-        """What is read to decide."""
+        """The tensors that are read to decide."""
         return (self.condition,)
 
     @property
     def bodies(self) -> tuple[tuple[Tensor, ...], ...]:
-        """What each of the bodies makes."""
+        """The results of each body."""
         return (self.then, self.otherwise)
 
 
@@ -332,14 +332,14 @@ Region: TypeAlias = Repeat | Branch
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RegionResult(Tensor):
-    """What a region makes: of a repetition the last of each state, then the rows along a new first axis."""
+    """A result of a region: of a repetition the last of each state, then the rows along a new first axis."""
 
     region: Region
     index: int
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
-        return (*self.region.before, *(each for body in self.region.bodies for each in body))
+        return (*self.region.before, *(result for body in self.region.bodies for result in body))
 
     @property
     def is_rows(self) -> bool:
@@ -350,7 +350,7 @@ Operand: TypeAlias = Tensor | int | float | bool
 
 
 def apply(function: str, *operands: Operand) -> Tensor:
-    """A function of elements; sizes of one are repeated, numbers take the element type of the tensors among operands.
+    """An elementwise function; sizes of one are broadcast, numbers take the element type of the tensors.
 
     Refused if element types differ or are none that primitives compute with, or the sizes do not fit.
     """
@@ -364,7 +364,7 @@ def apply(function: str, *operands: Operand) -> Tensor:
     ]
     for tensor in tensors[1:] if rule.result == "second" else tensors:
         if tensor.dtype is not dtype or dtype not in ELEMENTS:
-            raise Refused(f"{function} of {', '.join(str(each.dtype) for each in tensors)}")
+            raise Refused(f"{function} of {', '.join(str(argument.dtype) for argument in tensors)}")
     shape = broadcast(*(tensor.shape for tensor in tensors))
     result = DType.BOOL if rule.result == "bool" else dtype
     return Map(result, shape, function, tuple(expand(tensor, shape) for tensor in tensors))
@@ -376,7 +376,7 @@ def scalar(value: int | float | bool, dtype: DType) -> Tensor:
 
 
 def broadcast(*shapes: Sizes) -> Sizes:
-    """The sizes that all shapes can be repeated to; sizes that only a run can tell to be equal are taken to be so.
+    """The shape that all shapes broadcast to; sizes that only a run can compare are assumed to be equal.
 
     Refused if two sizes cannot be equal.
     """
@@ -386,7 +386,7 @@ def broadcast(*shapes: Sizes) -> Sizes:
 
 
 def agreed(sizes: Iterable[Dim]) -> Dim:
-    """The one size that all of these are taken to be, a number if there is one; one, if there are none."""
+    """The one size that all of these are assumed to be, a number if there is one; one, if there are none."""
     different = list(dict.fromkeys(sizes))
     fixed = [size for size in different if isinstance(size, int)]
     if len(fixed) > 1:
@@ -395,7 +395,7 @@ def agreed(sizes: Iterable[Dim]) -> Dim:
 
 
 def assume_shape(x: Tensor, shape: Sizes) -> Tensor:
-    """`x` as a tensor of sizes that are taken to be its own."""
+    """`x` as a tensor of sizes that are assumed to be its own."""
     if x.shape == shape:
         return x
     if any(a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(x.shape, shape, strict=True)):

@@ -1,4 +1,4 @@
-"""Whether primitives mean something: types and sizes as each rule has them, and regions that are closed."""
+"""The verifier of primitives: types and sizes follow the rule of each, and regions are closed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REDUCTIONS = {"add", "multiply", "maximum", "minimum", "and", "or"}
 
 
 def verify(results: Sequence[Tensor]) -> None:
-    """CompileError, which says where, if a tensor that `results` are computed from breaks the rule of its primitive.
+    """CompileError, with the place, if a tensor that `results` are computed from breaks the rule of its primitive.
 
     So does one that is computed from itself, and one that reads an argument of a body outside of it.
     """
@@ -55,7 +55,7 @@ def verify(results: Sequence[Tensor]) -> None:
         free[tensor] = _free_arguments(tensor, free)
         if reason is None and isinstance(tensor, RegionResult) and isinstance(tensor.region, Repeat):
             own = {tensor.region.number, *tensor.region.states}
-            if any(own & free[each] for each in tensor.region.before):
+            if any(own & free[operand] for operand in tensor.region.before):
                 reason = "what is read before the first run depends on an argument of the body"
         if reason is not None:
             where = f"in {names_of(results)[tensor]}: {_named(tensor)}"
@@ -80,21 +80,21 @@ def _refuse_cycles(results: Sequence[Tensor]) -> None:
         elif tensor not in done:
             open_.add(tensor)
             pending.append((tensor, True))
-            pending.extend((each, False) for each in tensor.reads if each not in done)
+            pending.extend((operand, False) for operand in tensor.reads if operand not in done)
 
 
 def _free_arguments(tensor: Tensor, free: dict[Tensor, frozenset[Tensor]]) -> frozenset[Tensor]:
     """The arguments of bodies that a tensor depends on and is not inside the region of."""
     if isinstance(tensor, BodyArgument):
         return frozenset({tensor})
-    read = frozenset[Tensor]().union(*(free[each] for each in tensor.reads))
+    read = frozenset[Tensor]().union(*(free[operand] for operand in tensor.reads))
     if isinstance(tensor, RegionResult) and isinstance(tensor.region, Repeat):
         return read - {tensor.region.number, *tensor.region.states}
     return read
 
 
 def _problems(tensor: Tensor) -> Iterator[str]:
-    """What is wrong with a tensor, if what it reads is right."""
+    """The rules that a tensor breaks, if what it reads is valid."""
     if any(isinstance(size, int) and size < 0 for size in tensor.shape):
         yield "a size is negative"
     match tensor:
@@ -174,12 +174,12 @@ def _reduction(function: str, tensor: Tensor, x: Tensor) -> Iterator[str]:
 def _contract(tensor: Contract) -> Iterator[str]:
     yield from _same("element types", tensor.lhs.dtype, tensor.rhs.dtype, tensor.dtype)
     sizes: dict[str, Dim] = {}
-    for labels, each in zip(tensor.labels, (tensor.lhs, tensor.rhs, tensor), strict=True):
-        if len(set(labels)) != len(labels) or len(labels) != each.rank:
-            yield f"labels '{labels}' for {each.rank} axes"
+    for labels, operand in zip(tensor.labels, (tensor.lhs, tensor.rhs, tensor), strict=True):
+        if len(set(labels)) != len(labels) or len(labels) != operand.rank:
+            yield f"labels '{labels}' for {operand.rank} axes"
             return
-        for label, size in zip(labels, each.shape, strict=True):
-            if each is tensor and label not in sizes:
+        for label, size in zip(labels, operand.shape, strict=True):
+            if operand is tensor and label not in sizes:
                 yield f"label '{label}' is of the result alone"
             yield from _same(f"sizes of '{label}'", sizes.setdefault(label, size), size)
 
@@ -210,7 +210,7 @@ def _view(tensor: View) -> Iterator[str]:
             yield from _same("ranks", x.rank, tensor.rank, len(tensor.before))
             for before, size, whole in zip(tensor.before, x.shape, tensor.shape, strict=False):
                 after = whole - (before + size)
-                if any(isinstance(each, int) and each < 0 for each in (before, after)):
+                if any(isinstance(width, int) and width < 0 for width in (before, after)):
                     yield f"less than nothing around: {before} and {after}"
         case Window():
             yield from _window(tensor)
@@ -233,7 +233,7 @@ def _window(tensor: Window) -> Iterator[str]:
     shape, inner = list(tensor.x.shape), tensor.shape[tensor.x.rank :]
     yield from _axes(tensor.axes, tensor.x.rank)
     yield from _same("numbers of axes", len(tensor.axes), len(inner), len(tensor.strides), len(tensor.dilations))
-    if any(each < 1 for each in (*tensor.strides, *tensor.dilations)):
+    if any(step < 1 for step in (*tensor.strides, *tensor.dilations)):
         yield "a stride or dilation that is not positive"
     for axis, size, stride, dilation in zip(tensor.axes, inner, tensor.strides, tensor.dilations, strict=False):
         shape[axis] = (shape[axis] - ((size - 1) * dilation + 1)) // stride + 1
@@ -285,7 +285,7 @@ def _region(tensor: RegionResult) -> Iterator[str]:
         yield from _same("element types", row.dtype, tensor.dtype)
         yield from _same("sizes", row.shape, tensor.shape[1:])
     else:
-        yield from _alike(tensor, *(each[index] for each in (region.initial, region.states, region.results)))
+        yield from _alike(tensor, *(tensors[index] for tensors in (region.initial, region.states, region.results)))
 
 
 def _alike(tensor: Tensor, *others: Tensor) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Going through primitives: what a tensor is computed from comes before it."""
+"""Traversal of primitives, operands first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_order(results: Sequence[Tensor]) -> list[Tensor]:
             done[tensor] = None
             continue
         pending.append((tensor, True))
-        pending.extend((each, False) for each in reversed(tensor.reads) if each not in done)
+        pending.extend((operand, False) for operand in reversed(tensor.reads) if operand not in done)
     return list(done)
 
 

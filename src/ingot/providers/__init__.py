@@ -14,27 +14,27 @@ PROVIDERS = {
     "cpu": "ingot.providers.cpu:Cpu",
     "reference": "ingot.providers.reference:Reference",
 }
-"""Where each provider is, the first preferred: its module, which is imported when it is asked for, and its class."""
+"""The module and class of each provider, the preferred one first; imported when first used."""
 
 
 def resolve(providers: Iterable[str | Provider]) -> tuple[Provider, ...]:
-    """Providers given by name, or as they are; InputError for a name that there is not."""
-    return tuple(named(each) if isinstance(each, str) else each for each in providers)
+    """Providers by name, or as they are; InputError for an unknown name."""
+    return tuple(named(provider) if isinstance(provider, str) else provider for provider in providers)
 
 
 def compiler_of(providers: tuple[Provider, ...]) -> Compiler | None:
-    """Who compiles: the first of providers, if it is one that does."""
+    """The first of providers, if it compiles; else None."""
     first = providers[0]
     return cast(Compiler, first) if _kinds(type(first), first)[0] else None
 
 
 def evaluators_of(providers: tuple[Provider, ...]) -> tuple[Evaluator, ...]:
-    """Those of providers that evaluate nodes, in order."""
-    return tuple(cast(Evaluator, each) for each in providers if _kinds(type(each), each)[1])
+    """The providers that evaluate nodes, in order."""
+    return tuple(cast(Evaluator, provider) for provider in providers if _kinds(type(provider), provider)[1])
 
 
 def _kinds(kind: type, provider: Provider) -> tuple[bool, bool]:
-    """Whether a provider compiles, and whether it evaluates; asking a protocol takes long, so it is asked once."""
+    """Whether a provider compiles, and whether it evaluates; checking a protocol is slow, so it is cached."""
     if kind not in _KINDS:
         _KINDS[kind] = isinstance(provider, Compiler), isinstance(provider, Evaluator)
     return _KINDS[kind]
@@ -45,7 +45,7 @@ _KINDS: dict[type, tuple[bool, bool]] = {}
 
 @cache
 def named(name: str) -> Provider:
-    """The provider of a name; InputError if there is none."""
+    """The provider with a name; InputError if there is none."""
     if name not in PROVIDERS:
         raise InputError(f"there is no provider '{name}'", hint=f"one of {', '.join(PROVIDERS)}")
     module, _, kind = PROVIDERS[name].partition(":")

@@ -1,4 +1,4 @@
-"""Where the elements of an array lie, found quickly."""
+"""The address of an array's elements, read quickly."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ingot.dtypes import Array
 
 
 def stated(array: Array) -> int:
-    """The address of the first element, as numpy states it: in a microsecond or two."""
-    found: int = array.__array_interface__["data"][0]
-    return found
+    """The address of the first element by numpy's array interface: takes a microsecond or two."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 _PLACE = object.__basicsize__
-"""Where an array keeps the address: first after what every object has, in numpy's binary interface for extensions."""
+"""Where an array object has that address: the first field after the object header, in numpy's C ABI."""
 
 
 def _read(array: Array) -> int:
@@ -28,7 +28,7 @@ _word = ctypes.c_ssize_t.from_address
 
 
 def _is_readable() -> bool:
-    """Whether arrays here are as that interface says."""
+    """Whether arrays of this numpy have that layout."""
     if sys.implementation.name != "cpython":
         return False
     arrays: list[Array] = [np.zeros(3), np.zeros((2, 5), np.float32)[1:, 2:], np.empty(0, np.int8), np.zeros(())]

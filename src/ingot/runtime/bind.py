@@ -1,4 +1,4 @@
-"""Binding: everything that follows from the sizes of a run for one segment of a plan, before anything is allocated."""
+"""Binding: what follows from the sizes of a run for one segment of a plan, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 46
 MOST_STEPS = 1 << 62
 
 _MOST_BINDINGS = 64
-"""Sizes that a segment remembers the bindings of."""
+"""How many bindings a segment remembers."""
 
 _OPERANDS = struct.Struct("<6q")
 """The operands of a jump; the scalars of every step take as many words, so that it can be replaced by one."""
@@ -66,8 +66,8 @@ class Binder:
 
     def __init__(self, segment: Segment, most_trips: int = MOST_TRIPS) -> None:
         self.segment = segment
-        self.arena = [each for each in segment.allocations if each.tensor is None]
-        self.results = [each for each in segment.allocations if each.tensor is not None]
+        self.arena = [allocation for allocation in segment.allocations if allocation.tensor is None]
+        self.results = [allocation for allocation in segment.allocations if allocation.tensor is not None]
         self._allocations = [*self.arena, *self.results]
         self._key = _key(segment.names)
         self._formula = formula = Formula(segment.names)
@@ -76,14 +76,18 @@ class Binder:
         scalars = [scalars_of(step, most_trips) for step in segment.steps]
         self._counts = [(step, len(own)) for step, own in zip(segment.steps, scalars, strict=True)]
         self._scalars = formula.sizes([dim for own in scalars for dim in own])
-        self._arena_bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self.arena])
-        self._result_bytes = formula.bytes([(each.dtype.numpy.itemsize, each.shape) for each in self.results])
-        self._shapes = [formula.sizes(each.shape) for each in self.results]
+        self._arena_bytes = formula.bytes(
+            [(allocation.dtype.numpy.itemsize, allocation.shape) for allocation in self.arena]
+        )
+        self._result_bytes = formula.bytes(
+            [(allocation.dtype.numpy.itemsize, allocation.shape) for allocation in self.results]
+        )
+        self._shapes = [formula.sizes(allocation.shape) for allocation in self.results]
         self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
         self.places, self._packed = _placed([count for _, count in self._counts])
         self._bindings: dict[tuple[int, ...], Binding] = {}
         self._layout: Layout | None = None
-        self._arena = Arena([(each.first, each.last) for each in self.arena])
+        self._arena = Arena([(allocation.first, allocation.last) for allocation in self.arena])
 
     @property
     def words(self) -> int:
@@ -127,17 +131,17 @@ class Binder:
         return Binding(self._packed.pack(*scalars), (), layout, shapes, layout.total + sum(results))
 
     def _bind_in_part(self, values: Values, known: Mapping[str, int]) -> Binding:
-        """The same where some steps are not run: those of closed arms, and kernels that would write nothing.
+        """A binding in which some steps do not run: those of closed arms, and kernels that would write nothing.
 
-        The former are replaced by jumps that fail the run, if it ever comes to them; the latter by jumps to the next
-        step, however many iterations the kernel would have.
+        The former are replaced by jumps that fail the run if it reaches them; the latter by jumps to the next step,
+        however many iterations the kernel would have.
         """
         steps = self.segment.steps
         closed = [arm.arm for arm in self._arms if not arm.is_open(values)]
-        unused = {each for each in self._allocations if _is_in(each, closed, self.segment.base)}
+        unused = {allocation for allocation in self._allocations if _is_in(allocation, closed, self.segment.base)}
         own = zip(self._allocations, (*self._arena_bytes(values), *self._result_bytes(values)), strict=True)
-        sizes = {each: 0 if each in unused else size for each, size in own}
-        empty = {each.slot for each, size in sizes.items() if size == 0}
+        sizes = {allocation: 0 if allocation in unused else size for allocation, size in own}
+        empty = {allocation.slot for allocation, size in sizes.items() if size == 0}
         jumps: dict[int, tuple[int, ...]] = {}
         for row, step in enumerate(steps):
             if any(arm.first <= row < arm.end for arm in closed):
@@ -154,13 +158,13 @@ class Binder:
         packed = bytearray(self._packed.pack(*scalars))
         for row, operands in jumps.items():
             _OPERANDS.pack_into(packed, 8 * self.places[row], *operands)
-        layout = self._laid_out(tuple([sizes[each] for each in self.arena]))
-        needed = layout.total + sum(sizes[each] for each in self.results)
+        layout = self._laid_out(tuple([sizes[allocation] for allocation in self.arena]))
+        needed = layout.total + sum(sizes[allocation] for allocation in self.results)
         shapes = [(0,) if e in unused else shape(values) for e, shape in zip(self.results, self._shapes, strict=True)]
         return Binding(bytes(packed), tuple(jumps), layout, tuple(shapes), needed)
 
     def _failure(self, values: Values, known: Mapping[str, int]) -> GuardFailed:
-        """What to raise where guards fail, or a size that is needed has no value."""
+        """The exception for guards that fail, or for a size that is needed and has no value."""
         pairs = zip(self.segment.guards, self._left(values), self._right(values), strict=True)
         failed = [guard for guard, left, right in pairs if left is None or left != right]
         return GuardFailed(failed, known, "" if failed else "sizes were assumed by which none is divided by zero")
@@ -196,10 +200,10 @@ class _BoundArm:
 
     def __init__(self, arm: Arm, segment: Segment, formula: Formula) -> None:
         self.arm = arm
-        inside = [each for each in segment.allocations if _is_in(each, [arm], segment.base)]
+        inside = [allocation for allocation in segment.allocations if _is_in(allocation, [arm], segment.base)]
         self._left = formula.sizes([guard.left for guard in arm.guards])
         self._right = formula.sizes([guard.right for guard in arm.guards])
-        self._extents = formula.sizes([dim for each in inside for dim in each.shape])
+        self._extents = formula.sizes([dim for allocation in inside for dim in allocation.shape])
 
     def is_open(self, values: Values) -> bool:
         """Whether its guards hold, and what it allocates has sizes that there can be."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BodyRunners:
-    """The bodies of a plan ready to run, and what the nodes of its calls read: both from the first call of each on."""
+    """The bodies of a plan ready to run, and what the nodes of its calls read; each is prepared by the first call."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -31,7 +31,7 @@ class BodyRunners:
         self._runners: dict[Call, tuple[BodyRunner | None, ...]] = {}
 
     def reads(self, call: Call) -> list[Value | None]:
-        """What a node and its subgraphs read, in the order of the arguments of its call."""
+        """The values that a node and its subgraphs read, in the order of the arguments of its call."""
         reads = self._reads.get(call)
         if reads is None:
             outer = [value for graph in call.node.subgraphs for value in dict.fromkeys(captures(graph))]
@@ -62,7 +62,7 @@ class BodyRunner:
 
 
 class Reference:
-    """What the reference runs of a plan and of the plans in it, in one run of a model."""
+    """The reference's part in one run of a model: the calls of its plan and of the plans of bodies."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Reference:
         state: Any,
         observe: StepObserver | None,
     ) -> None:
-        """`begin` is how nodes of a model are evaluated, `calls` gives the model, `state` is that of the run."""
+        """`begin` is how nodes of a model are evaluated, `calls` returns the model, `state` is that of the run."""
         self._begin = begin
         self._calls = calls
         self._begun: Evaluation | None = None
@@ -86,7 +86,7 @@ class Reference:
         return self._begun
 
     def caller(self, bodies: BodyRunners, depth: int = 0) -> Caller:
-        """How the calls of a plan are made, that of a body so many subgraphs deep."""
+        """The function that makes the calls of a plan, that of a body `depth` subgraphs deep."""
         evaluation = self.evaluation if depth else None
 
         def call(step: Call, arguments: list[Any]) -> Sequence[Any]:
@@ -109,7 +109,7 @@ class _Within:
     bodies: Mapping[Graph, BodyRunner | None]
 
     def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> BodyRun | None:
-        """A run of a body, so many subgraphs deep, with the values around it; None if it is left to the reference."""
+        """A run of a body, `depth` subgraphs deep, with the values around it; None if the reference runs it."""
         runner = self.bodies.get(graph)
         if runner is None:
             return None
@@ -121,7 +121,7 @@ class _Within:
 
 
 class BodyRun:
-    """A body that is run, over and over, for the values around it, which stay, and for inputs that change."""
+    """Runs of one body: the captured values stay the same, the inputs change."""
 
     def __init__(
         self, shared: BodyRunner, runner: PlanRunner, captured: Sequence[Any], reference: Reference, depth: int
@@ -141,9 +141,9 @@ class BodyRun:
         self._depth = depth
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
-        """What the body gives; None if the reference has to run it: a guard fails, or a kernel met an error.
+        """The outputs of the body; None if the reference has to run it: a guard failed, or a kernel met an error.
 
-        GuardFailed or KernelError if it cannot run it either, as the body is specialised.
+        GuardFailed or KernelError if the reference cannot run it either, as the body is specialised.
         """
         evaluation = self._evaluation
         evaluation.proceed(self._nodes)
@@ -167,13 +167,13 @@ class BodyRun:
         return None
 
     def close(self) -> None:
-        """Leave to others what was needed to run it."""
+        """Give the frame back."""
         if self._frame is not None:
             frame, self._frame = self._frame, None
             self._runner.release(frame)
 
     def _begin(self) -> Frame:
-        """A frame with what is captured, and what is the same in every run; GuardFailed if that is not as assumed."""
+        """A frame with the captured values and the invariants; GuardFailed if they are not as assumed."""
         fixed = [*self._captured, *self._invariant()]
         frame = self._runner.frame()
         frame.share(self._reference.state)
@@ -186,7 +186,7 @@ class BodyRun:
         return frame
 
     def _invariant(self) -> Sequence[Any]:
-        """The invariants of the body; GuardFailed if that goes wrong: perhaps something else does before it."""
+        """The invariants, computed once; GuardFailed if that fails: the body may fail before it needs them."""
         shared = self._shared.invariant
         if shared is None:
             return ()

@@ -1,4 +1,4 @@
-"""Entries: how an array comes into a plan from outside: its checks, and the named sizes that are known by it."""
+"""Entries: arrays that enter a plan from outside, the checks on them, and the named sizes read from their shapes."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class Entry:
     @property
     def names(self) -> frozenset[str]:
         """The named sizes that it has."""
-        return frozenset() if self._slot is None else frozenset(each for each in self._sizes if isinstance(each, str))
+        return frozenset() if self._slot is None else frozenset(size for size in self._sizes if isinstance(size, str))
 
     def _failure(self, value: Array, sizes: dict[str, int]) -> GuardFailed:
-        """What to raise for an array of another type, rank or size."""
+        """The exception for an array of another type, rank or size."""
         wanted = self.tensor
         if value.ndim != wanted.rank or value.dtype != wanted.dtype.numpy:
             assumed = f"{wanted.dtype}[{', '.join(map(str, wanted.shape))}]"
@@ -93,7 +93,7 @@ class SizeCheck:
 
 
 def _size_failure(tensor: Tensor, shape: tuple[int, ...], sizes: dict[str, int]) -> GuardFailed:
-    """What to raise for an array of other sizes than a tensor has."""
+    """The exception for an array of other sizes than a tensor has."""
     for axis, (size, real) in enumerate(zip(tensor.shape, shape, strict=True)):
         if symbols(size) <= sizes.keys():
             assumed = size if isinstance(size, int) else evaluate(size, sizes)

@@ -30,7 +30,7 @@ from ingot.runtime.order import Order, Orders, order
 from ingot.runtime.provider import Evaluator
 
 Values = dict[Value, Any]
-"""What values hold: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
+"""The values of a run: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
 
 
 Observer: TypeAlias = Callable[[Node, Sequence[Any], Sequence[Any], float], None]
@@ -38,20 +38,20 @@ Observer: TypeAlias = Callable[[Node, Sequence[Any], Sequence[Any], float], None
 
 
 class Running(Protocol):
-    """A graph inside a node that is run otherwise, over and over."""
+    """A subgraph that a plan runs in place of the reference, over and over."""
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
-        """The outputs of the graph; None if it is to be evaluated after all."""
+        """The outputs of the subgraph; None if the reference has to evaluate it after all."""
 
     def close(self) -> None:
         """Called when it is not run any more."""
 
 
 class Bodies(Protocol):
-    """Who runs graphs inside a node."""
+    """The subgraphs of a node that have plans."""
 
     def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> Running | None:
-        """A graph made ready to be run with the values around it, so many graphs deep; None if it is not run here."""
+        """A subgraph bound to the values around it, so many graphs deep; None if it has no plan."""
 
 
 class Evaluation:
@@ -114,7 +114,10 @@ class Evaluation:
         return [values[value] for value in steps.wanted]
 
     def step(self, node: Node, values: Values, bodies: Bodies | None = None) -> Sequence[Any]:
-        """What one node of the main graph computes, for what it and its subgraphs read; `bodies` run some of these."""
+        """The results of one node of the main graph, from the values that it and its subgraphs read.
+
+        `bodies` are the subgraphs that have plans.
+        """
         with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
             return self.inner(node, values, bodies, 0)
 
@@ -123,7 +126,7 @@ class Evaluation:
         return _Scope(self, self._model.opset_imports, values, depth=depth, bodies=bodies).node(node)
 
     def proceed(self, nodes: int = 1) -> None:
-        """Called before each node, or before so many at once: raises if the run is to end here."""
+        """Count nodes about to run; raises if the run has to end here."""
         if self._proceed is not None:
             self._proceed()
         self._nodes_left -= nodes
@@ -133,10 +136,10 @@ class Evaluation:
 
     def order(self, graph: Graph, outputs: int) -> Order:
         """How the first outputs of a graph are computed."""
-        found = self._orders.get((graph, outputs))
-        if found is None:
-            found = self._orders[graph, outputs] = order(graph, list(graph.outputs)[:outputs])
-        return found
+        steps = self._orders.get((graph, outputs))
+        if steps is None:
+            steps = self._orders[graph, outputs] = order(graph, list(graph.outputs)[:outputs])
+        return steps
 
     def operator(self, node: Node, imports: Mapping[str, int]) -> Operator:
         if node.domain not in imports:
@@ -144,7 +147,7 @@ class Evaluation:
         return self._catalog.get(node.domain, node.op_type, imports[node.domain])
 
     def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """What a node gives, by the first evaluator that takes it."""
+        """The results of a node, by the first evaluator that does not refuse it."""
         for evaluator in self._evaluators:
             if evaluator.takes_all or _takes(evaluator, node, operator, inputs):
                 return evaluator.compute(node, operator, inputs, arguments)
@@ -154,11 +157,11 @@ class Evaluation:
         return self._model.function_of(node)
 
     def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
-        """The derivative of a value by others, for what is given by name."""
+        """The derivative of a value by others, for arrays by name."""
         return list(differentiate(self._model, self._catalog, xs, y, given))
 
     def generator(self, seed: float | None) -> np.random.Generator:
-        """A new source of random numbers: by the seed of the node, else by that of the run and how many came before."""
+        """A new random generator: seeded by the node, else by the run and the number of generators before."""
         if seed is not None:
             return np.random.Generator(np.random.Philox(np.float32(seed).view(np.uint32).item()))
         self.drawn += 1
@@ -252,13 +255,13 @@ class _Scope:
         """The node with references to attributes of the function around it replaced by what they are in this call."""
         if not any(attribute.ref for attribute in node.attributes.values()):
             return node
-        found = []
+        resolved = []
         for name, attribute in node.attributes.items():
             actual = self._arguments.get(attribute.ref) if attribute.ref else attribute
             if actual is not None:
-                found.append(actual if actual is attribute else Attribute(name, actual.value, actual.kind))
+                resolved.append(actual if actual is attribute else Attribute(name, actual.value, actual.kind))
         twin = Node(node.op_type, (), [], domain=node.domain, name=node.name)
-        for attribute in found:
+        for attribute in resolved:
             dict.__setitem__(twin.attributes, attribute.name, attribute)
         return twin
 
@@ -285,7 +288,7 @@ class _Scope:
         return [inner[value] for value in steps.wanted]
 
     def begin(self, graph: Graph) -> Running | None:
-        """A graph inside a node made ready to be run otherwise; None if nobody else runs it."""
+        """A subgraph ready to be run by its plan; None if it has none."""
         return None if self._bodies is None else self._bodies.begin(graph, self._values, self._deeper())
 
     def _deeper(self) -> int:
@@ -343,15 +346,15 @@ def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
 
 
 def _takes(evaluator: Evaluator, node: Node, operator: Operator, inputs: Sequence[Any]) -> bool:
-    facts = [_fact(given) for given in inputs]
+    facts = [_fact(argument) for argument in inputs]
     return evaluator.refuses(node, operator, facts, [Fact() for _ in node.outputs]) is None
 
 
-def _fact(given: Any) -> Fact:
-    """What is known of an input that is there."""
-    if given is None:
+def _fact(argument: Any) -> Fact:
+    """The fact of an argument."""
+    if argument is None:
         return Fact(given=False)
-    return Fact(TensorType(DType.of(given.dtype), given.shape)) if isinstance(given, np.ndarray) else Fact()
+    return Fact(TensorType(DType.of(argument.dtype), argument.shape)) if isinstance(argument, np.ndarray) else Fact()
 
 
 def _constant(constant: Tensor | SparseTensor) -> Any:
@@ -359,15 +362,15 @@ def _constant(constant: Tensor | SparseTensor) -> Any:
 
 
 _MOVING = frozenset({"Identity", "Optional", "OptionalGetElement", "SequenceErase", "SequenceInsert"})
-"""Operators of sequences that give elements they are given, and which are counted already: to look at all of them each
+"""Operators whose results are elements of a sequence they read, which are counted already: to look at all of them each
 time would make it costly to grow a sequence one by one."""
 
 
 def _value(graph: Graph, name: str) -> Value:
     """The value of that name; InputError, saying how to see it, for one of a subgraph."""
-    found = graph.find(name)
-    if found is not None:
-        return found
+    value = graph.find(name)
+    if value is not None:
+        return value
     for inner in nested_graphs(graph):
         if inner is not graph and inner.find(name) is not None:
             at = "" if inner.parent is None else f" of node '{inner.parent.label}'"
@@ -377,9 +380,9 @@ def _value(graph: Graph, name: str) -> Value:
 
 
 def _out_of_memory(error: MemoryError, live: int, where: tuple[str, ...]) -> LimitError:
-    said = str(error) or "no memory left"
+    message = str(error) or "no memory left"
     return LimitError(
-        f"{said[:1].lower()}{said[1:]}; {live:,} bytes of results are alive",
+        f"{message[:1].lower()}{message[1:]}; {live:,} bytes of results are alive",
         where=where,
         hint="a smaller batch, or a machine with more memory",
     )
@@ -387,13 +390,13 @@ def _out_of_memory(error: MemoryError, live: int, where: tuple[str, ...]) -> Lim
 
 def _place(node: Node, inputs: Sequence[Any]) -> tuple[str, ...]:
     lines = [f"in node '{node.label}' ({node.op_type})"]
-    for value, given in zip(node.inputs, inputs, strict=False):
+    for value, argument in zip(node.inputs, inputs, strict=False):
         if value is not None:
-            lines.append(f"{value.name}: {_shown(given)}")
+            lines.append(f"{value.name}: {_shown(argument)}")
     return tuple(lines)
 
 
-def _shown(given: Any) -> str:
-    if isinstance(given, np.ndarray):
-        return f"{DType.of(given.dtype)}{list(given.shape)}"
-    return type(given).__name__
+def _shown(argument: Any) -> str:
+    if isinstance(argument, np.ndarray):
+        return f"{DType.of(argument.dtype)}{list(argument.shape)}"
+    return type(argument).__name__

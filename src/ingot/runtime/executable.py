@@ -1,4 +1,4 @@
-"""A plan with all that a run needs beside inputs: inputs checked by the caller go in, outputs come out."""
+"""A plan with everything that a run needs besides inputs, which the caller has checked."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ class Executable:
 
     @cached_property
     def runner(self) -> PlanRunner:
-        """What runs the plan; it takes longer to build than a model that is in the cache takes to open."""
+        """What runs the plan; built by the first run, since that takes longer than a warm start."""
         return PlanRunner(self.plan, self.outputs)

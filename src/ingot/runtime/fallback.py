@@ -1,4 +1,4 @@
-"""Saying that the reference runs a model that was to run compiled."""
+"""The warning that the reference runs a model that should have run compiled."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _MOST_READY = 32
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What follows from the types and sizes of inputs: their slots, the results, and the order of the outputs."""
+    """What a run on the fast path needs: the slots of inputs, the results to allocate, and the order of outputs."""
 
     runner: PlanRunner
     binding: Binding
@@ -41,7 +41,7 @@ class FastPath:
         self._ready: dict[tuple[Any, ...], Ready] = {}
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
-        """The outputs; None if this has to go the long way: other sizes, other types, or an error that a kernel met.
+        """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
 
         Interrupted where `interrupt` ends the run.
         """

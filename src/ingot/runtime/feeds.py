@@ -1,4 +1,4 @@
-"""What a caller feeds, as the arrays a run takes; refused, with what was expected, where it does not fit."""
+"""Feeds: what a caller passes as inputs, converted to the arrays of a run, or refused with what was expected."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any], spared: Col
     return {name: _feed(known[name], value, sizes) for name, value in feeds.items()}
 
 
-def _feed(value: Value, given: Any, sizes: dict[str, tuple[int, str]]) -> Any:
-    """What is given for an input, as an array; InputError, saying what was expected, if it does not fit."""
+def _feed(value: Value, feed: Any, sizes: dict[str, tuple[int, str]]) -> Any:
+    """The feed of an input as an array; InputError, with what was expected, if it does not fit."""
     type_ = value.type
     if isinstance(type_, SequenceType):
-        if not isinstance(given, list | tuple):
-            raise InputError(f"input '{value.name}' is {type_}, got a {type(given).__name__}", hint="give a list")
+        if not isinstance(feed, list | tuple):
+            raise InputError(f"input '{value.name}' is {type_}, got a {type(feed).__name__}", hint="give a list")
         element = Value(f"{value.name}[...]", type_.element)
-        return [_feed(element, item, {}) for item in given]
+        return [_feed(element, item, {}) for item in feed]
     if not isinstance(type_, TensorType):
-        return given
-    array = _array(value.name, given, type_)
+        return feed
+    array = _array(value.name, feed, type_)
     if type_.shape is not None:
         if array.ndim != len(type_.shape):
             raise InputError(f"input '{value.name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}")
@@ -59,14 +59,14 @@ def _feed(value: Value, given: Any, sizes: dict[str, tuple[int, str]]) -> Any:
     return array
 
 
-def _array(name: str, given: Any, type_: TensorType) -> Array:
+def _array(name: str, feed: Any, type_: TensorType) -> Array:
     wanted = type_.dtype
-    if given is None:
+    if feed is None:
         raise InputError(f"input '{name}' is {type_}, got None")
-    if not isinstance(given, np.ndarray | np.generic) and hasattr(given, "__dlpack__"):
-        given = np.from_dlpack(given)
-    if isinstance(given, np.ndarray | np.generic) or hasattr(given, "__array__"):
-        array = np.asarray(given)
+    if not isinstance(feed, np.ndarray | np.generic) and hasattr(feed, "__dlpack__"):
+        feed = np.from_dlpack(feed)
+    if isinstance(feed, np.ndarray | np.generic) or hasattr(feed, "__array__"):
+        array = np.asarray(feed)
         if array.dtype.kind in "USTO":
             array = _strings(name, array)
         if not array.dtype.isnative:
@@ -78,17 +78,17 @@ def _array(name: str, given: Any, type_: TensorType) -> Array:
             )
         return array
     try:
-        array = np.asarray(given, wanted.numpy if wanted else None)
+        array = np.asarray(feed, wanted.numpy if wanted else None)
         return _strings(name, array) if wanted is DType.STRING else array
     except (TypeError, ValueError):
-        raise InputError(f"input '{name}' is {type_}, and a {type(given).__name__} makes no such array") from None
+        raise InputError(f"input '{name}' is {type_}, and a {type(feed).__name__} makes no such array") from None
 
 
 def _strings(name: str, array: Array) -> Array:
     """An array of `str`, bytes decoded; InputError for anything else in it."""
-    found = np.empty(array.shape, np.object_)
+    strings = np.empty(array.shape, np.object_)
     for index, item in enumerate(array.reshape(-1).tolist()):
         if not isinstance(item, str | bytes):
             raise InputError(f"input '{name}' holds strings, got a {type(item).__name__}")
-        found.reshape(-1)[index] = item.decode("utf-8", "replace") if isinstance(item, bytes) else item
-    return found
+        strings.reshape(-1)[index] = item.decode("utf-8", "replace") if isinstance(item, bytes) else item
+    return strings

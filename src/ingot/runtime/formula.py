@@ -12,14 +12,14 @@ Values = tuple[Any, ...]
 """The values of all expressions of a formula, in order; None where there is none, as it divides by zero."""
 
 Picker = Callable[[Values], tuple[Any, ...]]
-"""Takes what belongs to one list of expressions out of the values of all."""
+"""Picks the values of one list of expressions out of the values of all."""
 
 
 class Formula:
-    """Expressions over named sizes, each distinct one computed once, by a function that is compiled with the first.
+    """Expressions over named sizes, each distinct one computed once, by one function that the first use compiles.
 
-    The function is Python text made from `Dim`s alone: integers, `+ * // min max`, and arguments called a0, a1 and so
-    on. No name or text of a model or a file gets into it, and no other builtin can be called from it.
+    The function is Python text built from `Dim`s alone: integers, `+ * // min max`, and arguments named a0, a1 and so
+    on. No name or text of a model or a file gets into it, and it can call no other builtin.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Frames: the memory of one run of a plan at a time, which is left to the next."""
+"""Frames: the memory of one run of a plan, reused by the next run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SegmentFrame:
         self._threads = threads
 
     def install(self, binding: Binding) -> None:
-        """Make ready to run with a binding: its scalars, and an arena in which the addresses of slots are."""
+        """Prepare to run with a binding: write its scalars, and place its allocations in the arena."""
         previous, self.binding = self.binding, None  # there may be no memory
         if binding.layout is not self._layout:
             self._layout = None
@@ -62,7 +62,7 @@ class Frame:
     """Memory for one run of a plan at a time: the table of slots, the state of the run, and its segments.
 
     The first word of the state is set by kernels that met an error, the second, by anybody, to stop them. `values` and
-    `sizes` are what is known before the inputs are: constants, what a body captures, and the sizes that these tell.
+    `sizes` are what is known before the inputs are: constants, captured values, and the named sizes of both.
     """
 
     __slots__ = ("first", "segments", "sizes", "slots", "state", "table", "values", "words")
@@ -81,7 +81,7 @@ class Frame:
         self.sizes: dict[str, int] = {}
 
     def share(self, state: Array) -> None:
-        """Have the state of another frame, whose run this one is part of."""
+        """Use the state of another frame, whose run this one is part of."""
         if state is not self.state:
             self.state = state
             self.words = _words(state)

@@ -1,4 +1,4 @@
-"""What ends a compiled run without an answer: an assumption that does not hold, or an error that a kernel met."""
+"""How a compiled run ends without results: a guard that failed, or an error that a kernel met."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ingot.prim.guard import Guard
 
 
 class GuardFailed(Exception):
-    """What a plan assumes does not hold in this run, as the message says, so that it has no answer for it.
+    """An assumption of a plan does not hold in this run, so that the plan cannot compute it; the message says which.
 
     `guards` are the assumptions about sizes that failed, none where it is about something else; `sizes` are the real
     sizes by name, as far as they were known by then.

@@ -1,4 +1,4 @@
-"""Ending a run before it is done: a cancel or a deadline sets the stop words of the runs that it belongs to."""
+"""Ending a run early: a cancel or a deadline sets the stop words of the runs that it is attached to."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ingot.errors import IngotError
 
 
 class Interrupted(IngotError):
-    """A run ended before it was done: its deadline passed, or somebody cancelled it."""
+    """A run ended early: its deadline passed, or it was cancelled."""
 
 
 class Interrupt(Protocol):
-    """What may end a run. A run in progress is known by its state, whose second word stops its kernels: see `Plan`."""
+    """Ends a run early. A run in progress is identified by its state, whose second word stops its kernels."""
 
     def attach(self, state: Array) -> None:
-        """Stop the kernels of a run when it is to end, or at once if it should have ended already."""
+        """Stop the kernels of a run when it has to end, or at once if it should have ended already."""
 
     def detach(self, state: Array) -> None:
         """Leave the state of a run alone from now on."""
 
     def check(self) -> None:
-        """Interrupted if the run is to end; always so once a stop word is set."""
+        """Interrupted if the run has to end; always so once a stop word is set."""
 
 
 class Cancel:
-    """Given to a run, ends it from another thread."""
+    """Passed to a run, ends it from another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a signal may come while it is held, and its handler cancel
@@ -64,7 +64,7 @@ class Cancel:
 
 
 class Deadline:
-    """Ends a run some seconds after this was made."""
+    """Ends a run a number of seconds after this was created."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

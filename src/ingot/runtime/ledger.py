@@ -1,4 +1,4 @@
-"""The memory of a run: every buffer that nodes made and something still holds, counted once."""
+"""The memory of a run: the bytes of every buffer that nodes allocated and something still references, counted once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Ledger:
     """
 
     few = 1 << 16
-    """Bytes that a run of a body may take without asking what is left: they are counted when they are there."""
+    """Bytes that a run of a body may take without asking how much is left."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -44,11 +44,11 @@ class Ledger:
         return self._limit - self.live
 
     def refusal(self, size: int) -> LimitError:
-        """The error for a result of `size` bytes that is not made, as it would be too much."""
+        """The error for a result of `size` bytes that is not allocated, as it would be too much."""
         return self._excess(self.live + size, size)
 
     def charge(self, results: Iterable[Any]) -> None:
-        """Count what a node gave: arrays, also in lists and dictionaries; LimitError if that is too much."""
+        """Count the results of a node: arrays, also in lists and dictionaries; LimitError if that is too much."""
         self._settle()
         for result in results:
             if isinstance(result, np.ndarray):
@@ -61,7 +61,7 @@ class Ledger:
                 self.charge(result.values())
 
     def charge_new(self, array: Array) -> None:
-        """Count an array that was made a moment ago, and is no part of another."""
+        """Count an array that was just allocated, and is no view."""
         if self._dead:
             self._settle()
         size = array.nbytes
@@ -87,7 +87,7 @@ class Ledger:
         self._buffers.clear()
 
     def _settle(self) -> None:
-        """Take off what has died; before any array is looked up, as a new one may have the address of a dead one."""
+        """Subtract what has died; before any array is looked up, as a new one may have the address of a dead one."""
         while self._dead:
             _, key, size = self._buffers.pop(id(self._dead.popleft()))
             self._known.remove(key)
@@ -100,8 +100,8 @@ class Ledger:
             raise self._excess(self._live, size)
 
     def _excess(self, total: int, size: int) -> LimitError:
-        said = f"{total:,} bytes with the {size:,} of this one, the limit is {self._limit:,}"
-        return exceeded(f"the results alive take {said}", "memory", f"{total:_}")
+        amounts = f"{total:,} bytes with the {size:,} of this one, the limit is {self._limit:,}"
+        return exceeded(f"the results alive take {amounts}", "memory", f"{total:_}")
 
     def _follow(self, root: Array, size: int) -> None:
         buffer = ref(root, self._dead.append)
@@ -118,6 +118,6 @@ def _root(array: Array) -> Array:
 
 
 def _text_bytes(root: Array) -> int:
-    """What an array of strings takes: its own memory and that of the strings, once for each."""
+    """The bytes of an array of strings: its own memory and that of the strings, each once."""
     texts: dict[int, object] = {id(item): item for item in root.reshape(-1).tolist()}
     return root.nbytes + sum(item.__sizeof__() for item in texts.values())

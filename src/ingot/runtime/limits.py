@@ -1,4 +1,4 @@
-"""How much one run may take of the machine, whatever the model asks for."""
+"""Limits on what one run may take of the machine, whatever the model asks for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunLimits:
     less, give the run a deadline."""
 
     calls: int = 10_000
-    """Calls of functions that are followed when a model is opened, those in functions each time anew."""
+    """Calls of functions that are followed when a model is opened, those in functions counted for each call."""
 
     def __post_init__(self) -> None:
         for name in ("memory", "nesting", "nodes", "calls"):
@@ -49,7 +49,7 @@ class RunLimits:
 
 
 def refuse_nesting(model: Model, limits: RunLimits) -> None:
-    """LimitError if graphs of the model nest deeper than a run may follow; what takes calls into account comes then."""
+    """LimitError if graphs of the model nest deeper than a run may follow; calls of functions are counted later."""
     pending = [(graph, 0) for graph in (model.graph, *(function.graph for function in model.functions.values()))]
     while pending:
         graph, depth = pending.pop()

@@ -1,4 +1,4 @@
-"""Making a plan: scheduled kernels with their code, and everything about memory that sizes leave open."""
+"""The plan stage: scheduled kernels with their code become steps, slots, allocations and guards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
 from ingot.prim.walk import in_order
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
-from ingot.runtime.rows import JumpRow, flattened, jump_of, lives_of
+from ingot.runtime.rows import JumpRow, flattened, jump_of, lifetimes_of
 from ingot.schedule.schedule import Scheduled
 
 
@@ -96,7 +96,7 @@ def _segments(
 
     `idle` are kernels with nothing to do where they write nothing; others still check what they are given.
     """
-    lives = lives_of(rows)
+    lifetimes = lifetimes_of(rows)
     segments: list[Segment] = []
     allocated: set[Buffer] = set()
     steps: list[KernelStep | Jump] = []
@@ -117,7 +117,7 @@ def _segments(
             for buffer in needed:
                 if buffer in slots and buffer not in allocated:
                     allocated.add(buffer)
-                    allocations.append(_allocation(buffer, slots[buffer], *lives[buffer], owners, visible))
+                    allocations.append(_allocation(buffer, slots[buffer], *lifetimes[buffer], owners, visible))
             continue
         own = tuple(Arm(arm.first - base, arm.end - base, arm.guards) for arm in arms if base <= arm.first < number)
         now = [guard for guard in guards if guard.names <= bound]
@@ -125,7 +125,7 @@ def _segments(
         dims = [dim for step in steps for dim in (step.scalars if isinstance(step, KernelStep) else (step.trips,))]
         dims += [dim for allocation in allocations for dim in allocation.shape]
         names = {name for dim in dims for name in symbols(dim)}
-        names |= {name for guard in (*now, *(each for arm in own for each in arm.guards)) for name in guard.names}
+        names |= {name for guard in (*now, *(inner for arm in own for inner in arm.guards)) for name in guard.names}
         segments.append(Segment(tuple(steps), tuple(allocations), tuple(sorted(names)), tuple(now), row, own, base))
         steps, allocations = [], []
         base = number + 1

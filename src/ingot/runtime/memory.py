@@ -1,4 +1,4 @@
-"""How much memory this process may take: the machine's, or less where a container or a resource limit says so."""
+"""The memory that this process may use: the machine's, or less where a container or a resource limit bounds it."""
 
 from __future__ import annotations
 

@@ -21,15 +21,15 @@ class Order:
     dying: Sequence[Sequence[Value]]
     """For each node, the values that no later one reads."""
     captured: Sequence[Value]
-    """What is read of the values around the graph."""
+    """The values around the graph that it reads."""
 
 
 Orders: TypeAlias = dict[tuple[Graph, int], Order]
-"""What is found once for a graph and the number of its outputs that are wanted."""
+"""The order of each graph, by the number of its outputs that are wanted."""
 
 
 def order(graph: Graph, wanted: Sequence[Value]) -> Order:
-    """What computes the wanted values of a graph."""
+    """The nodes that compute the wanted values of a graph."""
     nodes = _needed(graph, wanted)
     around = () if graph.parent is None else tuple(dict.fromkeys(captures(graph)))
     return Order(wanted, nodes, _last_uses(nodes, wanted), around)
@@ -53,7 +53,7 @@ def _needed(graph: Graph, wanted: Sequence[Value]) -> list[Node]:
 
 
 def _last_uses(nodes: Sequence[Node], wanted: Sequence[Value]) -> list[list[Value]]:
-    """For each node, the values made in the graph that no later one reads."""
+    """For each node, the values computed in the graph that no later node reads."""
     last: dict[Value, int] = {}
     for position, node in enumerate(nodes):
         for value in node.outputs:
@@ -65,9 +65,9 @@ def _last_uses(nodes: Sequence[Node], wanted: Sequence[Value]) -> list[list[Valu
             for value in captures(subgraph):
                 last[value] = position
     own = {value for node in nodes for value in node.outputs}
-    kept = set(wanted)
-    found: list[list[Value]] = [[] for _ in nodes]
+    results = set(wanted)
+    dying: list[list[Value]] = [[] for _ in nodes]
     for value, position in last.items():
-        if value in own and value not in kept:
-            found[position].append(value)
-    return found
+        if value in own and value not in results:
+            dying[position].append(value)
+    return dying

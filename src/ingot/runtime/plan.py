@@ -1,4 +1,4 @@
-"""A plan as data: kernels, jumps and calls in order, the memory they need, and what was assumed of sizes."""
+"""A plan as data: kernels, jumps and calls in order, the allocations they need, and the guards on sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ingot.prim.tensor import Call, CallResult, Tensor
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 MOST_TRIPS = (1 << 63) - 1
-"""More often than that the body of no loop is run."""
+"""A bound on loop trips that no run reaches."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,11 +88,10 @@ class Segment:
 class Body:
     """A subgraph of a node that the reference runs, as a plan of its own.
 
-    `parameters` are the inputs of the subgraph, then what it captures, then the results of `invariant`: what is the
-    same in every run of the body, as a body from the captured values. `captured` are the names of these around the
-    node; `nodes` is how many nodes a run counts for. Where a guard fails, the reference runs the subgraph, unless it is
-    `specialised`: changed for sizes that were assumed, so that the model has to be run otherwise. A body without a plan
-    fails always.
+    `parameters` are the inputs of the subgraph, then the captured values, then the results of `invariant`: the loop
+    invariants, as a body from the captured values. `captured` are the names of these around the node; `nodes` is how
+    many nodes a run counts for. Where a guard fails, the reference runs the subgraph, unless it is `specialised`:
+    changed by an assumption, so that the model has to be run otherwise. A body without a plan always fails its guards.
     """
 
     plan: Plan | None
@@ -121,13 +120,13 @@ class Plan:
     keep: tuple[Any, ...]
     threads: int
     memory: tuple[tuple[int, Array], ...] = ()
-    """The arrays that constants are in, by slot."""
+    """The arrays of constants, by slot."""
     codes: Mapping[int, LinkedCode] = field(default_factory=dict)
-    """The code of kernels, by its address; none where it cannot be stored."""
+    """The linked code of kernels, by address; empty where it cannot be stored in a plan file."""
     most_trips: int = MOST_TRIPS
     """How often the bodies of loops are run, all together, before the run ends in an error."""
     bodies: Mapping[Call, tuple[Body | None, ...]] = field(default_factory=dict)
-    """The subgraphs of the nodes of calls, in order, where they have plans of their own."""
+    """The subgraphs of the nodes of calls, in order, that have plans of their own."""
 
 
 StepObserver: TypeAlias = Callable[[KernelStep | Call, float, Mapping[str, int]], None]

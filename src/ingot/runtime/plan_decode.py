@@ -1,4 +1,4 @@
-"""A plan on its way out of a file: records as what they stand for, in memory that is mapped."""
+"""Decoding of plan files: records to plans, whose code and arrays lie in mapped memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ingot.runtime.plan_schema import (
 
 _DTYPES = {int(dtype): dtype for dtype in DType}
 _KERNEL_FIELDS = 5
-"""A jump has more: so the two are told apart."""
+"""A jump has more fields: the length of a record tells the two apart."""
 
 
 class PlanDecoder:
@@ -58,7 +58,7 @@ class PlanDecoder:
         for slot, array in memory:
             template[slot] = array.ctypes.data
         return Plan(
-            tuple([self._segment(StoredSegment(*each)) for each in stored.segments]),
+            tuple([self._segment(StoredSegment(*fields)) for fields in stored.segments]),
             {name: tensor(number) for name, number in stored.inputs},
             {tensor(number): slot for number, slot in stored.placed},
             template,
@@ -88,11 +88,11 @@ class PlanDecoder:
     def _segment(self, stored: StoredSegment) -> Segment:
         return Segment(
             tuple([self._kernel(*s) if len(s) == _KERNEL_FIELDS else self._jump(*s) for s in stored.steps]),
-            tuple([self._allocation(*each) for each in stored.allocations]),
+            tuple([self._allocation(*fields) for fields in stored.allocations]),
             tuple(stored.names),
             self._guards(stored.guards),
             None if stored.call is None else self._call(stored.call),
-            tuple([self._arm(StoredArm(*each)) for each in stored.arms]),
+            tuple([self._arm(StoredArm(*fields)) for fields in stored.arms]),
             stored.base,
         )
 
@@ -146,13 +146,13 @@ class PlanDecoder:
         call = self._calls.get(number)
         if call is None:
             stored = StoredCall(*self._file.calls[number])
-            arguments = tuple(None if each is None else self.tensor(each) for each in stored.arguments)
+            arguments = tuple(None if argument is None else self.tensor(argument) for argument in stored.arguments)
             call = self._calls[number] = Call(self.nodes[stored.plan][stored.node], arguments, stored.reason)
         return call
 
     def sizes(self, stored: Iterable[StoredDim]) -> tuple[Dim, ...]:
         dims = self._dims
-        return tuple([each if isinstance(each, int) else dims[each[0]] for each in stored])
+        return tuple([dim if isinstance(dim, int) else dims[dim[0]] for dim in stored])
 
     def _dim(self, stored: StoredDim) -> Dim:
         return stored if isinstance(stored, int) else self._dims[stored[0]]

@@ -1,4 +1,4 @@
-"""A plan on its way into a file: as records, with the code of its kernels and its arrays beside them."""
+"""Encoding of plans: as records, with the code of kernels and the arrays of constants beside them."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ ALIGN = 64
 
 
 class Unstorable(Exception):
-    """A plan has something in it that is no plain data; the message is what."""
+    """A plan cannot be stored in a file: the message names what is no plain data."""
 
 
 class PlanEncoder:
-    """Gives numbers to tensors, calls, code, arrays and sizes, which it collects on the way."""
+    """Numbers tensors, calls, code, arrays and sizes, and collects them."""
 
     def __init__(self) -> None:
         self.code = bytearray()

@@ -1,9 +1,8 @@
-"""Plans in files: everything a run needs, so that a model that was opened before is opened without being looked at.
+"""Plan files: everything that a run needs, so that a warm start neither loads the model nor compiles.
 
-A file has a head, which says how long its parts are and what their digest is; the records of `plan_schema` as JSON; the
-code of all kernels, which is mapped and run where it lies; and the memory of all constants, in the form that kernels
-read, which is mapped too. Of the latter nothing is checked but its length: a file gets its name only when it is
-complete.
+A file has a header with the lengths and the digest of its parts; the records of `plan_schema` as JSON; the code of all
+kernels, which is mapped and run where it lies; and the arrays of all constants, packed as kernels read them, which are
+mapped too. Of the latter only the length is checked: a file gets its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ __all__ = ["PlanFile", "Unstorable", "read", "source_of", "write"]
 
 _MAGIC = b"ingot plan 7\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q")
-"""What it is; the digest of the text and the code; how long the text is, where the code begins and ends, the whole."""
+"""Magic; digest of text and code; length of the text, start and end of the code, length of the file."""
 _PAGE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """What a file holds: a plan and its outputs, the types of inputs and outputs by name, and which have defaults.
+    """The contents of a plan file: plan and outputs, types of inputs and outputs by name, inputs with defaults.
 
-    `calls` are models with the nodes that the reference runs, encoded, of the plan and then of those inside of it in
+    `calls` are models with the nodes that the reference runs, encoded: that of the plan, then those of its bodies in
     order; each is empty if there are none.
     """
 
@@ -53,13 +52,13 @@ class PlanFile:
     calls: tuple[bytes, ...]
     thread_pool: LinkedCode
     beside: tuple[tuple[str, str], ...] = ()
-    """The files that the model has weights in, beside its own, and the digest of their content."""
+    """The files next to the model that hold weights, and the digests of their contents."""
     source: str = ""
-    """The file that the model was in when the plan was written; empty if it was in none."""
+    """The path of the model when the plan was written; empty if it came from no file."""
 
 
 def write(path: Path, file: PlanFile) -> bool:
-    """Write a plan file; False where that is not possible. Unstorable if the plan has what is no plain data."""
+    """Write a plan file; False where that is not possible. Unstorable if the plan is not plain data."""
     encoder = PlanEncoder()
     text = json.dumps(_encoded(file, encoder), separators=(",", ":")).encode()
     code = bytes(encoder.code)
@@ -76,10 +75,7 @@ def write(path: Path, file: PlanFile) -> bool:
 
 
 def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | None:
-    """The plan in a file, for a number of threads, which run bodies of loops at most so often.
-
-    None if there is none, or the file is damaged.
-    """
+    """The plan in a file, for `threads` threads and at most `most_trips` loop trips; None if absent or damaged."""
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
@@ -110,7 +106,7 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
 
 
 def source_of(path: Path) -> str | None:
-    """The file that a model was in, of whose plan this is the file, or nothing; None if it is no plan file."""
+    """The path of the model of a plan file, "" if the model came from no file; None if this is no plan file."""
     try:
         with open(path, "rb") as file:
             magic, _, length, *_ = _HEAD.unpack(file.read(_HEAD.size))

@@ -1,7 +1,7 @@
-"""The schema of plan files: what a plan is made of as records of plain data, which JSON writes as lists in this order.
+"""The schema of plan files: the parts of a plan as records of plain data, which JSON writes as lists in this order.
 
-Tensors, calls and arrays are numbers: their places in the lists of the file. A plan is numbered by when it comes, that
-of the model first, then those of its bodies.
+Tensors, calls and arrays are indices into the lists of the file. Plans are numbered in the order they are met: that of
+the model, then those of its bodies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ StoredDim: TypeAlias = int | list[int]
 class StoredKernel(NamedTuple):
     name: str
     address: int
-    """Where its code begins, counted from that of all kernels."""
+    """The offset of its code in the code section."""
     slots: list[int]
     scalars: list[StoredDim]
     writes: list[int]
@@ -80,13 +80,13 @@ class StoredPlan(NamedTuple):
     memory: list[tuple[int, int]]
     """The arrays that slots hold the addresses of."""
     constants: list[tuple[int, int]]
-    """The arrays that tensors are."""
+    """The arrays that constant tensors hold."""
     call_results: list[tuple[int, list[int]]]
     bodies: list[tuple[int, list[StoredBody | None]]]
 
 
 class StoredTensor(NamedTuple):
-    """A parameter has a name, the result of a call has that; another tensor has neither."""
+    """A parameter has a name, a call result has its call; another tensor has neither."""
 
     dtype: int
     shape: list[StoredDim]
@@ -119,7 +119,7 @@ class StoredType(NamedTuple):
 class StoredFile(NamedTuple):
     source: str
     thread_pool: dict[str, int]
-    """Where the functions of thread pools begin, counted as the code of kernels is."""
+    """The entry points of the native thread pool, by name: offsets in the code section."""
     plan: StoredPlan
     outputs: list[int]
     inputs: list[StoredType]
@@ -133,4 +133,4 @@ class StoredFile(NamedTuple):
     arrays: list[StoredArray]
     dims: list[list[Any]]
     dim_calls: list[list[Any]]
-    """What the expressions of sizes share; see `dims.Packing`."""
+    """Subexpressions that sizes share; see `dims.Packing`."""

@@ -1,4 +1,4 @@
-"""What a provider is: who computes the nodes of a model that no provider before it takes.
+"""The provider protocol: a provider computes the nodes of a model that the providers before it refuse.
 
 A session has providers in order. The first may compile: the nodes that it does not refuse become primitives, kernels
 and a plan. Nodes that it refuses are computed one by one, each by the first *evaluator* that does not refuse it;
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """Who computes nodes."""
+    """Computes nodes, or refuses them with a reason."""
 
     @property
     def name(self) -> str:
-        """What a session and its user call it."""
+        """Its name for sessions and users."""
 
     def refuses(
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
@@ -40,18 +40,18 @@ class Evaluator(Provider, Protocol):
     """A provider that computes one node at a time, from arrays to arrays."""
 
     takes_all: bool
-    """Whether it refuses nothing, so that it need not be asked."""
+    """Whether it refuses nothing, so that `refuses` need not be called."""
 
     def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """What the operator of a node gives: one result, or a tuple of several."""
+        """The results of a node's operator: one, or a tuple of several."""
 
 
 @runtime_checkable
 class Compiler(Provider, Protocol):
-    """A provider that compiles kernels for a machine. What it schedules and compiles, a plan runs.
+    """A provider that compiles kernels for a machine; a plan runs them.
 
-    `compile.py` calls these in the order they stand in. Kernels are called by the thread pool as
-    `i64 kernel(slots, which, scalars, state, thread, piece, pieces)`: see `codegen/llvm/kernel.py`.
+    `compile.py` calls these methods in this order. The thread pool calls a kernel as `i64 kernel(slots, which, scalars,
+    state, thread, piece, pieces)`: see `codegen/llvm/kernel.py`.
     """
 
     @property
@@ -60,19 +60,19 @@ class Compiler(Provider, Protocol):
 
     @property
     def threads(self) -> int:
-        """How many threads run a plan, unless a session says otherwise."""
+        """How many threads run a plan, unless a session sets another number."""
 
     def warm_up(self) -> None:
-        """Start what will be needed to compile, beside other work: a model is being loaded meanwhile."""
+        """Start what compiling will need, in the background: a model is being loaded meanwhile."""
 
     def schedule(self, fused: Fused) -> Scheduled:
-        """The fused kernels with their loops adapted to the machine."""
+        """The fused kernels scheduled for the machine."""
 
     def emit(self, scheduled: Scheduled) -> Mapping[Kernel, Any]:
-        """Begin to compile every kernel, beside other work; `link` takes the result."""
+        """Begin to compile every kernel, in the background; `link` takes the result."""
 
     def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
-        """The memory of every constant buffer, with what it holds as the kernels read it."""
+        """The memory of every constant buffer, packed as the kernels read it."""
 
     def link(self, emitted: Mapping[Kernel, Any]) -> Mapping[Kernel, KernelCode]:
-        """The code of every kernel, when it is compiled; CompileError if that fails."""
+        """The code of every kernel, once compiled; CompileError if that fails."""

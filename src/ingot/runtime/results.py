@@ -1,4 +1,4 @@
-"""What a run returns: contiguous arrays that belong to the caller alone."""
+"""Results of a run: contiguous arrays that no one but the caller references."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ingot.dtypes import Array
 def owned(results: Sequence[Any], feeds: Iterable[Any]) -> list[Any]:
     """The results, with a copy of every array that is read-only or shares memory with a feed or an earlier result."""
     seen = [array for feed in feeds for array in _arrays(feed)]
-    found = []
+    copies = []
     for result in results:
         own = _owned(result, seen)
         seen.extend(_arrays(own))
-        found.append(own)
-    return found
+        copies.append(own)
+    return copies
 
 
 def _owned(result: Any, seen: list[Array]) -> Any:

@@ -1,4 +1,4 @@
-"""The steps of a program in rows: loops and choices become steps that say which row comes next."""
+"""The steps of a program flattened into rows: loops and branches become jumps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO
+from ingot.codegen.jumps import BEGIN, CHOOSE, GO, NEXT_RUN
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.tensor import Call
@@ -15,7 +15,7 @@ from ingot.runtime.plan import MOST_TRIPS, Arm, Jump
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JumpRow:
-    """A row that says which comes next: `yes`, or `no`, both counted from the first of all rows."""
+    """A row that selects the next one: `yes`, or `no`, both counted from the first of all rows."""
 
     step: LoopStep | BranchStep
     does: int
@@ -24,14 +24,14 @@ class JumpRow:
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
-        """What it reads or writes, or changes the places of."""
+        """The buffers that it reads, writes or swaps."""
         if isinstance(self.step, BranchStep):
             return (self.step.condition,) if self.does == CHOOSE else ()
         return (self.step.number, *filter(None, (self.limit, self.going)), *chain(*self.pairs))
 
     @property
     def allocates(self) -> tuple[Buffer, ...]:
-        """What it needs memory for."""
+        """The buffers that it needs memory for."""
         return (self.step.number,) if isinstance(self.step, LoopStep) else ()
 
     @property
@@ -80,7 +80,7 @@ def _add(steps: Sequence[Step], rows: list[Row], arms: list[Arm]) -> None:
                 rows.append(JumpRow(step, BEGIN, 0, 0))
                 _add(step.steps, rows, arms)
                 end = len(rows) + 1
-                rows.append(JumpRow(step, AGAIN, begin + 1, end))
+                rows.append(JumpRow(step, NEXT_RUN, begin + 1, end))
                 rows[begin] = JumpRow(step, BEGIN, begin + 1, end)
             case BranchStep():
                 rows.append(JumpRow(step, CHOOSE, 0, 0))
@@ -100,19 +100,20 @@ def jump_of(row: JumpRow, slots: Mapping[Buffer, int], base: int) -> Jump:
     step = row.step
     if isinstance(step, BranchStep):
         return Jump(step.name, row.does, (slots[step.condition],), row.yes - base, row.no - base)
-    limit, going = (-1 if each is None else slots[each] for each in (row.limit, row.going))
+    limit, going = (-1 if place is None else slots[place] for place in (row.limit, row.going))
     swapped = tuple(slots[buffer] for pair in row.pairs for buffer in pair)
     trips: Dim = MOST_TRIPS if step.trips is None or isinstance(step.trips, Buffer) else step.trips
     which = (slots[step.number], limit, going, *swapped)
     return Jump(step.name, row.does, which, row.yes - base, row.no - base, trips, len(row.pairs))
 
 
-def lives_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
+def lifetimes_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
     """The first and the last row that need each buffer.
 
-    What is there before a loop, and read in it, is needed until the loop ends; so is what one run leaves to the next.
+    A buffer that is written before a loop and read in it lives until the loop ends; so does one that carries a value
+    from one run to the next.
     """
-    found: dict[Buffer, tuple[int, int]] = {}
+    lifetimes: dict[Buffer, tuple[int, int]] = {}
     loops: list[tuple[int, int, LoopStep]] = []
     for number, row in enumerate(rows):
         if isinstance(row, Kernel):
@@ -120,18 +121,18 @@ def lives_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
         else:
             used = row.buffers if isinstance(row, JumpRow) else ()
         for buffer in used:
-            found[buffer] = (found.get(buffer, (number, number))[0], number)
-        if isinstance(row, JumpRow) and row.does == AGAIN:
+            lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
+        if isinstance(row, JumpRow) and row.does == NEXT_RUN:
             assert isinstance(row.step, LoopStep)
             loops.append((row.yes - 1, number, row.step))
     for begin, end, loop in loops:  # those inside come first
-        for buffer, (first, last) in found.items():
+        for buffer, (first, last) in lifetimes.items():
             if first < begin <= last < end:
-                found[buffer] = (first, end)
-        for buffer in (*loop.kept, *chain(*loop.swapped)):
-            found[buffer] = (min(found[buffer][0], begin), max(found[buffer][1], end))
+                lifetimes[buffer] = (first, end)
+        for buffer in (*loop.collected, *chain(*loop.swapped)):
+            lifetimes[buffer] = (min(lifetimes[buffer][0], begin), max(lifetimes[buffer][1], end))
         for pair in loop.swapped:  # either has the memory of the other after some runs
-            both = [found[buffer] for buffer in pair]
+            both = [lifetimes[buffer] for buffer in pair]
             life = (min(first for first, _ in both), max(last for _, last in both))
-            found.update(dict.fromkeys(pair, life))
-    return found
+            lifetimes.update(dict.fromkeys(pair, life))
+    return lifetimes

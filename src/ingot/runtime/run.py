@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ByteLimit:
-    """The bytes that a run may allocate, where nobody counts what becomes of its results."""
+    """The bytes that a run may allocate, where no ledger follows its results."""
 
     left: int
     charge_new: None = None
@@ -34,7 +34,7 @@ class ByteLimit:
 class PlanRunner:
     """A plan ready to run: what all runs of it share, and the frames that are not in use.
 
-    Values are numbered: the inputs in order, then constants, and what segments and calls give.
+    Values are numbered: the inputs in order, then constants, and the results of segments and calls.
     """
 
     def __init__(
@@ -45,7 +45,12 @@ class PlanRunner:
         self.frames: list[Frame] = []
         inputs = [plan.inputs[name] for name in (plan.inputs if parameters is None else parameters)]
         numbers = {tensor: number for number, tensor in enumerate(inputs)}
-        produced = [each.tensor for segment in plan.segments for each in segment.allocations if each.tensor is not None]
+        produced = [
+            allocation.tensor
+            for segment in plan.segments
+            for allocation in segment.allocations
+            if allocation.tensor is not None
+        ]
         called = [tensor for results in plan.call_results.values() for tensor in results]
         for tensor in (*plan.constants, *produced, *called):
             numbers.setdefault(tensor, len(numbers))
@@ -66,7 +71,7 @@ class PlanRunner:
         self._sizes = {"threads": plan.threads}
 
     def frame(self) -> Frame:
-        """A frame that nobody else uses; `release` gives it back."""
+        """A frame for the caller alone; `release` gives it back."""
         try:
             frame = self.frames.pop()  # to look first is no use: other threads take them too
         except IndexError:
@@ -96,7 +101,7 @@ class PlanRunner:
             interrupt.check()
 
     def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
-        """Have the last inputs be the same in all runs with a frame; GuardFailed if they are not as assumed."""
+        """Set the last inputs for all runs with a frame; GuardFailed if they are not as assumed."""
         values, sizes = self._values.copy(), self._sizes.copy()
         for entry, value in zip(self._fixed, inputs, strict=True):
             entry.admit(value, values, sizes, frame.slots)

@@ -13,11 +13,11 @@ from ingot.runtime.entry import Entry, SizeCheck
 from ingot.runtime.plan import Ints, Plan, Segment
 
 Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
-"""Has the reference run the node of a call, for its arguments."""
+"""Has the reference run the node of a call on its arguments."""
 
 
 class PreparedSegment:
-    """A segment of a plan ready to run: its binder and its steps, and the numbers of the values it gives and takes."""
+    """A segment ready to run: its binder, its steps, and the numbers of the values that it reads and writes."""
 
     def __init__(self, plan: Plan, segment: Segment, numbers: Mapping[Tensor, int], known: frozenset[str]) -> None:
         """`known` are the names of the sizes that are known before it."""
@@ -25,9 +25,9 @@ class PreparedSegment:
         self.binder = Binder(segment, plan.most_trips)
         self.table = StepTable(self.binder)
         self.results = [
-            (numbers[each.tensor], each.slot, each.dtype.numpy)
-            for each in self.binder.results
-            if each.tensor is not None
+            (numbers[allocation.tensor], allocation.slot, allocation.dtype.numpy)
+            for allocation in self.binder.results
+            if allocation.tensor is not None
         ]
         self.call = segment.call
         results = () if segment.call is None else plan.call_results.get(segment.call, ())
@@ -39,7 +39,7 @@ class PreparedSegment:
         self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(known)]
 
     def make(self, step: Call, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
-        """Make the call, and note what it gives; GuardFailed if that is not what was assumed."""
+        """Make the call, and admit its results; GuardFailed if they are not as assumed."""
         results = call(step, [None if number is None else values[number] for number in self._arguments])
         for entry, index in zip(self.entries, self._indices, strict=True):
             entry.admit(results[index], values, sizes, slots)
@@ -48,10 +48,10 @@ class PreparedSegment:
 
 
 class StepTable:
-    """The steps of a segment as the thread pool walks them, but for the place of their scalars in memory.
+    """The steps of a segment as the thread pool walks them, without the address of their scalars.
 
-    Each is a row of addresses: of its code, none for a jump; of the numbers of its slots; and of its scalars, which are
-    those of a frame.
+    Each row has three addresses: of the code, zero for a jump; of the numbers of its slots; and of its scalars, which
+    belong to a frame.
     """
 
     def __init__(self, binder: Binder) -> None:
@@ -73,7 +73,7 @@ class StepTable:
         return rows
 
     def replace(self, rows: Ints, replaced: Sequence[int]) -> None:
-        """Have all steps be as they are, but for those that are replaced by jumps, which have no slots."""
+        """Restore all rows, then make those of `replaced` jumps, which have no slots."""
         rows[:, :2] = self._rows[:, :2]
         for row in replaced:
             rows[row, :2] = 0, self._no_slot

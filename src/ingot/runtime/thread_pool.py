@@ -1,4 +1,4 @@
-"""The threads that run plans: one pool for the process, so that sessions side by side do not crowd the processor."""
+"""The thread pool: one for the process, so that concurrent sessions do not oversubscribe the processors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Words: TypeAlias = "np.ndarray[Any, Any]"
 
 
 class Job:
-    """Steps to be walked, over and over, by threads that share a table of slots: by one if none is worth sharing."""
+    """Steps that the thread pool walks, over and over, with one table of slots; by one thread where that is better."""
 
     def __init__(self, steps: _Words, slots: _Words, state: _Words, threads: int) -> None:
         self.words = _aligned_words(JobLayout.ONE_THREAD_WORDS)
@@ -44,12 +44,12 @@ class Job:
         return int(self.words[JobLayout.NEXT_STEP])
 
     def use(self, state: _Words) -> None:
-        """Have another state, for errors and for stopping."""
+        """Use another state, for errors and for stopping."""
         self._keep = (*self._keep[:2], state)
         self.words[JobLayout.STATE] = state.ctypes.data
 
     def divide(self, threads: int) -> None:
-        """Have it walked by so many threads, if the sizes that its steps are told now are worth it."""
+        """Have it walked by so many threads, if a step is worth sharing with the runtime scalars it has now."""
         self.words[JobLayout.THREADS] = threads
         self.threads = threads if threads > 1 and _native().is_shared(self.address) else 1
 
@@ -78,9 +78,9 @@ class ThreadPool:
         self._unpark = threading.Condition()
 
     def run(self, steps: _Words, slots: _Words, state: _Words, threads: int) -> int:
-        """Walk steps, with as many threads as are wanted and at hand; the GIL is released meanwhile.
+        """Walk steps, with as many threads as are wanted and free; the GIL is released meanwhile.
 
-        Which step would have come after the last is returned.
+        Returns the index of the step that would have followed the last.
         """
         job = Job(steps, slots, state, threads)
         self.start(job)
@@ -135,7 +135,7 @@ class ThreadPool:
     def _park(self, jobs: int) -> None:
         """Wait for a job after the first `jobs`.
 
-        Either the caller that begins it sees that somebody is parked, or who parks sees that it has begun.
+        Either the caller that begins it sees that a worker is parked, or the parking worker sees that it has begun.
         """
         with self._unpark:
             self._parked += 1
@@ -149,7 +149,7 @@ class ThreadPool:
 
 
 class Native:
-    """The native functions of a thread pool, callable."""
+    """The native functions of the thread pool, callable."""
 
     def __init__(self, code: Code) -> None:
         on_job = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -167,7 +167,7 @@ _CODE: list[Future[Code]] = []
 
 
 def provide(code: Code) -> None:
-    """Have thread pools use code that was made before, unless there is some."""
+    """Use this code for the thread pool, unless it has code already."""
     if not _CODE:
         provided: Future[Code] = Future()
         provided.set_result(code)
@@ -175,7 +175,7 @@ def provide(code: Code) -> None:
 
 
 def begin_thread_pool(target: Target) -> None:
-    """Have the code of thread pools made beside other work, unless there is some, or the target is another machine."""
+    """Compile the code of the thread pool in the background, unless it has code or the target is another machine."""
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
     from ingot.codegen.llvm.host import host
     from ingot.codegen.llvm.thread_pool import thread_pool_text
@@ -185,7 +185,7 @@ def begin_thread_pool(target: Target) -> None:
 
 
 def code() -> LinkedCode | None:
-    """The code that thread pools run, to be kept; None if it is no plain code."""
+    """The code of the thread pool, to be stored in a plan file; None if it cannot be linked."""
     if _compiled().plain is not None:
         return _compiled().plain
     from ingot.codegen.llvm.compile import code_of

@@ -1,4 +1,4 @@
-"""The schedule of attention: scores in blocks, with a thread's own keys, values and scores put in order."""
+"""The schedule of attention: blocks of scores; keys, values and scores packed into a thread's own scratch memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingot.schedule.target import Target
 from ingot.schedule.tile import attention_tile
 
 BLOCK = 384
-"""The scores of a row that are kept at a time: those of a tile of rows leave room for keys in the nearest cache."""
+"""The scores of a row that are held at a time: those of a tile of rows leave part of the L1 cache for keys."""
 
 _MOST_ROWS, _LINE = 16, 64
 """At least the rows of a tile, and the columns of a panel, of any target."""
@@ -28,6 +28,6 @@ def schedule_attention(nest: Attention, name: str, target: Target) -> Attention:
 
 
 def _lines(keys: Dim, depth: Dim, columns: Dim) -> tuple[Dim, Dim, Dim]:
-    """The elements of each scratch buffer that are a thread's: keys, values, scores with what they read."""
+    """The elements of each scratch buffer that belong to a thread: keys, values, scores with the output rows."""
     whole = (columns + (_LINE - 1)) // _LINE * _LINE
     return (keys + (_LINE - 1)) // _LINE * _LINE * depth, keys * whole, (whole + BLOCK) * _MOST_ROWS

@@ -12,10 +12,10 @@ from ingot.schedule.tile import tile_of
 
 
 def schedule_contraction(product: Contraction, name: str, target: Target) -> Contraction:
-    """A contraction as a product of matrices in tiles; new buffers begin with `name`.
+    """A contraction as a tiled matrix product; new buffers begin with `name`.
 
-    Rows of the left side that lie in its padding are read from a buffer of zeros. A right side that is not packed gets
-    scratch memory for a panel of it.
+    Rows of the left operand that lie in its padding are read from a buffer of zeros. A right operand that is not packed
+    gets scratch memory for a panel of it.
     """
     product = join_axes(product)
     zeros = None
@@ -31,7 +31,7 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
 
 
 def packed_before(product: Contraction, name: str, target: Target) -> tuple[Contraction, Contraction]:
-    """A contraction that packs its right side, in two: one that stores all panels, and one that reads them."""
+    """A contraction that packs its right operand, in two: one that stores all panels, and one that reads them."""
     assert not product.packed
     width = panel_width(product.rhs.dtype, target)
     elements = extent(product.batch) * extent(product.k) * (extent(product.n) + width - 1)

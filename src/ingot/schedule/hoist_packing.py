@@ -1,4 +1,4 @@
-"""Packing of right sides hoisted out of loops: what no run of a loop writes is put in panels once, before it."""
+"""Packing hoisted out of loops: a right operand that is invariant in a loop is packed into panels once, before it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Hoisted:
 def hoist_packing(steps: Sequence[Step], target: Target) -> Hoisted:
     """Steps in which a contraction inside of a loop reads panels that are packed right before the loop.
 
-    It is the outermost loop that leaves the right side as it is.
+    It is the outermost loop that the right operand is invariant in.
     """
     origins: dict[Kernel, Kernel] = {}
     packing: set[Kernel] = set()
@@ -47,8 +47,8 @@ def hoist_packing(steps: Sequence[Step], target: Target) -> Hoisted:
 
 
 def _invariant(loop: LoopStep) -> Iterator[Kernel]:
-    """The kernels in a loop that pack a right side which is the same in every run."""
-    written: set[Buffer] = {loop.number, *loop.kept, *(buffer for pair in loop.swapped for buffer in pair)}
+    """The kernels in a loop that pack an invariant right operand."""
+    written: set[Buffer] = {loop.number, *loop.collected, *(buffer for pair in loop.swapped for buffer in pair)}
     kernels = list(kernels_in(loop.steps))
     written.update(buffer for kernel in kernels for buffer in kernel.writes)
     written.update(buffer for inner in _loops_in(loop.steps) for pair in inner.swapped for buffer in pair)
@@ -68,7 +68,7 @@ def _loops_in(steps: Sequence[Step]) -> Iterator[LoopStep]:
 
 
 def _in_two(kernel: Kernel, target: Target) -> tuple[Kernel, Kernel]:
-    """The kernel that packs the right side of a contraction, and the one that reads the panels."""
+    """The kernel that packs the right operand of a contraction, and the one that reads the panels."""
     (product,) = kernel.nests
     assert isinstance(product, Contraction)
     packing, product = packed_before(product, kernel.name, target)

@@ -1,7 +1,7 @@
-"""Chains of loads, each of which tells where the next one is, as in a tree: a few go on step by step together.
+"""Chains of dependent loads, as in a tree, interleaved: a few independent ones advance in lockstep.
 
-A processor waits for every load of a chain. Of chains that are written one after another it sees the next one only when
-it is nearly through; of those in lockstep it waits for all at once.
+A processor waits for every load of a chain. Of chains one after another it reaches the next only when it is nearly
+through; of interleaved ones it waits for all at once.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from ingot.loops.rewrite import Reindexed, operands
 from ingot.schedule.jam import Jam
 
 _COUNTS = (8, 7, 6, 5, 4, 3)
-"""How many chains go on together, the best first: each keeps a register or two."""
+"""How many chains are interleaved, the best first: each takes a register or two."""
 
 _LONG = 4
-"""From how many loads on they are a chain."""
+"""Dependent loads that make a chain."""
 
 
 def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]] | None:
-    """The rows that are left and the statements for each; None if a nest has no chains, or as many as do not divide."""
+    """The rows that are left and the statements for each; None if a nest has no chains, or no count divides them."""
     if len(nest.stages) != 1 or nest.stages[0].inner or nest.stages[0].starts or not nest.rows:
         return None
     *rows, last = nest.rows
-    count = next((each for each in _COUNTS if isinstance(last.extent, int) and last.extent % each == 0), None)
+    count = next((divisor for divisor in _COUNTS if isinstance(last.extent, int) and last.extent % divisor == 0), None)
     if count is None or not isinstance(last.extent, int) or last.extent == 0:
         return None
     body: list[Statement] = []
@@ -34,7 +34,7 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
         assert isinstance(statement, Store)
         lengths: dict[int, int] = {}
         for value in _in_order(statement.value, set()):
-            before = max((lengths[id(each)] for each in operands(value)), default=0)
+            before = max((lengths[id(operand)] for operand in operands(value)), default=0)
             lengths[id(value)] = before + isinstance(value, Load)
             if isinstance(value, Load) and before:
                 body.append(Let(f"l{len(body)}", change.scalar(value)))
@@ -49,10 +49,10 @@ def interleave_chains(nest: Nest) -> tuple[Sequence[Var], tuple[Statement, ...]]
 
 
 def _in_order(value: Scalar, seen: set[int]) -> Iterator[Scalar]:
-    """Everything in an expression, each part once and after what it is made of."""
+    """Every subexpression of an expression, once, after its operands."""
     if id(value) in seen:
         return
     seen.add(id(value))
-    for each in operands(value):
-        yield from _in_order(each, seen)
+    for operand in operands(value):
+        yield from _in_order(operand, seen)
     yield value

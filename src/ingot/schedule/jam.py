@@ -1,7 +1,7 @@
-"""Unroll-and-jam: a few neighbouring rows in lockstep, so that what several of them read is read once.
+"""Unroll-and-jam: a few neighbouring rows in lockstep, so that what several of them read is loaded once.
 
-A window that slides by less than its length reads most of what it read a step before, and its weights again; so does
-a sum over what does not change from row to row. What is read for one row is kept in registers for the next ones.
+A window that slides by less than its length reads most of what it read a step before, and its weights again; so does a
+sum over what is invariant from row to row. What is loaded for one row stays in registers for the next ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_FUNCTIONS = 24
 """Functions in the sums and in their epilogue, up to which these are unrolled for several rows."""
 
 _MOST_SUMS = 16
-"""Sums that are kept at once: half the registers, so that what is read has room."""
+"""Accumulators at once: half the registers, so that the other half holds operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +89,17 @@ def _divides(count: int, extent: Dim) -> bool:
 
 def _shares(stage: Stage, var: Var) -> bool:
     """Whether a reduction reads for one value of a variable what it reads for the next one too."""
-    return any(_again(index, stage.inner, var) for index in _reads(stage))
+    return any(_is_reread(index, stage.inner, var) for index in _reads(stage))
 
 
-def _again(index: Index, inner: Sequence[Var], var: Var) -> bool:
+def _is_reread(index: Index, inner: Sequence[Var], var: Var) -> bool:
     factor = index.factor(var)
     if factor == 0:
         return True
-    for each in inner:
-        if not isinstance(each.extent, int):
+    for loop in inner:
+        if not isinstance(loop.extent, int):
             continue
-        if any(index.factor(each) * times == factor for times in range(1, min(each.extent, _FARTHEST + 1))):
+        if any(index.factor(loop) * times == factor for times in range(1, min(loop.extent, _FARTHEST + 1))):
             return True
     return False
 

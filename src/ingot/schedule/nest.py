@@ -15,7 +15,7 @@ _OFTEN = 4
 
 
 def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
-    """The loops of a nest: the rows shared by threads, and the axis along which most is contiguous run in vectors."""
+    """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
     bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
     across, gain = _vector(nest.rows, bodies)
@@ -30,7 +30,7 @@ def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
 
 
 def _across(nest: Nest, across: Var) -> tuple[Statement, ...]:
-    """The loops of a nest whose rows are run in vectors, those beside them jammed where they read the same."""
+    """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
     body = tuple(statement for stage in nest.stages for statement in _serial(stage))
     rows = [row for row in nest.rows if row is not across]
     split = jam_of(nest, across)
@@ -51,7 +51,7 @@ def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statemen
 
 
 def collapse(nest: Nest) -> Nest:
-    """Neighbouring loops joined into one where every index moves through them as through one."""
+    """Neighbouring loops collapsed into one where every index moves through them as through one."""
     rows, stages = _join(nest.rows, nest.stages)
     return Nest(rows, tuple(map(_collapsed, stages)))
 
@@ -71,7 +71,7 @@ def _serial(stage: Stage) -> tuple[Statement, ...]:
 def _vectored(stage: Stage) -> tuple[Statement, ...]:
     vector = _vector(stage.inner, stage.body)[0] or (stage.inner[-1] if stage.inner else None)
     body = stage.body
-    for var in (vector, *reversed([each for each in stage.inner if each is not vector])):
+    for var in (vector, *reversed([other for other in stage.inner if other is not vector])):
         if var is not None:
             body = (For(var, body, Kind.VECTOR if var is vector else Kind.SERIAL),)
     return (*stage.starts, *body)
@@ -82,7 +82,7 @@ def _vector(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Var | 
     best, most = None, 0
     for var in reversed(variables):
         score = sum(_gain(index, var) for index in indices(*body) if index.terms)
-        score += sum(2 for each in body if isinstance(each, Store) and each.index.factor(var) == 1)
+        score += sum(2 for statement in body if isinstance(statement, Store) and statement.index.factor(var) == 1)
         if score > most:
             best, most = var, score
     return best, most

@@ -1,4 +1,4 @@
-"""Keeping what is costly: a value that two passes over a row need is stored by the first, where the result will be."""
+"""Reuse of costly values: one that two passes over a row need is stored by the first, in the memory of the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ingot.loops.rewrite import Reindexed, parts
 
 
 def reuse_costly(nest: Nest) -> Nest:
-    """The nest with one costly value computed once, in the room of the result, if several passes have it."""
+    """The nest with one costly value computed once, in the memory of the result, if several passes need it."""
     if len(nest.stages) < 2:
         return nest
     *before, last = nest.stages
@@ -22,14 +22,14 @@ def reuse_costly(nest: Nest) -> Nest:
         shared = _shared(stage, last)
         if shared is None or shared.dtype is not store.buffer.dtype or _reads(nest, store):
             continue
-        room = Store(store.buffer, store.index, shared)
-        first = Stage(stage.inner, stage.starts, (*stage.body, room))
+        store_shared = Store(store.buffer, store.index, shared)
+        first = Stage(stage.inner, stage.starts, (*stage.body, store_shared))
         change = Reindexed(lambda index: index)
         change.replace(shared, Load(shared.dtype, store.buffer, store.index))
         later = [
-            Stage(each.inner, each.starts, tuple(map(change.statement, each.body)))
-            for each in nest.stages[position + 1 :]
-            if each.inner == last.inner
+            Stage(following.inner, following.starts, tuple(map(change.statement, following.body)))
+            for following in nest.stages[position + 1 :]
+            if following.inner == last.inner
         ]
         if len(later) == len(nest.stages) - position - 1:
             return Nest(nest.rows, (*before[:position], first, *later))
@@ -37,7 +37,7 @@ def reuse_costly(nest: Nest) -> Nest:
 
 
 def _shared(stage: Stage, last: Stage) -> Scalar | None:
-    """The largest costly value that both stages have."""
+    """The largest costly expression that both stages have."""
     theirs = {id(part) for part in parts(_values(last.body))}
     for part in parts(_values(stage.body)):  # what contains others comes before them
         if id(part) in theirs and isinstance(part, Apply) and _is_costly(part):
@@ -50,7 +50,7 @@ def _is_costly(value: Scalar) -> bool:
 
 
 def _reads(nest: Nest, store: Store) -> bool:
-    """Whether the room of the result is read by something else."""
+    """Whether the memory of the result is read by something else."""
     values = [value for stage in nest.stages for value in _values(stage.body)]
     return any(isinstance(part, Load) and part.buffer is store.buffer for part in parts(values))
 

@@ -1,8 +1,8 @@
 """Scheduling: the loops of fused kernels adapted to a target.
 
-Fusion says what each kernel computes; here it is decided how. Elementwise loops and reductions are collapsed, run in
-vectors, shared by threads and jammed (unroll-and-jam); long reductions become two kernels; contractions (GEMM) get
-tiles, or become Winograd's; attention gets blocks; packing is hoisted out of loops.
+Fusion determines what each kernel computes; the schedule, how. Elementwise loops and reductions are collapsed,
+vectorised, parallelised and jammed (unroll-and-jam); long reductions become two kernels; contractions (GEMM) get tiles,
+or become Winograd's; attention gets blocks; packing is hoisted out of loops.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters, winograd_of
 
 ConstantMemory = Tensor | Packed | Filters
-"""What a constant buffer holds."""
+"""The contents of a constant buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """What is compiled: steps in order, where every stored tensor is, and what the constants among the buffers hold.
+    """What is compiled: steps in order, the placement of every stored tensor, and the contents of constant buffers.
 
-    `zeros` are buffers of zeros. `stores` is the tensor that each kernel is for, and `why` the reason for storing it.
-    `guards` are sizes that are taken to be equal whichever branches are taken.
+    `zeros` are buffers of zeros. `stores` is the tensor that each kernel stores, and `why` the reason for storing it.
+    `guards` are sizes that are assumed to be equal whichever branches are taken.
     """
 
     steps: tuple[Step, ...]

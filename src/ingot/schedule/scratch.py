@@ -1,4 +1,4 @@
-"""Memory that each thread of a kernel has for itself."""
+"""Scratch memory: what each thread of a kernel has for itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ingot.dtypes import DType
 from ingot.schedule.target import Target
 
 THREADS = symbol("threads")
-"""The number of threads of a session, in the size of what each of them needs its own of."""
+"""The number of threads of a session, as a named size: scratch buffers have a part for each."""
 
 _MOST_VECTORS = 4
 """Vectors in a row of a panel, at most."""

@@ -1,4 +1,4 @@
-"""The schedule of statements whose order matters: independent loops in vectors, or shared by threads."""
+"""The schedule of statements whose order matters: independent loops vectorised or parallel."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ingot.loops.ir import For, Kind, Statement, Store, Var
 
 
 def schedule_statements(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Loops marked as independent (`PARALLEL`) run in vectors where that is contiguous.
+    """Loops marked as independent (`PARALLEL`) are vectorised where memory is contiguous.
 
     Others of them are shared by threads if they have loops inside, and serial if not.
     """
-    return tuple(_loop(each) if isinstance(each, For) else each for each in statements)
+    return tuple(_loop(statement) if isinstance(statement, For) else statement for statement in statements)
 
 
 def _loop(loop: For) -> For:
@@ -21,7 +21,7 @@ def _loop(loop: For) -> For:
         return For(loop.var, body, loop.kind)
     if _is_contiguous(loop.body, loop.var):
         return For(loop.var, body, Kind.VECTOR)
-    return For(loop.var, body, Kind.PARALLEL if any(isinstance(each, For) for each in body) else Kind.SERIAL)
+    return For(loop.var, body, Kind.PARALLEL if any(isinstance(statement, For) for statement in body) else Kind.SERIAL)
 
 
 def _is_contiguous(statements: Sequence[Statement], var: Var) -> bool:

@@ -1,6 +1,6 @@
-"""Long reductions of few rows divided into parts, which threads share: how many depends on sizes alone, not on threads.
+"""Long reductions of few rows split into parts, for threads to share: how many depends on sizes alone, not on threads.
 
-What is left of a row when it is cut into equal parts is one more. A second kernel reduces the parts, in order.
+The remainder of a row that is cut into equal parts is one more part. A second kernel reduces the parts, in order.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _SHORTEST = 1 << 13
 _MOST_PARTS = 64
 
 _UNKNOWN_PARTS = 32
-"""Parts of a row whose length only a run tells."""
+"""Parts of a row of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction:
-    """The nests that make parts, which may run in any order, where these are stored, and the nest that is to follow."""
+    """The nests that reduce parts, in any order, the buffer of partial results, and the nest that reduces these."""
 
     parts: tuple[Nest, ...]
     buffer: Buffer
@@ -31,7 +31,7 @@ class SplitReduction:
 
 
 def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
-    """A nest that reduces each of a few long rows, once, in two steps; None if it is another."""
+    """A nest that reduces each of a few long rows, once, split in two; None for any other nest."""
     if len(nest.stages) != 2:
         return None
     first, last = nest.stages
@@ -43,12 +43,12 @@ def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
     if count is None or not isinstance(update, Update):
         return None
     along, *others = first.inner
-    each = along.extent // count
-    rest = along.extent - each * count
-    kept = count if rest == 0 else count + 1
+    part_length = along.extent // count
+    rest = along.extent - part_length * count
+    part_count = count if rest == 0 else count + 1
     dtype = update.value.dtype
-    buffer = Buffer(f"{name}_parts", dtype, kept * rows)
-    row = _row(nest.rows, kept)
+    buffer = Buffer(f"{name}_parts", dtype, part_count * rows)
+    row = _row(nest.rows, part_count)
     local = Local(dtype, update.name)
 
     def part(length: Dim, start: Index, rows: tuple[Var, ...], place: Index) -> Nest:
@@ -57,12 +57,12 @@ def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
         stage = Stage((inner, *others), first.starts, (change.statement(update),))
         return Nest(rows, (stage, Stage((), (), (Store(buffer, row + place, local),))))
 
-    number, every = Var("part", count), Var("part", kept)
-    parts = [part(each, Index(((number, each),)), (*nest.rows, number), Index(((number, 1),)))]
+    number, every = Var("part", count), Var("part", part_count)
+    parts = [part(part_length, Index(((number, part_length),)), (*nest.rows, number), Index(((number, 1),)))]
     if rest != 0:
-        parts.append(part(rest, Index((), each * count), nest.rows, Index((), count)))
-    again = Update(update.name, update.function, Load(dtype, buffer, row + Index(((every, 1),))))
-    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, (Stage((every,), first.starts, (again,)), last)))
+        parts.append(part(rest, Index((), part_length * count), nest.rows, Index((), count)))
+    combine = Update(update.name, update.function, Load(dtype, buffer, row + Index(((every, 1),))))
+    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, (Stage((every,), first.starts, (combine,)), last)))
 
 
 def _parts(stage: Stage) -> int | None:

@@ -1,7 +1,7 @@
-"""Winograd's algorithm for convolutions by filters of 3 x 3: when it is the quicker way, and its transformed weights.
+"""Winograd's algorithm for 3 x 3 convolutions: when it is faster, and its transformed weights.
 
-A tile of sums is taken from (side + 2)² products for each channel and filter, where there are 9 side² otherwise. Tiles
-of inputs, filters and sums are seen as polynomials, which are multiplied by their values at `side` + 2 points.
+A tile of sums takes (side + 2)² products for each channel and filter, in place of 9 side². Tiles of inputs, filters and
+sums are polynomials, which are multiplied by their values at `side` + 2 points.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _BLOCK = 24
 """Tiles that come together, so that weights are read but once for all: enough to hide that, few enough for a cache."""
 
 _UNKNOWN = 32
-"""What a row or column of results is taken for when its size is open."""
+"""The assumed size of a row or column of results whose size is unknown."""
 
 _TRANSFORM = 3
-"""What it takes to transform an element, in products."""
+"""The time to transform an element, in products."""
 
 _READ, _READ_NEAR = 8, 2
-"""What it takes to read a weight, from memory or from the cache of a core, in products: as many tiles hide it."""
+"""The time to read a weight, from memory or from a core's cache, in products: as many tiles hide it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +116,16 @@ def _is_moderate(weights: Packed) -> bool:
 def _slides(product: Contraction, along: Var, tap: Var) -> bool:
     """Whether what a window reads at a tap is what the next window along a variable reads at the tap before."""
     load = product.lhs
-    if any(each.index.factor(product.k[2]) != 0 for each in load.where):
+    if any(condition.index.factor(product.k[2]) != 0 for condition in load.where):
         return False
-    return all(index.factor(along) == index.factor(tap) for index in (load.index, *(each.index for each in load.where)))
+    return all(
+        index.factor(along) == index.factor(tap)
+        for index in (load.index, *(condition.index for condition in load.where))
+    )
 
 
 def _time(product: Contraction, side: int, l2: int) -> float:
-    """What a convolution takes, in products: in tiles of a side, or directly if that is zero."""
+    """The time of a convolution, in products: in tiles of a side, or directly if that is zero."""
     channels, filters = _known(product.k[2].extent), _known(product.n[0].extent)
     rows, columns = (_known(var.extent) for var in product.m[-2:])
     images = 1

@@ -1,4 +1,4 @@
-"""Attention in LLVM: blocks of scores in a tile of registers, weighted by the greatest so far, and what they read."""
+"""Attention in LLVM: an online softmax over blocks of scores, each computed by a GEMM in a tile of registers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transpose import transposed
-from ingot.codegen.llvm.types import I32, I64, element, room, vector, width
+from ingot.codegen.llvm.types import I32, I64, element, stack_slot, vector, width
 from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
 from ingot.schedule.tile import heights
 
@@ -23,31 +23,31 @@ READ, TOTAL = "read", "total"
 """The locals that hold the weighted sum of values and the sum of weights in the epilogue."""
 
 _GRAIN = 1 << 18
-"""Products that are worth a thread of their own: some microseconds."""
+"""Multiply-adds that are worth a thread of their own: some microseconds."""
 
-_STACKS_EACH = 2
-"""Stacks for each thread from which on none is divided: its keys and values would be put in panels for each part."""
+_STACKS_PER_THREAD = 2
+"""Stacks for each thread from which on none is divided: every part would pack its keys and values again."""
 
 _KEYS, _VALUES, _SCORES = 0, 1, 2
 """Which of the scratch buffers."""
 
 
 def _emit(b: Builder, frame: Frame, nest: Attention) -> None:
-    """Attention, shared among threads by tiles of rows; each puts keys and values in panels for the stacks it meets.
+    """Attention, parallel over tiles of rows; each thread packs keys and values into panels for the stacks it meets.
 
-    In which order a row is summed does not depend on how rows are shared.
+    The order in which a row is summed does not depend on how rows are shared.
     """
     _Emitter(b, frame, nest).emit()
 
 
 def _share(b: Builder, sharing: Sharing, nest: Attention) -> Share:
-    """How attention can be shared: by stacks; where these are few, by tiles of rows too."""
+    """How attention is divided: by stacks; where these are few, by tiles of rows too."""
     assert nest.tile is not None
     size, threads = sharing.size, sharing.threads
     stacks, rows = extent(nest.batch), extent(nest.m)
     tiles = up(b, size(rows), I64(nest.tile.rows))
     work = b.sdiv(size(stacks * rows * nest.t.extent * (nest.k.extent + nest.n.extent)), I64(_GRAIN))
-    wanted = up(b, b.mul(threads, I64(_STACKS_EACH)), larger(b, size(stacks), I64(1)))
+    wanted = up(b, b.mul(threads, I64(_STACKS_PER_THREAD)), larger(b, size(stacks), I64(1)))
     return Share(work, b.mul(size(stacks), smaller(b, tiles, wanted)))
 
 
@@ -66,7 +66,7 @@ class _Emitter:
         self.panels = self._ceil(self.columns, self.tile.columns)
         self.height = -(-self.tile.rows // self.tile.lanes) * self.tile.lanes
         rows = ir.ArrayType(self.kind, self.height)
-        self.greatest, self.higher, self.total, self.scale = (room(b, rows, self.align) for _ in range(4))
+        self.greatest, self.higher, self.total, self.scale = (stack_slot(b, rows, self.align) for _ in range(4))
         self.scratch = [self._own(which) for which in (_KEYS, _VALUES, _SCORES)]
 
     def emit(self) -> None:
@@ -89,33 +89,33 @@ class _Emitter:
     # --- panels
 
     def _pack_keys(self) -> None:
-        """Put keys in panels: rows of `k`, as many keys in each as a tile has columns, zeros past the last."""
+        """Pack keys into panels: rows of `k`, as many keys in each as a tile has columns, zeros past the last."""
         b, nest, tile, loop = self.b, self.nest, self.tile, self.loops.loop
         whole = b.mul(self._ceil(self.keys, tile.columns), I64(tile.columns))
         with loop(I64(0), whole, tile.lanes) as first:
             panel = b.sdiv(first, I64(tile.columns))
             start = b.add(b.mul(panel, b.mul(self.depth, I64(tile.columns))), b.srem(first, I64(tile.columns)))
             done: ir.Value = I64(0)
-            if self._turns(nest.keys):
-                some = b.icmp_signed("<", first, self.keys)
-                done = b.select(some, b.and_(self.depth, I64(-tile.lanes)), I64(0))
+            if self._can_transpose(nest.keys):
+                is_any = b.icmp_signed("<", first, self.keys)
+                done = b.select(is_any, b.and_(self.depth, I64(-tile.lanes)), I64(0))
                 with loop(I64(0), done, tile.lanes) as k:
-                    self._turn_keys(first, k, start)
+                    self._transpose_keys(first, k, start)
             with loop(done, self.depth, 1) as k:
                 self.loops.variables[nest.k] = k
                 self._copy(_KEYS, nest.keys, nest.t, first, b.add(start, b.mul(k, I64(tile.columns))))
 
-    def _turns(self, keys: Scalar) -> bool:
-        """Whether the elements of a key lie one after another, so that squares of them can be turned in registers."""
+    def _can_transpose(self, keys: Scalar) -> bool:
+        """Whether the elements of a key are contiguous, so that squares of them can be transposed in registers."""
         nest = self.nest
         if not isinstance(keys, Load) or keys.where or keys.dtype is not nest.dtype or self.tile.lanes == 1:
             return False
         return keys.index.factor(nest.k) == 1 and all(isinstance(term, Var) for term, _ in keys.index.terms)
 
-    def _turn_keys(self, first: ir.Value, k: ir.Value, start: ir.Value) -> None:
-        """Put a square of as many elements of as many keys as a vector has lanes into a panel.
+    def _transpose_keys(self, first: ir.Value, k: ir.Value, start: ir.Value) -> None:
+        """Pack a square of lanes x lanes elements of keys, transposed.
 
-        Past the last key it is put there again: what is summed of it is never read.
+        Past the last key that key is packed again: its sums are never read.
         """
         b, nest, tile = self.b, self.nest, self.tile
         assert isinstance(nest.keys, Load)
@@ -132,7 +132,7 @@ class _Emitter:
             b.store(value, self._at(_KEYS, place)).align = self.align
 
     def _pack_values(self) -> None:
-        """Put values in panels: a row for each key, zeros past the last column."""
+        """Pack values into panels: a row for each key, zeros past the last column."""
         b, nest, tile, loop = self.b, self.nest, self.tile, self.loops.loop
         whole = b.mul(self.panels, I64(tile.columns))
         with loop(I64(0), whole, tile.lanes) as first:
@@ -143,7 +143,7 @@ class _Emitter:
                 self._copy(_VALUES, nest.values, nest.n, first, b.add(start, b.mul(key, I64(tile.columns))))
 
     def _copy(self, which: int, value: Scalar, along: Var, first: ir.Value, place: ir.Value) -> None:
-        """Store a vector of what is read along a variable, zeros past its end."""
+        """Store a vector of loads along a variable, zeros past its end."""
         b, loops, lanes = self.b, self.loops, self.tile.lanes
         buffer, offset = self.nest.scratch[which], Var("offset", 1)
         base = b.mul(self.frame.thread, self.frame.size(self.nest.lines[which]))
@@ -208,7 +208,7 @@ class _Emitter:
         b.position_at_end(done)
 
     def _score(self, height: int, row: ir.Value, rows: ir.Value, key: ir.Value, count: ir.Value) -> None:
-        """Keep the sums of rows and a block of keys; where there are fewer rows, the last is summed in their place."""
+        """Store the sums of rows and a block of keys; where there are fewer rows, the last is summed again."""
         b, nest, tile = self.b, self.nest, self.tile
         step = self.frame.size(nest.queries.index.factor(nest.k))
         self.loops.variables[nest.k] = I64(0)
@@ -227,12 +227,12 @@ class _Emitter:
                     b.store(b.load(cell, typ=self.lanes), self._at(_SCORES, place)).align = self.align
 
     def _find_greatest(self, row: ir.Value, line: ir.Value, key: ir.Value, count: ir.Value) -> None:
-        """Make scores of a row of kept sums, and see whether one is higher than the greatest so far."""
+        """Turn the stored sums of a row into scores, and note whether one exceeds the maximum so far."""
         b, nest, lanes = self.b, self.nest, self.tile.lanes
         start = b.mul(line, I64(nest.block))
         self.loops.unflatten(nest.m, row)
         before = b.load(self._of_row(self.greatest, line), typ=self.kind)
-        most = room(b, self.lanes)
+        most = stack_slot(b, self.lanes)
         b.store(self.loops.splat(before, lanes), most)
         whole = b.and_(count, I64(-lanes))
         with self.loops.loop(I64(0), whole, lanes) as first:
@@ -244,7 +244,7 @@ class _Emitter:
         b.store(greatest, self._of_row(self.higher, line))
 
     def _rescale(self) -> None:
-        """Find what earlier weights of all rows have to be taken times, now that the greatest scores are others."""
+        """Compute the factors by which earlier weights of all rows shrink, now that the maxima have grown."""
         b, lanes = self.b, self.tile.lanes
         low = scalars.number(self.nest.dtype, float("-inf"), lanes)
         for first in range(0, self.height, lanes):
@@ -257,11 +257,11 @@ class _Emitter:
                 b.store(value, place).align = self.align
 
     def _weigh(self, line: ir.Value, count: ir.Value) -> None:
-        """Make weights of a row of scores, and add them up."""
+        """Turn the scores of a row into weights (the exponentials of a softmax), and add them up."""
         b, lanes = self.b, self.tile.lanes
         start = b.mul(line, I64(self.nest.block))
         shift = self.loops.splat(b.load(self._of_row(self.higher, line), typ=self.kind), lanes)
-        sums = room(b, self.lanes)
+        sums = stack_slot(b, self.lanes)
         b.store(ir.Constant(self.lanes, None), sums)
         with self.loops.loop(I64(0), count, lanes) as first:
             place = self._at(_SCORES, b.add(start, first))
@@ -276,7 +276,7 @@ class _Emitter:
     def _score_vector(
         self, start: ir.Value, first: ir.Value, key: ir.Value, mask: ir.Value | None, most: ir.Value
     ) -> None:
-        """Make scores of a vector of kept sums, minus infinity past the last, and put the greatest in `most`."""
+        """Turn a vector of stored sums into scores, minus infinity past the last; `most` gets the maximum."""
         b, loops, nest = self.b, self.loops, self.nest
         place = self._at(_SCORES, b.add(start, first))
         value: ir.Value = b.load(place, typ=self.lanes, align=self.align)
@@ -290,14 +290,14 @@ class _Emitter:
         b.store(self._greater(value, b.load(most, typ=self.lanes)), most)
 
     def _greater(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        """The greater of two, the second if the first is NaN: a NaN makes a weight of its own NaN, and so the total."""
+        """The maximum of two, the second if the first is NaN: a NaN makes its own weight NaN, and so the total."""
         return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
 
     def _exp(self, x: ir.Value) -> ir.Value:
         return lanes_of(exp_weight)(self.b, x)
 
     def _gather(self, height: int, key: ir.Value, count: ir.Value) -> None:
-        """Add to what rows read: the values of a block of keys times their weights."""
+        """Add the values of a block of keys times their weights to the output rows."""
         b, tile, loop = self.b, self.tile, self.loops.loop
         with loop(I64(0), self.panels, 1) as panel:
             column = b.mul(panel, I64(tile.columns))
@@ -330,7 +330,7 @@ class _Emitter:
                 b.store(added, place).align = self.align
 
     def _finish(self, row: ir.Value, rows: ir.Value) -> None:
-        """What the body says, for each row."""
+        """The epilogue, for each row."""
         b, loops, nest, tile = self.b, self.loops, self.nest, self.tile
         with loops.loop(I64(0), rows, 1) as line:
             loops.unflatten(nest.m, b.add(row, line))
@@ -351,7 +351,7 @@ class _Emitter:
     # --- places
 
     def _own(self, which: int) -> ir.Value:
-        """The part of a scratch buffer that is this thread's."""
+        """The part of a scratch buffer that belongs to this thread."""
         place = self.b.mul(self.frame.thread, self.frame.size(self.nest.lines[which]))
         return self.b.gep(self.frame.buffers[self.nest.scratch[which]], [place], source_etype=self.kind)
 
@@ -359,7 +359,7 @@ class _Emitter:
         return self.b.gep(self.scratch[which], [place], source_etype=self.kind)
 
     def _read(self, place: ir.Value) -> ir.Value:
-        """Where what rows read is kept: behind the scores."""
+        """The output rows so far: behind the scores."""
         return self.b.add(place, I64(self.nest.block * self.tile.rows))
 
     def _of_row(self, array: ir.Value, line: ir.Value) -> ir.Value:

@@ -1,6 +1,6 @@
-"""A builder of LLVM's language that leaves out what is known: integers are computed, and nothing twice in a block.
+"""A builder of LLVM IR with constant folding and common subexpression elimination within a block.
 
-LLVM would find it all, but to write it, read it and forget it again takes longer than to leave it out.
+LLVM would do both, but writing and parsing the text takes longer than leaving it out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge
 
 
 class Builder:
-    """Appends instructions to a block; sums, products and addresses are made once in a block, or not at all.
+    """Appends instructions to a block; integer arithmetic and addresses are folded, or emitted once in a block.
 
     Its methods have the names of LLVM's instructions, and of llvmlite's builder.
     """
@@ -41,7 +41,7 @@ class Builder:
     def __init__(self, block: Block) -> None:
         self.block = block
         self.function = block.function
-        self._made: dict[tuple[Block, str], Value] = {}
+        self._values: dict[tuple[Block, str], Value] = {}
 
     @property
     def module(self) -> Module:
@@ -57,7 +57,7 @@ class Builder:
 
     @contextmanager
     def goto_block(self, block: Block) -> Iterator[None]:
-        """What is made while it is open goes to a block, before its end."""
+        """What is emitted while it is open goes to a block, before its terminator."""
         before, self.block = self.block, block
         yield
         self.block = before
@@ -88,10 +88,10 @@ class Builder:
 
     @contextmanager
     def if_then(self, condition: Value, likely: bool | None = None) -> Iterator[None]:
-        """What is made while it is open runs if a condition holds."""
+        """What is emitted while it is open runs if a condition holds."""
         yes, end = (self.append_basic_block(name) for name in ("if", "endif"))
         self.cbranch(condition, yes, end, likely)
-        with self._one_side(yes, end):
+        with self._one_arm(yes, end):
             yield
         self.block = end
 
@@ -99,23 +99,23 @@ class Builder:
     def if_else(
         self, condition: Value, likely: bool | None = None
     ) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
-        """Two to be opened in turn: for what runs if a condition holds, and if it does not."""
+        """Two context managers to open in turn: for what runs if a condition holds, and if it does not."""
         yes, no, end = (self.append_basic_block(name) for name in ("if", "else", "endif"))
         self.cbranch(condition, yes, no, likely)
-        yield self._one_side(yes, end), self._one_side(no, end)
+        yield self._one_arm(yes, end), self._one_arm(no, end)
         self.block = end
 
     @contextmanager
-    def _one_side(self, begin: Block, end: Block) -> Iterator[None]:
+    def _one_arm(self, begin: Block, end: Block) -> Iterator[None]:
         self.block = begin
         yield
         if self.block.terminator is None:
             self.branch(end)
 
     def phi(self, kind: Type) -> Phi:
-        found = Phi(kind, self._name())
-        self.block.lines.append(found)
-        return found
+        phi = Phi(kind, self._name())
+        self.block.lines.append(phi)
+        return phi
 
     # --- numbers
 
@@ -273,11 +273,11 @@ class Builder:
         self.block.lines.append(line)
 
     def atomic_rmw(self, how: str, place: Value, value: Value, ordering: str) -> Value:
-        """What was there before `how` (`add`, `and`, `or` ...) put another value there."""
+        """The value before `how` (`add`, `and`, `or` ...) combined it with another."""
         return self._new(value.type, f"atomicrmw {how} ptr {place.text}, {value.type.text} {value.text} {ordering}")
 
     def cmpxchg(self, place: Value, expected: Value, new: Value, ordering: str, failordering: str) -> Value:
-        """Whether `expected` was there, and `new` was put there."""
+        """Whether the value was `expected`, and so was replaced by `new`."""
         kind = expected.type.text
         line = f"cmpxchg ptr {place.text}, {kind} {expected.text}, {kind} {new.text} {ordering} {failordering}"
         pair = self._new(_VOID, line)
@@ -293,11 +293,11 @@ class Builder:
     def gep(self, place: Value, indices: Sequence[Value], source_etype: Type) -> Value:
         if len(indices) == 1 and _number(indices[0]) == 0:
             return place
-        said = ", ".join([f"{each.type.text} {each.text}" for each in indices])
-        line = f"getelementptr {source_etype.text}, ptr {place.text}, {said}"
-        for each in indices:
-            if isinstance(each.type, VectorType):
-                return self._new(VectorType(_PTR, each.type.count), line)
+        operands = ", ".join([f"{index.type.text} {index.text}" for index in indices])
+        line = f"getelementptr {source_etype.text}, ptr {place.text}, {operands}"
+        for index in indices:
+            if isinstance(index.type, VectorType):
+                return self._new(VectorType(_PTR, index.type.count), line)
         return self._once(_PTR, line)
 
     # --- vectors and calls
@@ -319,9 +319,9 @@ class Builder:
 
     def call(self, function: Function | Callee, arguments: Sequence[Value]) -> Value:
         kind = function.function_type.return_type
-        said = ", ".join([f"{each.type.text} {each.text}" for each in arguments])
+        operands = ", ".join([f"{argument.type.text} {argument.text}" for argument in arguments])
         how = f"{kind.text} ({function.function_type.args_text})" if function.function_type.var_arg else kind.text
-        line = f"call {how} {function.text}({said})"
+        line = f"call {how} {function.text}({operands})"
         if not isinstance(kind, VoidType):
             return self._new(kind, line)
         self.block.lines.append(line)
@@ -330,8 +330,8 @@ class Builder:
     # --- lines
 
     def _name(self) -> str:
-        self.function.made += 1
-        return f"%v{self.function.made}"
+        self.function.name_count += 1
+        return f"%v{self.function.name_count}"
 
     def _new(self, kind: Type, line: str) -> Value:
         name = self._name()
@@ -339,11 +339,11 @@ class Builder:
         return Value(kind, name)
 
     def _once(self, kind: Type, line: str) -> Value:
-        """What a line made before in this block, or makes now."""
-        found = self._made.get((self.block, line))
-        if found is None:
-            found = self._made[self.block, line] = self._new(kind, line)
-        return found
+        """The value of a line: of an equal one before it in this block, or of this one."""
+        value = self._values.get((self.block, line))
+        if value is None:
+            value = self._values[self.block, line] = self._new(kind, line)
+        return value
 
     def _access(self, access: Access) -> Access:
         self.block.lines.append(access)
@@ -364,7 +364,7 @@ class Builder:
 
 
 def _number(value: Value) -> int | None:
-    """A single integer that is known, if it is far from what does not fit."""
+    """The value of a constant integer, if it is far from overflow; else None."""
     if not isinstance(value, Constant) or not isinstance(value.type, IntType):
         return None
     known = value.constant

@@ -1,4 +1,4 @@
-"""LLVM's language to machine code: made, linked, and loaded where it can run."""
+"""LLVM IR to machine code: compiled, linked, and loaded where it can run."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ T = TypeVar("T")
 
 
 def code_of(text: str, target: Target) -> LinkedCode:
-    """A module of LLVM as machine code; CompileError if LLVM refuses it.
+    """A module as machine code; CompileError if LLVM refuses it.
 
-    It is plain code where that can be made; elsewhere an object file with the names of its functions, for LLVM or the
+    It is linked where that is possible; elsewhere an object file with the names of its functions, for LLVM's JIT or the
     linker of a machine to load.
     """
     return code_later(text, target, lambda code: code).result()
 
 
 def code_later(text: str, target: Target, then: Callable[[LinkedCode], T]) -> Future[T]:
-    """What `then` makes of that code, both beside other work."""
+    """The result of `then` on that code, both in the background."""
     request = _request(text, target)
     return workers().submit(lambda ask: then(_linked(ask(request), target)), len(text))
 
 
 def assembly_of(text: str, target: Target) -> str:
-    """A module of LLVM as the assembly that is made of it."""
+    """The assembly of a module."""
     from ingot.codegen.llvm.make import assembly  # LLVM is not free to load
 
     return assembly(_request(text, target))
 
 
 def objects_of(texts: Iterable[str], target: Target) -> list[bytes]:
-    """Modules of LLVM as object files; CompileError if LLVM refuses one."""
+    """The object files of modules; CompileError if LLVM refuses one."""
     pending = [_asked(_request(text, target, anywhere=True), len(text)) for text in texts]
-    return [each.result() for each in pending]
+    return [future.result() for future in pending]
 
 
 def load(code: LinkedCode, target: Target) -> Code:
-    """Machine code made ready to be called; that of another kind of machine has numbers in place of addresses."""
+    """Machine code ready to be called; that for another kind of machine has numbers in place of addresses."""
     if target.machine != host().machine:
         number = int.from_bytes(hashlib.sha256(code.code).digest()[:7], "little")
         return Code(dict.fromkeys(code.entries, number), None, code)
@@ -78,15 +78,15 @@ def _request(text: str, target: Target, anywhere: bool | None = None) -> Request
 
 
 def _linked(answer: Answer, target: Target) -> LinkedCode:
-    made, names = answer
+    code, names = answer
     if _becomes_plain(target):
-        return linked(made)
+        return linked(code)
     if target.machine == "wasm32":
-        refuse_missing(made)
-    return LinkedCode(made, dict.fromkeys(names, 0))
+        refuse_missing(code)
+    return LinkedCode(code, dict.fromkeys(names, 0))
 
 
 def _becomes_plain(target: Target) -> bool:
-    """Whether code is linked here: what runs here only if it can be mapped too, else all that is in ELF."""
+    """Whether code is linked here: for this machine only if it can be mapped too, else all that is in ELF."""
     foreign = target.machine != host().machine
     return linkable(target.triple) or (foreign and "linux" in target.triple)

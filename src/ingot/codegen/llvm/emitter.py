@@ -1,4 +1,4 @@
-"""How code is generated for a kind of nest, and what that has at hand."""
+"""The interface of code generators: one for each kind of nest."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Nest = TypeVar("Nest")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a kernel has at hand: where its buffers are, its sizes, what to report errors to, and which piece it does.
+    """The arguments of a kernel: its buffers, its runtime scalars, the state for errors, and its piece of the work.
 
-    What a thread needs its own of is found by its number; a piece is the same whoever does it.
+    Scratch memory belongs to a thread, by its number; a piece gives the same results on any thread.
     """
 
     buffers: Mapping[Buffer, ir.Value]
@@ -37,6 +37,6 @@ class NestEmitter(Generic[Nest]):
     """The code generator of a kind of nest."""
 
     emit: Callable[[Builder, Frame, Nest], None]
-    """Emits the piece of a nest that the frame tells."""
+    """Emits one piece of a nest, that of the frame."""
     share: Callable[[Builder, Sharing, Nest], Share]
-    """How the work of a nest can be divided into pieces."""
+    """How the work of a nest is divided into pieces."""

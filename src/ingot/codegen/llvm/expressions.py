@@ -1,4 +1,4 @@
-"""Expressions in LLVM: scalars of the loop IR, each computed once where it is shared, and the locals they read."""
+"""Expressions in LLVM: scalars of the loop IR, each common subexpression computed once, and the locals they read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.memory import Memory
-from ingot.codegen.llvm.types import I1, I32, element, room, stored, vector
+from ingot.codegen.llvm.types import I1, I32, element, stack_slot, stored, vector
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, CheckedIndex, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
 from ingot.loops.rewrite import operands
@@ -45,7 +45,7 @@ class Expressions(Memory):
         return known[1]
 
     def _forget(self, names: Collection[str]) -> None:
-        """Compute expressions of locals that are about to change anew."""
+        """Forget the values of expressions that read these locals, which are about to change."""
         if any(name in self.cells for name in names):
             self._known = {
                 key: known for key, known in self._known.items() if self._locals_in(known[0]).isdisjoint(names)
@@ -96,7 +96,7 @@ class Expressions(Memory):
             self._report(self.b.icmp_signed("==", divisor, scalars.number(dtype, 0, lanes)))
 
     def _checked(self, value: CheckedIndex) -> ir.Value:
-        """An index, or zero and a report where it is out of range."""
+        """An index, or zero and a reported error where it is out of range."""
         b = self.b
         index = self.scalar(value.value)
         lanes = count_of(index)
@@ -117,7 +117,7 @@ class Expressions(Memory):
             b.store(I32(1), self.frame.state)
 
     def _cell(self, dtype: DType, lanes: int) -> Cell:
-        return Cell(room(self.b, vector(stored(dtype), lanes)), dtype, lanes)
+        return Cell(stack_slot(self.b, vector(stored(dtype), lanes)), dtype, lanes)
 
     def _fetched(self, cell: Cell) -> ir.Value:
         value = self.b.load(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))

@@ -18,7 +18,7 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 """Where Linux describes the caches that the first core uses."""
 
 _USUAL = {1: 32 << 10, 2: 1 << 20, 3: 0}
-"""The bytes of caches, by level, where nobody says them."""
+"""The bytes of caches, by level, where the system does not report them."""
 
 
 @cache
@@ -55,13 +55,13 @@ def host() -> Target:
 
 
 def _dots(has: Iterable[str]) -> tuple[Dot, ...]:
-    """Those dot-product instructions that are among the features a processor has."""
+    """The dot-product instructions among the features of a processor."""
     features = frozenset(has)
     return tuple(dot for dot in Dot if dot.value in features)
 
 
 def _cache_sizes(folder: Path) -> dict[int, int]:
-    """The sizes of the caches for data that Linux describes in a folder, by level; what it does not is left out."""
+    """The sizes of the data caches that Linux describes in a folder, by level; missing ones are left out."""
     sizes: dict[int, int] = {}
     for entry in sorted(folder.glob("index*")):
         try:
@@ -77,7 +77,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def _facts() -> Facts:
-    """What LLVM says of this processor: that of another process, if there is one and LLVM is not in this one."""
+    """What LLVM reports of this processor: in a worker process, if there is one and LLVM is not loaded in this one."""
     if are_at_work() and "llvmlite.binding" not in sys.modules:
         return workers().facts.result()
     from ingot.codegen.llvm.make import facts  # LLVM is not free to load

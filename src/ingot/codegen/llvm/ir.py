@@ -1,4 +1,4 @@
-"""LLVM's language as it is written: types, constants, values, blocks and functions, each of which knows its text.
+"""LLVM IR as text: types, constants, values, blocks and functions, each of which knows its text.
 
 The names are those of llvmlite's module of the same kind. That keeps every instruction as an object and asks each for
 its text in the end; here a line is text from the start, which takes a third of the time.
@@ -93,7 +93,7 @@ class ArrayType(Type):
 
 
 class FunctionType:
-    """What a function takes and returns."""
+    """The types of a function's parameters and of its result."""
 
     __slots__ = ("args", "return_type", "var_arg")
 
@@ -104,11 +104,11 @@ class FunctionType:
 
     @property
     def args_text(self) -> str:
-        return ", ".join([*(each.text for each in self.args), *(["..."] if self.var_arg else [])])
+        return ", ".join([*(kind.text for kind in self.args), *(["..."] if self.var_arg else [])])
 
 
 class Value:
-    """What an instruction made, or something else that has a type and a text."""
+    """The result of an instruction, or anything else that has a type and a text."""
 
     __slots__ = ("text", "type")
 
@@ -125,7 +125,7 @@ class _Undefined:
 
 
 Undefined: Final = _Undefined()
-"""What a constant is of which no bit matters."""
+"""The value of a constant of which no bit matters."""
 
 
 class Constant(Value):
@@ -153,9 +153,9 @@ def _text(type_: Type, value: Any) -> str:
     if isinstance(type_, VectorType):
         element = type_.element
         first = value[0]
-        if all(each is first for each in value):
+        if all(number is first for number in value):
             return f"splat ({element.text} {_text(element, first)})"
-        return f"<{', '.join([f'{element.text} {_text(element, each)}' for each in value])}>"
+        return f"<{', '.join([f'{element.text} {_text(element, number)}' for number in value])}>"
     if isinstance(type_, IntType):
         return str(int(value)) if type_.width > 1 else "true" if value else "false"
     kind = _PACKED[type_.text]
@@ -177,7 +177,7 @@ class Argument(Value):
 
 
 class Access(Value):
-    """A load, a store or room on the stack: a line of its own, since its alignment may be told later."""
+    """A load, a store or a stack allocation: a line of its own, since its alignment may be set later."""
 
     __slots__ = ("align", "line")
 
@@ -191,7 +191,7 @@ class Access(Value):
 
 
 class Phi(Value):
-    """What comes from one block or another."""
+    """A value that depends on the block control came from."""
 
     __slots__ = ("incoming",)
 
@@ -226,7 +226,7 @@ class Block:
 class Function(Value):
     """A function of a module; only declared, as long as it has no block."""
 
-    __slots__ = ("args", "blocks", "function_type", "linkage", "made", "module", "name")
+    __slots__ = ("args", "blocks", "function_type", "linkage", "module", "name", "name_count")
 
     def __init__(self, module: Module, function_type: FunctionType, name: str) -> None:
         super().__init__(PointerType(), f'@"{name}"')
@@ -234,10 +234,10 @@ class Function(Value):
         self.function_type: Final = function_type
         self.name: Final = name
         self.linkage = ""
-        self.args: Final = tuple(Argument(each, f"%a{place}") for place, each in enumerate(function_type.args))
+        self.args: Final = tuple(Argument(kind, f"%a{place}") for place, kind in enumerate(function_type.args))
         self.blocks: list[Block] = []
-        self.made = 0
-        """How many names of values were given away."""
+        self.name_count = 0
+        """How many values have names."""
         module.globals[name] = self
 
     @property
@@ -245,16 +245,16 @@ class Function(Value):
         return self.blocks[0]
 
     def append_basic_block(self, name: str = "block") -> Block:
-        found = Block(self, f"{name}.{len(self.blocks)}")
-        self.blocks.append(found)
-        return found
+        block = Block(self, f"{name}.{len(self.blocks)}")
+        self.blocks.append(block)
+        return block
 
     def __str__(self) -> str:
         returned = self.function_type.return_type.text
         if not self.blocks:
             return f"declare {returned} {self.text}({self.function_type.args_text})"
-        given = ", ".join(f"{each.type.text}{each.attributes} {each.text}" for each in self.args)
-        lines = [f"define {self.linkage} {returned} {self.text}({given}) {{".replace("  ", " ")]
+        parameters = ", ".join(f"{argument.type.text}{argument.attributes} {argument.text}" for argument in self.args)
+        lines = [f"define {self.linkage} {returned} {self.text}({parameters}) {{".replace("  ", " ")]
         for block in self.blocks:
             lines.append(f"{block.name}:")
             lines += [f"  {line}" for line in block.lines]
@@ -263,7 +263,7 @@ class Function(Value):
 
 
 class Callee(Value):
-    """What is called and is no function of the module: an address, or assembly."""
+    """A callee that is no function of the module: an address, or assembly."""
 
     __slots__ = ("function_type",)
 
@@ -311,12 +311,12 @@ class Module:
         """Whether it has instructions for float16."""
         self.globals: dict[str, Function | GlobalVariable] = {}
         self.weights: dict[tuple[int, int], int] = {}
-        """How likely the sides of branches are, numbered."""
+        """How likely the arms of branches are, numbered."""
 
     def declared(self, name: str, function_type: FunctionType) -> Function:
         """A function from elsewhere, declared once."""
-        found = self.globals.get(name)
-        return found if isinstance(found, Function) else Function(self, function_type, name)
+        known = self.globals.get(name)
+        return known if isinstance(known, Function) else Function(self, function_type, name)
 
     def __str__(self) -> str:
         notes = [

@@ -39,11 +39,11 @@ class Emitted:
 
 
 def emit(kernel: Kernel, target: Target) -> Emitted:
-    """A kernel in LLVM's own language.
+    """A kernel as LLVM IR.
 
-    It finds its buffers in the table `slots`, at the places `which` tells, and does one of the pieces that its work is
-    divided into. What a piece computes does not depend on how many there are, nor on the thread. Asked for the piece
-    -1, it does nothing but tell how many pieces there are best, for as many threads as `pieces` says.
+    It finds its buffers in the table `slots`, at the indices in `which`, and computes one of the pieces that its work
+    is divided into. The results of a piece depend neither on the number of pieces nor on the thread. Called with piece
+    -1, it only returns the best number of pieces, for as many threads as `pieces` says.
     """
     module = ir.Module(ENTRY)
     module.triple, module.fma, module.half = target.triple, target.fma, target.half
@@ -67,7 +67,7 @@ def buffers_of(kernel: Kernel) -> tuple[Buffer, ...]:
 def _body(
     module: ir.Module, kernel: Kernel, buffers: tuple[Buffer, ...], target: Target, sizes: dict[Dim, int]
 ) -> ir.Function:
-    """The work of a kernel, for buffers that are parameters, so that LLVM knows them to be apart."""
+    """The work of a kernel; buffers are `noalias` parameters, so that LLVM may reorder loads and stores."""
     kind = ir.FunctionType(ir.VoidType(), [*(PTR for _ in buffers), PTR, PTR, I64, I64, I64])
     function = ir.Function(module, kind, "body")
     function.linkage = "internal"
@@ -86,7 +86,7 @@ def _body(
 
 
 def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, int]) -> ir.Function:
-    """How many pieces a kernel has for so many threads."""
+    """The number of pieces of a kernel for a number of threads."""
     function = ir.Function(module, ir.FunctionType(I64, [PTR, I64]), "pieces")
     function.linkage = "internal"
     table, threads = function.args
@@ -98,7 +98,7 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
 
 
 def _opened(function: ir.Function) -> Builder:
-    """A builder after the entry block of a function, to which allocations and sizes are added later."""
+    """A builder after the entry block of a function, to which stack slots and sizes are added later."""
     b = Builder(function.append_basic_block("entry"))
     begin = b.append_basic_block("begin")
     b.branch(begin)
@@ -107,7 +107,7 @@ def _opened(function: ir.Function) -> Builder:
 
 
 def _size_table(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable[[Dim], ir.Value]:
-    """A function that loads a size from the table of a kernel; `places` gets a place for each that is asked for."""
+    """A function that loads a runtime scalar from the table of a kernel; `places` gets an index for each one used."""
     known: dict[Dim, ir.Value] = {}
 
     def size(dim: Dim) -> ir.Value:
@@ -124,7 +124,7 @@ def _size_table(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable
 
 @contextmanager
 def _unless_empty(b: Builder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[None]:
-    """What is emitted while it is open runs unless a size is zero: there no index is valid, and that is reported."""
+    """What is emitted while it is open runs unless a size is zero: no index is valid there, which is an error."""
     unknown = [size for size in sizes if not isinstance(size, int) or size == 0]
     if not unknown:
         yield
@@ -140,7 +140,7 @@ def _unless_empty(b: Builder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[No
 
 
 def _entry(module: ir.Module, body: ir.Function, count: ir.Function, buffers: int, target: Target) -> None:
-    """The function that a plan calls: it looks its buffers up, in a table with 64 bits for each address."""
+    """The entry point that the thread pool calls: it looks the buffers up, in a table with 64 bits for each address."""
     address = PTR if target.pointer == 64 else I64  # of a shorter one the low bits, which come first
     function = ir.Function(module, ir.FunctionType(I64, [PTR, PTR, PTR, PTR, I64, I64, I64]), ENTRY)
     slots, which, sizes, state, thread, piece, pieces = function.args

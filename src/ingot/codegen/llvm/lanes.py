@@ -1,4 +1,4 @@
-"""Values in lanes: one element for all lanes of a vector, or one for each."""
+"""Values in SIMD lanes: one element for all lanes of a vector, or one for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingot.loops.ir import Var
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The variable that a vector runs along, and the lanes that are on: all, if there is no mask."""
+    """The variable that a loop is vectorised along, and the mask of active lanes: all, if it is None."""
 
     var: Var
     count: int
@@ -23,7 +23,7 @@ class Lane:
 
 
 class Lanes:
-    """What is emitted at a builder for the lanes of a vector, or for one element where `_lane` is None."""
+    """Emits code for the SIMD lanes of a vector, or for one element where `_lane` is None."""
 
     def __init__(self, b: Builder, frame: Frame) -> None:
         self.b = b
@@ -31,7 +31,7 @@ class Lanes:
         self._lane: Lane | None = None
 
     def splat(self, value: ir.Value, lanes: int) -> ir.Value:
-        """A value in every lane."""
+        """A value broadcast to every lane."""
         if lanes == 1 or count_of(value) == lanes:
             return value
         kind = ir.VectorType(value.type, lanes)
@@ -55,17 +55,17 @@ class Lanes:
         return value
 
     def _in_lanes(self, value: ir.Value) -> ir.Value:
-        """A value in every lane of the vector at hand."""
+        """A value broadcast to the lanes of the current vector."""
         assert self._lane is None or count_of(value) in (1, self._lane.count)
         return value if self._lane is None else self.splat(value, self._lane.count)
 
     def _alike(self, *values: ir.Value) -> list[ir.Value]:
-        """Values with as many lanes each as the widest of them."""
+        """Values broadcast to as many lanes as the widest of them has."""
         most = max(map(count_of, values))
         return [self.splat(value, most) for value in values]
 
     def _stored(self, value: ir.Value, dtype: DType) -> ir.Value:
-        """A value as it is in memory: a bool is a byte."""
+        """A value as it lies in memory: a bool is a byte."""
         return self.b.zext(value, vector(I8, count_of(value))) if dtype is DType.BOOL else value
 
     def _computed(self, value: ir.Value, dtype: DType) -> ir.Value:

@@ -1,4 +1,4 @@
-"""Loops in LLVM: statements of the loop IR, the outermost loops shared among threads."""
+"""Loops in LLVM: statements of the loop IR, the outermost loops parallel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.expressions import Cell
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.share import Share, Sharing, up
-from ingot.codegen.llvm.types import I64, is_float, room
+from ingot.codegen.llvm.types import I64, is_float, stack_slot
 from ingot.codegen.llvm.vectors import Vectors
 from ingot.codegen.llvm.work import rounds_of, weight_of
 from ingot.loops.ir import Apply, For, Kind, Let, Statement, Store, Update, Var, extent
@@ -18,7 +18,7 @@ from ingot.loops.rewrite import within
 from ingot.prim.functions import identity
 
 _GRAIN = 1 << 17
-"""Work that is worth a thread of its own, some microseconds: iterations times what each takes."""
+"""Work that is worth a thread of its own, some microseconds: iterations times operations of each."""
 
 _MOST_WIDTH = 8
 """Bytes of the widest element."""
@@ -27,7 +27,7 @@ _MOST_UNROLLED = 32
 """Times that the body of a short loop inside a vector is unrolled."""
 
 _MOST_JAMMED = 256
-"""Times that it is where rows are jammed: 25 for a window of 5 x 5, each for 8 rows."""
+"""The same where rows are jammed: 25 for a window of 5 x 5, each for 8 rows."""
 
 
 class Loops(Vectors):
@@ -39,7 +39,7 @@ class Loops(Vectors):
         self._watched = False
 
     def nest(self, statements: Sequence[Statement]) -> None:
-        """Statements of a kernel: the outermost loops shared among threads."""
+        """Statements of a kernel: the outermost loops divided among threads."""
         b = self.b
         chain, body = _chained(statements)
         if chain:
@@ -56,10 +56,10 @@ class Loops(Vectors):
                 self._watched = False
 
     def _rows(self, chain: Sequence[Var], low: ir.Value, high: ir.Value, body: Sequence[Statement]) -> None:
-        """Statements for the iterations from `low` to `high` of nested loops, counted through all of them."""
+        """Statements for iterations `low` to `high` of nested loops, collapsed into one."""
         b = self.b
         self.unflatten(chain, low)
-        cells = {var: room(b, I64) for var in chain}
+        cells = {var: stack_slot(b, I64) for var in chain}
         for var, cell in cells.items():
             b.store(self.variables[var], cell)
         with self.loop(low, high, 1):
@@ -74,7 +74,7 @@ class Loops(Vectors):
                 carry = b.zext(full, I64)
 
     def unflatten(self, chain: Sequence[Var], flat: ir.Value) -> None:
-        """Bind the variables of nested loops in their iteration `flat`, counted through all of them."""
+        """Bind the variables of nested loops to their values in iteration `flat` of the collapsed loop."""
         b = self.b
         if not chain:
             return
@@ -88,7 +88,7 @@ class Loops(Vectors):
         """Statements one after another."""
         for statement in statements:
             if isinstance(statement, For):
-                self._forget({each.name for each in within(statement.body) if isinstance(each, Let | Update)})
+                self._forget({inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)})
             match statement:
                 case For(kind=Kind.VECTOR) if self._lane is None:
                     self._vector(statement, shared=False)
@@ -121,11 +121,11 @@ class Loops(Vectors):
         if self._lane is None or not isinstance(statement.var.extent, int):
             return False
         times = max(1, len(self._jammed))
-        for each in within((statement,)):
-            if isinstance(each, For):
-                if not isinstance(each.var.extent, int):
+        for inner in within((statement,)):
+            if isinstance(inner, For):
+                if not isinstance(inner.var.extent, int):
                     return False
-                times *= each.var.extent
+                times *= inner.var.extent
         return times <= (_MOST_JAMMED if self._jammed else _MOST_UNROLLED)
 
     def _jam(self, statement: For) -> None:
@@ -217,7 +217,7 @@ def _emit(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None:
 
 
 def _share(b: Builder, sharing: Sharing, statements: Sequence[Statement]) -> Share:
-    """How statements of a kernel can be shared: by rows, by vectors if there is but one loop, or not at all."""
+    """How statements are divided among threads: by rows, by vectors if there is but one loop, or not at all."""
     size = sharing.size
     chain, body = _chained(statements)
     parts: ir.Value = I64(1)

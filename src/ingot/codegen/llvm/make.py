@@ -1,7 +1,7 @@
-"""LLVM itself: from its language to object files, in this process, or as a program in one that is asked through pipes.
+"""LLVM itself: from its IR to object files, in this process, or as a worker process that is asked through pipes.
 
-As a program it says first what `facts` returns, then answers requests. It imports nothing of ingot: it is ready before
-those who ask have anything for it.
+A worker first sends `facts`, then answers requests. It imports nothing of ingot: it is ready before there is anything
+to compile.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ if __name__ == "__main__":
 import llvmlite.binding as llvm
 
 Facts: TypeAlias = tuple[str, str, str, tuple[str, ...]]
-"""Of this processor: the triple of its kind, its name, all its features as LLVM takes them, and those that it has."""
+"""Of this processor: its triple, its name, all its features as LLVM takes them, and those that it has."""
 Request: TypeAlias = tuple[str, str, str, str, bool]
-"""A text, the triple, the name and the features of a processor, and whether the code is to run wherever it lies."""
+"""A module, the triple, the name and the features of a processor, and whether to emit position-independent code."""
 Answer: TypeAlias = tuple[bytes, tuple[str, ...]]
 """An object file, and the names of the functions in it."""
 
 _PASSES = ("sroa", "loop_rotate", "new_gvn", "instruction_combine", "simplify_cfg")
-"""What pays for code that is in vectors already: half the time of LLVM's own list, and the same speed."""
+"""The passes that pay for code that is vectorised already: half the time of LLVM's own list, and the same speed."""
 
 _ENDLESS = ("instruction_combine",)
-"""It compares float16 where float32 was compared; for WebAssembly LLVM 22 never ends on vectors of that."""
+"""It narrows comparisons of float32 to float16; for WebAssembly LLVM 22 never ends on vectors of that."""
 
 
 @cache
 def facts() -> Facts:
-    """What LLVM knows of this processor; it can make code for it from then on."""
+    """What LLVM knows of this processor; it can compile for it from then on."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()  # for calls of the system
@@ -43,13 +43,13 @@ def facts() -> Facts:
 
 @cache
 def _foreign() -> None:
-    """Have LLVM make code for all machines it knows; it assembles nothing written by hand for others than this one."""
+    """Initialise LLVM for all machines it knows; inline assembly works on this machine alone."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
 
-def made(request: Request) -> Answer:
-    """The code of a text; RuntimeError if LLVM refuses it."""
+def object_code(request: Request) -> Answer:
+    """The object file of a module; RuntimeError if LLVM refuses it."""
     with llvm.create_context() as context:
         module, machine = _optimised(request, context)
         with module:
@@ -58,7 +58,7 @@ def made(request: Request) -> Answer:
 
 
 def assembly(request: Request) -> str:
-    """The assembly of a text."""
+    """The assembly of a module."""
     with llvm.create_context() as context:
         module, machine = _optimised(request, context)
         with module:
@@ -66,7 +66,7 @@ def assembly(request: Request) -> str:
 
 
 def _optimised(request: Request, context: Any) -> tuple[Any, Any]:
-    """A text as a module of LLVM, and what makes code of it."""
+    """A module after the passes, and the target machine to emit it with."""
     text, triple, cpu, features, anywhere = request
     if triple.split("-")[0] != facts()[0].split("-")[0]:
         _foreign()
@@ -80,7 +80,7 @@ def _optimised(request: Request, context: Any) -> tuple[Any, Any]:
 
 
 def optimise(module: Any, machine: Any, passes: tuple[str, ...] = _PASSES) -> None:
-    """Make registers of locals, and leave out what is computed twice."""
+    """Promote locals to registers, and eliminate common subexpressions."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     manager = llvm.create_new_module_pass_manager()
     for name in passes:
@@ -89,7 +89,7 @@ def optimise(module: Any, machine: Any, passes: tuple[str, ...] = _PASSES) -> No
 
 
 def machine_for(triple: str, cpu: str, features: str, anywhere: bool) -> Any:
-    """What makes code for a processor."""
+    """LLVM's target machine for a processor."""
     model = {"reloc": "pic", "codemodel": "small"} if anywhere else {}
     if triple.startswith("wasm"):  # its linker knows where everything is
         model = {"reloc": "static", "codemodel": "small"}
@@ -97,14 +97,14 @@ def machine_for(triple: str, cpu: str, features: str, anywhere: bool) -> Any:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer requests, while there are any: whether it went well, and the result."""
+    """Answer requests until there are no more: whether it succeeded, and the result."""
     answer: Any = facts()
     while True:
         marshal.dump(answer, answers)
         answers.flush()
         request = marshal.load(requests)
         try:
-            answer = True, made(request)
+            answer = True, object_code(request)
         except RuntimeError as error:
             answer = False, str(error)
 

@@ -1,4 +1,4 @@
-"""Memory in LLVM: where an index is, loads and stores of elements and of vectors, under conditions and masks."""
+"""Memory in LLVM: addresses of indices, loads and stores of elements and of vectors, under conditions and masks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class Preheader:
-    """A block before a loop of vectors, in which addresses are computed that depend on `variables` alone."""
+    """The block before a vectorised loop, for addresses that depend on `variables` alone."""
 
     block: ir.Block
     then: ir.Block
@@ -64,7 +64,7 @@ class Memory(Lanes, ABC):
         return b.add(total, self.frame.size(self._fixed(index)))
 
     def _fixed(self, index: Index) -> Dim:
-        """What unrolled loops contribute to an index: one size, so that equal addresses are seen to be equal."""
+        """The contribution of unrolled loops to an index: one size, so that equal addresses are seen to be equal."""
         known: list[tuple[int, Dim]] = []
         for term, factor in index.terms:
             value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
@@ -106,9 +106,9 @@ class Memory(Lanes, ABC):
         """Whether all conditions hold, for each lane if that differs."""
         b = self.b
         result: ir.Value | None = None
-        for each in where:
-            index = self.index(each.index)
-            size = self.splat(self.frame.size(each.size), count_of(index))
+        for condition in where:
+            index = self.index(condition.index)
+            size = self.splat(self.frame.size(condition.size), count_of(index))
             holds = b.icmp_unsigned("<", index, size)
             result = holds if result is None else b.and_(*self._alike(result, holds))
         assert result is not None
@@ -117,7 +117,7 @@ class Memory(Lanes, ABC):
     # --- loads and stores
 
     def _load(self, value: Load) -> ir.Value:
-        """One element for all lanes; a vector, if it is contiguous; else the lanes from where each of them is."""
+        """One element for all lanes; a vector load, if it is contiguous; else a gather."""
         b = self.b
         kind = stored(value.dtype)
         if value.fill == 0:
@@ -164,7 +164,7 @@ class Memory(Lanes, ABC):
         return self._computed(loaded, value.dtype)
 
     def _store(self, statement: Store) -> None:
-        """Store one element; a vector, if it is contiguous; else the lanes where each of them belongs."""
+        """Store one element; a vector, if it is contiguous; else a scatter."""
         b = self.b
         dtype = statement.buffer.dtype
         kind = stored(dtype)
@@ -192,7 +192,7 @@ class Memory(Lanes, ABC):
         self._masked("masked.scatter", ir.VoidType(), arguments, lanes.type, addresses.type)
 
     def _address_ahead(self, buffer: Buffer, index: Index, where: Sequence[Inside] = ()) -> ir.Value | None:
-        """The address of the first lane, as far as possible computed in the preheader; None if there is none to do so.
+        """The address of the first lane, hoisted into the preheader as far as possible; None if there is none.
 
         Where a condition does not hold, it is that of as many zeros as the loop may read.
         """
@@ -200,13 +200,13 @@ class Memory(Lanes, ABC):
         if preheader is None or lane is None or index.factor(lane.var) != 1:
             return None
         key: list[object] = [buffer]
-        for each in (index, *_indices(where)):
-            moving = [(term, factor) for term, factor in each.terms if not self._is_fixed(term)]
+        for moved in (index, *_indices(where)):
+            moving = [(term, factor) for term, factor in moved.terms if not self._is_fixed(term)]
             if any(term is not lane.var and term not in preheader.variables for term, _ in moving):
                 return None
-            if each is not index and each.factor(lane.var) != 0:
+            if moved is not index and moved.factor(lane.var) != 0:
                 return None
-            key += [tuple(moving), self._fixed(each)]
+            key += [tuple(moving), self._fixed(moved)]
         kind = stored(buffer.dtype)
         address = preheader.addresses.get(tuple(key))
         if address is None:
@@ -222,7 +222,7 @@ class Memory(Lanes, ABC):
         return isinstance(term, Var) and isinstance(self.variables[term], ir.Constant)
 
     def _lanes_at(self, address: ir.Value, value: Load) -> ir.Value:
-        """The lanes from an address on, zeros where the mask is off."""
+        """A masked load: zeros where the mask is off."""
         assert self._lane is not None
         whole = vector(stored(value.dtype), self._lane.count)
         if self._lane.mask is not None:
@@ -242,4 +242,4 @@ class Memory(Lanes, ABC):
 
 
 def _indices(where: Sequence[Inside]) -> Iterator[Index]:
-    return (each.index for each in where)
+    return (condition.index for condition in where)

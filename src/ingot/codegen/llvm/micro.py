@@ -1,4 +1,4 @@
-"""The innermost loop of contractions: rows of broadcast elements times a panel of columns, summed in registers."""
+"""The GEMM micro-kernel: broadcast elements of rows times a packed panel of columns, accumulated in registers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.types import I64, element, is_float, room, vector, width
+from ingot.codegen.llvm.types import I64, element, is_float, stack_slot, vector, width
 from ingot.dtypes import DType
 from ingot.loops.ir import Tile
 
 Cells = list[list[ir.Value]]
-"""Where the sums of each row are while they are summed: LLVM makes registers of them."""
+"""The accumulators of each row, on the stack: LLVM promotes them to registers."""
 
 
 def cells_of(b: Builder, dtype: DType, tile: Tile, height: int) -> Cells:
-    """Cells for the sums of so many rows, set to zero."""
+    """Accumulators for so many rows, set to zero."""
     kind = vector(element(dtype), tile.lanes)
-    cells = [[room(b, kind) for _ in range(tile.vectors)] for _ in range(height)]
+    cells = [[stack_slot(b, kind) for _ in range(tile.vectors)] for _ in range(height)]
     for row in cells:
         for cell in row:
             b.store(ir.Constant(kind, None), cell)
@@ -36,9 +36,9 @@ def accumulate(
     depth: ir.Value,
     apart: int | None = None,
 ) -> None:
-    """Add to each cell: for `depth` terms, elements of a row that lie `step` apart times those of a column.
+    """Add `depth` terms to each accumulator: elements of a row, `step` apart, times those of a column.
 
-    The terms of a panel lie `apart` elements from each other, or the columns of the tile.
+    The terms of a panel lie `apart` elements from each other, by default as many as the tile has columns.
     """
     b, kind = loops.b, element(dtype)
     lanes = vector(kind, tile.lanes)
@@ -47,9 +47,9 @@ def accumulate(
         columns = []
         for index in range(tile.vectors):
             place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=kind)
-            found = b.load(place, typ=lanes)
-            found.align = width(dtype) * tile.lanes
-            columns.append(found)
+            weights = b.load(place, typ=lanes)
+            weights.align = width(dtype) * tile.lanes
+            columns.append(weights)
         moved = b.mul(k, step)
         for row, sums in zip(rows, cells, strict=True):
             one = b.load(b.gep(row, [moved], source_etype=kind), typ=kind)

@@ -1,4 +1,4 @@
-"""Weights as contractions read them: panels of columns, each in rows of what is summed."""
+"""Packed weights: panels of columns, each in rows of the summed axis, as the GEMM micro-kernel reads them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def packed_filters(filters: Filters, tile: Tile) -> Array:
     """The panels of transformed filters: [point, panel, channel, filter]."""
     *_, channels, columns = filters.array.shape
     width = tile.columns
-    found = _room((filters.side + 2) ** 2, -(-columns // width), channels, width, filters.array.dtype)
+    packed = _aligned_zeros((filters.side + 2) ** 2, -(-columns // width), channels, width, filters.array.dtype)
     for panel, start in enumerate(range(0, columns, width)):  # one at a time: float64 takes twice the memory
-        some = filters.array[..., start : start + width]
-        found[:, panel, :, : some.shape[-1]] = at_points(some, filters.side)
-    return found
+        filter_panel = filters.array[..., start : start + width]
+        packed[:, panel, :, : filter_panel.shape[-1]] = at_points(filter_panel, filters.side)
+    return packed
 
 
 def packed_panels(weights: Packed, tile: Tile) -> Array:
@@ -33,17 +33,17 @@ def packed_panels(weights: Packed, tile: Tile) -> Array:
     batch, depth, columns = weights.array.shape
     width = tile.columns
     panels = -(-columns // width)
-    found = _room(batch, panels, depth, width, weights.array.dtype)
+    packed = _aligned_zeros(batch, panels, depth, width, weights.array.dtype)
     whole = columns // width
     split = weights.array[:, :, : whole * width].reshape(batch, depth, whole, width)
-    found[:, :whole] = split.transpose(0, 2, 1, 3)
+    packed[:, :whole] = split.transpose(0, 2, 1, 3)
     if whole < panels:
-        found[:, whole, :, : columns - whole * width] = weights.array[:, :, whole * width :]
-    return found
+        packed[:, whole, :, : columns - whole * width] = weights.array[:, :, whole * width :]
+    return packed
 
 
-def _room(batch: int, panels: int, depth: int, width: int, dtype: np.dtype[Any]) -> Array:
+def _aligned_zeros(batch: int, panels: int, depth: int, width: int, dtype: np.dtype[Any]) -> Array:
     count = batch * panels * depth * width
-    room = np.zeros(count + 64, dtype)
-    start = (-room.ctypes.data % 64) // room.itemsize
-    return room[start : start + count].reshape(batch, panels, depth, width)
+    memory = np.zeros(count + 64, dtype)
+    start = (-memory.ctypes.data % 64) // memory.itemsize
+    return memory[start : start + count].reshape(batch, panels, depth, width)

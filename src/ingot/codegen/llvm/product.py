@@ -1,4 +1,4 @@
-"""Contractions in LLVM: sums of products in a tile of registers, and their epilogue."""
+"""Contractions (GEMM) in LLVM: sums of products in a tile of registers, and their epilogue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
-from ingot.codegen.llvm.types import I64, element, room, vector, width
+from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
 from ingot.loops.rewrite import Reindexed
@@ -22,22 +22,22 @@ SUM = "sum"
 """The local that holds a sum in the epilogue."""
 
 _GRAIN = 1 << 18
-"""Products that are worth a thread of their own: some microseconds."""
+"""Multiply-adds that are worth a thread of their own: some microseconds."""
 
 _READ = 8
 """Rows that a row of the right side could be multiplied by in the time it takes to be read."""
 
 _LEAST_TILES = 8
-"""Tiles in a panel of columns that are worth packing it once more for another thread."""
+"""Tiles in a panel of columns that are worth packing it again for another thread."""
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction) -> None:
-    """A contraction, shared among threads by tiles: column panels outermost, so that each is read from memory once."""
+    """A contraction, parallel over tiles: column panels outermost, so that each is read from memory once."""
     _Emitter(b, frame, product).emit()
 
 
 def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
-    """How a contraction can be shared: by tiles; if it packs, by panels of columns, and these only if they are few."""
+    """How a contraction is divided: by tiles; if it packs, by column panels, and by tiles only if these are few."""
     assert product.tile is not None
     size, threads = sharing.size, sharing.threads
     depth = extent(product.batch) * extent(product.n) * extent(product.k)
@@ -67,7 +67,7 @@ class _Emitter:
         self.kind = element(product.dtype)
         self.lanes = vector(self.kind, self.tile.lanes)
         bytes_ = width(product.dtype) * self.tile.lanes
-        self.sums = room(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
+        self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
 
     def emit(self) -> None:
         b, tile, size = self.b, self.tile, self.frame.size
@@ -86,7 +86,7 @@ class _Emitter:
                 self._stack(stack, panels, tiles, low, high)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The tiles of a piece, counted through all panels of columns; if it packs, whole panels as far as possible."""
+        """The tiles of a piece, counted through all column panels; if it packs, whole panels as far as possible."""
         b, piece, pieces = self.b, self.frame.piece, self.frame.pieces
         if self.product.packed:
             return part_of(b, b.mul(stacks, tiles), piece, pieces)
@@ -99,7 +99,7 @@ class _Emitter:
         return low, high
 
     def _store_panels(self, stacks: ir.Value, panels: ir.Value, buffer: Buffer) -> None:
-        """The panels of a piece, each where a product that reads them finds it."""
+        """Pack the panels of a piece into the buffer that a later contraction reads."""
         b = self.b
         low, high = part_of(b, stacks, self.frame.piece, self.frame.pieces)
         with self.loops.loop(low, high, 1, watched=True) as stack:
@@ -107,7 +107,7 @@ class _Emitter:
             self._pack(b.mul(b.srem(stack, panels), I64(self.tile.columns)), buffer, stack)
 
     def _stack(self, stack: ir.Value, panels: ir.Value, tiles: ir.Value, low: ir.Value, high: ir.Value) -> None:
-        """The tiles of one panel of columns that are this thread's."""
+        """The tiles of one column panel that belong to this piece."""
         b, tile = self.b, self.tile
         panel, batch = b.srem(stack, panels), b.sdiv(stack, panels)
         self._bind(self.product.batch, batch)
@@ -136,7 +136,7 @@ class _Emitter:
     # --- the panel of columns
 
     def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> ir.Value:
-        """Copy a panel of columns, as the panel of a number in a buffer: rows of `k`, zeros past the last column."""
+        """Pack a panel of columns into a buffer: rows of `k`, zeros past the last column."""
         product, tile = self.product, self.tile
         first, place = Var("column", 1), Var("lane", tile.columns)
         self.loops.variables[first] = column
@@ -159,7 +159,7 @@ class _Emitter:
     # --- sums
 
     def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
-        """Sum up a tile, with the smallest height that has all rows left."""
+        """Sum a tile, with the smallest height that covers the rows left."""
         b = self.b
         rows_of = heights(self.tile)
         done = b.append_basic_block("summed")
@@ -177,7 +177,7 @@ class _Emitter:
         b.position_at_end(done)
 
     def _sum_height(self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
-        """Sum up `height` rows; where there are fewer, the last one is summed again in their place."""
+        """Sum `height` rows; where there are fewer, the last one is summed again."""
         b, tile, product = self.b, self.tile, self.product
         cells = cells_of(b, product.dtype, tile, height)
         last = b.sub(rows, I64(1))
@@ -187,8 +187,8 @@ class _Emitter:
             at = I64(line) if line == 0 else b.select(b.icmp_signed("<", I64(line), rows), I64(line), last)
             self._bind(product.m, b.add(row, at))
             starts.append(self._base(product.lhs.index, product.k))
-            conditions.append([(self._base(each.index, product.k), each) for each in product.lhs.where])
-        step_cell = room(b, I64)
+            conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
+        step_cell = stack_slot(b, I64)
         b.store(I64(0), step_cell)  # how far the panel has been read
         with _nested(self.loops, self.frame, outer):
             pointers = [self._row(start, where, outer) for start, where in zip(starts, conditions, strict=True)]
@@ -200,17 +200,17 @@ class _Emitter:
             b.store(b.add(read, b.mul(extent_, I64(tile.columns))), step_cell)
         for line in range(height):
             for index in range(tile.vectors):
-                b.store(b.load(cells[line][index], typ=self.lanes), self._kept(I64(line), index))
+                b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
 
     def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
-        """Where the elements of one row are read, for the outer part of `k` at hand; zeros, if that is outside."""
+        """The address of one row, for the current outer part of `k`; that of zeros, if it is in the padding."""
         b, lhs = self.b, self.product.lhs
         place = b.add(start, self._moved(lhs.index, outer))
         pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=self.kind)
-        for base, each in where:
+        for base, condition in where:
             assert self.product.zeros is not None
-            index = b.add(base, self._moved(each.index, outer))
-            inside = b.icmp_unsigned("<", index, self.frame.size(each.size))
+            index = b.add(base, self._moved(condition.index, outer))
+            inside = b.icmp_unsigned("<", index, self.frame.size(condition.size))
             pointer = b.select(inside, pointer, self.frame.buffers[self.product.zeros])
         return pointer
 
@@ -230,7 +230,7 @@ class _Emitter:
                 total = b.add(total, b.mul(self.loops.variables[var], self.frame.size(index.factor(var))))
         return total
 
-    def _kept(self, line: ir.Value, index: int) -> ir.Value:
+    def _sum_place(self, line: ir.Value, index: int) -> ir.Value:
         place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
         return self.b.gep(self.sums, [place], source_etype=self.lanes)
 
@@ -256,7 +256,7 @@ class _Emitter:
     def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
         b, loops, tile = self.b, self.loops, self.tile
         (var,) = self.product.n
-        loops.locals[SUM] = b.load(self._kept(line, index), typ=self.lanes)
+        loops.locals[SUM] = b.load(self._sum_place(line, index), typ=self.lanes)
         loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, I64(index * tile.lanes)))
 
     def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
@@ -267,9 +267,9 @@ def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
     """A load with the one variable of the columns replaced."""
     (var,) = variables
 
-    def change(each: Index) -> Index:
-        factor = each.factor(var)
-        rest = Index(tuple(item for item in each.terms if item[0] is not var), each.offset)
+    def change(original: Index) -> Index:
+        factor = original.factor(var)
+        rest = Index(tuple(item for item in original.terms if item[0] is not var), original.offset)
         return rest + index.times(factor)
 
     changed = Reindexed(change).scalar(load)
@@ -279,7 +279,7 @@ def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
 
 @contextmanager
 def _nested(loops: Loops, frame: Frame, variables: Sequence[Var]) -> Iterator[None]:
-    """Loops over variables, one in another; what is emitted while they are open is the body of the innermost."""
+    """Nested loops over variables; what is emitted while they are open is the body of the innermost."""
     with ExitStack() as stack:
         for var in variables:
             loops.variables[var] = stack.enter_context(loops.loop(I64(0), frame.size(var.extent), 1))

@@ -1,4 +1,4 @@
-"""Functions of elements in LLVM, on single ones and on vectors of them alike."""
+"""Elementwise functions in LLVM, on scalars and on SIMD vectors alike."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Unemittable(Exception):
 def intrinsic(b: Builder, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
     """A call of an intrinsic of LLVM, which is overloaded by the types `over`, or that of the result."""
     full = f"llvm.{name}." + ".".join(_mangled(kind) for kind in over or (result,))
-    return b.call(b.module.declared(full, ir.FunctionType(result, [each.type for each in arguments])), arguments)
+    return b.call(
+        b.module.declared(full, ir.FunctionType(result, [argument.type for argument in arguments])), arguments
+    )
 
 
 def multiply_add(b: Builder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
@@ -57,7 +59,7 @@ def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
 
 
 def from_bits(b: Builder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
-    """A number whose bits are told as integers of 64 bits, each with 32 of them at most, the lowest first."""
+    """A number from its bits, passed as 64-bit integers with at most 32 of them each, the lowest first."""
     kind = element(dtype)
     with b.goto_entry_block():  # where sizes are loaded
         bits = halves[0]
@@ -70,7 +72,7 @@ def from_bits(b: Builder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
 
 
 def apply(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
-    """A function of elements of `dtype`, the type of its (second, of where) argument; all of as many lanes."""
+    """An elementwise function of arguments of `dtype` (for `where`, the type of the second), all with as many lanes."""
     kind = arguments[-1].type
     if function == "where":
         return b.select(*arguments)
@@ -127,7 +129,7 @@ def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, argumen
 
 
 def _division(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
-    """Never a trap: the divisor zero is taken for one, and the least number by minus one gives itself."""
+    """Never a trap: a divisor of zero is replaced by one, and the least number by minus one gives itself."""
     a, divisor = arguments
     lanes = getattr(a.type, "count", 1)
     zero, one = number(dtype, 0, lanes), number(dtype, 1, lanes)
@@ -185,7 +187,7 @@ def _to_odd(b: Builder, value: ir.Value, lanes: int) -> ir.Value:
     near = b.fptrunc(value, vector(F32, lanes))
     back = b.fpext(near, value.type)
     inexact = b.fcmp_ordered("!=", back, value)
-    size, whole = (intrinsic(b, "fabs", each.type, [each]) for each in (back, value))
+    size, whole = (intrinsic(b, "fabs", operand.type, [operand]) for operand in (back, value))
     over = b.zext(b.fcmp_ordered(">", size, whole), vector(I32, lanes))
     bits = b.sub(b.bitcast(near, vector(I32, lanes)), over)
     bits = b.select(inexact, b.or_(bits, _splat(I32, 1, lanes)), bits)

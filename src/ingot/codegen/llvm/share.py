@@ -1,4 +1,4 @@
-"""How work is divided into pieces that threads take one by one: worth taking, and not too long to wait for."""
+"""How the work of a kernel is divided into pieces that threads take: large enough to pay, small enough to balance."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ingot.codegen.llvm.types import I64
 from ingot.dims import Dim
 from ingot.schedule.target import Target
 
-_EACH = 4
-"""Pieces for each thread, where there is little: what one thread is late with, others do."""
+_PER_THREAD = 4
+"""Pieces for each thread, where there is little work: a late thread's pieces are done by others."""
 
 _LARGEST = 8
-"""Times the least work that is worth a thread, in a piece: what others wait for in the end, or who wants to stop."""
+"""The largest piece, in multiples of the least work that is worth a thread: bounds the wait at the end, or to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What the division of a nest may depend on: its sizes, the number of threads, and the target."""
+    """What the number of pieces may depend on: sizes, the number of threads, and the target."""
 
     size: Callable[[Dim], ir.Value]
     threads: ir.Value
@@ -29,19 +29,19 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Of one nest: its work, in what is worth a thread of its own, and the parts it can be divided into at most."""
+    """The work of one nest, in units that are worth a thread, and the most parts it can be divided into."""
 
     work: ir.Value
     parts: ir.Value
 
 
 def pieces_of(b: Builder, shares: Sequence[Share], threads: ir.Value) -> ir.Value:
-    """How many pieces nests that are divided alike have best: at least one."""
+    """The best number of pieces for nests that are divided alike: at least one."""
     work: ir.Value = I64(0)
     parts: ir.Value = I64(0)
     for share in shares:
         work, parts = b.add(work, share.work), b.add(parts, share.parts)
-    few = smaller(b, b.add(work, I64(1)), b.mul(threads, I64(_EACH)))
+    few = smaller(b, b.add(work, I64(1)), b.mul(threads, I64(_PER_THREAD)))
     few = b.select(b.icmp_signed("==", threads, I64(1)), I64(1), few)
     wanted = larger(b, few, b.sdiv(work, I64(_LARGEST)))
     even = b.mul(up(b, wanted, threads), threads)
@@ -50,11 +50,11 @@ def pieces_of(b: Builder, shares: Sequence[Share], threads: ir.Value) -> ir.Valu
 
 
 def part_of(b: Builder, total: ir.Value, piece: ir.Value, pieces: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Where a piece begins and ends, of `total` divided as evenly as can be."""
-    each, rest = b.sdiv(total, pieces), b.srem(total, pieces)
-    low = b.add(b.mul(each, piece), smaller(b, piece, rest))
+    """The begin and end of a piece, of `total` divided as evenly as possible."""
+    quotient, rest = b.sdiv(total, pieces), b.srem(total, pieces)
+    low = b.add(b.mul(quotient, piece), smaller(b, piece, rest))
     more = b.zext(b.icmp_signed("<", piece, rest), I64)
-    return low, b.add(low, b.add(each, more))
+    return low, b.add(low, b.add(quotient, more))
 
 
 def smaller(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:

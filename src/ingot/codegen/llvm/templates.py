@@ -1,4 +1,4 @@
-"""Compiled kernel templates by digest: in memory, in the cache on disk, or compiled beside other work, once for all."""
+"""Compiled kernel templates by digest: in memory, in the cache on disk, or compiled in the background, each once."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ingot.schedule.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The code of all kernels with the same template, and the sizes in its table, in the names of its parameters."""
+    """The code that all kernels of a template share, and its runtime scalars, in the names of its parameters."""
 
     code: Code
     sizes: tuple[Dim, ...]
 
 
 TEMPLATES: dict[str, Future[Template]] = {}
-"""Those that this process has, or is about to have."""
+"""Those that this process has, or is compiling."""
 
 _LOCK = threading.Lock()
 
 
 def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
-    """The template of the kernels with a digest (`loops.digest`) for a target; its text is emitted only if needed."""
+    """The template with a digest (`loops.digest`) for a target; emitted only if neither memory nor cache has it."""
     key = kernels.key_of(repr(target), digest)
     with _LOCK:
         begun = TEMPLATES.get(key)
@@ -45,7 +45,7 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future
             promised.set_result(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
             return promised
         emitted = emit()
-        later = code_later(emitted.text, target, lambda code: _kept(key, code, emitted.sizes, target))
+        later = code_later(emitted.text, target, lambda code: _cached(key, code, emitted.sizes, target))
     except BaseException as error:
         _fail(key, promised, error)
         raise
@@ -53,7 +53,7 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future
     return promised
 
 
-def _kept(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:
+def _cached(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:
     kernels.write(key, kernels.Entry(code.code, code.entries, sizes))
     return Template(load(code, target), sizes)
 
@@ -67,17 +67,17 @@ def _settle(key: str, promised: Future[Template], done: Future[Template]) -> Non
 
 
 def _fail(key: str, promised: Future[Template], error: BaseException) -> None:
-    """Nobody gets it now; who asks again may."""
+    """Drop a template that failed to compile, so that the next request tries again."""
     if TEMPLATES.get(key) is promised:
         del TEMPLATES[key]
     promised.set_exception(error)
 
 
 def _after_fork() -> None:
-    """What another process is about to have will not come here, nor will its threads give a lock back."""
+    """Drop what the parent process is compiling, and its lock: its threads are not here."""
     global _LOCK
     _LOCK = threading.Lock()
-    for key in [key for key, each in TEMPLATES.items() if not each.done()]:
+    for key in [key for key, future in TEMPLATES.items() if not future.done()]:
         del TEMPLATES[key]
 
 

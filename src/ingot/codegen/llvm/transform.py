@@ -1,4 +1,4 @@
-"""The transforms of Winograd's algorithm on vectors: a tile of inputs to its values at points, and sums back."""
+"""Winograd's transforms on SIMD vectors: a tile of inputs to its values at points, and products back to sums."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def _values(b: Builder, points: Sequence[float], d: Line) -> Line:
 
     For p and -p that is an even part plus and minus p times an odd part, in both of which only squares occur.
     """
-    found = [_combined(b, _squares(points), d[0::2])]
+    values = [_combined(b, _squares(points), d[0::2])]
     for point in points:
         others = _squares([other for other in points if other != point])
         even, odd = _combined(b, others, d[2::2]), _combined(b, others, d[1:-1:2])
-        found += [_plus(b, point, odd, even), _plus(b, -point, odd, even)]
-    return [*found, _combined(b, _squares(points), d[1::2])]
+        values += [_plus(b, point, odd, even), _plus(b, -point, odd, even)]
+    return [*values, _combined(b, _squares(points), d[1::2])]
 
 
 def _sums(b: Builder, points: Sequence[float], m: Line) -> Line:
     """Sum k is each value times the k-th power of its point; the last has that of infinity too."""
     pairs = [(b.fadd(m[i], m[i + 1]), b.fsub(m[i], m[i + 1])) for i in range(1, len(m) - 1, 2)]
-    found = []
+    sums = []
     for power in range(len(m) - 2):
         terms = [pair[power % 2] for pair in pairs]
         total = _combined(b, [point**power for point in points], terms)
@@ -50,17 +50,17 @@ def _sums(b: Builder, points: Sequence[float], m: Line) -> Line:
             total = b.fadd(total, m[0])
         if power == len(m) - 3:
             total = b.fadd(total, m[-1])
-        found.append(total)
-    return found
+        sums.append(total)
+    return sums
 
 
 def _squares(points: Sequence[float]) -> list[float]:
     """The coefficients of the product of x - p² over points p, that of the lowest power first."""
-    found = [1.0]
+    coefficients = [1.0]
     for point in points:
-        shifted, scaled = [0.0, *found], [-point * point * each for each in found] + [0.0]
-        found = [one + other for one, other in zip(shifted, scaled, strict=True)]
-    return found
+        shifted, scaled = [0.0, *coefficients], [-point * point * coefficient for coefficient in coefficients] + [0.0]
+        coefficients = [one + other for one, other in zip(shifted, scaled, strict=True)]
+    return coefficients
 
 
 def _combined(b: Builder, factors: Sequence[float], values: Sequence[ir.Value]) -> ir.Value:

@@ -1,4 +1,4 @@
-"""Squares of elements turned in registers: rows become columns by exchanges of ever smaller blocks."""
+"""Transposition of square blocks in registers, by exchanges of ever smaller blocks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ def transposed(b: Builder, lines: Sequence[ir.Value]) -> list[ir.Value]:
 
     There must be as many lines as lanes, a power of two.
     """
-    found = list(lines)
-    lanes = len(found)
+    vectors = list(lines)
+    lanes = len(vectors)
     block = lanes // 2
     while block:
         for first in range(lanes):
             if first & block == 0:
-                found[first], found[first + block] = _exchanged(b, found[first], found[first + block], lanes, block)
+                vectors[first], vectors[first + block] = _exchanged(
+                    b, vectors[first], vectors[first + block], lanes, block
+                )
         block //= 2
-    return found
+    return vectors
 
 
 def _exchanged(b: Builder, x: ir.Value, y: ir.Value, lanes: int, block: int) -> tuple[ir.Value, ir.Value]:

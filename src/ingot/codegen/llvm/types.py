@@ -61,8 +61,8 @@ def vector(kind: ir.Type, lanes: int) -> ir.Type:
     return ir.VectorType(kind, lanes) if lanes > 1 else kind
 
 
-def room(b: Builder, kind: ir.Type, align: int = 0) -> ir.Value:
-    """Room on the stack, in the entry block, where LLVM makes a register of it if it can."""
+def stack_slot(b: Builder, kind: ir.Type, align: int = 0) -> ir.Value:
+    """An alloca in the entry block, which LLVM promotes to a register if it can."""
     with b.goto_entry_block():
         pointer = b.alloca(kind)
     pointer.type = PTR
@@ -73,10 +73,10 @@ def room(b: Builder, kind: ir.Type, align: int = 0) -> ir.Value:
 
 def zeros(b: Builder, name: str, kind: ir.Type) -> ir.Value:
     """Constant zeros of a type, one for each name in a module."""
-    found = b.module.globals.get(name)
-    if found is None:
-        found = ir.GlobalVariable(b.module, kind, name)
-        found.linkage, found.global_constant = "internal", True
-        found.initializer, found.align = ir.Constant(kind, None), 64
-        found.type = PTR
-    return found
+    constant = b.module.globals.get(name)
+    if constant is None:
+        constant = ir.GlobalVariable(b.module, kind, name)
+        constant.linkage, constant.global_constant = "internal", True
+        constant.initializer, constant.align = ir.Constant(kind, None), 64
+        constant.type = PTR
+    return constant

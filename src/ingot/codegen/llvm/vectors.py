@@ -1,4 +1,4 @@
-"""Vectorised loops in LLVM: whole vectors, several at a time in reductions, and the rest under a mask."""
+"""Vectorised loops in LLVM: whole SIMD vectors, several at a time in reductions, and the rest under a mask."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEAVY_FOR_UNROLLING = 24
 
 
 class Vectors(Expressions):
-    """Emits loops in vectors."""
+    """Emits vectorised loops."""
 
     def __init__(self, b: Builder, frame: Frame) -> None:
         super().__init__(b, frame)
@@ -39,7 +39,7 @@ class Vectors(Expressions):
     def loop(self, low: ir.Value, high: ir.Value, step: int, watched: bool = False) -> Iterator[ir.Value]:
         """A loop from `low` while below `high`; what is emitted while it is open is its body.
 
-        If it is `watched`, it ends when the run is cancelled, which is looked at in every iteration.
+        If it is `watched`, every iteration checks whether the run is cancelled.
         """
         b = self.b
         before = b.block
@@ -64,7 +64,7 @@ class Vectors(Expressions):
         return self.b.icmp_signed("==", self.b.load_atomic(word, "monotonic", 4, typ=I32), I32(0))
 
     def _part(self, total: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Where this piece of the kernel begins and ends, of so many parts."""
+        """The begin and end of this piece, of so many parts."""
         return part_of(self.b, total, self.frame.piece, self.frame.pieces)
 
     def in_lanes(self, statements: Sequence[Statement], lane: Lane, first: ir.Value) -> None:
@@ -87,7 +87,7 @@ class Vectors(Expressions):
         return result
 
     def _vector(self, statement: For, shared: bool) -> None:
-        """A loop in vectors: whole ones, several at a time if they are reduced, and the rest under a mask."""
+        """Vectorise a loop: whole vectors, several at a time in a reduction, and the rest under a mask."""
         b = self.b
         lanes = self._lanes(statement)
         length = self.frame.size(statement.var.extent)
@@ -99,12 +99,12 @@ class Vectors(Expressions):
             high = b.select(b.icmp_signed("<", end, length), end, length)
         count = b.sub(high, low)
         self._hoist(statement)
-        reductions = [each for each in statement.body if isinstance(each, Update)]
+        reductions = [inner for inner in statement.body if isinstance(inner, Update)]
         times = 1 if not reductions else 4 if operations_of(statement.body) < _HEAVY_FOR_UNROLLING else 2
-        outer = {each.name: self.cells[each.name] for each in reductions if each.name in self.cells}
+        outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
-        if any(isinstance(each, For) and each.kind is Kind.JAM for each in statement.body):
+        if any(isinstance(inner, For) and inner.kind is Kind.JAM for inner in statement.body):
             self._preheader = self._open_preheader(statement)
         start = low
         if times > 1:
@@ -128,7 +128,7 @@ class Vectors(Expressions):
                 b.branch(self._preheader.then)
             self._preheader = None
         for name, cell in outer.items():
-            function = next(each.function for each in reductions if each.name == name)
+            function = next(inner.function for inner in reductions if inner.name == name)
             self._combine(cell, function, [part[name] for part in parts])
 
     def _open_preheader(self, statement: For) -> Preheader:
@@ -136,14 +136,14 @@ class Vectors(Expressions):
         block, then = (self.b.append_basic_block(name) for name in ("ahead", "then"))
         self.b.branch(block)
         self.b.position_at_end(then)
-        inside = {each.var for each in within((statement,)) if isinstance(each, For)}
+        inside = {inner.var for inner in within((statement,)) if isinstance(inner, For)}
         return Preheader(block, then, frozenset(self.variables.keys() - inside))
 
     def _hoist(self, statement: For) -> None:
-        """Compute the functions that are invariant in a loop before it."""
-        inside = {statement.var, *(each.var for each in within(statement.body) if isinstance(each, For))}
-        changed = {each.name for each in within(statement.body) if isinstance(each, Let | Update)}
-        values = [each.value for each in within(statement.body) if not isinstance(each, For)]
+        """Hoist the functions that are invariant in a loop out of it."""
+        inside = {statement.var, *(inner.var for inner in within(statement.body) if isinstance(inner, For))}
+        changed = {inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)}
+        values = [inner.value for inner in within(statement.body) if not isinstance(inner, For)]
         known: dict[int, bool] = {}
         for part in parts(values):
             if isinstance(part, Apply) and not _is_variant(part, inside, changed, known):
@@ -166,13 +166,13 @@ class Vectors(Expressions):
     def _accumulators(self, outer: Mapping[str, Cell], reductions: Sequence[Update], lanes: int) -> dict[str, Cell]:
         """A vector for each reduction into a local from outside the loop, with the identity in every lane."""
         accumulators = {}
-        for each in reductions:
-            if each.name in outer:
-                dtype = outer[each.name].dtype
+        for reduction in reductions:
+            if reduction.name in outer:
+                dtype = outer[reduction.name].dtype
                 cell = self._cell(dtype, lanes)
-                start = identity(each.function, dtype).item()
+                start = identity(reduction.function, dtype).item()
                 self.b.store(self._stored(scalars.number(dtype, start, lanes), dtype), cell.pointer)
-                accumulators[each.name] = cell
+                accumulators[reduction.name] = cell
         return accumulators
 
     def _combine(self, cell: Cell, function: str, parts: Sequence[Cell]) -> None:
@@ -189,7 +189,7 @@ class Vectors(Expressions):
 
     def _lanes(self, statement: For) -> int:
         """The lanes of a loop in vectors: as many elements as the widest type that is stored or reduced allows."""
-        widths = [width(each.buffer.dtype) for each in stores(statement.body)]
+        widths = [width(store.buffer.dtype) for store in stores(statement.body)]
         widths += [
             width(self.cells[e.name].dtype) for e in statement.body if isinstance(e, Update) and e.name in self.cells
         ]

@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's algorithm in LLVM: blocks of tiles transformed, multiplied, and transformed back."""
+"""Convolutions by Winograd's algorithm in LLVM: blocks of tiles transformed, multiplied (GEMM), transformed back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transform import input_transform, output_transform
-from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, room, vector, width
+from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, stack_slot, vector, width
 from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent
 from ingot.schedule.tile import heights
 
@@ -19,32 +19,32 @@ Origin = tuple[ir.Value, ir.Value]
 """The row and the column that a tile begins at."""
 
 _GRAIN = 1 << 18
-"""Products that are worth a thread of their own: some microseconds."""
+"""Multiply-adds that are worth a thread of their own: some microseconds."""
 
-_BLOCKS_EACH = 2
-"""Blocks for each thread from which on none is divided: its inputs would be transformed once for each part."""
+_BLOCKS_PER_THREAD = 2
+"""Blocks for each thread from which on none is divided: every part would transform its inputs again."""
 
 _INPUTS, _SUMS = 0, 1
 """Which of the scratch buffers."""
 
 
 def _emit(b: Builder, frame: Frame, nest: Winograd) -> None:
-    """A convolution, shared among threads by blocks of tiles and, in each, panels of filters.
+    """A convolution, parallel over blocks of tiles and, in each, panels of filters.
 
-    What is summed for a tile and a filter, and in which order, does not depend on how they are shared.
+    The order in which a tile and a filter are summed does not depend on how they are shared.
     """
     _Emitter(b, frame, nest).emit()
 
 
 def _share(b: Builder, sharing: Sharing, nest: Winograd) -> Share:
-    """How a convolution can be shared: by blocks of tiles; where these are few, by panels of filters too."""
+    """How a convolution is divided: by blocks of tiles; where these are few, by panels of filters too."""
     assert nest.tile is not None
     size, threads = sharing.size, sharing.threads
     tiles, (filter_,) = extent(_tiles(nest)), nest.n
     panels = up(b, size(filter_.extent), I64(nest.tile.columns))
     blocks = _blocks(b, size(tiles), size(nest.block))
     work = b.sdiv(size(tiles * (nest.side + 2) ** 2 * nest.k[-1].extent * filter_.extent), I64(_GRAIN))
-    wanted = up(b, b.mul(threads, I64(_BLOCKS_EACH)), larger(b, blocks, I64(1)))
+    wanted = up(b, b.mul(threads, I64(_BLOCKS_PER_THREAD)), larger(b, blocks, I64(1)))
     return Share(work, b.mul(blocks, smaller(b, panels, wanted)))
 
 
@@ -64,8 +64,8 @@ class _Emitter:
         self.channel, (self.filter,) = nest.k[-1], nest.n
         *_, self.down, self.across = self.numbered = _tiles(nest)
         self.tiles = extent(self.numbered)
-        self.places = room(b, ir.ArrayType(PTR, self.span**2))
-        self.sums = room(b, ir.ArrayType(self.lanes, self.side**2), self.align)
+        self.places = stack_slot(b, ir.ArrayType(PTR, self.span**2))
+        self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.side**2), self.align)
         self.scratch = [self._own(which) for which in (_INPUTS, _SUMS)]
 
     def emit(self) -> None:
@@ -80,8 +80,8 @@ class _Emitter:
                 before = b.mul(block, times)
                 begin = larger(b, b.sub(low, before), I64(0))
                 end = smaller(b, b.sub(high, before), times)
-                some = [b.sdiv(b.mul(panels, at), times) for at in (begin, end)]
-                self._block(block, blocks, panels, *some)
+                panel_range = [b.sdiv(b.mul(panels, at), times) for at in (begin, end)]
+                self._block(block, blocks, panels, *panel_range)
 
     def _block(self, block: ir.Value, blocks: ir.Value, panels: ir.Value, begin: ir.Value, end: ir.Value) -> None:
         """The tiles of one block, for the panels of filters from `begin` to `end`; blocks are as even as can be."""
@@ -112,18 +112,18 @@ class _Emitter:
                     self._fetch_ahead(start, first)
             values = input_transform(b, self.side, [inputs[i * span : (i + 1) * span] for i in range(span)])
             place = self._place(_INPUTS, tile, first)
-            for number, value in enumerate(each for line in values for each in line):
+            for number, value in enumerate(element for line in values for element in line):
                 b.store(value, self._at(_INPUTS, I64(number), place)).align = self.align
 
     def _locate(self, origin: Origin) -> None:
-        """Find where each element of a tile is read: outside of the input, that is where the zeros are."""
+        """Compute where each element of a tile is read: in the padding, that is a buffer of zeros."""
         b, loops, lhs, variables = self.b, self.loops, self.nest.lhs, self.loops.variables
         variables.update({var: I64(0) for var in self.nest.k})
         with loops.loop(I64(0), I64(self.span), 1) as i:
             for j in range(self.span):
                 variables[self.row], variables[self.column] = b.add(origin[0], i), b.add(origin[1], I64(j))
                 place = b.gep(self.frame.buffers[lhs.buffer], [loops.index(lhs.index)], source_etype=self.kind)
-                bounds = [(loops.index(each.index), each.size) for each in lhs.where]
+                bounds = [(loops.index(condition.index), condition.size) for condition in lhs.where]
                 bounds += [(variables[var], var.extent + 2) for var in (self.row, self.column)]  # no window sees more
                 for index, size in bounds:
                     inside = b.icmp_unsigned("<", index, self.frame.size(size))
@@ -136,7 +136,7 @@ class _Emitter:
         return scalars.intrinsic(self.b, "masked.load", self.lanes, arguments, self.lanes, PTR)
 
     def _fetch_ahead(self, start: ir.Value, first: ir.Value) -> None:
-        """Have what the next tile along a row will read fetched: wherever that is, a prefetch does no harm."""
+        """Prefetch the next tile along a row: wherever that is, a prefetch does no harm."""
         b = self.b
         step = self.frame.size(self.nest.lhs.index.factor(self.column))
         place = b.gep(start, [b.add(first, b.mul(I64(self.side), step))], source_etype=self.kind)
@@ -169,7 +169,7 @@ class _Emitter:
     # --- sums
 
     def _transform_sums(self, tile: ir.Value, origin: Origin, begin: ir.Value, end: ir.Value) -> None:
-        """Make sums of what is at the points of one tile, and of these what the body says."""
+        """Transform the products of one tile to sums, and run the epilogue on them."""
         b, columns, lanes = self.b, I64(self.tile.columns), self.tile.lanes
         high = self._smaller(b.mul(end, columns), self.frame.size(self.filter.extent))
         with self.loops.loop(b.mul(begin, columns), high, lanes) as first:
@@ -186,20 +186,20 @@ class _Emitter:
                         self._finish(origin, first, mask, ())
 
     def _transform_sum(self, tile: ir.Value, first: ir.Value) -> list[ir.Value]:
-        """The sums of a tile for a vector of filters, which are kept too."""
+        """The sums of a tile for a vector of filters, which are stored too."""
         b, span = self.b, self.span
         place = self._place(_SUMS, tile, first)
         sums: list[ir.Value] = [
             b.load(self._at(_SUMS, I64(number), place), typ=self.lanes, align=self.align) for number in range(span**2)
         ]
         lines = output_transform(b, self.side, [sums[i * span : (i + 1) * span] for i in range(span)])
-        sums = [each for line in lines for each in line]
+        sums = [total for line in lines for total in line]
         for number, value in enumerate(sums):
             b.store(value, b.gep(self.sums, [I64(number)], source_etype=self.lanes))
         return sums
 
     def _infinite(self, sums: list[ir.Value], mask: ir.Value) -> ir.Value:
-        """Whether a sum is infinite or no number: perhaps only since transforms mix what windows do not."""
+        """Whether a sum is infinite or NaN: perhaps only because transforms mix what windows do not."""
         b = self.b
         zero = ir.Constant(self.lanes, None)
         parts: list[ir.Value] = [zero, zero]
@@ -209,7 +209,7 @@ class _Emitter:
         return scalars.intrinsic(b, "vector.reduce.or", I1, [wrong], wrong.type) if self.tile.lanes > 1 else wrong
 
     def _direct(self) -> tuple[Statement, ...]:
-        """The statements that sum up what a window sees."""
+        """The statements that compute a sum directly."""
         nest = self.nest
         loops: Statement = Update(SUM, "add", Apply(nest.dtype, "multiply", (nest.lhs, nest.plain)))
         for var in reversed(nest.k):
@@ -217,7 +217,7 @@ class _Emitter:
         return (Let(SUM, Literal(nest.dtype, 0.0)), loops)
 
     def _finish(self, origin: Origin, first: ir.Value, mask: ir.Value | None, before: tuple[Statement, ...]) -> None:
-        """What the body says, for the sums of a tile that are inside: those kept, or what statements `before` make."""
+        """The epilogue, for the sums of a tile that are in range: those stored, or what statements `before` compute."""
         b, loops = self.b, self.loops
         lane = Lane(self.filter, self.tile.lanes, mask)
         rows, columns = (
@@ -239,7 +239,7 @@ class _Emitter:
         return b.mul(variables[self.down], I64(self.side)), b.mul(variables[self.across], I64(self.side))
 
     def _own(self, which: int) -> ir.Value:
-        """The part of a scratch buffer that is this thread's."""
+        """The part of a scratch buffer that belongs to this thread."""
         whole = self.frame.size(self.nest.lines[which] * self.nest.block * self.span**2)
         place = self.b.mul(self.frame.thread, whole)
         return self.b.gep(self.frame.buffers[self.nest.scratch[which]], [place], source_etype=self.kind)
@@ -272,7 +272,7 @@ def _blocks(b: Builder, tiles: ir.Value, most: ir.Value) -> ir.Value:
 
 
 def _tiles(nest: Winograd) -> tuple[Var, ...]:
-    """What numbers tiles: what is before rows and columns, and these in steps of a side."""
+    """The variables that number tiles: those before rows and columns, and these in steps of a side."""
     *images, row, column = nest.m
     return (*images, *(Var(var.name, (var.extent + (nest.side - 1)) // nest.side) for var in (row, column)))
 

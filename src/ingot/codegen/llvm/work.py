@@ -1,4 +1,4 @@
-"""The work in statements: how often they run, and the operations of each time."""
+"""The work of statements: how often they run, and the operations of each time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ingot.loops.function_costs import operations_in
 from ingot.loops.ir import For, Statement
 
 _TRANSPORT = 4
-"""Operations that reading and writing an element takes the time of."""
+"""Operations that take as long as loading and storing an element."""
 
 
 def rounds_of(statements: Sequence[Statement]) -> Dim:
@@ -22,11 +22,11 @@ def rounds_of(statements: Sequence[Statement]) -> Dim:
 
 
 def weight_of(statements: Sequence[Statement]) -> int:
-    """The operations of an iteration, at most, with the transport."""
-    inner = max((weight_of(each.body) for each in statements if isinstance(each, For)), default=0)
+    """The operations of an iteration, at most, with its loads and stores."""
+    inner = max((weight_of(statement.body) for statement in statements if isinstance(statement, For)), default=0)
     return max(inner, _TRANSPORT + operations_of(statements))
 
 
 def operations_of(statements: Sequence[Statement]) -> int:
     """The operations of statements, loops left out."""
-    return operations_in([each.value for each in statements if not isinstance(each, For)])
+    return operations_in([statement.value for statement in statements if not isinstance(statement, For)])

@@ -1,7 +1,7 @@
-"""Processes that LLVM works in, beside this one: several at a time, and this one need not load it.
+"""Worker processes for LLVM: several compile at a time, and this process need not load LLVM.
 
-LLVM's binding for Python lets one thread in at a time. So it runs in processes of its own, which are started when they
-are needed and end when they have had nothing to do for a while. Where none can be started, it runs in this process.
+LLVM's binding for Python lets one thread in at a time. So it runs in worker processes, which are started on demand and
+end when they have been idle for a while. Where none can be started, it runs in this process.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ask: TypeAlias = "Callable[[Request], Answer]"
-"""How a text becomes code; CompileError if LLVM refuses it."""
+"""Compiles a module; CompileError if LLVM refuses it."""
 
 _MOST = 8
-"""Processes at a time: what writes the texts keeps no more of them busy."""
+"""Worker processes at a time: code generation keeps no more of them busy."""
 
 _WAITING = 2
-"""Texts that wait for each process before one more is started."""
+"""Queued modules per worker from which on one more is started."""
 
 _IDLE = 2.0
-"""Seconds without work after which a process ends."""
+"""Seconds without work after which a worker ends."""
 
 _PATIENCE = 2.0
-"""Seconds that it may take to end."""
+"""Seconds that a worker may take to end."""
 
 _ATTEMPTS = 2
-"""Processes that may end on a text before it is taken to be the cause."""
+"""Workers that may end on a module before it is assumed to be the cause."""
 
 _PROGRAM = Path(__file__).with_name("make.py")
 
 
 def most_workers(processors: int) -> int:
-    """How many processes there may be: what `INGOT_WORKERS` says, or one for each processor."""
-    given = os.environ.get("INGOT_WORKERS", "")
-    return int(given) if given.isdecimal() else min(processors, _MOST)
+    """The most worker processes: `INGOT_WORKERS`, or one for each processor."""
+    setting = os.environ.get("INGOT_WORKERS", "")
+    return int(setting) if setting.isdecimal() else min(processors, _MOST)
 
 
 class Workers:
-    """Processes that are given work, as functions of how to ask one of them."""
+    """A pool of worker processes; work is a function that gets an `Ask`."""
 
     def __init__(self, most: int) -> None:
-        """At most so many; none at all means that LLVM runs in this process."""
+        """At most `most` processes; zero means that LLVM runs in this process."""
         self.facts: Future[Facts] = Future()
-        """What LLVM says of this processor, once there is somebody to say it."""
+        """What LLVM reports of this processor, once a worker has started."""
         self._most = most
         self._work: PriorityQueue[tuple[int, int, Callable[[Ask], None]]] = PriorityQueue()
         self._submitted = 0
@@ -68,18 +68,18 @@ class Workers:
         self._processes: set[_Process] = set()
 
     def begin(self) -> None:
-        """Have a process ready soon."""
+        """Start a worker in the background."""
         with self._lock, suppress(RuntimeError):  # about threads, of which a program that ends starts none
             if not self._runners:
                 self._add()
 
     @property
     def has_begun(self) -> bool:
-        """Whether a process is there, or will be soon."""
+        """Whether a worker runs, or is being started."""
         return self._runners > 0
 
     def submit(self, work: Callable[[Ask], T], weight: int = 0) -> Future[T]:
-        """Have work done that asks for code, beside other work; of what waits, the heaviest is begun first."""
+        """Queue work; the heaviest in the queue is begun first."""
         done: Future[T] = Future()
 
         with self._lock:
@@ -107,7 +107,7 @@ class Workers:
         self._runners += 1
 
     def _run(self) -> None:
-        """Do work until there has been none for a while."""
+        """Work off the queue until it has been empty for a while."""
         process = self._started()
         with self._lock:
             if not self.facts.done():
@@ -149,7 +149,7 @@ class Workers:
             return work
 
     def _started(self) -> _Process | None:
-        """A process; None where none can be started."""
+        """A new worker process; None where none can be started."""
         if not self._most or not _can_be_started():
             return None
         try:
@@ -162,10 +162,10 @@ class Workers:
 
 
 class _Process:
-    """One process that LLVM works in."""
+    """One worker process."""
 
     def __init__(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait for its facts."""
         self._popen = subprocess.Popen(
             [sys.executable, *_flags(), str(_PROGRAM), str(_packages())],
             stdin=subprocess.PIPE,
@@ -182,7 +182,7 @@ class _Process:
             raise
 
     def ask(self, request: Request) -> Answer:
-        """The code of a text; EOFError or OSError if the process is no longer there."""
+        """The object file of a module; EOFError or OSError if the process has ended."""
         marshal.dump(request, self._requests)
         self._requests.flush()
         good, answer = marshal.load(self._answers)
@@ -191,13 +191,13 @@ class _Process:
         return answer  # type: ignore[no-any-return]
 
     def ended(self) -> int:
-        """The code it has ended with by itself."""
+        """The exit code of a process that ended by itself."""
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(_PATIENCE)
         return self.end()
 
     def end(self) -> int:
-        """End it, which has nothing to lose; the code it ended with."""
+        """Kill it, which has nothing to lose; its exit code."""
         self._popen.kill()
         for stream in (self._requests, self._answers):
             with suppress(OSError):
@@ -206,13 +206,13 @@ class _Process:
 
 
 def _can_be_started() -> bool:
-    """Whether this is a Python that can be started once more: no program that has one inside."""
+    """Whether `sys.executable` is a Python that can be started once more: no program that embeds one."""
     name = os.path.basename(sys.executable or "").lower()
     return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False) and _PROGRAM.is_file()
 
 
 def _flags() -> Iterator[str]:
-    """How Python is started: by itself, and with compiled modules where those of this one are."""
+    """Options of the worker's Python: isolated, and with the bytecode cache of this one."""
     yield from ("-I", "-S")
     if sys.dont_write_bytecode:
         yield "-B"
@@ -242,10 +242,10 @@ def _facts_here() -> Facts:
 
 
 def _asked_here(request: Request) -> Answer:
-    from ingot.codegen.llvm.make import made  # LLVM is not free to load
+    from ingot.codegen.llvm.make import object_code  # LLVM is not free to load
 
     try:
-        return made(request)
+        return object_code(request)
     except RuntimeError as error:
         raise CompileError(f"LLVM refused a kernel: {error}") from None
 
@@ -261,12 +261,12 @@ def workers(processors: int | None = None) -> Workers:
 
 
 def are_at_work() -> bool:
-    """Whether there is somebody to ask, or was."""
-    return any(each.facts.done() or each.has_begun for each in _WORKERS)
+    """Whether a worker runs or has run."""
+    return any(pool.facts.done() or pool.has_begun for pool in _WORKERS)
 
 
 _OF_OTHERS: list[Workers] = []
-"""Workers of the process that this one was forked from: not to be ended here."""
+"""Workers of the parent process after a fork: not to be ended here."""
 
 
 def _after_fork() -> None:
@@ -280,5 +280,5 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def _end() -> None:
-    for each in _WORKERS:
-        each.end()
+    for pool in _WORKERS:
+        pool.end()

@@ -69,9 +69,9 @@ def _verify(nest: Attention, scope: Scope) -> None:
         scope.expression(nest.values)
     with scope.inside("score", (*nest.batch, *nest.m, nest.t), {"sum": nest.dtype}):
         scope.expression(nest.score)
-    for each in (nest.queries, nest.keys, nest.values, nest.score):
-        if each.dtype is not nest.dtype:
-            scope.refuse(f"attention of {each.dtype} computed in {nest.dtype}")
+    for operand in (nest.queries, nest.keys, nest.values, nest.score):
+        if operand.dtype is not nest.dtype:
+            scope.refuse(f"attention of {operand.dtype} computed in {nest.dtype}")
     with scope.inside("epilogue", (*nest.batch, *nest.m, nest.n), {"read": nest.dtype, "total": nest.dtype}):
         scope.statements(nest.body)
 

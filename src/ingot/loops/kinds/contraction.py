@@ -1,4 +1,4 @@
-"""Contractions: matrix products and convolutions, with what becomes of their sums."""
+"""Contractions: matrix products (GEMM) and convolutions, with their epilogues."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def _verify(nest: Contraction, scope: Scope) -> None:
             scope.refuse("a padded left side has no zeros to read")
         if not nest.packed and len(nest.scratch) != 1:
             scope.refuse("a right side that is not packed has no buffer for its panels")
-    for each in (nest.lhs, nest.rhs):
-        if each.dtype is not nest.dtype:
-            scope.refuse(f"a product of {each.dtype} summed as {nest.dtype}")
+    for operand in (nest.lhs, nest.rhs):
+        if operand.dtype is not nest.dtype:
+            scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
     with scope.inside("epilogue", (*nest.batch, *nest.m, *nest.n), {"sum": nest.dtype}):
         scope.statements(nest.body)
 

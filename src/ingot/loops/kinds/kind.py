@@ -1,4 +1,4 @@
-"""What there is to know of a kind of nest, apart from how code is generated for it."""
+"""The rules of a kind of nest, apart from its code generator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NestKind(Generic[Nest]):
     parametrise: Callable[[Nest, Parameters], Nest]
     """A nest with parameters for its sizes, numbers and names."""
     cost: Callable[[Nest, Tally], None]
-    """Adds what a nest takes to a tally."""
+    """Adds the cost of a nest to a tally."""
     verify: Callable[[Nest, Scope], None]
     """Refuses a nest that breaks a rule of the loop IR."""
     scratch: Callable[[Nest], tuple[Buffer, ...]] = _none

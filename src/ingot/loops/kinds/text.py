@@ -13,7 +13,7 @@ def variables(axes: Sequence[Var]) -> str:
 
 def roles(axes: Mapping[str, Sequence[Var]]) -> str:
     """The axes of a nest by what they are for, those without any left out."""
-    return ", ".join(f"{role} {variables(some)}" for role, some in axes.items() if some)
+    return ", ".join(f"{role} {variables(vars_)}" for role, vars_ in axes.items() if vars_)
 
 
 def tile(size: Tile | None) -> str:
@@ -21,7 +21,7 @@ def tile(size: Tile | None) -> str:
 
 
 def definitions(lines: Iterable[str]) -> Iterator[str]:
-    """What the names in the lines above are."""
+    """The definitions of the names in the lines above."""
     return (f"    with {line}" for line in lines)
 
 

@@ -66,9 +66,9 @@ def _verify(nest: Winograd, scope: Scope) -> None:
         scope.expression(nest.plain)
         scope.expression(nest.rhs, bounded=False)
     scope.loaded[nest.zeros] = None
-    for each in (nest.lhs, nest.rhs, nest.plain):
-        if each.dtype is not nest.dtype:
-            scope.refuse(f"a product of {each.dtype} summed as {nest.dtype}")
+    for operand in (nest.lhs, nest.rhs, nest.plain):
+        if operand.dtype is not nest.dtype:
+            scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
     with scope.inside("epilogue", (*nest.m, *nest.n), {"sum": nest.dtype}):
         scope.statements(nest.body)
 

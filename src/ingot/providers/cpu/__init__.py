@@ -28,13 +28,13 @@ class Cpu:
     name = "cpu"
 
     def __init__(self, target: Target | None = None) -> None:
-        """For a target; None means the processor that this runs on, which LLVM is asked for when it is needed."""
+        """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""
         self._target = target
         self._is_host = target is None
 
     @property
     def target(self) -> Target:
-        """The machine that code is made for."""
+        """The machine that code is compiled for."""
         if self._target is None:
             from ingot.codegen.llvm.host import host  # LLVM is not free to load
 
@@ -71,7 +71,7 @@ class Cpu:
     def link(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode]:
         from ingot.providers.cpu.code import link_kernel
 
-        return {kernel: link_kernel(each) for kernel, each in emitted.items()}
+        return {kernel: link_kernel(pending) for kernel, pending in emitted.items()}
 
     def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
         from ingot.providers.cpu.code import constant_memory

@@ -1,4 +1,4 @@
-"""Kernels in machine code for a processor, and their constants in its memory, as the kernels read them."""
+"""Machine code of kernels for a processor, and their constants, packed as the kernels read them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ingot.schedule.winograd import Filters
 
 @dataclass(frozen=True, slots=True)
 class EmittedKernel:
-    """A kernel whose template is compiled beside other work, and the sizes that the template calls by names."""
+    """A kernel whose template compiles in the background, and the sizes of the template's parameters."""
 
     kernel: Kernel
     template: Future[Template]
@@ -38,21 +38,21 @@ class EmittedKernel:
 
 
 def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
-    """Have the template of a kernel compiled, unless it is there or on its way: other sizes share it."""
+    """Begin to compile the template of a kernel, unless that was done: kernels of other sizes share it."""
     parametrised = parametrise(kernel)
     shared = template(digest(parametrised.kernel), target, lambda: emit(parametrised.kernel, target))
     return EmittedKernel(kernel, shared, parametrised.sizes)
 
 
 def link_kernel(emitted: EmittedKernel) -> KernelCode:
-    """The code of a kernel, once it is compiled, with its own buffers and sizes."""
+    """The code of a kernel, once compiled, with its own buffers and runtime scalars."""
     compiled = emitted.template.result()
     scalars = tuple(substitute(size, emitted.sizes) for size in compiled.sizes)
     return KernelCode(compiled.code, buffers_of(emitted.kernel), scalars)
 
 
 def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]:
-    """What the constant buffers of kernels hold, those of zeros too: weights in panels, others as they are."""
+    """The contents of constant buffers, zeros too: weights packed in panels, others as they are."""
     kernels = list(kernels_in(scheduled.steps))
     read = buffers_in(scheduled.steps)
     products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction | Winograd)]

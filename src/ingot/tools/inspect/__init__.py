@@ -1,1 +1,1 @@
-"""Looking inside a compiled model: its stages as text, what became of each node, and how long each kernel takes."""
+"""Inspection of a compiled model: its stages as text, the fate of each node, and the time of each kernel."""

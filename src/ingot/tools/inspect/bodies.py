@@ -1,4 +1,4 @@
-"""Bodies compiled by themselves, as part of the model they are in: one trace of all, and what they are called."""
+"""Outlined bodies as part of the model they are in: one trace of all, and their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingot.tools.inspect.trace import Fate, Trace, trace
 
 
 def bodies_in(compiled: Artifacts) -> Iterator[tuple[str, Artifacts]]:
-    """The bodies that are compiled by themselves, those inside of others too, each with what it is of."""
+    """The outlined bodies, those inside of others too, each with a title that names its node and role."""
     for call, bodies in compiled.bodies.items():
         for role, body in zip(_roles(call), bodies, strict=True):
             if body is not None:
@@ -23,7 +23,7 @@ def bodies_in(compiled: Artifacts) -> Iterator[tuple[str, Artifacts]]:
 
 
 def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace:
-    """What became of the nodes of a model and of its bodies, and what their kernels are for."""
+    """The fate of the nodes of a model and of its bodies, and the purpose of their kernels."""
     own = trace(compiled.optimised.model.graph, compiled.program, compiled.scheduled, compiled.outputs, stores)
     nodes: dict[Node, Fate] = {}
     kernels = dict(own.kernels)
@@ -39,16 +39,18 @@ def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace
             for inside in parts:
                 nodes.update(inside.nodes)
                 kernels.update(inside.kernels)
-        said = "" if call is None else said_of(call, compiled)
-        nodes[node] = Fate(fate.how, fate.kernels, f"{fate.reason}; {said}") if said else fate
+        note = "" if call is None else bodies_text(call, compiled)
+        nodes[node] = Fate(fate.how, fate.kernels, f"{fate.reason}; {note}") if note else fate
     return Trace(nodes, kernels)
 
 
-def said_of(call: Call, compiled: Artifacts) -> str:
-    """Which bodies of a node are compiled, in words; empty if none is."""
+def bodies_text(call: Call, compiled: Artifacts) -> str:
+    """The compiled bodies of a node, as text; empty if it has none."""
     bodies = compiled.bodies.get(call, ())
-    made = [f"{role} {body.name}" for role, body in zip(_roles(call), bodies, strict=False) if body is not None]
-    return f"compiled: {', '.join(made)}" if made else ""
+    compiled_bodies = [
+        f"{role} {body.name}" for role, body in zip(_roles(call), bodies, strict=False) if body is not None
+    ]
+    return f"compiled: {', '.join(compiled_bodies)}" if compiled_bodies else ""
 
 
 def _roles(call: Call) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any
 from ingot.tools.inspect.measured import Event, Measured
 
 
-def chrome_trace(found: Measured) -> dict[str, Any]:
+def chrome_trace(measured: Measured) -> dict[str, Any]:
     """The events of one run, in microseconds."""
-    return {"traceEvents": [_event(event) for event in found.events], "displayTimeUnit": "ms"}
+    return {"traceEvents": [_event(event) for event in measured.events], "displayTimeUnit": "ms"}
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What became of every node of a model: who runs it, in which kernel, with what, and why not with more."""
+"""The fate of every node of a model: who runs it, in which kernel, fused with what, and why not with more."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class NodeEntry:
 
 @dataclass(frozen=True, slots=True)
 class KernelEntry:
-    """A kernel: the nodes in it by their place in the model, what it stores and what for, and what that takes.
+    """A kernel: the nodes in it by their index in the model, what it stores and why, and its cost.
 
-    `views` are nodes that it reads through; if it has no others, it copies.
-    Operations and bytes are text where they depend on sizes that nobody gave.
+    `views` are nodes that it reads through; if it has no others, it copies. Operations and bytes are text where they
+    depend on unknown sizes.
     """
 
     kernel: str
@@ -67,13 +67,13 @@ class Explained:
 
 
 def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], times: Measured | None) -> Explained:
-    """What became of the nodes of a model that was lowered, with times if it was measured."""
+    """The fate of the nodes of a compiled model, with times if it was measured."""
     steps = {} if times is None else {_key(step): step for step in times.steps}
     places = {node: place for place, node in enumerate(traced.nodes)}
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]
     nodes = [_node(node, fate, steps) for node, fate in traced.nodes.items()]
     every = [compiled, *(body for _, body in bodies_in(compiled))]
-    nodes += [_node(node, Fate(How.GONE), steps) for each in every for node in each.optimised.removed]
+    nodes += [_node(node, Fate(How.GONE), steps) for artifacts in every for node in artifacts.optimised.removed]
     counts = Counter(entry.how for entry in nodes)
     return Explained(
         compiled.plan.threads,
@@ -113,7 +113,7 @@ def _kernel(
     steps: Mapping[str, Step],
 ) -> KernelEntry:
     cost, step = cost_of(kernel), steps.get(kernel.name)
-    operations, read, written = (_said(dim, sizes) for dim in (cost.operations, cost.read, cost.written))
+    operations, read, written = (_shown_size(dim, sizes) for dim in (cost.operations, cost.read, cost.written))
     return KernelEntry(
         kernel.name,
         operators(work),
@@ -130,6 +130,6 @@ def _kernel(
     )
 
 
-def _said(dim: Dim, sizes: Mapping[str, int]) -> int | str:
-    found = number(dim, sizes)
-    return found if isinstance(found, int) else str(found)
+def _shown_size(dim: Dim, sizes: Mapping[str, int]) -> int | str:
+    size = number(dim, sizes)
+    return size if isinstance(size, int) else str(size)

@@ -1,4 +1,4 @@
-"""How long each kernel of a compiled model takes, measured one by one over many runs."""
+"""The time of each kernel of a compiled model, measured one by one over many runs."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Event:
 class Measured:
     """The steps of a model, with the median of their seconds over `runs`.
 
-    `whole` is the median of runs that nobody watched, `start` what it costs to start a kernel by itself, which is not
-    part of what steps took; `events` are those of one run. `load` is how many processes wanted a core, if known.
+    `whole` is the median of runs without an observer, `start` what it costs to start a kernel by itself, which is not
+    part of the time of steps; `events` are those of one run. `load` is how many processes wanted a core, if known.
     """
 
     steps: tuple[Step, ...]
@@ -77,9 +77,9 @@ class Measured:
 
 
 def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds: float) -> Measured:
-    """Run a compiled model for so many seconds, watched and not in turns.
+    """Run a compiled model for so many seconds, with and without an observer in turns.
 
-    InputError if the inputs are not what it was compiled for, so that the reference runs it.
+    InputError if a guard fails for these inputs, so that the reference runs it.
     """
     compiled = session.compiled
     assert compiled is not None
@@ -96,25 +96,25 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
         seen: list[_Seen] = []
         first = perf_counter()
 
-        def observe(step: KernelStep | Call, took: float, known: Mapping[str, int], seen: Any = seen) -> None:
-            at = perf_counter() - took
-            seen.append(_Seen(step, at, took, took - _inside(seen, at), {} if runs else dict(known)))
+        def observe(step: KernelStep | Call, seconds_taken: float, known: Mapping[str, int], seen: Any = seen) -> None:
+            at = perf_counter() - seconds_taken
+            seen.append(_Seen(step, at, seconds_taken, seconds_taken - _inside(seen, at), {} if runs else dict(known)))
 
         session.run(None, feeds, observe_steps=observe)
         always = {step.name for step in compiled.scheduled.steps if isinstance(step, Kernel)}
-        if not seen or not always <= {each.step.name for each in seen if isinstance(each.step, KernelStep)}:
+        if not seen or not always <= {ran.step.name for ran in seen if isinstance(ran.step, KernelStep)}:
             raise InputError("the reference runs the model for these inputs", hint="give it other sizes: --shape")
-        runs.append([replace(each, at=each.at - first) for each in seen])
-    order = list(dict.fromkeys(each.step for each in runs[0]))
+        runs.append([replace(ran, at=ran.at - first) for ran in seen])
+    order = list(dict.fromkeys(ran.step for ran in runs[0]))
     times = {step: median(_seconds(run, step, start) for run in runs) for step in order}
     kernels = {kernel.name: kernel for kernel in traced.kernels}
     shown = {
-        step: _step(step, kernels, traced, [each.sizes for each in runs[0] if each.step is step], took)
-        for step, took in times.items()
+        step: _step(step, kernels, traced, [ran.sizes for ran in runs[0] if ran.step is step], seconds_taken)
+        for step, seconds_taken in times.items()
     }
-    middle = sorted(runs, key=lambda run: sum(each.alone for each in run))[len(runs) // 2]
-    begun = sorted(middle, key=lambda each: each.at)  # a step inside of another ends before it
-    events = tuple(Event(shown[each.step], each.at, each.took) for each in begun if each.step in shown)
+    middle = sorted(runs, key=lambda run: sum(ran.alone for ran in run))[len(runs) // 2]
+    begun = sorted(middle, key=lambda ran: ran.at)  # a step inside of another ends before it
+    events = tuple(Event(shown[ran.step], ran.at, ran.took) for ran in begun if ran.step in shown)
     return Measured(tuple(shown.values()), median(wholes), start, len(runs), compiled.plan.threads, events, load)
 
 
@@ -130,12 +130,12 @@ class _Seen:
 
 
 def _inside(seen: Sequence[_Seen], begin: float) -> float:
-    """What the last steps took that began after a time: those of the bodies of the one that ends now."""
+    """The time of the last steps that began after a time: those of the bodies of the step that ends now."""
     total = 0.0
-    for each in reversed(seen):
-        if each.at < begin:
+    for step in reversed(seen):
+        if step.at < begin:
             break
-        total += each.alone
+        total += step.alone
     return total
 
 
@@ -152,23 +152,23 @@ def _step(
     kernel = kernels[step.name]
     work, cost = traced.kernels[kernel], cost_of(kernel)
     nodes = tuple(node.label for node in (*work.nodes, *work.views))
-    often = Counter(tuple(sorted(each.items())) for each in sizes)
+    often = Counter(tuple(sorted(known.items())) for known in sizes)
     numbers = [
-        sum(_whole(dim, dict(each)) * count for each, count in often.items())
+        sum(_whole(dim, dict(known)) * count for known, count in often.items())
         for dim in (cost.operations, cost.read, cost.written)
     ]
     return Step(kernel.name, title(kernel, work, sizes[-1]), nodes, seconds, *numbers)
 
 
 def _whole(dim: Dim, sizes: Mapping[str, int]) -> int:
-    found = number(dim, sizes)
-    assert isinstance(found, int)  # every size is known after a run
-    return found
+    size = number(dim, sizes)
+    assert isinstance(size, int)  # every size is known after a run
+    return size
 
 
 def _seconds(run: Sequence[_Seen], step: KernelStep | Call, start: float) -> float:
-    """What a step took in a run, all of the times that it ran."""
-    return sum(max(0.0, each.alone - _price(step, start)) for each in run if each.step is step)
+    """The time of a step in a run, over all of the times that it ran."""
+    return sum(max(0.0, ran.alone - _price(step, start)) for ran in run if ran.step is step)
 
 
 def _price(step: KernelStep | Call, start: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingot.codegen.jumps import AGAIN, BEGIN, GO
+from ingot.codegen.jumps import BEGIN, GO, NEXT_RUN
 from ingot.compile import Artifacts
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step, kernels_in
@@ -13,12 +13,12 @@ from ingot.prim.tensor import CallResult, Parameter, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import Jump, Plan, Segment
-from ingot.tools.inspect.bodies import said_of
+from ingot.tools.inspect.bodies import bodies_text
 from ingot.tools.inspect.titles import number
 
 
 def plan_text(compiled: Artifacts, sizes: Mapping[str, int]) -> str:
-    """The plan of a model for sizes by name; where one that is needed is not given, places are left out."""
+    """The plan of a model for sizes by name; where a size is missing, offsets are left out."""
     return "\n".join(line.rstrip() for line in _lines(compiled, {**sizes, "threads": compiled.plan.threads}))
 
 
@@ -29,12 +29,12 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
     many = f"{plan.threads} threads, which take pieces of each kernel as they come free"
     threads = "one thread" if plan.threads == 1 else many
     yield f"kernels {len(kernels)}, calls {calls}, run by {threads}"
-    told = [f"{name} = {size:,}" for name, size in sizes.items() if name != "threads"]
-    yield f"sizes {', '.join(told) or 'all fixed'}"
+    sizes_text = [f"{name} = {size:,}" for name, size in sizes.items() if name != "threads"]
+    yield f"sizes {', '.join(sizes_text) or 'all fixed'}"
     buffers = _buffers(plan, kernels)
     yield ""
     yield "from outside"
-    yield from _table(_given(plan, buffers), right=(0,))
+    yield from _table(_inputs(plan, buffers), right=(0,))
     step = 0
     named = _named(compiled.scheduled.steps)
     for segment in plan.segments:
@@ -58,7 +58,7 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
             step += 1
         if segment.call is not None:
             node = segment.call.node
-            bodies = said_of(segment.call, compiled)
+            bodies = bodies_text(segment.call, compiled)
             reason = f"{segment.call.reason}; {bodies}" if bodies else segment.call.reason
             rows.append((str(step), "call", f"{node.op_type} '{node.label}': {reason}"))
             step += 1
@@ -67,17 +67,17 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
 
 def _named(steps: Sequence[Step]) -> dict[str, LoopStep | BranchStep]:
     """Loops and choices by their names, those inside of others too."""
-    found: dict[str, LoopStep | BranchStep] = {}
+    named: dict[str, LoopStep | BranchStep] = {}
     for step in steps:
         if isinstance(step, LoopStep):
-            found |= {step.name: step, **_named(step.steps)}
+            named |= {step.name: step, **_named(step.steps)}
         elif isinstance(step, BranchStep):
-            found |= {step.name: step, **_named(step.then), **_named(step.otherwise)}
-    return found
+            named |= {step.name: step, **_named(step.then), **_named(step.otherwise)}
+    return named
 
 
 def _jump(jump: Jump, step: LoopStep | BranchStep, first: int) -> str:
-    """What a step does that says which comes next."""
+    """What a jump does, as text."""
     yes, no = jump.target + first, jump.otherwise + first
     if jump.kind == GO:
         return f"to {yes}"
@@ -87,27 +87,27 @@ def _jump(jump: Jump, step: LoopStep | BranchStep, first: int) -> str:
     going = step.condition if jump.kind == BEGIN else step.going
     asked = [] if limit is None else [f"{step.number.name} < {limit}"]
     asked += [] if going is None else [going.name]
-    swapped = [f"{one.name} and {other.name} change places; " for one, other in step.swapped if jump.kind == AGAIN]
+    swapped = [f"{one.name} and {other.name} change places; " for one, other in step.swapped if jump.kind == NEXT_RUN]
     return f"{''.join(swapped)}{' and '.join(asked) or 'always'}: to {yes}, else to {no}"
 
 
 def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
-    """The buffer that each slot tells the place of."""
-    found: dict[int, Buffer] = {}
+    """The buffer of each slot."""
+    buffers: dict[int, Buffer] = {}
     for segment in plan.segments:
         for native in segment.steps:
             if isinstance(native, Jump):
                 continue
             kernel = kernels[native.name]
-            found.update(
+            buffers.update(
                 zip(native.slots, dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)), strict=True)
             )
-    return found
+    return buffers
 
 
-def _given(plan: Plan, buffers: Mapping[int, Buffer]) -> Iterator[tuple[str, ...]]:
-    """The slots that no kernel writes: inputs, constants, and what the reference makes."""
-    allocated = {each.slot for segment in plan.segments for each in segment.allocations}
+def _inputs(plan: Plan, buffers: Mapping[int, Buffer]) -> Iterator[tuple[str, ...]]:
+    """The slots that no kernel writes: inputs, constants, and results of calls."""
+    allocated = {allocation.slot for segment in plan.segments for allocation in segment.allocations}
     tensors = {slot: tensor for tensor, slot in plan.placed.items()}
     for slot, buffer in buffers.items():
         if slot not in allocated:
@@ -138,7 +138,7 @@ def _allocations(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping
         except GuardFailed as failed:
             yield f"memory: none, as {failed}"
         else:
-            places = {each.slot: start for each, start in zip(binder.arena, layout.offsets, strict=True)}
+            places = {placed.slot: start for placed, start in zip(binder.arena, layout.offsets, strict=True)}
             yield f"arena of {layout.total:,} bytes"
     rows = [("slot", "buffer", "bytes", "place", "steps")]
     for allocation in segment.allocations:

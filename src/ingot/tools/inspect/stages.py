@@ -20,7 +20,7 @@ from ingot.prim.tensor import Call, Tensor
 from ingot.providers.cpu.code import emit_kernel, link_kernel
 from ingot.schedule.target import Target
 from ingot.session import Session
-from ingot.tools.inspect.bodies import bodies_in, said_of
+from ingot.tools.inspect.bodies import bodies_in, bodies_text
 from ingot.tools.inspect.plans import plan_text
 from ingot.tools.inspect.titles import operators
 from ingot.tools.inspect.trace import Trace, Work
@@ -48,7 +48,7 @@ class Stages:
         sizes: Mapping[str, int],
         target: Target | None = None,
     ) -> None:
-        """`sizes` are what is known of the named sizes, by which the plan goes; `target` is this machine by default."""
+        """`sizes` are the values of named sizes, for the plan; `target` is this machine by default."""
         self._session = session
         self._compiled = compiled
         self._works = {kernel.name: work for kernel, work in traced.kernels.items()}
@@ -96,7 +96,7 @@ class Stages:
         for step in steps:
             match step:
                 case Call():
-                    bodies = said_of(step, compiled)
+                    bodies = bodies_text(step, compiled)
                     reason = f"{step.reason}; {bodies}" if bodies else step.reason
                     yield Part(None, f"call {step.node.op_type} '{step.node.label}': {reason}")
                 case Kernel():
@@ -113,17 +113,17 @@ class Stages:
                     yield Part(None, f"end {step.name}")
 
     def _code(self, compiled: Artifacts, stage: str) -> Iterator[Part]:
-        """What kernels are compiled from and to; those that share their code with one before only name it."""
+        """The LLVM IR or assembly of kernels; those that share the code of an earlier one only name it."""
         sign = ";" if stage == "llvm" else "#"
         known: dict[str, str] = {}
         for step in kernels_in(compiled.scheduled.steps):
-            made = link_kernel(emit_kernel(step, self._target))
+            kernel_code = link_kernel(emit_kernel(step, self._target))
             text = emit(parametrise(step).kernel, self._target).text
             first = known.setdefault(text, step.name)
             lines = [
                 f"{step.name}: {self._about(step)}",
-                f"buffers {', '.join(buffer.name for buffer in made.buffers)}",
-                f"sizes {', '.join(map(str, made.scalars)) or 'none'}",
+                f"buffers {', '.join(buffer.name for buffer in kernel_code.buffers)}",
+                f"sizes {', '.join(map(str, kernel_code.scalars)) or 'none'}",
             ]
             if first != step.name:
                 lines.append(f"the code is that of {first}")

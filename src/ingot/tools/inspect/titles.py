@@ -1,4 +1,4 @@
-"""What a kernel is, in a few words: the operators it computes, and how much of them."""
+"""Titles of kernels: the operators it computes, and their sizes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def number(dim: Dim, sizes: Mapping[str, int]) -> Dim:
 
 
 def known_sizes(inputs: Mapping[str, Tensor], feeds: Mapping[str, Array]) -> dict[str, int]:
-    """The named sizes that the shapes of inputs tell."""
+    """The values of named sizes, from the shapes of inputs."""
     known: dict[str, int] = {}
     for name, tensor in inputs.items():
         shape = getattr(feeds.get(name), "shape", ())

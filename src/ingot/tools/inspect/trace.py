@@ -34,7 +34,7 @@ _MOST_READERS = 3
 
 
 class How(Enum):
-    """What became of a node."""
+    """The fate of a node, as it is shown."""
 
     COMPUTED = "computed"
     VIEW = "read in place"
@@ -47,7 +47,7 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a node, the kernels that compute it or read through it, and for a call the reason."""
+    """The fate of a node, the kernels that compute it or read through it, and for a call the reason."""
 
     how: How
     kernels: tuple[Kernel, ...] = ()
@@ -56,10 +56,10 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a kernel is for.
+    """The purpose of a kernel.
 
     It computes `nodes`, whole or in part, and reads through `views`; it stores `tensor`, which is `value` of the graph
-    if it has a name there, and `why` says what for.
+    if it has a name there, for the reason `why`.
     """
 
     nodes: tuple[Node, ...]
@@ -84,7 +84,7 @@ def trace(
     outputs: Sequence[Tensor],
     stores: str = "an output of the model",
 ) -> Trace:
-    """What became of every node of a graph, and what every kernel of it is for; `stores` is what an output is."""
+    """The fate of every node of a graph, and the purpose of every kernel; `stores` is the reason to store an output."""
     return _Tracing(graph, program, scheduled, outputs, stores).run()
 
 
@@ -119,48 +119,50 @@ class _Tracing:
         )
 
     def _divide(self) -> None:
-        """Give each primitive to the node that it was made for: the first that needs it."""
+        """Assign each primitive to a node: the first that needs it."""
         nodes = self._nodes()
-        given = {value for node in nodes for value in node.outputs}
-        seen = {tensor for value, tensor in self.program.values.items() if value not in given}
+        computed = {value for node in nodes for value in node.outputs}
+        seen = {tensor for value, tensor in self.program.values.items() if value not in computed}
         for node in nodes:
             pending = [self.program.values[value] for value in node.outputs]
-            found = self.own[node] = []
+            own = self.own[node] = []
             while pending:
                 tensor = pending.pop()
                 if tensor not in seen:
                     seen.add(tensor)
-                    found.append(tensor)
+                    own.append(tensor)
                     self.owners[tensor] = node
                     pending.extend(tensor.reads)
 
     def _nodes(self) -> list[Node]:
         """The nodes that were lowered or left to the reference, those of bodies before the node they are in."""
-        found = dict.fromkeys(value.producer for value in self.program.values if value.producer is not None)
-        found.update(dict.fromkeys(self.graph))
-        return list(found)
+        nodes = dict.fromkeys(value.producer for value in self.program.values if value.producer is not None)
+        nodes.update(dict.fromkeys(self.graph))
+        return list(nodes)
 
     def _computed(self, kernel: Kernel, stored: Tensor) -> list[Tensor]:
         """The primitives between what a kernel loads and what it stores."""
         loaded = set(kernel.reads)
-        found: dict[Tensor, None] = {}
+        computed: dict[Tensor, None] = {}
         place = self.scheduled.placed.get(stored)
         if place is not None and place.buffer in loaded:  # it packs or copies what is computed already
             return []
         pending: list[Tensor] = [stored]
         if isinstance(stored, Scatter):  # it takes two kernels: what is written over, and what is written
-            copies = next(each for each, tensor in self.scheduled.stores.items() if tensor is stored) is kernel
-            pending = [stored.x] if copies else [each for each in stored.reads if each is not stored.x]
-            found = {} if copies else {stored: None}
+            copies = (
+                next(candidate for candidate, tensor in self.scheduled.stores.items() if tensor is stored) is kernel
+            )
+            pending = [stored.x] if copies else [candidate for candidate in stored.reads if candidate is not stored.x]
+            computed = {} if copies else {stored: None}
         while pending:
             tensor = pending.pop()
             placed = self.scheduled.placed.get(tensor)
             read = tensor is not stored and placed is not None and placed.buffer in loaded
-            if read or tensor in found or isinstance(tensor, Parameter | CallResult):
+            if read or tensor in computed or isinstance(tensor, Parameter | CallResult):
                 continue
-            found[tensor] = None
-            pending.extend(tensor.reads if not isinstance(tensor, Contract) else _sides(kernel, tensor))
-        return list(found)
+            computed[tensor] = None
+            pending.extend(tensor.reads if not isinstance(tensor, Contract) else _operands_read(kernel, tensor))
+        return list(computed)
 
     def _fate(self, node: Node, homes: Mapping[Tensor, Sequence[Kernel]], needed: set[Node]) -> Fate:
         call = self.program.calls.get(node)
@@ -178,16 +180,16 @@ class _Tracing:
         return Fate(How.KNOWN if stored or node in needed else How.UNUSED)
 
     def _is_passed_on(self, node: Node) -> bool:
-        """Whether a node gives nothing but what it reads."""
+        """Whether a node returns nothing but its inputs."""
         read = {self.program.values[value] for value in node.inputs if value is not None and value.constant is None}
         return bool(read) and all(self.program.values[value] in read for value in node.outputs)
 
     def _work(self, kernel: Kernel, tensor: Tensor, value: Value | None) -> Work:
         nodes: dict[Node, bool] = {}
-        for each in self.inside[kernel]:
-            owner = self.owners.get(each)
-            if owner is not None and not isinstance(each, Constant | Iota | Size):
-                nodes[owner] = nodes.get(owner, False) or not isinstance(each, View)
+        for primitive in self.inside[kernel]:
+            owner = self.owners.get(primitive)
+            if owner is not None and not isinstance(primitive, Constant | Iota | Size):
+                nodes[owner] = nodes.get(owner, False) or not isinstance(primitive, View)
         places = {node: place for place, node in enumerate(self._nodes())}
         ordered = sorted(nodes, key=lambda node: places[node])
         computed = tuple(node for node in ordered if nodes[node])
@@ -197,11 +199,11 @@ class _Tracing:
     def _why_packed(self, kernel: Kernel) -> str | None:
         """Why a kernel packs what it reads; None for one that does not."""
         panels = [nest.panels for nest in kernel.nests if isinstance(nest, Contraction) and nest.panels is not None]
-        readers = [each.name for each in self.inside if each is not kernel and set(panels) & set(each.reads)]
+        readers = [reader.name for reader in self.inside if reader is not kernel and set(panels) & set(reader.reads)]
         return f"{_listed(readers)} multiplies it in every run of a loop" if panels else None
 
     def _why(self, tensor: Tensor) -> str:
-        """What a tensor is stored for."""
+        """Why a tensor is stored."""
         if tensor in self.outputs:
             return self.stores
         calls = [call for call in self.program.calls.values() if tensor in call.arguments]
@@ -221,44 +223,44 @@ class _Tracing:
     def _why_alone(self, tensor: Tensor, reader: Kernel) -> str:
         """Why the only kernel that reads a tensor does not compute it."""
         inside = set(self.inside[reader])
-        for each in self.inside[reader]:
-            if isinstance(each, Contract):
-                below = in_order([each.lhs, each.rhs])
+        for inner in self.inside[reader]:
+            if isinstance(inner, Contract):
+                below = in_order([inner.lhs, inner.rhs])
                 return f"{reader.name} {'multiplies' if tensor in below else 'has a product already, and reads'} it"
-        if any(isinstance(each, Reduce) and tensor in in_order([each]) for each in inside):
+        if any(isinstance(inner, Reduce) and tensor in in_order([inner]) for inner in inside):
             return f"{reader.name} reduces it"
         through = self._through(tensor, self.inside[reader])
         return f"{reader.name} reads it{f' through {_listed(through)}' if through else ''}"
 
     def _through(self, tensor: Tensor, inside: Sequence[Tensor]) -> list[str]:
         """The operators whose views lie between a tensor and what a kernel computes of it."""
-        found: dict[str, None] = {}
-        each: Tensor | None = tensor
-        while each is not None:
-            each = next((view for view in inside if isinstance(view, View) and view.x is each), None)
-            owner = None if each is None else self.owners.get(each)
-            found.update({} if owner is None else {owner.op_type: None})
-        return list(found)
+        operators: dict[str, None] = {}
+        viewed: Tensor | None = tensor
+        while viewed is not None:
+            viewed = next((view for view in inside if isinstance(view, View) and view.x is viewed), None)
+            owner = None if viewed is None else self.owners.get(viewed)
+            operators.update({} if owner is None else {owner.op_type: None})
+        return list(operators)
 
 
-def _sides(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
-    """The sides of a contraction that a kernel computes with: not the one that was packed when it was compiled."""
+def _operands_read(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
+    """The operands of a contraction that a kernel reads: not the one that was packed when compiling."""
     packed = any(isinstance(nest, Winograd) or (isinstance(nest, Contraction) and nest.packed) for nest in kernel.nests)
     return [side for side in contract.reads if not (packed and is_constant(side))]
 
 
 def _needed(graphs: Iterable[Graph]) -> set[Node]:
     """The nodes that outputs of graphs depend on."""
-    found: set[Node] = set()
+    needed: set[Node] = set()
     pending: list[Value | None] = [value for graph in graphs for value in graph.outputs]
     while pending:
         value = pending.pop()
         node = None if value is None else value.producer
-        if node is not None and node not in found:
-            found.add(node)
+        if node is not None and node not in needed:
+            needed.add(node)
             pending.extend(node.inputs)
-            pending.extend(each for inner in node.subgraphs for each in captures(inner))
-    return found
+            pending.extend(captured for inner in node.subgraphs for captured in captures(inner))
+    return needed
 
 
 def _quoted(call: Call) -> str:

@@ -266,8 +266,8 @@ def _fused(x: Floats, factor: Floats, term: Floats) -> Floats:
     (x_high, x_low), (high, low) = _halves(x), _halves(factor)
     lost = ((x_high * high - product) + x_high * low + x_low * high) + x_low * low
     total = product + term
-    taken = total - product
-    lost = lost + ((product - (total - taken)) + (term - taken))
+    absorbed = total - product
+    lost = lost + ((product - (total - absorbed)) + (term - absorbed))
     exact = total + lost
     return total.select(exact.is_nan(), exact)
 

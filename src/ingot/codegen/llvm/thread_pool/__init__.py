@@ -1,10 +1,10 @@
-"""The native part of running a plan: threads that take pieces of one step after another, whichever has time.
+"""The native thread pool: threads that take pieces of one step after another, whichever has time.
 
-A step is over when its pieces are done, not when all threads have come by: one that the system has put aside holds the
-others up only while it works on a piece. The thread that ends a step goes on alone through the steps that are too
-small to be shared, up to the next one that is not, which it announces to the others.
+A step is over when its pieces are done, not when all threads have arrived: a thread that the system has suspended holds
+the others up only while it works on a piece. The thread that ends a step runs the following steps alone while they are
+too small to share, up to the next one that is not, which it announces to the others.
 
-What the memory holds that the threads share is in `codegen.job`.
+The memory that the threads share is laid out in `codegen.job`.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from ingot.codegen.llvm.thread_pool.steps import Steps
 from ingot.codegen.llvm.types import I32, I64, PTR
 
 _WORTH_WAKING: Final = 4
-"""Pieces that are worth the time it takes to wake somebody."""
+"""Pieces that are worth the time it takes to wake a thread."""
 
 JOB_OVER: Final = 0
-"""The pieces that are announced when there is no step any more."""
+"""The number of pieces that is announced when no step is left."""
 
 LEADER: Final = 0
 """The thread that called, and returns when the job is over."""

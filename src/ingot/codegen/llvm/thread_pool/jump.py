@@ -1,15 +1,15 @@
-"""Jumps: which step follows one that has no code. What their words mean is in `codegen.jumps`."""
+"""Jumps: which step follows one that has no code. Their operands are described in `codegen.jumps`."""
 
 from __future__ import annotations
 
 from ingot.codegen.job import JobLayout, StateLayout, StepLayout
-from ingot.codegen.jumps import AGAIN, BEGIN, CHOOSE, GO, JumpOperands, JumpSlots
+from ingot.codegen.jumps import BEGIN, CHOOSE, GO, NEXT_RUN, JumpOperands, JumpSlots
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.thread_pool.routine import Routine
 from ingot.codegen.llvm.types import I8, I32, I64, PTR
 
 NO_JUMP = -1
-"""What `jump_from` returns for a step that has code."""
+"""The result of `jump_from` for a step that has code."""
 
 
 def emit_jump_from(module: ir.Module, step_at: ir.Function) -> ir.Function:
@@ -38,7 +38,7 @@ def _emit_target(module: ir.Module) -> ir.Function:
     """`jump_target(slots, slot numbers, sizes, state, step count)`: the step that follows a jump."""
     b = _Jump(module, "jump_target", [PTR, PTR, PTR, PTR, I64], I64)
     _, _, sizes, state, count = b.args
-    ended, live, fail, go, choose, again, counted = (
+    ended, live, fail, go, choose, next_run, counted = (
         b.append_basic_block(name) for name in ("ended", "live", "fail", "go", "choose", "again", "counted")
     )
     over = b.or_(b.is_set(state, StateLayout.ERROR), b.is_set(state, StateLayout.STOP))
@@ -51,7 +51,7 @@ def _emit_target(module: ir.Module) -> ir.Function:
     b.target = b.read(sizes, JumpOperands.TARGET)
     b.otherwise = b.read(sizes, JumpOperands.OTHERWISE)
     b.first = b.slot_number(JumpSlots.COUNTER)
-    b.switch(kind, {BEGIN: counted, AGAIN: again, CHOOSE: choose, GO: go}, fail)
+    b.switch(kind, {BEGIN: counted, NEXT_RUN: next_run, CHOOSE: choose, GO: go}, fail)
 
     b.position_at_end(fail)
     b.store_atomic(I32(1), b.word(state, StateLayout.ERROR, I32), "monotonic", 4)
@@ -62,7 +62,7 @@ def _emit_target(module: ir.Module) -> ir.Function:
     holds = b.holds(b.first)
     b.ret(b.select(holds, b.target, b.otherwise))
 
-    b.position_at_end(again)
+    b.position_at_end(next_run)
     number = b.add(b.load(b.slot(b.first), I64), I64(1))
     swapped = b.swap_pairs()
     b.branch(counted)
@@ -85,19 +85,19 @@ class _Jump(Routine):
         return self.read(self.args[1], index, I32)
 
     def slot_place(self, number: ir.Value) -> ir.Value:
-        """Where in the table the address is that a slot stands for: it has 64 bits for each on every machine."""
+        """The address of a slot in the table, which has 64 bits for each on every machine."""
         return self.word(self.args[0], self.sext(number, I64))
 
     def slot(self, number: ir.Value) -> ir.Value:
-        """The address that a slot stands for."""
+        """The address in a slot."""
         return self.load(self.slot_place(number), PTR)
 
     def holds(self, number: ir.Value) -> ir.Value:
-        """Whether the truth value in a slot is not false."""
+        """Whether the bool at the address in a slot is true."""
         return self.icmp_signed("!=", self.load(self.slot(number), I8), I8(0))
 
     def swap_pairs(self) -> ir.Block:
-        """Have pairs of slots change places; the block that goes on from there."""
+        """Swap pairs of slots; returns the block that follows."""
         pairs = self.read(self.args[2], JumpOperands.PAIRS)
         before = self.block
         loop, swap, done = (self.append_basic_block(name) for name in ("pairs", "swap", "swapped"))
@@ -108,7 +108,7 @@ class _Jump(Routine):
         self.position_at_end(swap)
         place = self.mul(pair, I64(2))
         one, other = (
-            self.slot_place(self.slot_number(self.add(place, I64(JumpSlots.PAIRS + side)))) for side in range(2)
+            self.slot_place(self.slot_number(self.add(place, I64(JumpSlots.PAIRS + member)))) for member in range(2)
         )
         first, second = self.load(one, PTR), self.load(other, PTR)
         self.store(second, one)
@@ -120,9 +120,9 @@ class _Jump(Routine):
         return done
 
     def begin_run(self, number: ir.Value, fail: ir.Block) -> None:
-        """Count a run of a loop and go to its steps, if there is such a run: below its trips, and it is to go on."""
+        """Count a run of a loop and go to its steps, if its trips and its condition allow one more."""
         sizes, state = self.args[2:4]
-        few, given, known, limited, ask, asked, on, done = (
+        few, in_slot, in_operand, limited, ask, asked, on, done = (
             self.append_basic_block(name)
             for name in ("few", "trips_given", "trips_known", "limited", "ask", "asked", "on", "done")
         )
@@ -133,17 +133,17 @@ class _Jump(Routine):
         self.position_at_end(few)
         self.store(number, self.slot(self.first))
         slot = self.slot_number(JumpSlots.TRIPS)
-        self.cbranch(self.icmp_signed(">=", slot, I32(0)), given, known)
-        self.position_at_end(given)
+        self.cbranch(self.icmp_signed(">=", slot, I32(0)), in_slot, in_operand)
+        self.position_at_end(in_slot)
         trips_given = self.load(self.slot(slot), I64)
         self.branch(limited)
-        self.position_at_end(known)
+        self.position_at_end(in_operand)
         trips_known = self.read(sizes, JumpOperands.TRIPS)
         self.branch(limited)
         self.position_at_end(limited)
         trips = self.phi(I64)
-        trips.add_incoming(trips_given, given)
-        trips.add_incoming(trips_known, known)
+        trips.add_incoming(trips_given, in_slot)
+        trips.add_incoming(trips_known, in_operand)
         self.cbranch(self.icmp_signed("<", number, trips), ask, done)
 
         self.position_at_end(ask)

@@ -1,4 +1,4 @@
-"""A function of the thread pool being written: a builder that knows words of memory."""
+"""A builder for one function of the native thread pool, which reads and writes words of memory."""
 
 from __future__ import annotations
 

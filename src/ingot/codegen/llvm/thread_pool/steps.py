@@ -1,4 +1,4 @@
-"""What every walk over the steps of a job needs: a step by its index, its pieces, one of them run."""
+"""Functions that every walk over the steps of a job needs: a step by its index, its pieces, one of them run."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Steps:
     pieces: ir.Function
     """`(step, threads)`: how many pieces it has for so many threads, from 1 to as many as can be announced."""
     stopped: ir.Function
-    """`(job)`: whether the run is to stop."""
+    """`(job)`: whether the run has to stop."""
     run_piece: ir.Function
-    """`(job, step, thread, piece, pieces)`: one piece of a step, unless the run is to stop."""
+    """`(job, step, thread, piece, pieces)`: one piece of a step, unless the run has to stop."""
     begin: ir.Function
     """`(job)`: before the first step; no run of a loop has been counted yet."""
     end: ir.Function

@@ -45,7 +45,7 @@ _HAVE_SCHED_YIELD = ("linux", "darwin", "macos", "bsd")
 
 
 class System:
-    """What threads on a target can ask for, written where a builder is."""
+    """Emits the waiting primitives of a target: pause, yield, sleep and wake."""
 
     def __init__(self, triple: str) -> None:
         self._machine, *rest = triple.split("-")
@@ -64,7 +64,7 @@ class System:
             b.call(b.module.declared("llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
 
     def give_way(self, b: Builder) -> None:
-        """Let another thread have the processor, if one wants it."""
+        """Yield the processor to another thread."""
         if self._calls is not None:
             self._call(b, self._calls.sched_yield)
         elif self._has_sched_yield:
@@ -79,16 +79,16 @@ class System:
         self._call(b, self._calls.futex, *arguments)
 
     def wake(self, b: Builder, word: ir.Value, bits: ir.Value) -> None:
-        """Wake who sleeps at an address with one of these bits."""
+        """Wake the threads that sleep at an address with one of these bits."""
         assert self._calls is not None
         arguments = (word, I64(_WAKE_BITSET), I64(_EVERYBODY), _NO_TIMEOUT, _NO_SECOND_WORD, bits)
         self._call(b, self._calls.futex, *arguments)
 
     def _call(self, b: Builder, number: int, *arguments: ir.Value) -> None:
         """A system call of up to six arguments."""
-        given = [I64(number), *arguments, *[I64(0)] * (_ARGUMENTS - len(arguments))]
+        registers = [I64(number), *arguments, *[I64(0)] * (_ARGUMENTS - len(arguments))]
         if self._machine in _ASSEMBLY:
-            kind = ir.FunctionType(I64, [I64] * len(given))
-            b.call(ir.inline_assembly(kind, *_ASSEMBLY[self._machine]), given)
+            kind = ir.FunctionType(I64, [I64] * len(registers))
+            b.call(ir.inline_assembly(kind, *_ASSEMBLY[self._machine]), registers)
         else:
-            b.call(b.module.declared("syscall", ir.FunctionType(I64, [I64], var_arg=True)), given)
+            b.call(b.module.declared("syscall", ir.FunctionType(I64, [I64], var_arg=True)), registers)

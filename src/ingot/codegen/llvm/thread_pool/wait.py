@@ -1,4 +1,4 @@
-"""Waiting for the next announcement, and waking those who sleep."""
+"""Waiting for the next announcement: spin, yield, then sleep; and waking sleepers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ingot.codegen.llvm.thread_pool.system import System
 from ingot.codegen.llvm.types import I32, I64, PTR
 
 _SPINS: Final = 5000
-"""How often a thread looks before it offers the processor to others."""
+"""How often a thread polls before it yields the processor."""
 
 _YIELDS: Final = 3000
-"""How often it does so, and looks again, before it sleeps."""
+"""How often it yields and polls again before it sleeps."""
 
 PATIENT: Final = 0
 IMPATIENT: Final = 2**31 - 48
