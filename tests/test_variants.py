@@ -11,12 +11,20 @@ import ingot
 from ingot import Session
 from ingot import compile as compiling
 from ingot.infer.typed import TypedModel
+from ingot.runtime.executable import Executable
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 ADD = f"{HEAD} g (float[n] x, float[m] w) => (y) {{ y = Add (x, w) }}"
 MISDECLARED = f"""{HEAD} g (float[batch, 2] x) => (float[batch] y) <int64[1] zero = {{0}}, int64[1] one = {{1}}> {{
     row = Slice (x, zero, one, zero)
     y = Squeeze (row)
+}}"""
+
+COUNTED = f"""{HEAD} g (float[n] x) => (y) <int64[1] first = {{0}}> {{
+    places = NonZero (x)
+    row = Squeeze (places, first)
+    numbers = Cast <to = 1> (row)
+    y = Add (numbers, x)
 }}"""
 
 
@@ -74,3 +82,43 @@ def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list
         added.run(None, {"x": floats(2), "w": floats(3)})
     assert added.run(None, {"x": floats(2), "w": floats(2)})[0].tolist() == [0, 2]
     assert shapes
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Executable]:
+    """The plans that ran to the end, in order."""
+    plans: list[Executable] = []
+    real = Executable.run
+
+    def noting(self: Executable, *arguments: Any) -> list[Any]:
+        results = real(self, *arguments)
+        plans.append(self)
+        return results
+
+    monkeypatch.setattr(Executable, "run", noting)
+    return plans
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+def test_a_run_whose_values_fail_a_guard_does_not_take_the_plan_from_others(ran: list[Executable]) -> None:
+    counted = session(COUNTED)
+    full, single = floats(4) + 1, np.eye(1, 4, dtype=np.float32)[0]
+    for _ in range(2):
+        assert counted.run(None, {"x": full})[0].tolist() == [1, 3, 5, 7]
+        assert counted.run(None, {"x": single})[0].tolist() == [1, 0, 0, 0]
+    assert ran == [counted._compiled] * 2
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+def test_exact_sizes_that_do_not_help_are_not_compiled_for_ever(shapes: list[list[str]]) -> None:
+    counted = session(COUNTED)
+    for size in range(2, 40):
+        counted.run(None, {"x": np.eye(1, size, dtype=np.float32)[0]})
+    assert len(shapes) == 2 + 8
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+def test_sizes_of_which_none_is_open_are_not_compiled_twice(shapes: list[list[str]]) -> None:
+    counted = session(COUNTED.replace("float[n]", "float[4]"))
+    assert counted.run(None, {"x": np.eye(1, 4, dtype=np.float32)[0]})[0].tolist() == [1, 0, 0, 0]
+    assert shapes == [["float32[4]"]] * 2
