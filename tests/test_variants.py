@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -122,3 +126,45 @@ def test_sizes_of_which_none_is_open_are_not_compiled_twice(shapes: list[list[st
     counted = session(COUNTED.replace("float[n]", "float[4]"))
     assert counted.run(None, {"x": np.eye(1, 4, dtype=np.float32)[0]})[0].tolist() == [1, 0, 0, 0]
     assert shapes == [["float32[4]"]] * 2
+
+
+def test_threads_whose_guards_fail_at_once_compile_once(shapes: list[list[str]]) -> None:
+    added = session(ADD)
+    together = threading.Barrier(4)
+
+    def run(_: int) -> Any:
+        together.wait()
+        return added.run(None, {"x": floats(3), "w": floats(1)})[0].tolist()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(run, range(4))) == [[0, 1, 2]] * 4
+    assert len(shapes) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_forked_while_a_thread_compiles_compiles_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = session(ADD)
+    building, goes_on = threading.Event(), threading.Event()
+    real = compiling.compile_model
+
+    def slow(*arguments: Any) -> Any:
+        if threading.current_thread().name == "slow":
+            building.set()
+            goes_on.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(compiling, "compile_model", slow)
+    feeds = {"x": floats(3), "w": floats(1)}
+    thread = threading.Thread(target=added.run, args=(None, feeds), name="slow")
+    thread.start()
+    assert building.wait(60)
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=added.run, args=(None, feeds))
+    child.start()
+    child.join(60)
+    if child.exitcode is None:
+        child.kill()
+    goes_on.set()
+    thread.join()
+    assert child.exitcode == 0

@@ -9,6 +9,8 @@ too, for exactly the sizes of the run. Kernels are templates that take sizes at 
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -42,6 +44,8 @@ class Variants:
         self._failures: dict[tuple[Shape | None, ...], int] = {}
         self._chosen: dict[Signature, Executable] = {}
         self._refused: dict[Signature, None] = {}
+        self._process = os.getpid()
+        self._lock = threading.RLock()
 
     def __bool__(self) -> bool:
         """Whether there is a plan beside the first."""
@@ -87,11 +91,20 @@ class Variants:
         pairs = zip(self._inputs, signature, strict=True)
         pattern = tuple(None if shape is None else _opened(value, shape) for value, shape in pairs)
         if pattern not in self._by_pattern:
-            self._by_pattern[pattern] = self._built(pattern, build)
+            with self._compiling():
+                if pattern not in self._by_pattern:  # or another thread has done so meanwhile
+                    self._by_pattern[pattern] = self._built(pattern, build)
         yield self._by_pattern[pattern]
         if pattern != signature and self._failures.get(pattern, 0) < _MOST_FAILURES:
             yield self._built(signature, build)
             self._failures[pattern] = self._failures.get(pattern, 0) + 1
+
+    def _compiling(self) -> threading.RLock:
+        """What one thread at a time holds to compile; in a forked process nobody holds it."""
+        process = os.getpid()
+        if self._process != process:
+            self._process, self._lock = process, threading.RLock()
+        return self._lock
 
     def _built(self, shapes: Sequence[Shape | None], build: Build) -> Executable | None:
         pairs = zip(self._inputs, shapes, strict=True)
