@@ -9,11 +9,14 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+from test_layers import LAYERS
+
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "architecture.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 NEEDS = {
     "README.md": ("torch", "sklearn", "onnxruntime"),
     "converting.md": ("sklearn",),
@@ -22,7 +25,7 @@ NEEDS = {
     "tensorflow.md": ("tensorflow",),
 }
 """What a page imports besides the package and what its tests need."""
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -30,8 +33,8 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
     for package in NEEDS.get(page.name, ()):
         if find_spec(package) is None:
             pytest.skip(f"needs {package}")
-    blocks = BLOCK.findall(page.read_text("utf-8"))
-    if page.name in ("README.md", "editing.md", "building.md"):
+    blocks = [dedent(block) for _, block in BLOCK.findall(page.read_text("utf-8"))]
+    if page.name in ("README.md", "architecture.md", "editing.md", "building.md"):
         assert blocks
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     script = tmp_path / f"page_{page.stem}.py"  # not the name of what it imports
@@ -65,6 +68,37 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in pages:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+PAGES_ON_CODE = [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "decisions").glob("*.md")]
+NAMED_FILE = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.py)(?=[`:])")
+
+
+@pytest.mark.parametrize("page", PAGES_ON_CODE, ids=lambda page: page.name)
+def test_the_files_that_a_page_names_are_there(page: Path) -> None:
+    for name in NAMED_FILE.findall(page.read_text("utf-8")):
+        assert any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "ingot")), f"{name} is not there"
+
+
+def test_the_architecture_describes_every_package_in_the_order_of_imports() -> None:
+    section = (
+        (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## The packages")[2].partition("## Add")[0]
+    )
+    assert re.findall(r"\*\*(\w+)\*\*", section) == LAYERS
+    listed = (
+        (ROOT / "CONTRIBUTING.md")
+        .read_text("utf-8")
+        .partition("(`tests/test_layers.py`):\n\n```\n")[2]
+        .partition("```")[0]
+    )
+    assert [name for line in listed.splitlines() for name in line.partition("  ")[0].split()] == LAYERS
+
+
+def test_decisions_are_numbered_one_by_one() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    for page in pages:
+        assert page.read_text("utf-8").startswith(f"# {int(page.name[:4])}. ")
 
 
 def test_the_demo_runs(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_the_page_shows_what_a_command_prints(
 
 def test_the_page_shows_the_stages() -> None:
     shown = " ".join(command for command, _ in COMMANDS)
-    for stage in ("typed", "prim", "loops", "scheduled", "llvm", "asm", "plan"):
+    for stage in ("typed", "optimised", "prim", "loops", "scheduled", "llvm", "asm", "plan"):
         assert f"--at {stage}" in shown
 
 

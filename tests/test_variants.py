@@ -168,3 +168,28 @@ def test_a_process_forked_while_a_thread_compiles_compiles_too(monkeypatch: pyte
     goes_on.set()
     thread.join()
     assert child.exitcode == 0
+
+
+def test_shapes_that_no_plan_fitted_are_tried_again_with_the_first_and_compiled_no_more(
+    shapes: list[list[str]],
+) -> None:
+    counted = session(
+        f"""{HEAD} g (float[4] x, float[2] w) => (y) {{
+        n = NonZero (x)
+        t = Transpose (n)
+        s = Squeeze (t, axis)
+        f = Cast <to = 1> (s)
+        y = Add (f, w)
+    }}""".replace("=> (y) {", "=> (y) <int64[1] axis = {1}> {")
+    )
+    two, three = np.array([1, 0, 1, 0], np.float32), np.array([1, 1, 1, 0], np.float32)
+    w = np.zeros(2, np.float32)
+    for _ in range(2):
+        assert counted.run(None, {"x": two, "w": w})[0].tolist() == [0, 2]
+        with pytest.raises(ingot.IngotError):
+            counted.run(None, {"x": three, "w": w})
+    compiled = len(shapes)
+    assert counted.run(None, {"x": two, "w": w})[0].tolist() == [0, 2]
+    with pytest.raises(ingot.IngotError):
+        counted.run(None, {"x": three, "w": w})
+    assert len(shapes) == compiled

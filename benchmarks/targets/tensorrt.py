@@ -4,7 +4,7 @@
 
 The page is that of https://github.com/onnx/onnx-tensorrt at the branch of the release. It lists no versions of
 operators: all that ONNX has up to the opset it names are taken to be meant. It says nothing of IR versions. The
-restrictions that it states in words are written out in src/ingot/targets/restrictions.py.
+restrictions that it states in words are written out in src/ingot/engine_support/restrictions.py.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import pytest
 
 from cli.samples import classifier
 from ingot.format import load, save
+from interruptible import interruptible
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and terminals of POSIX")
 
@@ -140,7 +141,7 @@ def test_ctrl_c_exits_with_130_and_says_nothing(tmp_path: Path) -> None:
     fifo = tmp_path / "model.onnx"
     os.mkfifo(fifo)
     process = subprocess.Popen(
-        [sys.executable, "-m", "ingot", "info", str(fifo)],
+        interruptible([sys.executable, "-m", "ingot", "info", str(fifo)]),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),

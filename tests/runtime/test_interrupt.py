@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ingot
+from interruptible import interruptible
 
 ENDLESS = """
     <ir_version: 10, opset_import: ["" : 20]>
@@ -43,7 +44,7 @@ def endless(tmp_path: Path) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
-    arguments = [sys.executable, "-c", PROGRAM, endless]
+    arguments = interruptible([sys.executable, "-c", PROGRAM, endless])
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
@@ -56,7 +57,7 @@ def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_the_command_line_ends_with_its_own_exit_code(endless: str) -> None:
-    arguments = [sys.executable, "-m", "ingot", "run", endless]
+    arguments = interruptible([sys.executable, "-m", "ingot", "run", endless])
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "random: x: float32[1]\n"

@@ -1,1 +1,1 @@
-"""Kernels to code: LLVM IR for CPUs, Triton for GPUs."""
+"""Kernels to code: LLVM IR, and with it machine code for processors and WebAssembly."""

@@ -1,1 +1,1 @@
-"""From primitives to kernels: what is stored, what is fused, and the loops that compute it."""
+"""From a typed graph to primitives: what is assumed of sizes, each node by its operator's rule, and outlined bodies."""

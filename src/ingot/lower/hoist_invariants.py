@@ -1,4 +1,4 @@
-"""What every run of a body computes alike, from what it captures alone: it is taken out, to be computed once."""
+"""Hoisting invariants: what every run of a body computes from captured values alone is computed once, before them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ingot.ops.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """A model from what a body captures to what the model of the body takes after that, once this is out of it."""
+    """The invariants of a body as a model: from captured values to values that the body has as further inputs."""
 
     model: Model
     given: Mapping[Value, Fact]
 
 
 def hoist_invariants(found: Outlined, catalog: Catalog) -> Hoisted | None:
-    """Take what every run computes alike out of the model of a body; None if there is nothing of the kind."""
+    """Move the invariants of a body out of its model, which gets an input for each; None if it has none."""
     model = found.model
     graph = model.graph
     facts = infer(model, catalog=catalog, given=found.given)
     captured = list(graph.inputs)[len(graph.inputs) - len(found.captured) :]
-    values = list(_alike(model, captured, facts, catalog))
+    values = list(_invariants(model, captured, facts, catalog))
     if not values:
         return None
     first = extract(model, [value.name for value in captured], [value.name for value in values])
@@ -49,7 +49,7 @@ def hoist_invariants(found: Outlined, catalog: Catalog) -> Hoisted | None:
     return Hoisted(first, given)
 
 
-def _alike(model: Model, captured: list[Value], facts: Facts, catalog: Catalog) -> Iterator[Value]:
+def _invariants(model: Model, captured: list[Value], facts: Facts, catalog: Catalog) -> Iterator[Value]:
     """What is computed from captured values alone, and read by what is not, or returned.
 
     Sizes, and integers that follow from them, are left: they are known where they are read.

@@ -1,4 +1,4 @@
-"""Bodies apart: a graph inside of a node that the reference runs, as a model of its own, with types for every run."""
+"""Outlining: the body of a node that the reference runs becomes a model of its own, with types for every run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Primitives: the dozen ways of saying a tensor that every operator is lowered to."""
+"""Primitives: the closed list of kinds of tensors (`prim.tensor`) that every operator is lowered to."""
 
 from ingot.prim.make import (
     cast,

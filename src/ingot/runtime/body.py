@@ -186,7 +186,7 @@ class BodyRun:
         return frame
 
     def _invariant(self) -> Sequence[Any]:
-        """What every run would compute alike; GuardFailed if that goes wrong: perhaps something else does before it."""
+        """The invariants of the body; GuardFailed if that goes wrong: perhaps something else does before it."""
         shared = self._shared.invariant
         if shared is None:
             return ()

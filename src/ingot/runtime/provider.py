@@ -56,7 +56,7 @@ class Compiler(Provider, Protocol):
 
     @property
     def fingerprint(self) -> str | None:
-        """What tells its machine from others, so that plans for it can be cached on disk; None if they cannot."""
+        """What plans on disk are found by: other than that of any other provider or machine; None to cache none."""
 
     @property
     def threads(self) -> int:
