@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,12 +15,20 @@ import ingot
 from ingot import Session
 from ingot import compile as compiling
 from ingot.infer.typed import TypedModel
+from ingot.runtime.executable import Executable
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 ADD = f"{HEAD} g (float[n] x, float[m] w) => (y) {{ y = Add (x, w) }}"
 MISDECLARED = f"""{HEAD} g (float[batch, 2] x) => (float[batch] y) <int64[1] zero = {{0}}, int64[1] one = {{1}}> {{
     row = Slice (x, zero, one, zero)
     y = Squeeze (row)
+}}"""
+
+COUNTED = f"""{HEAD} g (float[n] x) => (y) <int64[1] first = {{0}}> {{
+    places = NonZero (x)
+    row = Squeeze (places, first)
+    numbers = Cast <to = 1> (row)
+    y = Add (numbers, x)
 }}"""
 
 
@@ -74,6 +86,88 @@ def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list
         added.run(None, {"x": floats(2), "w": floats(3)})
     assert added.run(None, {"x": floats(2), "w": floats(2)})[0].tolist() == [0, 2]
     assert shapes
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Executable]:
+    """The plans that ran to the end, in order."""
+    plans: list[Executable] = []
+    real = Executable.run
+
+    def noting(self: Executable, *arguments: Any) -> list[Any]:
+        results = real(self, *arguments)
+        plans.append(self)
+        return results
+
+    monkeypatch.setattr(Executable, "run", noting)
+    return plans
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+def test_a_run_whose_values_fail_a_guard_does_not_take_the_plan_from_others(ran: list[Executable]) -> None:
+    counted = session(COUNTED)
+    full, single = floats(4) + 1, np.eye(1, 4, dtype=np.float32)[0]
+    for _ in range(2):
+        assert counted.run(None, {"x": full})[0].tolist() == [1, 3, 5, 7]
+        assert counted.run(None, {"x": single})[0].tolist() == [1, 0, 0, 0]
+    assert ran == [counted._compiled] * 2
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+def test_exact_sizes_that_do_not_help_are_not_compiled_for_ever(shapes: list[list[str]]) -> None:
+    counted = session(COUNTED)
+    for size in range(2, 40):
+        counted.run(None, {"x": np.eye(1, size, dtype=np.float32)[0]})
+    assert len(shapes) == 2 + 8
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+def test_sizes_of_which_none_is_open_are_not_compiled_twice(shapes: list[list[str]]) -> None:
+    counted = session(COUNTED.replace("float[n]", "float[4]"))
+    assert counted.run(None, {"x": np.eye(1, 4, dtype=np.float32)[0]})[0].tolist() == [1, 0, 0, 0]
+    assert shapes == [["float32[4]"]] * 2
+
+
+def test_threads_whose_guards_fail_at_once_compile_once(shapes: list[list[str]]) -> None:
+    added = session(ADD)
+    together = threading.Barrier(4)
+
+    def run(_: int) -> Any:
+        together.wait()
+        return added.run(None, {"x": floats(3), "w": floats(1)})[0].tolist()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(run, range(4))) == [[0, 1, 2]] * 4
+    assert len(shapes) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_forked_while_a_thread_compiles_compiles_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = session(ADD)
+    building, goes_on = threading.Event(), threading.Event()
+    real = compiling.compile_model
+
+    def slow(*arguments: Any) -> Any:
+        if threading.current_thread().name == "slow":
+            building.set()
+            goes_on.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(compiling, "compile_model", slow)
+    feeds = {"x": floats(3), "w": floats(1)}
+    thread = threading.Thread(target=added.run, args=(None, feeds), name="slow")
+    thread.start()
+    assert building.wait(60)
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=added.run, args=(None, feeds))
+    child.start()
+    child.join(60)
+    if child.exitcode is None:
+        child.kill()
+    goes_on.set()
+    thread.join()
+    assert child.exitcode == 0
 
 
 def test_shapes_that_no_plan_fitted_are_tried_again_with_the_first_and_compiled_no_more(

@@ -9,6 +9,8 @@ too, for exactly the sizes of the run. Kernels are templates that take sizes at 
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -29,6 +31,9 @@ Build: TypeAlias = Callable[[Mapping[str, Shape]], Executable | None]
 _MOST = 64
 """Shapes of inputs that are remembered, before those met first are forgotten."""
 
+_MOST_FAILURES = 8
+"""Plans for exact sizes of one pattern that may fail, before none is compiled for others: each takes a while."""
+
 
 class Variants:
     """The plans of one session beside its first, and the shapes of inputs that each is for."""
@@ -36,8 +41,11 @@ class Variants:
     def __init__(self, inputs: Iterable[Value]) -> None:
         self._inputs = list(inputs)
         self._by_pattern: dict[tuple[Shape | None, ...], Executable | None] = {}
+        self._failures: dict[tuple[Shape | None, ...], int] = {}
         self._chosen: dict[Signature, Executable] = {}
         self._refused: dict[Signature, None] = {}
+        self._process = os.getpid()
+        self._lock = threading.RLock()
 
     def __bool__(self) -> bool:
         """Whether there is a plan beside the first."""
@@ -55,34 +63,48 @@ class Variants:
     def candidates(self, first: Executable, feeds: Mapping[str, Any], build: Build) -> Iterator[Executable]:
         """Plans for a run, in order: who takes the next says that the guards of the last have failed.
 
-        `build` compiles those that are not there yet. For shapes for which the guards of all plans failed before, there
-        is the first alone: what values decide, such as how many elements are not zero, may be as assumed this time.
+        `build` compiles those that are not there yet, but for shapes for which the guards of all plans failed before:
+        a guard may be about what a node computes, so that plans that are there may fit the next run of these shapes.
         """
         signature = self._signature(feeds)
-        if signature in self._refused:
-            yield first
-            return
         known = self._chosen.get(signature)
-        yield first if known is None else known
-        for compile_for in (self._for_pattern, self._for_sizes):
-            executable = compile_for(signature, build)
+        if known is not None:
+            yield known
+        yield first
+        if signature in self._refused:
+            return
+        for executable in self._compiled(signature, build):
             if executable is not None and executable is not known:
                 remember(self._chosen, signature, executable, _MOST)
                 yield executable
-        self._chosen.pop(signature, None)
+        if known is None:
+            self._chosen.pop(signature, None)
+        else:
+            remember(self._chosen, signature, known, _MOST)
         remember(self._refused, signature, None, _MOST)
 
-    def _for_pattern(self, signature: Signature, build: Build) -> Executable | None:
-        """The plan for all sizes that are zero or one where these are, each other size with a name of its own."""
+    def _compiled(self, signature: Signature, build: Build) -> Iterator[Executable | None]:
+        """The plan for all sizes that are zero or one where these are, each other size with a name of its own.
+
+        After that the one for exactly these sizes, unless those for too many others of the kind have failed.
+        """
         pairs = zip(self._inputs, signature, strict=True)
         pattern = tuple(None if shape is None else _opened(value, shape) for value, shape in pairs)
         if pattern not in self._by_pattern:
-            self._by_pattern[pattern] = self._built(pattern, build)
-        return self._by_pattern[pattern]
+            with self._compiling():
+                if pattern not in self._by_pattern:  # or another thread has done so meanwhile
+                    self._by_pattern[pattern] = self._built(pattern, build)
+        yield self._by_pattern[pattern]
+        if pattern != signature and self._failures.get(pattern, 0) < _MOST_FAILURES:
+            yield self._built(signature, build)
+            self._failures[pattern] = self._failures.get(pattern, 0) + 1
 
-    def _for_sizes(self, signature: Signature, build: Build) -> Executable | None:
-        """The plan for exactly these sizes."""
-        return self._built(signature, build)
+    def _compiling(self) -> threading.RLock:
+        """What one thread at a time holds to compile; in a forked process nobody holds it."""
+        process = os.getpid()
+        if self._process != process:
+            self._process, self._lock = process, threading.RLock()
+        return self._lock
 
     def _built(self, shapes: Sequence[Shape | None], build: Build) -> Executable | None:
         pairs = zip(self._inputs, shapes, strict=True)

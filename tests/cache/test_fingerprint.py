@@ -57,6 +57,20 @@ def test_source_files_are_read_once(copy: Path, tmp_path: Path, monkeypatch: pyt
     os.utime(path, ns=(0, 0))
 
 
+@pytest.mark.parametrize(
+    "damage", [b"", b"0123", b"\xff" * 64, b"?" * 64], ids=["empty", "short", "no text", "no digest"]
+)
+def test_a_damaged_note_is_as_good_as_none(
+    damage: bytes, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
+    before = fingerprint.digest_of_sources(str(copy))
+    (note,) = tmp_path.rglob("*.sources")
+    note.write_bytes(damage)
+    assert fingerprint.digest_of_sources(str(copy)) == before
+    assert note.read_text("ascii") == before
+
+
 def test_files_elsewhere_with_the_same_content_have_the_same_fingerprint(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

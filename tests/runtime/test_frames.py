@@ -11,6 +11,8 @@ import pytest
 
 import ingot
 from ingot.dtypes import Array
+from ingot.runtime import executable
+from ingot.runtime.run import PlanRunner
 from ingot.session import Session
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -108,3 +110,34 @@ def test_a_frame_does_not_keep_what_a_body_captured() -> None:
     assert runner.runner is not None
     (frame,) = runner.runner.frames
     assert all(value is None for value in frame.values)
+
+
+def test_a_runner_that_another_thread_builds_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{HEADER} g (float[n] x) => (float[n] y) {{ y = Neg (x) }}"
+    negated = Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1, fallback=False)
+    building, goes_on = threading.Event(), threading.Event()
+    real = PlanRunner
+
+    def slow(*arguments: Any) -> Any:
+        if threading.current_thread().name == "slow":
+            building.set()
+            goes_on.wait(60)
+        return real(*arguments)
+
+    def run(results: list[Array]) -> None:
+        results.append(negated.run(None, {"x": np.ones(2, np.float32)})[0])
+
+    monkeypatch.setattr(executable, "PlanRunner", slow)
+    found: list[Array] = []
+    first = threading.Thread(target=run, args=(found,), name="slow")
+    second = threading.Thread(target=run, args=(found,), daemon=True)
+    first.start()
+    assert building.wait(60)
+    second.start()
+    second.join(10)
+    was_held_up = second.is_alive()
+    goes_on.set()
+    first.join()
+    second.join()
+    assert not was_held_up
+    assert [result.tolist() for result in found] == [[-1, -1]] * 2

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 
@@ -36,10 +38,10 @@ def digest_of_sources(root: str) -> str:
     files = sorted(_sources(root))
     state = "\n".join((root, *(f"{path} {status.st_size} {status.st_mtime_ns}" for path, status in files)))
     note = directory.notes() / f"{hashlib.sha256(state.encode()).hexdigest()}.sources"
-    try:
-        return note.read_text("ascii")
-    except OSError:
-        pass
+    with suppress(OSError, UnicodeDecodeError):
+        noted = note.read_text("ascii")
+        if re.fullmatch(r"[0-9a-f]{64}", noted):  # not damaged
+            return noted
     started = time.time_ns()
     digest = hashlib.sha256()
     for path, _ in files:

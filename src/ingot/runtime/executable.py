@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ingot.prim.tensor import Tensor
@@ -36,6 +35,7 @@ class Executable:
         self.fast_path = FastPath(plan)
         self._limit = ByteLimit(most_bytes)
         self._bodies = BodyRunners(plan)
+        self._runner: PlanRunner | None = None
 
     def run(
         self,
@@ -50,16 +50,24 @@ class Executable:
         GuardFailed if something is not as was assumed, KernelError if a kernel met an error.
         """
         inputs = [feeds.get(name) for name in self.plan.inputs]
-        with self.runner.running(interrupt) as frame:
+        runner = self.runner
+        with runner.running(interrupt) as frame:
             call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
-            results = self.runner.run(frame, inputs, call, observe, self._limit)
+            results = runner.run(frame, inputs, call, observe, self._limit)
             binding = frame.first.binding
         if results is None:
             raise KernelError
-        self.fast_path.learn(self.runner, feeds, binding)
+        self.fast_path.learn(runner, feeds, binding)
         return results
 
-    @cached_property
+    @property
     def runner(self) -> PlanRunner:
-        """What runs the plan; built by the first run, since that takes longer than a warm start."""
-        return PlanRunner(self.plan, self.outputs)
+        """What runs the plan; it takes longer to build than a model that is in the cache takes to open.
+
+        Threads that ask at once may each build one, which are as good as each other: a lock may be held when the
+        process forks, and would be for ever.
+        """
+        runner = self._runner
+        if runner is None:
+            runner = self._runner = PlanRunner(self.plan, self.outputs)
+        return runner
