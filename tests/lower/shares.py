@@ -18,8 +18,8 @@ def small_shares() -> Iterator[None]:
         tempfile.TemporaryDirectory() as folder,
         patch.dict(os.environ, {"INGOT_CACHE": folder}),
         patch.object(templates, "TEMPLATES", {}),
-        patch.object(loops, "_GRAIN", 16),
-        patch.object(product, "_GRAIN", 64),
-        patch.object(winograd, "_GRAIN", 64),
+        patch.object(loops, "LOOP_GRAIN", 16),
+        patch.object(product, "CONTRACTION_GRAIN", 64),
+        patch.object(winograd, "CONTRACTION_GRAIN", 64),
     ):
         yield

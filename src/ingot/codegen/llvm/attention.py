@@ -18,15 +18,10 @@ from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I32, I64, element, stack_slot, vector, width
 from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
 from ingot.schedule.tile import heights
+from ingot.schedule.work import CONTRACTION_GRAIN, STACKS_PER_THREAD
 
 READ, TOTAL = "read", "total"
 """The locals that hold the weighted sum of values and the sum of weights in the epilogue."""
-
-_GRAIN = 1 << 18
-"""Multiply-adds that are worth a thread of their own: some microseconds."""
-
-_STACKS_PER_THREAD = 2
-"""Stacks for each thread from which on none is divided: every part would pack its keys and values again."""
 
 _KEYS, _VALUES, _SCORES = 0, 1, 2
 """Which of the scratch buffers."""
@@ -46,8 +41,8 @@ def _share(b: Builder, sharing: Sharing, nest: Attention) -> Share:
     size, threads = sharing.size, sharing.threads
     stacks, rows = extent(nest.batch), extent(nest.m)
     tiles = up(b, size(rows), I64(nest.tile.rows))
-    work = b.sdiv(size(stacks * rows * nest.t.extent * (nest.k.extent + nest.n.extent)), I64(_GRAIN))
-    wanted = up(b, b.mul(threads, I64(_STACKS_PER_THREAD)), larger(b, size(stacks), I64(1)))
+    work = b.sdiv(size(stacks * rows * nest.t.extent * (nest.k.extent + nest.n.extent)), I64(CONTRACTION_GRAIN))
+    wanted = up(b, b.mul(threads, I64(STACKS_PER_THREAD)), larger(b, size(stacks), I64(1)))
     return Share(work, b.mul(size(stacks), smaller(b, tiles, wanted)))
 
 

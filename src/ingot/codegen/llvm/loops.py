@@ -16,18 +16,10 @@ from ingot.codegen.llvm.work import rounds_of, weight_of
 from ingot.loops.ir import Apply, For, Kind, Let, Statement, Store, Update, Var, extent
 from ingot.loops.rewrite import within
 from ingot.prim.functions import identity
-
-_GRAIN = 1 << 17
-"""Work that is worth a thread of its own, some microseconds: iterations times operations of each."""
+from ingot.schedule.work import LOOP_GRAIN, MOST_JAMMED, MOST_UNROLLED
 
 _MOST_WIDTH = 8
 """Bytes of the widest element."""
-
-_MOST_UNROLLED = 32
-"""Times that the body of a short loop inside a vector is unrolled."""
-
-_MOST_JAMMED = 256
-"""The same where rows are jammed: 25 for a window of 5 x 5, each for 8 rows."""
 
 
 class Loops(Vectors):
@@ -126,7 +118,7 @@ class Loops(Vectors):
                 if not isinstance(inner.var.extent, int):
                     return False
                 times *= inner.var.extent
-        return times <= (_MOST_JAMMED if self._jammed else _MOST_UNROLLED)
+        return times <= (MOST_JAMMED if self._jammed else MOST_UNROLLED)
 
     def _jam(self, statement: For) -> None:
         """Unroll and jam: each statement runs for all values of the variable before the next statement does."""
@@ -226,7 +218,7 @@ def _share(b: Builder, sharing: Sharing, statements: Sequence[Statement]) -> Sha
     elif _is_vector(body):
         assert isinstance(body[0], For)
         parts = up(b, size(body[0].var.extent), I64(sharing.target.lanes(_MOST_WIDTH)))
-    return Share(b.sdiv(size(rounds_of(statements)), I64(max(1, _GRAIN // weight_of(statements)))), parts)
+    return Share(b.sdiv(size(rounds_of(statements)), I64(max(1, LOOP_GRAIN // weight_of(statements)))), parts)
 
 
 EMITTER = NestEmitter(_emit, _share)

@@ -17,18 +17,10 @@ from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
 from ingot.loops.rewrite import Reindexed
 from ingot.schedule.tile import heights
+from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
 
 SUM = "sum"
 """The local that holds a sum in the epilogue."""
-
-_GRAIN = 1 << 18
-"""Multiply-adds that are worth a thread of their own: some microseconds."""
-
-_READ = 8
-"""Rows that a row of the right side could be multiplied by in the time it takes to be read."""
-
-_LEAST_TILES = 8
-"""Tiles in a panel of columns that are worth packing it again for another thread."""
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction) -> None:
@@ -41,15 +33,15 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     assert product.tile is not None
     size, threads = sharing.size, sharing.threads
     depth = extent(product.batch) * extent(product.n) * extent(product.k)
-    work = b.sdiv(size(depth * (extent(product.m) + _READ)), I64(_GRAIN))
+    work = b.sdiv(size(depth * (extent(product.m) + ROWS_HIDING_A_READ)), I64(CONTRACTION_GRAIN))
     panels = up(b, size(extent(product.n)), I64(product.tile.columns))
     tiles = up(b, size(extent(product.m)), I64(product.tile.rows))
     stacks = b.mul(size(extent(product.batch)), panels)
     if product.panels is not None:
-        return Share(b.sdiv(size(depth * _READ), I64(_GRAIN)), stacks)
+        return Share(b.sdiv(size(depth * ROWS_HIDING_A_READ), I64(CONTRACTION_GRAIN)), stacks)
     if not product.packed:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
-        tiles = larger(b, smaller(b, b.sdiv(tiles, I64(_LEAST_TILES)), wanted), I64(1))
+        tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
     return Share(work, b.mul(stacks, tiles))
 
 

@@ -10,12 +10,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I64
 from ingot.dims import Dim
 from ingot.schedule.target import Target
-
-_PER_THREAD = 4
-"""Pieces for each thread, where there is little work: a late thread's pieces are done by others."""
-
-_LARGEST = 8
-"""The largest piece, in multiples of the least work that is worth a thread: bounds the wait at the end, or to stop."""
+from ingot.schedule.work import LARGEST_PIECE, PIECES_PER_THREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +36,9 @@ def pieces_of(b: Builder, shares: Sequence[Share], threads: ir.Value) -> ir.Valu
     parts: ir.Value = I64(0)
     for share in shares:
         work, parts = b.add(work, share.work), b.add(parts, share.parts)
-    few = smaller(b, b.add(work, I64(1)), b.mul(threads, I64(_PER_THREAD)))
+    few = smaller(b, b.add(work, I64(1)), b.mul(threads, I64(PIECES_PER_THREAD)))
     few = b.select(b.icmp_signed("==", threads, I64(1)), I64(1), few)
-    wanted = larger(b, few, b.sdiv(work, I64(_LARGEST)))
+    wanted = larger(b, few, b.sdiv(work, I64(LARGEST_PIECE)))
     even = b.mul(up(b, wanted, threads), threads)
     wanted = b.select(b.icmp_signed(">", wanted, threads), even, wanted)
     return larger(b, smaller(b, wanted, parts), I64(1))

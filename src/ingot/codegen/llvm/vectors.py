@@ -19,9 +19,7 @@ from ingot.loops.ir import Apply, CheckedIndex, For, Index, Kind, Let, Local, Sc
 from ingot.loops.rewrite import parts, stores, within
 from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
-
-_HEAVY_FOR_UNROLLING = 24
-"""Operations in the body of a reduction from which on it is not unrolled four times."""
+from ingot.schedule.work import HEAVY_FOR_UNROLLING
 
 
 class Vectors(Expressions):
@@ -100,7 +98,7 @@ class Vectors(Expressions):
         count = b.sub(high, low)
         self._hoist(statement)
         reductions = [inner for inner in statement.body if isinstance(inner, Update)]
-        times = 1 if not reductions else 4 if operations_of(statement.body) < _HEAVY_FOR_UNROLLING else 2
+        times = 1 if not reductions else 4 if operations_of(statement.body) < HEAVY_FOR_UNROLLING else 2
         outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))

@@ -14,15 +14,10 @@ from ingot.codegen.llvm.transform import input_transform, output_transform
 from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, stack_slot, vector, width
 from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent
 from ingot.schedule.tile import heights
+from ingot.schedule.work import BLOCKS_PER_THREAD, CONTRACTION_GRAIN
 
 Origin = tuple[ir.Value, ir.Value]
 """The row and the column that a tile begins at."""
-
-_GRAIN = 1 << 18
-"""Multiply-adds that are worth a thread of their own: some microseconds."""
-
-_BLOCKS_PER_THREAD = 2
-"""Blocks for each thread from which on none is divided: every part would transform its inputs again."""
 
 _INPUTS, _SUMS = 0, 1
 """Which of the scratch buffers."""
@@ -43,8 +38,8 @@ def _share(b: Builder, sharing: Sharing, nest: Winograd) -> Share:
     tiles, (filter_,) = extent(_tiles(nest)), nest.n
     panels = up(b, size(filter_.extent), I64(nest.tile.columns))
     blocks = _blocks(b, size(tiles), size(nest.block))
-    work = b.sdiv(size(tiles * (nest.side + 2) ** 2 * nest.k[-1].extent * filter_.extent), I64(_GRAIN))
-    wanted = up(b, b.mul(threads, I64(_BLOCKS_PER_THREAD)), larger(b, blocks, I64(1)))
+    work = b.sdiv(size(tiles * (nest.side + 2) ** 2 * nest.k[-1].extent * filter_.extent), I64(CONTRACTION_GRAIN))
+    wanted = up(b, b.mul(threads, I64(BLOCKS_PER_THREAD)), larger(b, blocks, I64(1)))
     return Share(work, b.mul(blocks, smaller(b, panels, wanted)))
 
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from ingot.dims import Dim
 from ingot.loops.function_costs import operations_in
 from ingot.loops.ir import For, Statement
-
-_TRANSPORT = 4
-"""Operations that take as long as loading and storing an element."""
+from ingot.schedule.work import TRANSPORT
 
 
 def rounds_of(statements: Sequence[Statement]) -> Dim:
@@ -24,7 +22,7 @@ def rounds_of(statements: Sequence[Statement]) -> Dim:
 def weight_of(statements: Sequence[Statement]) -> int:
     """The operations of an iteration, at most, with its loads and stores."""
     inner = max((weight_of(statement.body) for statement in statements if isinstance(statement, For)), default=0)
-    return max(inner, _TRANSPORT + operations_of(statements))
+    return max(inner, TRANSPORT + operations_of(statements))
 
 
 def operations_of(statements: Sequence[Statement]) -> int:

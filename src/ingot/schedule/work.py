@@ -1,0 +1,42 @@
+"""How work is divided among threads, and how far loops are unrolled: what pays on the machines that were measured.
+
+A grain is the least work that is worth a thread of its own, some microseconds.
+"""
+
+from __future__ import annotations
+
+LOOP_GRAIN = 1 << 17
+"""Work that is worth a thread of its own, some microseconds: iterations times operations of each."""
+
+CONTRACTION_GRAIN = 1 << 18
+"""Multiply-adds that are worth a thread of their own: some microseconds."""
+
+PIECES_PER_THREAD = 4
+"""Pieces for each thread, where there is little work: a late thread's pieces are done by others."""
+
+LARGEST_PIECE = 8
+"""The largest piece, in multiples of the least work that is worth a thread: bounds the wait at the end, or to stop."""
+
+STACKS_PER_THREAD = 2
+"""Stacks for each thread from which on none is divided: every part would pack its keys and values again."""
+
+BLOCKS_PER_THREAD = 2
+"""Blocks for each thread from which on none is divided: every part would transform its inputs again."""
+
+LEAST_TILES = 8
+"""Tiles in a panel of columns that are worth packing it again for another thread."""
+
+ROWS_HIDING_A_READ = 8
+"""Rows that a row of the right side could be multiplied by in the time it takes to be read."""
+
+TRANSPORT = 4
+"""Operations that take as long as loading and storing an element."""
+
+MOST_UNROLLED = 32
+"""Times that the body of a short loop inside a vector is unrolled."""
+
+MOST_JAMMED = 256
+"""The same where rows are jammed: 25 for a window of 5 x 5, each for 8 rows."""
+
+HEAVY_FOR_UNROLLING = 24
+"""Operations in the body of a reduction from which on it is not unrolled four times."""
