@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.zoo import FOLDER
 
-ROUNDS = 9
+ROUNDS = 7
 SECONDS = 0.35
 """How long each process runs a model in a round."""
 
