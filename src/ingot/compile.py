@@ -16,12 +16,12 @@ from typing import TypeVar
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
-from ingot.infer.driver import Facts
 from ingot.infer.typed import TypedModel, type_model
 from ingot.ir.graph import Graph
+from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.ir.types import Shape, TensorType, map_shapes
+from ingot.ir.types import Shape, TensorType
 from ingot.ir.verify import verify
 from ingot.loops.ir import kernels_in
 from ingot.loops.verify import verify_kernel
@@ -30,8 +30,8 @@ from ingot.lower.hoist_invariants import hoist_invariants
 from ingot.lower.outline import outline
 from ingot.lower.program import Program
 from ingot.lower.roots import roots_of
-from ingot.lower.specialise import specialise, specialise_body
-from ingot.lower.specialise_branches import Guards, Specialised
+from ingot.lower.specialise import specialise
+from ingot.lower.specialise_branches import Guards, Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
 from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
@@ -65,13 +65,13 @@ def prepare(
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
-        return type_model(reshaped, catalog, name_sizes=False, most_calls=limits.calls)
+        return type_model(reshaped, catalog, limits.calls)
 
 
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
-        specialised = specialise(typed.model, options.catalog)
+        specialised = specialise(typed, options.catalog)
         artifacts = _Compilation(provider, options).of(specialised)
     except IngotError:
         raise
@@ -114,13 +114,9 @@ class Artifacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Optimised:
+class Optimised(Specialised):
     """A specialised model after the passes; `removed` are the nodes that nothing is left of."""
 
-    model: Model
-    facts: Facts
-    guards: Guards
-    changed: frozenset[Graph]
     removed: tuple[Node, ...]
 
 
@@ -149,10 +145,7 @@ def upgrade_operators(model: Model, catalog: Catalog) -> Model:
 
 def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
     """A model, which belongs to the result from now on, that declares these shapes of inputs, and no named sizes."""
-    for graph in model.graphs():
-        for value in graph.values():
-            if value.type is not None:
-                value.type = map_shapes(value.type, _without_names)
+    change_shapes(model.graphs(), _without_names)
     for value in model.graph.inputs:
         if isinstance(value.type, TensorType) and value.name in shapes:
             value.type = TensorType(value.type.dtype, shapes[value.name])
@@ -225,9 +218,9 @@ class _Compilation:
         try:
             hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
-            body = self.of(specialise_body(outlined.model, catalog, outlined.input_facts, guards), self._name())
+            body = self.of(specialise_branches(outlined.model, catalog, outlined.input_facts, guards), self._name())
             if hoisted is not None:
-                invariants = self.of(specialise_body(hoisted.model, catalog, hoisted.input_facts), self._name())
+                invariants = self.of(specialise_branches(hoisted.model, catalog, hoisted.input_facts), self._name())
                 body = replace(body, invariants=invariants)
         except CheckError:  # types that do not fit where they are more exact: the run will say so
             del self.names[named:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ingot import dims
 from ingot.dims import Dim, Expr
@@ -69,10 +69,19 @@ def substitute_sizes(model: Model, sizes: Mapping[str, Dim]) -> None:
     def change(shape: Shape) -> Shape:
         return tuple(None if dim is None else dims.substitute(dim, sizes) for dim in shape)
 
-    for graph in nested_graphs(model.graph):
+    change_shapes(nested_graphs(model.graph), change)
+
+
+def change_shapes(graphs: Iterable[Graph], change: Callable[[Shape], Shape]) -> bool:
+    """Change every shape that values of graphs declare; whether any became another."""
+    changed = False
+    for graph in graphs:
         for value in graph.values():
             if value.type is not None:
-                value.type = map_shapes(value.type, change)
+                type_ = map_shapes(value.type, change)
+                changed |= type_ is not value.type
+                value.type = type_
+    return changed
 
 
 def _set_shape(value: Value, shape: Shape, named: dict[str, Dim]) -> None:

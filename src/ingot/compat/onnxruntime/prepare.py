@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +12,10 @@ from ingot.dims import Dim, Expr, substitute, symbols
 from ingot.dtypes import DType
 from ingot.format.load import load
 from ingot.format.save import save
+from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
-from ingot.ir.types import Shape, TensorType, map_shapes
+from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
@@ -48,13 +48,13 @@ def leaves_alone(options: SessionOptions) -> bool:
 
 def forget_unknown_sizes(model: Model) -> bool:
     """Make sizes that exporters mark as unknown by a negative number or by the name `?` unknown; whether any was."""
-    return _change_shapes(model, lambda shape: tuple(_known(dim) for dim in shape))
+    return change_shapes(model.graphs(), lambda shape: tuple(_known(dim) for dim in shape))
 
 
 def without_names(model: Model) -> Model:
     """A copy in which no size has a name, so that no two sizes must agree."""
     copy = model.copy()
-    _change_shapes(copy, lambda shape: tuple(None if isinstance(dim, Expr) else dim for dim in shape))
+    change_shapes(copy.graphs(), lambda shape: tuple(None if isinstance(dim, Expr) else dim for dim in shape))
     return copy
 
 
@@ -126,7 +126,7 @@ def _fix_sizes(model: Model, changes: ModelChanges) -> None:
         def fixed(dim: Dim | None) -> Dim | None:
             return substitute(dim, by_name) if isinstance(dim, Expr) else dim
 
-        _change_shapes(model, lambda shape: tuple(map(fixed, shape)))
+        change_shapes(model.graphs(), lambda shape: tuple(map(fixed, shape)))
     by_denotation = changes.dims_by_denotation
     for value in model.graph.inputs if by_denotation else ():
         type_ = value.type
@@ -136,24 +136,6 @@ def _fix_sizes(model: Model, changes: ModelChanges) -> None:
                 dim if new is None or isinstance(dim, int) else new for dim, new in zip(type_.shape, sizes, strict=True)
             )
             value.type = replace(type_, shape=shape)
-
-
-def _change_shapes(model: Model, change: Callable[[Shape], Shape]) -> bool:
-    """Change all shapes; whether any has become another."""
-    changed = False
-    for value in _typed_values(model):
-        before = value.type
-        assert before is not None
-        value.type = map_shapes(before, change)
-        changed = changed or value.type != before
-    return changed
-
-
-def _typed_values(model: Model) -> Iterator[Value]:
-    for graph in model.graphs():
-        for value in {*graph.values(), *graph.inputs, *graph.outputs}:
-            if value.type is not None and value.constant is None:
-                yield value
 
 
 def _known(dim: Dim | None) -> Dim | None:
