@@ -8,10 +8,8 @@ these the provider itself does the last four, which know the machine.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
@@ -35,6 +33,7 @@ from ingot.lower.specialise_branches import Guards, Specialised, specialise_bran
 from ingot.ops.catalog import Catalog
 from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
+from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
@@ -43,8 +42,6 @@ from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
 from ingot.versions.upgrade import upgrade
-
-T = TypeVar("T")
 
 
 def prepare(
@@ -183,7 +180,7 @@ class _Compilation:
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
-        fused = fuse(roots, name)
+        fused = verified(fuse(roots, name), _verify_kernels)
         scheduled = verified(provider.schedule(fused), _verify_kernels)
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
@@ -248,15 +245,8 @@ class _Body:
     artifacts: Artifacts | None = None
 
 
-def verified(result: T, verify: Callable[[T], None]) -> T:
-    """The result of a stage, verified if the environment variable `INGOT_DEBUG` is set; CompileError if it is wrong."""
-    if os.environ.get("INGOT_DEBUG"):
-        verify(result)
-    return result
-
-
-def _verify_kernels(scheduled: Scheduled) -> None:
-    for kernel in kernels_in(scheduled.steps):
+def _verify_kernels(stage: Fused | Scheduled) -> None:
+    for kernel in kernels_in(stage.steps):
         verify_kernel(kernel)
 
 

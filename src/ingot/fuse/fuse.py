@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from ingot.fuse.build import Fused, build
 from ingot.fuse.decide import decide
 from ingot.fuse.verify import verify
 from ingot.prim.tensor import Tensor
+from ingot.prim.verify import verified
 
 
 def fuse(results: Sequence[Tensor], prefix: str = "") -> Fused:
@@ -16,7 +16,4 @@ def fuse(results: Sequence[Tensor], prefix: str = "") -> Fused:
 
     With the environment variable `INGOT_DEBUG`, the decision is verified.
     """
-    decision = decide(results, prefix)
-    if os.environ.get("INGOT_DEBUG"):
-        verify(decision)
-    return build(decision)
+    return build(verified(decide(results, prefix), verify))

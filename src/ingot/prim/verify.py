@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
@@ -40,7 +42,16 @@ from ingot.prim.tensor import (
 )
 from ingot.prim.walk import in_order
 
+T = TypeVar("T")
+
 _REDUCTIONS = {"add", "multiply", "maximum", "minimum", "and", "or"}
+
+
+def verified(result: T, verify: Callable[[T], None]) -> T:
+    """The result of a stage, verified if the environment variable `INGOT_DEBUG` is set; CompileError if it is wrong."""
+    if os.environ.get("INGOT_DEBUG", "0") not in ("", "0"):
+        verify(result)
+    return result
 
 
 def verify(results: Sequence[Tensor]) -> None:
