@@ -25,16 +25,17 @@ def resolve(providers: Iterable[str | Provider]) -> tuple[Provider, ...]:
 def compiler_of(providers: tuple[Provider, ...]) -> Compiler | None:
     """The first of providers, if it compiles; else None."""
     first = providers[0]
-    return cast(Compiler, first) if _kinds(type(first), first)[0] else None
+    return cast(Compiler, first) if _kinds(first)[0] else None
 
 
 def evaluators_of(providers: tuple[Provider, ...]) -> tuple[Evaluator, ...]:
     """The providers that evaluate nodes, in order."""
-    return tuple(cast(Evaluator, provider) for provider in providers if _kinds(type(provider), provider)[1])
+    return tuple(cast(Evaluator, provider) for provider in providers if _kinds(provider)[1])
 
 
-def _kinds(kind: type, provider: Provider) -> tuple[bool, bool]:
-    """Whether a provider compiles, and whether it evaluates; checking a protocol is slow, so it is cached."""
+def _kinds(provider: Provider) -> tuple[bool, bool]:
+    """Whether a provider compiles, and whether it evaluates; checking a protocol is slow, so it is cached by class."""
+    kind = type(provider)
     if kind not in _KINDS:
         _KINDS[kind] = isinstance(provider, Compiler), isinstance(provider, Evaluator)
     return _KINDS[kind]

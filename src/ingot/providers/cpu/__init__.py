@@ -29,21 +29,18 @@ class Cpu:
 
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""
-        self._target = target
-        self._is_host = target is None
+        self._chosen = target
 
     @property
     def target(self) -> Target:
         """The machine that code is compiled for."""
-        if self._target is None:
-            from ingot.codegen.llvm.host import host  # LLVM is not free to load
+        from ingot.codegen.llvm.host import host  # LLVM is not free to load
 
-            self._target = host()
-        return self._target
+        return self._chosen or host()
 
     @property
     def fingerprint(self) -> str | None:
-        return processor() if self._is_host else repr(self._target)
+        return processor() if self._chosen is None else repr(self._chosen)
 
     def warm_up(self) -> None:
         workers(processors()).begin()
