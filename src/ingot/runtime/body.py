@@ -61,28 +61,28 @@ class BodyRunner:
         self.invariant = None if body.invariant is None else BodyRunner(body.invariant)
 
 
-class Reference:
-    """The reference's part in one run of a model: the calls of its plan and of the plans of bodies."""
+class Calls:
+    """The calls of one run of a model: those of its plan and of the plans of bodies, evaluated node by node."""
 
     def __init__(
         self,
         begin: Callable[[Model], Evaluation],
-        calls: Callable[[], Model],
-        state: Any,
+        model: Callable[[], Model],
+        frame: Frame,
         observe: StepObserver | None,
     ) -> None:
-        """`begin` is how nodes of a model are evaluated, `calls` returns the model, `state` is that of the run."""
+        """`begin` is how nodes of a model are evaluated, `model` returns it, `frame` is that of the run."""
         self._begin = begin
-        self._calls = calls
+        self._model = model
         self._begun: Evaluation | None = None
-        self.state = state
-        self.words = memoryview(state).cast("B").cast("i")
+        self.state = frame.state
+        self.words = frame.words
         self.observe = observe
 
     @property
     def evaluation(self) -> Evaluation:
         if self._begun is None:
-            self._begun = self._begin(self._calls())
+            self._begun = self._begin(self._model())
         return self._begun
 
     def caller(self, bodies: BodyRunners, depth: int = 0) -> Caller:
@@ -105,7 +105,7 @@ class Reference:
 class _Within:
     """The bodies of a node, for the reference."""
 
-    reference: Reference
+    calls: Calls
     bodies: Mapping[Graph, BodyRunner | None]
 
     def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> BodyRun | None:
@@ -117,25 +117,25 @@ class _Within:
             raise GuardFailed((), {}, f"graph '{graph.name}' was changed for assumed sizes and is not compiled")
         captured = runner.body.captured
         named = {value.name: value for value in captures(graph)} if captured else {}
-        return BodyRun(runner, runner.runner, [around[named[name]] for name in captured], self.reference, depth)
+        return BodyRun(runner, runner.runner, [around[named[name]] for name in captured], self.calls, depth)
 
 
 class BodyRun:
     """Runs of one body: the captured values stay the same, the inputs change."""
 
     def __init__(
-        self, shared: BodyRunner, runner: PlanRunner, captured: Sequence[Any], reference: Reference, depth: int
+        self, shared: BodyRunner, runner: PlanRunner, captured: Sequence[Any], calls: Calls, depth: int
     ) -> None:
         assert shared.bodies is not None
         self._shared = shared
         self._runner = runner
-        self._reference = reference
-        self._evaluation = reference.evaluation
-        self._call = reference.caller(shared.bodies, depth)
+        self._calls = calls
+        self._evaluation = calls.evaluation
+        self._call = calls.caller(shared.bodies, depth)
         self._nodes = 1 + shared.body.nodes
-        self._observe = reference.observe
+        self._observe = calls.observe
         self._ledger = self._evaluation.ledger
-        self._words = reference.words
+        self._words = calls.words
         self._captured = captured
         self._frame: Frame | None = None
         self._depth = depth
@@ -176,7 +176,7 @@ class BodyRun:
         """A frame with the captured values and the invariants; GuardFailed if they are not as assumed."""
         fixed = [*self._captured, *self._invariant()]
         frame = self._runner.frame()
-        frame.share(self._reference.state)
+        frame.share(self._calls.state)
         self._frame = frame
         try:
             self._runner.fix(frame, fixed)
@@ -191,7 +191,7 @@ class BodyRun:
         if shared is None:
             return ()
         assert shared.runner is not None
-        once = BodyRun(shared, shared.runner, (), self._reference, self._depth)
+        once = BodyRun(shared, shared.runner, (), self._calls, self._depth)
         try:
             results = once.run(self._captured)
         except (CheckError, InputError):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingot.prim.tensor import Tensor
-from ingot.runtime.body import BodyRunners, Reference
+from ingot.runtime.body import BodyRunners, Calls
 from ingot.runtime.fast_path import FastPath
 from ingot.runtime.guards import KernelError
 from ingot.runtime.plan import Plan, StepObserver
@@ -52,7 +52,7 @@ class Executable:
         inputs = [feeds.get(name) for name in self.plan.inputs]
         runner = self.runner
         with runner.running(interrupt) as frame:
-            call = Reference(evaluation, self.calls, frame.state, observe).caller(self._bodies)
+            call = Calls(evaluation, self.calls, frame, observe).caller(self._bodies)
             results = runner.run(frame, inputs, call, observe, self._limit)
             binding = frame.first.binding
         if results is None:
