@@ -320,6 +320,11 @@ class Kernel:
     writes: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...] = field(default=())
 
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The buffers that the code of the kernel takes, each once, in this order."""
+        return tuple(dict.fromkeys((*self.reads, *self.writes, *self.scratch)))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoopStep:

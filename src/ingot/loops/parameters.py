@@ -61,7 +61,7 @@ class Parameters:
         self._buffers: dict[Buffer, Buffer] = {}
         self._layouts: dict[Buffer, Hashable] = {}
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
-        for buffer in (*kernel.reads, *kernel.writes, *kernel.scratch):
+        for buffer in kernel.buffers:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
         for nest in kernel.nests:

@@ -15,7 +15,7 @@ _WIDE = 118
 
 def show_kernel(kernel: Kernel) -> str:
     """A kernel with its buffers and loops."""
-    buffers = [f"{b.name}: {b.dtype}[{b.elements}]" for b in (*kernel.reads, *kernel.writes, *kernel.scratch)]
+    buffers = [f"{b.name}: {b.dtype}[{b.elements}]" for b in kernel.buffers]
     lines = list(_filled(f"kernel {kernel.name}(", buffers))
     text = ExpressionText()
     for nest in kernel.nests:

@@ -19,7 +19,7 @@ def verify_kernel(kernel: Kernel) -> None:
         with scope.inside(f"nest {number}"):
             kind_of(nest).verify(nest, scope)
     for buffer in scope.loaded:
-        if buffer not in (*kernel.reads, *kernel.writes, *kernel.scratch):
+        if buffer not in kernel.buffers:
             scope.refuse(f"buffer {buffer.name} is loaded from and not listed")
     for buffer in scope.stored:
         if buffer not in (*kernel.writes, *kernel.scratch):

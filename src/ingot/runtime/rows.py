@@ -15,18 +15,18 @@ from ingot.runtime.plan import MOST_TRIPS, Arm, Jump
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JumpRow:
-    """A row that selects the next one: `yes`, or `no`, both counted from the first of all rows."""
+    """A jump before its buffers have slots; `target` and `otherwise` are counted from the first of all rows."""
 
     step: LoopStep | BranchStep
-    does: int
-    yes: int
-    no: int
+    kind: int
+    target: int
+    otherwise: int
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
         """The buffers that it reads, writes or swaps."""
         if isinstance(self.step, BranchStep):
-            return (self.step.condition,) if self.does == CHOOSE else ()
+            return (self.step.condition,) if self.kind == CHOOSE else ()
         return (self.step.number, *filter(None, (self.limit, self.going)), *chain(*self.pairs))
 
     @property
@@ -42,7 +42,7 @@ class JumpRow:
     @property
     def going(self) -> Buffer | None:
         assert isinstance(self.step, LoopStep)
-        return self.step.condition if self.does == BEGIN else self.step.going
+        return self.step.condition if self.kind == BEGIN else self.step.going
 
     @property
     def pairs(self) -> tuple[tuple[Buffer, Buffer], ...]:
@@ -57,9 +57,7 @@ def buffers_in(steps: Sequence[Step]) -> set[Buffer]:
     """The buffers that kernels, loops and branches read or write."""
     buffers: set[Buffer] = set()
     for row in flattened(steps)[0]:
-        if isinstance(row, Kernel):
-            buffers.update((*row.reads, *row.writes, *row.scratch))
-        elif isinstance(row, JumpRow):
+        if isinstance(row, Kernel | JumpRow):
             buffers.update(row.buffers)
     return buffers
 
@@ -99,12 +97,12 @@ def jump_of(row: JumpRow, slots: Mapping[Buffer, int], base: int) -> Jump:
     """A row as a plan has it: buffers by their slots, rows counted from `base`."""
     step = row.step
     if isinstance(step, BranchStep):
-        return Jump(step.name, row.does, (slots[step.condition],), row.yes - base, row.no - base)
+        return Jump(step.name, row.kind, (slots[step.condition],), row.target - base, row.otherwise - base)
     limit, going = (-1 if place is None else slots[place] for place in (row.limit, row.going))
     swapped = tuple(slots[buffer] for pair in row.pairs for buffer in pair)
     trips: Dim = MOST_TRIPS if step.trips is None or isinstance(step.trips, Buffer) else step.trips
     which = (slots[step.number], limit, going, *swapped)
-    return Jump(step.name, row.does, which, row.yes - base, row.no - base, trips, len(row.pairs))
+    return Jump(step.name, row.kind, which, row.target - base, row.otherwise - base, trips, len(row.pairs))
 
 
 def lifetimes_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
@@ -116,15 +114,11 @@ def lifetimes_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
     lifetimes: dict[Buffer, tuple[int, int]] = {}
     loops: list[tuple[int, int, LoopStep]] = []
     for number, row in enumerate(rows):
-        if isinstance(row, Kernel):
-            used: Sequence[Buffer] = (*row.reads, *row.writes, *row.scratch)
-        else:
-            used = row.buffers if isinstance(row, JumpRow) else ()
-        for buffer in used:
+        for buffer in row.buffers if isinstance(row, Kernel | JumpRow) else ():
             lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
-        if isinstance(row, JumpRow) and row.does == NEXT_RUN:
+        if isinstance(row, JumpRow) and row.kind == NEXT_RUN:
             assert isinstance(row.step, LoopStep)
-            loops.append((row.yes - 1, number, row.step))
+            loops.append((row.target - 1, number, row.step))
     for begin, end, loop in loops:  # those inside come first
         for buffer, (first, last) in lifetimes.items():
             if first < begin <= last < end:

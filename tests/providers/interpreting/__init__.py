@@ -63,7 +63,7 @@ class Interpreting:
         return {kernel: _code(kernel, function) for kernel, function in emitted.items()}
 
     def _function(self, kernel: Kernel) -> Any:
-        names, buffers = _names(kernel), _buffers(kernel)
+        names, buffers = _names(kernel), kernel.buffers
         assert not any(isinstance(nest, Attention) for nest in kernel.nests)
 
         def run(slots: int, which: int, scalars: int, _state: int, _thread: int, piece: int, _pieces: int) -> int:
@@ -82,11 +82,7 @@ class Interpreting:
 def _code(kernel: Kernel, function: Any) -> KernelCode:
     address = ctypes.cast(function, ctypes.c_void_p).value
     assert address is not None
-    return KernelCode(Code({"kernel": address}, function), _buffers(kernel), tuple(map(symbol, _names(kernel))))
-
-
-def _buffers(kernel: Kernel) -> tuple[Buffer, ...]:
-    return tuple(dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)))
+    return KernelCode(Code({"kernel": address}, function), kernel.buffers, tuple(map(symbol, _names(kernel))))
 
 
 def _names(part: object) -> list[str]:

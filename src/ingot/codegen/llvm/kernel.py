@@ -47,7 +47,7 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
     """
     module = ir.Module(ENTRY)
     module.triple, module.fma, module.half = target.triple, target.fma, target.half
-    buffers = buffers_of(kernel)
+    buffers = kernel.buffers
     sizes: dict[Dim, int] = {}
     body = _body(module, kernel, buffers, target, sizes)
     count = _count(module, kernel, target, sizes)
@@ -57,11 +57,6 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
         define_half_conversions(module, target)
         text = str(module)
     return Emitted(text, buffers, tuple(sizes))
-
-
-def buffers_of(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The buffers that a kernel takes, in order."""
-    return tuple(dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)))
 
 
 def _body(

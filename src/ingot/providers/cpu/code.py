@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingot.codegen.kernel_code import KernelCode
-from ingot.codegen.llvm.kernel import buffers_of, emit
+from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.templates import Template, template
 from ingot.dims import Dim, substitute
@@ -48,7 +48,7 @@ def link_kernel(emitted: EmittedKernel) -> KernelCode:
     """The code of a kernel, once compiled, with its own buffers and runtime scalars."""
     compiled = emitted.template.result()
     scalars = tuple(substitute(size, emitted.sizes) for size in compiled.sizes)
-    return KernelCode(compiled.code, buffers_of(emitted.kernel), scalars)
+    return KernelCode(compiled.code, emitted.kernel.buffers, scalars)
 
 
 def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]:

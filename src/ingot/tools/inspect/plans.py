@@ -99,9 +99,7 @@ def _buffers(plan: Plan, kernels: Mapping[str, Kernel]) -> dict[int, Buffer]:
             if isinstance(native, Jump):
                 continue
             kernel = kernels[native.name]
-            buffers.update(
-                zip(native.slots, dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.scratch)), strict=True)
-            )
+            buffers.update(zip(native.slots, kernel.buffers, strict=True))
     return buffers
 
 
