@@ -7,8 +7,6 @@ each output.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
@@ -59,7 +57,7 @@ def start_text(target: Target, table: int) -> str:
         return b.load(b.gep(base, [I64(place)], source_etype=I64), typ=I64)
 
     def transferred(number: int, file: int, first: ir.Value, last: ir.Value) -> None:
-        with _counted(b, first, last) as index:
+        with b.counted(first, last, I64(1)) as index:
             pair = b.gep(base, [b.add(b.mul(index, I64(2)), I64(WORDS))], source_etype=I64)
             place = b.load(pair, typ=I64)
             size = b.load(b.gep(pair, [I64(1)], source_etype=I64), typ=I64)
@@ -110,20 +108,3 @@ def _end(b: Builder, system: ir.Value, machine: str, code: int) -> None:
 
 def _system(pointer: ir.Value) -> ir.Callee:
     return ir.Callee(ir.FunctionType(I64, [I64, I64, I64, I64]), pointer.text)
-
-
-@contextmanager
-def _counted(b: Builder, low: ir.Value, high: ir.Value) -> Iterator[ir.Value]:
-    """A loop from `low` while below `high`; what is emitted while it is open is its body."""
-    before = b.block
-    head, body, end = (b.append_basic_block(name) for name in ("head", "body", "end"))
-    b.branch(head)
-    b.position_at_end(head)
-    index = b.phi(I64)
-    index.add_incoming(low, before)
-    b.cbranch(b.icmp_signed("<", index, high), body, end)
-    b.position_at_end(body)
-    yield index
-    index.add_incoming(b.add(index, I64(1)), b.block)
-    b.branch(head)
-    b.position_at_end(end)

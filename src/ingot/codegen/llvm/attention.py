@@ -15,7 +15,7 @@ from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transpose import transposed
-from ingot.codegen.llvm.types import I32, I64, element, stack_slot, vector, width
+from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
 from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, STACKS_PER_THREAD
@@ -78,7 +78,7 @@ class _Emitter:
                 self._pack_values()
                 before = b.mul(stack, tiles)
                 begin = larger(b, b.sub(low, before), I64(0))
-                with loop(begin, self._smaller(b.sub(high, before), tiles), 1, watched=True) as tile:
+                with loop(begin, smaller(self.b, b.sub(high, before), tiles), 1, watched=True) as tile:
                     self._rows(b.mul(tile, I64(self.tile.rows)))
 
     # --- panels
@@ -118,7 +118,7 @@ class _Emitter:
         self.loops.variables[nest.k] = k
         lines = []
         for line in range(tile.lanes):
-            self.loops.variables[nest.t] = self._smaller(b.add(first, I64(line)), last)
+            self.loops.variables[nest.t] = smaller(self.b, b.add(first, I64(line)), last)
             place = self.loops.index(nest.keys.index)
             start_of_key = b.gep(self.frame.buffers[nest.keys.buffer], [place], source_etype=self.kind)
             lines.append(b.load(start_of_key, typ=self.lanes, align=width(nest.dtype)))
@@ -151,14 +151,14 @@ class _Emitter:
             with part:
                 b.store(ir.Constant(self.lanes, None), self._at(which, place)).align = self.align
                 with b.if_then(b.icmp_signed(">", left, I64(0))):
-                    loops.in_lanes(store, Lane(along, lanes, self._lanes_below(left)), first)
+                    loops.in_lanes(store, Lane(along, lanes, self.loops.lanes_below(left, self.tile.lanes)), first)
 
     # --- rows
 
     def _rows(self, row: ir.Value) -> None:
         """Attention for a tile of rows."""
         b, size, loop = self.b, self.frame.size, self.loops.loop
-        rows = self._smaller(b.sub(size(extent(self.nest.m)), row), I64(self.tile.rows))
+        rows = smaller(self.b, b.sub(size(extent(self.nest.m)), row), I64(self.tile.rows))
         read = b.mul(self.panels, I64(self.tile.columns * self.tile.rows))
         with loop(I64(0), read, self.tile.lanes) as place:
             b.store(ir.Constant(self.lanes, None), self._at(_SCORES, self._read(place))).align = self.align
@@ -173,7 +173,7 @@ class _Emitter:
             for first in range(0, self.height, self.tile.lanes):
                 b.store(value, self._of_row(array, I64(first))).align = self.align
         with loop(I64(0), self.keys, self.nest.block) as key:
-            count = self._smaller(b.sub(self.keys, key), I64(self.nest.block))
+            count = smaller(self.b, b.sub(self.keys, key), I64(self.nest.block))
             for height in self._heights(rows):
                 self._score(height, row, rows, key, count)
             with loop(I64(0), rows, 1) as line:
@@ -209,7 +209,7 @@ class _Emitter:
         self.loops.variables[nest.k] = I64(0)
         pointers = []
         for line in range(height):
-            self.loops.unflatten(nest.m, b.add(row, self._smaller(I64(line), b.sub(rows, I64(1)))))
+            self.loops.unflatten(nest.m, b.add(row, smaller(self.b, I64(line), b.sub(rows, I64(1)))))
             place = self.loops.index(nest.queries.index)
             pointers.append(b.gep(self.frame.buffers[nest.queries.buffer], [place], source_etype=self.kind))
         with self.loops.loop(I64(0), count, tile.columns) as first:
@@ -234,7 +234,7 @@ class _Emitter:
             self._score_vector(start, first, key, None, most)
         left = b.sub(count, whole)
         with b.if_then(b.icmp_signed(">", left, I64(0))):
-            self._score_vector(start, whole, key, self._lanes_below(left), most)
+            self._score_vector(start, whole, key, self.loops.lanes_below(left, self.tile.lanes), most)
         greatest = self.loops.across(b.load(most, typ=self.lanes), self._greater)
         b.store(greatest, self._of_row(self.higher, line))
 
@@ -341,7 +341,9 @@ class _Emitter:
                     with whole:
                         loops.in_lanes(nest.body, Lane(nest.n, tile.lanes, None), first)
                     with part:
-                        loops.in_lanes(nest.body, Lane(nest.n, tile.lanes, self._lanes_below(left)), first)
+                        loops.in_lanes(
+                            nest.body, Lane(nest.n, tile.lanes, self.loops.lanes_below(left, self.tile.lanes)), first
+                        )
 
     # --- places
 
@@ -359,16 +361,6 @@ class _Emitter:
 
     def _of_row(self, array: ir.Value, line: ir.Value) -> ir.Value:
         return self.b.gep(array, [line], source_etype=self.kind)
-
-    def _lanes_below(self, count: ir.Value) -> ir.Value:
-        """The mask of the first lanes, so many of them."""
-        lanes = self.tile.lanes
-        few = self.b.trunc(self._smaller(count, I64(lanes)), I32)
-        numbers = ir.Constant(vector(I32, lanes), list(range(lanes)) if lanes > 1 else 0)
-        return self.b.icmp_signed("<", numbers, self.loops.splat(few, lanes))
-
-    def _smaller(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return smaller(self.b, x, y)
 
     def _ceil(self, value: ir.Value, by: int) -> ir.Value:
         return self.b.sdiv(self.b.add(value, I64(by - 1)), I64(by))

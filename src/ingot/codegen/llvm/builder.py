@@ -5,7 +5,7 @@ LLVM would do both, but writing and parsing the text takes longer than leaving i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from ingot.codegen.llvm.ir import (
@@ -64,6 +64,25 @@ class Builder:
 
     def goto_entry_block(self) -> AbstractContextManager[None]:
         return self.goto_block(self.function.blocks[0])
+
+    @contextmanager
+    def counted(
+        self, low: Value, high: Value, step: Value, goes_on: Callable[[], Value] | None = None
+    ) -> Iterator[Value]:
+        """A loop from `low` by `step` while below `high`, and while `goes_on` holds: its body is emitted meanwhile."""
+        before = self.block
+        head, body, end = (self.append_basic_block(name) for name in ("head", "body", "end"))
+        self.branch(head)
+        self.position_at_end(head)
+        index = self.phi(low.type)
+        index.add_incoming(low, before)
+        inside = self.icmp_signed("<", index, high)
+        self.cbranch(inside if goes_on is None else self.and_(inside, goes_on()), body, end)
+        self.position_at_end(body)
+        yield index
+        index.add_incoming(self.add(index, step), self.block)
+        self.branch(head)
+        self.position_at_end(end)
 
     def branch(self, target: Block) -> None:
         self.block.terminator = f"br label %{target.name}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
-from ingot.codegen.llvm.types import I8, I32, vector
+from ingot.codegen.llvm.share import smaller
+from ingot.codegen.llvm.types import I8, I32, I64, vector
 from ingot.dtypes import DType
 from ingot.loops.ir import Var
 
@@ -39,6 +40,12 @@ class Lanes:
         return self.b.shuffle_vector(
             first, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(I32, lanes), [0] * lanes)
         )
+
+    def lanes_below(self, count: ir.Value, lanes: int) -> ir.Value:
+        """The mask of the first lanes, `count` of them, of a vector of `lanes`."""
+        few = self.b.trunc(smaller(self.b, count, I64(lanes)), I32)
+        numbers = ir.Constant(vector(I32, lanes), list(range(lanes)) if lanes > 1 else 0)
+        return self.b.icmp_signed("<", numbers, self.splat(few, lanes))
 
     def across(self, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
         """The reduction of the lanes of a vector by a function of two, the upper half onto the lower."""

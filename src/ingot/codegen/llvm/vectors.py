@@ -39,22 +39,10 @@ class Vectors(Expressions):
 
         If it is `watched`, every iteration checks whether the run is cancelled.
         """
-        b = self.b
-        before = b.block
-        head, body, end = (b.append_basic_block(name) for name in ("head", "body", "end"))
-        b.branch(head)
-        b.position_at_end(head)
-        index = b.phi(I64)
-        index.add_incoming(low, before)
-        inside = b.icmp_signed("<", index, high)
-        b.cbranch(b.and_(inside, self._is_wanted()) if watched else inside, body, end)
-        b.position_at_end(body)
-        known = dict(self._known)
-        yield index
-        self._known = known
-        index.add_incoming(b.add(index, I64(step)), b.block)
-        b.branch(head)
-        b.position_at_end(end)
+        with self.b.counted(low, high, I64(step), self._is_wanted if watched else None) as index:
+            known = dict(self._known)
+            yield index
+            self._known = known
 
     def _is_wanted(self) -> ir.Value:
         """Whether the run is not cancelled, which other threads may do at any time."""

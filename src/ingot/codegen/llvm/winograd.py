@@ -98,7 +98,7 @@ class _Emitter:
         self._locate(origin)
         channels = self.frame.size(self.channel.extent)
         with self.loops.loop(I64(0), channels, self.tile.lanes) as first:
-            mask = self._lanes_below(b.sub(channels, first))
+            mask = self.loops.lanes_below(b.sub(channels, first), self.tile.lanes)
             inputs = []
             for number in range(span**2):
                 start = b.load(b.gep(self.places, [I64(number)], source_etype=PTR), typ=PTR)
@@ -166,11 +166,11 @@ class _Emitter:
     def _transform_sums(self, tile: ir.Value, origin: Origin, begin: ir.Value, end: ir.Value) -> None:
         """Transform the products of one tile to sums, and run the epilogue on them."""
         b, columns, lanes = self.b, I64(self.tile.columns), self.tile.lanes
-        high = self._smaller(b.mul(end, columns), self.frame.size(self.filter.extent))
+        high = smaller(self.b, b.mul(end, columns), self.frame.size(self.filter.extent))
         with self.loops.loop(b.mul(begin, columns), high, lanes) as first:
             sums = self._transform_sum(tile, first)
             left = b.sub(high, first)
-            mask = self._lanes_below(left)
+            mask = self.loops.lanes_below(left, self.tile.lanes)
             with b.if_else(self._infinite(sums, mask), likely=False) as (directly, otherwise):
                 with directly:
                     self._finish(origin, first, mask, self._direct())
@@ -216,7 +216,7 @@ class _Emitter:
         b, loops = self.b, self.loops
         lane = Lane(self.filter, self.tile.lanes, mask)
         rows, columns = (
-            self._smaller(b.sub(self.frame.size(var.extent), start), I64(self.side))
+            smaller(self.b, b.sub(self.frame.size(var.extent), start), I64(self.side))
             for var, start in zip((self.row, self.column), origin, strict=True)
         )
         with loops.loop(I64(0), rows, 1) as i, loops.loop(I64(0), columns, 1) as j:
@@ -247,16 +247,6 @@ class _Emitter:
         b = self.b
         apart = self.frame.size(self.nest.lines[which] * self.nest.block)
         return b.gep(self.scratch[which], [b.add(b.mul(point, apart), place)], source_etype=self.kind)
-
-    def _lanes_below(self, count: ir.Value) -> ir.Value:
-        """The mask of the first lanes, so many of them."""
-        lanes = self.tile.lanes
-        few = self.b.trunc(self._smaller(count, I64(lanes)), I32)
-        numbers = ir.Constant(vector(I32, lanes), list(range(lanes)) if lanes > 1 else 0)
-        return self.b.icmp_signed("<", numbers, self.loops.splat(few, lanes))
-
-    def _smaller(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return smaller(self.b, x, y)
 
 
 def _blocks(b: Builder, tiles: ir.Value, most: ir.Value) -> ir.Value:
