@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
-from ingot.format.load import ModelSource, load
+from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
@@ -18,13 +18,13 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
-from ingot.runtime.interrupt import Cancel, Deadline, Either, Interrupt, Interrupted
-from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.interrupt import Cancel, Interrupted, interrupt_of
+from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.variants import Variants
-from ingot.warm_start import ModelKey, find, keep, key_of, with_overrides
+from ingot.warm_start import ModelKey, find, keep, key_of, load_source, with_overrides
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
@@ -125,7 +125,8 @@ class Session:
             if self._loaded is None or self._typed is None:
                 from ingot.compile import prepare  # all operators
 
-                loaded = _load(self._source, self._limits)
+                assert self._source is not None
+                loaded = load_source(self._source, self._limits)
                 self._typed = prepare(loaded, self.catalog, self._limits)
                 self._loaded = loaded
                 self._source = None
@@ -141,15 +142,16 @@ class Session:
         options = Options(self.catalog, self._threads, self._limits, self._optimise)
         return compile_model(typed, compiler, options)
 
-    def _rebuilt(self, shapes: Mapping[str, Shape]) -> Executable | None:
-        """The model recompiled for inputs of other shapes than it declares; None if that fails."""
+    def _rebuilt(self, shapes: Mapping[str, Shape], failures: list[str]) -> Executable | None:
+        """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails."""
         from ingot.compile import prepare  # all operators
 
         assert self._compiler is not None
         try:
             typed = prepare(self.model, self.catalog, self._limits, shapes=shapes)
             return self._build(typed, self._compiler).executable
-        except (CheckError, CompileError, UnsupportedError):
+        except (CheckError, CompileError, UnsupportedError) as error:
+            failures.append(error.message)
             return None
 
     def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None) -> None:
@@ -257,9 +259,10 @@ class Session:
         a node that is not when it is done.
         """
         compiled = self._compiled if observe is None and self._has(outputs) else None
-        if compiled is not None and self._defaults and not self._defaults.isdisjoint(feeds or ()):
+        overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
+        if compiled is not None and overrides:
             compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
-        interrupt = _interrupt(deadline, cancel)
+        interrupt = interrupt_of(deadline, cancel)
         if compiled is not None and feeds is not None and observe_steps is None:
             results = compiled.fast_path.run(feeds, interrupt)
             if results is None and self._variants and (variant := self._variants.chosen(feeds)) is not None:
@@ -286,10 +289,10 @@ class Session:
             )
 
         reason = None
+        failures: list[str] = []
         if compiled is not None:
-            with_defaults = compiled is self._compiled
-            variants = self._variants.candidates(compiled, ready, self._rebuilt)
-            for executable in variants if with_defaults else (compiled,):
+            variants = self._variants.candidates(compiled, ready, lambda shapes: self._rebuilt(shapes, failures))
+            for executable in (compiled,) if overrides else variants:
                 try:
                     results = executable.run(ready, evaluation, interrupt, observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
@@ -300,7 +303,8 @@ class Session:
                     break  # the reference says what is wrong, and where, or that nothing is
         results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
         if reason is not None:
-            self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}")
+            again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))
+            self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}{again}")
         return results
 
     def _warn(self, message: str) -> None:
@@ -358,25 +362,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.model.graph!r}>"
-
-
-def _interrupt(deadline: float | None, cancel: Cancel | None) -> Interrupt | None:
-    """The interrupt of a run that begins now; InputError if the deadline is no number of seconds."""
-    if deadline is None:
-        return cancel
-    if not deadline >= 0:
-        raise InputError(f"a deadline is a number of seconds, not {deadline}")
-    return Deadline(deadline) if cancel is None else Either(cancel, Deadline(deadline))
-
-
-def _load(source: Model | ModelSource | ModelKey | None, limits: RunLimits) -> Model:
-    """A model that nothing else references."""
-    assert source is not None
-    if isinstance(source, Model):
-        refuse_nesting(source, limits)
-        with within_the_stack():
-            return source.copy()
-    return load(source.data, folder=source.folder) if isinstance(source, ModelKey) else load(source)
 
 
 def _default_providers() -> tuple[str, ...]:

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 from ingot.cache import contents, directory
 from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
-from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.format.load import TEXT_SUFFIXES, ModelSource, load, read_file
 from ingot.ir.domains import TRAINING
+from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.runtime import plan_file, thread_pool
 from ingot.runtime.executable import Executable
-from ingot.runtime.limits import RunLimits
+from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
-    from ingot.ir.model import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,15 @@ def key_of(source: object, limits: RunLimits, level: int, machine: str) -> Model
         return ModelKey(read_file(path), path.parent, None, parameters, uncached, named)
     content = contents.digest_of_file(path)
     return None if content is None else ModelKey(read_file(path), path.parent, content, parameters, source=named)
+
+
+def load_source(source: Model | ModelSource | ModelKey, limits: RunLimits) -> Model:
+    """A model that nothing else references."""
+    if isinstance(source, Model):
+        refuse_nesting(source, limits)
+        with within_the_stack():
+            return source.copy()
+    return load(source.data, folder=source.folder) if isinstance(source, ModelKey) else load(source)
 
 
 def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:

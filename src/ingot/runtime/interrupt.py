@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Protocol
 
 from ingot.dtypes import Array
-from ingot.errors import IngotError
+from ingot.errors import IngotError, InputError
 
 
 class Interrupted(IngotError):
@@ -98,6 +98,15 @@ class Either:
     def check(self) -> None:
         for interrupt in self._both:
             interrupt.check()
+
+
+def interrupt_of(deadline: float | None, cancel: Cancel | None) -> Interrupt | None:
+    """The interrupt of a run that begins now; InputError if the deadline is no number of seconds."""
+    if deadline is None:
+        return cancel
+    if not deadline >= 0:
+        raise InputError(f"a deadline is a number of seconds, not {deadline}")
+    return Deadline(deadline) if cancel is None else Either(cancel, Deadline(deadline))
 
 
 class _Timer:

@@ -48,16 +48,17 @@ def scan(
 
     Each input is cut along its axis, from the front or (direction 1) from the back; outputs are put together so too.
     """
-    given = initial_state_and_scan_inputs
-    carried = _state_count(len(given), num_scan_inputs, body)
-    states: list[Any] = list(given[:carried])
-    collects = len(body.outputs) - carried
-    forward = _flags("scan_input_directions", scan_input_directions, num_scan_inputs)
-    backward_out = _flags("scan_output_directions", scan_output_directions, collects)
-    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
-    axes_out = _per_value("scan_output_axes", scan_output_axes, collects)
+    inputs = initial_state_and_scan_inputs
+    carried, into, out = _ways(
+        len(inputs),
+        body,
+        num_scan_inputs,
+        (scan_input_axes, scan_input_directions),
+        (scan_output_axes, scan_output_directions),
+    )
+    states: list[Any] = list(inputs[:carried])
     slices = []
-    for x, axis, reverse in zip(given[carried:], axes, forward, strict=True):
+    for x, (axis, reverse) in zip(inputs[carried:], into, strict=True):
         along = np.moveaxis(x, axis_of(axis, x.ndim, "scan_input_axes"), 0)
         slices.append(along[::-1] if reverse else along)
     counts = {x.shape[0] for x in slices}
@@ -70,8 +71,7 @@ def scan(
         for collection, item in zip(collected, outputs[carried:], strict=True):
             collection.add(item)
     stacked = [
-        collection.stacked(axis, reverse=reverse)
-        for collection, axis, reverse in zip(collected, axes_out, backward_out, strict=True)
+        collection.stacked(axis, reverse=reverse) for collection, (axis, reverse) in zip(collected, out, strict=True)
     ]
     return (*states, *stacked)
 
@@ -86,15 +86,16 @@ def infer(
     scan_output_axes: Sequence[int] | None,
     scan_output_directions: Sequence[int] | None,
 ) -> list[Inferred]:
-    carried = _state_count(len(given), num_scan_inputs, body)
-    collects = len(body.outputs) - carried
-    _flags("scan_input_directions", scan_input_directions, num_scan_inputs)
-    _flags("scan_output_directions", scan_output_directions, collects)
-    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
-    axes_out = _per_value("scan_output_axes", scan_output_axes, collects)
+    carried, into, out = _ways(
+        len(given),
+        body,
+        num_scan_inputs,
+        (scan_input_axes, scan_input_directions),
+        (scan_output_axes, scan_output_directions),
+    )
     length: Dim | None = None
     slices: list[TensorType | None] = []
-    for fact, axis in zip(given[carried:], axes, strict=True):
+    for fact, (axis, _) in zip(given[carried:], into, strict=True):
         slices.append(_slice_type(fact, axis))
         if fact.shape is not None:
             place = axis_of(axis, len(fact.shape), "scan_input_axes")
@@ -104,7 +105,7 @@ def infer(
     final = [after_runs(fact.type, a, b) for fact, a, b in zip(given[:carried], taken[:carried], outputs, strict=False)]
     names = bound(zip(taken, [*final, *slices], strict=True))
     found: list[Inferred] = [*final]
-    for type_, axis in zip(outputs[carried:], axes_out, strict=True):
+    for type_, (axis, _) in zip(outputs[carried:], out, strict=True):
         element = outward(type_, names)
         if not isinstance(element, TensorType) or element.shape is None:
             found.append(element if isinstance(element, TensorType) else None)
@@ -130,7 +131,7 @@ def into_body(
 
 @scan.lower
 def lower(
-    *given: Tensor | None,
+    *initial_state_and_scan_inputs: Tensor | None,
     body: Graph,
     num_scan_inputs: int,
     scan_input_axes: Sequence[int] | None,
@@ -140,22 +141,23 @@ def lower(
     regions: Regions,
 ) -> list[Tensor]:
     """A region that repeats as often as the scanned axes are long, and reads a slice of each in every run."""
-    require_tensors(given)
-    inputs = require_all(given)
+    require_tensors(initial_state_and_scan_inputs)
+    inputs = require_all(initial_state_and_scan_inputs)
     body = copy_graph(body)
-    carried = len(inputs) - num_scan_inputs
-    collects = len(body.outputs) - carried
-    axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
-    backwards = _flags("scan_input_directions", scan_input_directions, num_scan_inputs)
-    axes_out = _per_value("scan_output_axes", scan_output_axes, collects)
-    backwards_out = _flags("scan_output_directions", scan_output_directions, collects)
+    carried, into, out = _ways(
+        len(inputs),
+        body,
+        num_scan_inputs,
+        (scan_input_axes, scan_input_directions),
+        (scan_output_axes, scan_output_directions),
+    )
     first = inputs[carried]
-    trips = first.shape[axes[0] % first.rank]
+    trips = first.shape[into[0][0] % first.rank]
     number = BodyArgument(DType.INT64, (), "number")
     initial = inputs[:carried]
     states = [BodyArgument(start.dtype, start.shape, f"state{place}") for place, start in enumerate(initial)]
     slices = []
-    for x, axis, reverse in zip(inputs[carried:], axes, backwards, strict=True):
+    for x, (axis, reverse) in zip(inputs[carried:], into, strict=True):
         axis %= x.rank
         if x.shape[axis] != trips:
             raise Refused("scanned axes whose sizes only a run can tell to be equal")
@@ -166,10 +168,7 @@ def lower(
     require_same_shapes(states, results)
     rows = results[carried:]
     last, kept = repeated(trips, None, initial, number, states, None, results[:carried], rows, trips)
-    stacked = [
-        _put_together(x, trips, axis % x.rank, reverse)
-        for x, axis, reverse in zip(kept, axes_out, backwards_out, strict=True)
-    ]
+    stacked = [_put_together(x, trips, axis % x.rank, reverse) for x, (axis, reverse) in zip(kept, out, strict=True)]
     return [*last, *stacked]
 
 
@@ -222,6 +221,39 @@ def downgrade(
             results[place] = op.Gather(results[place], list(range(length))[::-1], axis=0)
         results[place] = _axis_moved(op, results[place], 0, axis_of(axis, rank), rank)
     return results
+
+
+Way: TypeAlias = tuple[int, bool]
+"""The axis along which a value is cut or put together, and whether that goes backwards."""
+
+
+def _ways(
+    inputs: int,
+    body: Graph,
+    scanned: int,
+    into: tuple[Sequence[int] | None, Sequence[int] | None],
+    out: tuple[Sequence[int] | None, Sequence[int] | None],
+) -> tuple[int, list[Way], list[Way]]:
+    """How many states there are, and the way of every scanned input and of every collected output."""
+    carried = _state_count(inputs, scanned, body)
+    collects = len(body.outputs) - carried
+    return (
+        carried,
+        list(
+            zip(
+                _per_value("scan_input_axes", into[0], scanned),
+                _flags("scan_input_directions", into[1], scanned),
+                strict=True,
+            )
+        ),
+        list(
+            zip(
+                _per_value("scan_output_axes", out[0], collects),
+                _flags("scan_output_directions", out[1], collects),
+                strict=True,
+            )
+        ),
+    )
 
 
 def _axis_moved(op: Any, value: Any, source: int, target: int, rank: int) -> Any:
