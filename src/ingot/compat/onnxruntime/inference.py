@@ -18,7 +18,13 @@ from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevi
 from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, loading, running
 from ingot.compat.onnxruntime.feeds import names_agree, opened, shared_sizes
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, entries_of
-from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, leaves_alone, prepared, without_names
+from ingot.compat.onnxruntime.prepare import (
+    forget_unknown_sizes,
+    has_external_data,
+    leaves_alone,
+    prepared,
+    without_names,
+)
 from ingot.compat.onnxruntime.profile import Profile
 from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
 from ingot.compat.onnxruntime.values import OrtValue
@@ -73,7 +79,8 @@ class InferenceSession:
         self._inputs = [node_arg(value.name, value.type) for value in model.inputs]
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
-            as_it_is = not forget_unknown_sizes(model) and leaves_alone(self._options) and isinstance(source, str)
+            alone = isinstance(source, str) or not has_external_data(model)
+            as_it_is = not forget_unknown_sizes(model) and leaves_alone(self._options) and alone
             self._engine = Session(
                 source if as_it_is else model,
                 limits=_limits(self._options),

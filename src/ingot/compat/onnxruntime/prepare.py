@@ -11,7 +11,7 @@ from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entri
 from ingot.dims import Dim, Expr, substitute, symbols
 from ingot.dtypes import DType
 from ingot.format.load import load
-from ingot.format.save import save
+from ingot.format.save import model_tensors, save
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
@@ -44,6 +44,11 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
 def leaves_alone(options: SessionOptions) -> bool:
     """Whether options change nothing about a model and where it is read from."""
     return not model_changes(options) and not entries_of(options).get(_FOLDER)
+
+
+def has_external_data(model: Model) -> bool:
+    """Whether a model has tensors in other files."""
+    return any(tensor.external is not None for tensor in model_tensors(model, attributes=True))
 
 
 def forget_unknown_sizes(model: Model) -> bool:
