@@ -1,0 +1,117 @@
+"""One model of a package on ingot and on onnxruntime, in the environment of the package; run by `benchmarks.packages`.
+
+    python package_models.py start (ours | theirs) MODEL INPUTS    # seconds to create a session and run once
+    python package_models.py compare MODEL INPUTS                  # how far apart, and the ratio of speeds
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+ROUNDS = 9
+ENOUGH = 0.01
+"""Seconds that one side of a round takes at least: short runs are repeated."""
+
+DTYPES = {"float": "float32", "double": "float64", "float16": "float16", "int64": "int64", "int32": "int32"}
+
+
+def session(module: Any, path: str) -> Any:
+    options = module.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return module.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def feeds(of: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """An array for each input: of the shape or the value asked for, else of what is declared, 1 for an unknown size.
+
+    Floats are normal, integers 0 or 1.
+    """
+    arrays = {}
+    for value in of.get_inputs():
+        rng = np.random.default_rng(list(value.name.encode()))
+        dtype = np.dtype(DTYPES[value.type.removeprefix("tensor(").removesuffix(")")])
+        wanted = asked.get(value.name)
+        if isinstance(wanted, int | float):
+            arrays[value.name] = np.full([size if isinstance(size, int) else 1 for size in value.shape], wanted, dtype)
+            continue
+        shape = wanted or [size if isinstance(size, int) else 1 for size in value.shape]
+        numbers = rng.standard_normal(shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
+        arrays[value.name] = numbers.astype(dtype)
+    return arrays
+
+
+def start(which: str, path: str, asked: dict[str, Any]) -> float:
+    """Seconds from nothing to the first result; the import of the package does not count."""
+    module = import_module("ingot.compat.onnxruntime" if which == "ours" else "onnxruntime")
+    begin = perf_counter()
+    opened = session(module, path)
+    opened.run(None, feeds(opened, asked))
+    return perf_counter() - begin
+
+
+def compare(path: str, asked: dict[str, Any]) -> dict[str, float]:
+    """The largest difference as a part of the largest element, and how often faster ingot is."""
+    ours = session(import_module("ingot.compat.onnxruntime"), path)
+    theirs = session(import_module("onnxruntime"), path)
+    given = feeds(theirs, asked)
+    apart = max((distance(a, b) for a, b in zip(ours.run(None, given), theirs.run(None, given), strict=True)), default=0)
+    times = [_round(lambda: ours.run(None, given), lambda: theirs.run(None, given)) for _ in range(ROUNDS)]
+    return {
+        "apart": apart,
+        "ratio": statistics.median(peer / own for own, peer in times),
+        "ours": min(own for own, _ in times),
+        "theirs": min(peer for _, peer in times),
+    }
+
+
+def distance(ours: Any, theirs: Any) -> float:
+    """How far apart two outputs are, as a part of the largest finite element; infinite if they are not comparable."""
+    if isinstance(theirs, list):
+        if len(ours) != len(theirs):
+            return float("inf")
+        return max((distance(a, b) for a, b in zip(ours, theirs, strict=True)), default=0.0)
+    if isinstance(theirs, dict):
+        return distance(list(ours.values()), list(theirs.values())) if ours.keys() == theirs.keys() else float("inf")
+    a, b = np.asarray(ours), np.asarray(theirs)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return float("inf")
+    if a.dtype.kind in "OSU":
+        return 0.0 if np.array_equal(a, b) else float("inf")
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return float("inf")
+    largest = float(np.max(np.abs(b[finite]), initial=0.0))
+    return float(np.max(np.abs(a[finite] - b[finite]), initial=0.0)) / (largest or 1.0)
+
+
+def _round(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
+    return _seconds(ours), _seconds(theirs)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    """Of one run; repeated until it took long enough to be measured."""
+    count, begin = 0, perf_counter()
+    while (passed := perf_counter() - begin) < ENOUGH:
+        run()
+        count += 1
+    return passed / count
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["start", which, model, inputs]:
+            print(json.dumps(start(which, model, json.loads(inputs))))
+        case ["compare", model, inputs]:
+            print(json.dumps(compare(model, json.loads(inputs))))
+        case _:
+            sys.exit(__doc__)
