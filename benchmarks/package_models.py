@@ -55,34 +55,31 @@ def feeds(of: Any, asked: dict[str, Any]) -> dict[str, Any]:
     return arrays
 
 
-def start(which: str, path: str, asked: dict[str, Any]) -> float:
-    """Seconds from nothing to the first result; the import of the package does not count."""
-    module = import_module("ingot.compat.onnxruntime" if which == "ours" else "onnxruntime")
+def started(module: Any, path: str, asked: dict[str, Any]) -> tuple[Any, float]:
+    """A session that has run once, and the seconds it took from nothing; the import of the package does not count."""
     begin = perf_counter()
     opened = session(module, path)
     opened.run(None, feeds(opened, asked))
-    return perf_counter() - begin
+    return opened, perf_counter() - begin
 
 
 def compare(path: str, asked: dict[str, Any]) -> dict[str, float]:
-    """The largest difference as a part of the largest element, and how often faster ingot is.
+    """The largest difference as a part of the largest element, how often faster ingot is, and how long starts take.
 
     `spread` is how far onnxruntime is from itself when it leaves the graph as it is.
     """
-    ours = session(import_module("ingot.compat.onnxruntime"), path)
-    theirs = session(import_module("onnxruntime"), path)
+    peer = import_module("onnxruntime")
+    theirs, their_start = started(peer, path, asked)
+    ours, our_start = started(import_module("ingot.compat.onnxruntime"), path, asked)
     given = feeds(theirs, asked)
     expected = theirs.run(None, given)
     apart = distance(ours.run(None, given), expected)
-    spread = distance(session(import_module("onnxruntime"), path, plain=True).run(None, given), expected)
-    times = [_round(lambda: ours.run(None, given), lambda: theirs.run(None, given)) for _ in range(ROUNDS)]
-    return {
-        "apart": apart,
-        "spread": spread,
-        "ratio": statistics.median(peer / own for own, peer in times),
-        "ours": min(own for own, _ in times),
-        "theirs": min(peer for _, peer in times),
-    }
+    spread = distance(session(peer, path, plain=True).run(None, given), expected)
+    times = [
+        (_seconds(lambda: ours.run(None, given)), _seconds(lambda: theirs.run(None, given))) for _ in range(ROUNDS)
+    ]
+    ratio = statistics.median(their_time / our_time for our_time, their_time in times)
+    return {"apart": apart, "spread": spread, "ratio": ratio, "start": our_start, "their start": their_start}
 
 
 def distance(ours: Any, theirs: Any) -> float:
@@ -106,10 +103,6 @@ def distance(ours: Any, theirs: Any) -> float:
     return float(np.max(np.abs(a[finite] - b[finite]), initial=0.0)) / (largest or 1.0)
 
 
-def _round(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
-    return _seconds(ours), _seconds(theirs)
-
-
 def _seconds(run: Callable[[], object]) -> float:
     """Of one run; repeated until it took long enough to be measured."""
     count, begin = 0, perf_counter()
@@ -121,8 +114,8 @@ def _seconds(run: Callable[[], object]) -> float:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["start", which, model, inputs]:
-            print(json.dumps(start(which, model, json.loads(inputs))))
+        case ["start", model, inputs]:
+            print(started(import_module("ingot.compat.onnxruntime"), model, json.loads(inputs))[1])
         case ["compare", model, inputs]:
             print(json.dumps(compare(model, json.loads(inputs))))
         case _:

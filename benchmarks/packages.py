@@ -184,15 +184,14 @@ def _run_program(package: Package, environment: Environment, measured: Measured)
 
 def _run_model(file: str, inputs: str, environment: Environment, cache: str, measured: Measured) -> None:
     worker = ["-m", "benchmarks.package_models"]
-    theirs = float(environment.run(*worker, "start", "theirs", file, inputs))
-    first, second = (float(environment.run(*worker, "start", "ours", file, inputs, INGOT_CACHE=cache)) for _ in "12")
+    first = float(environment.run(*worker, "start", file, inputs, INGOT_CACHE=cache))
     found: dict[str, Any] = json.loads(environment.run(*worker, "compare", file, inputs, INGOT_CACHE=cache))
     measured.apart.append(found["apart"])
     measured.spreads.append(found["spread"])
     measured.ratios.append(found["ratio"])
     measured.first += first
-    measured.second += second
-    measured.theirs += theirs
+    measured.second += found["start"]
+    measured.theirs += found["their start"]
     if not found["apart"] <= max(CLOSE, SPREADS * found["spread"]):
         raise RuntimeError(f"differs by {found['apart']:.2g}, and onnxruntime from itself by {found['spread']:.2g}")
 
