@@ -25,7 +25,7 @@ from ingot.ops.facts import Fact, of_constant
 
 Facts = dict[Value, Fact]
 
-OMITTED = Fact(given=False)
+OMITTED = Fact(present=False)
 
 MOST_EXPANDED = 10_000
 """Calls of functions that are followed in one model: two in each body, twenty deep, are a million."""

@@ -28,7 +28,7 @@ def signature_errors(operator: Operator, node: Node, inputs: Sequence[Fact], ver
     bound: dict[str, tuple[str, str]] = {}
     for index, fact in enumerate(inputs):
         found = _formal_at(operator.inputs, index)
-        if found is None or fact.type is None or not fact.given:
+        if found is None or fact.type is None or not fact.present:
             continue
         given = name_of(fact.type)
         if "undefined" in given or "?" in given:
@@ -63,7 +63,7 @@ def output_errors(operator: Operator, node: Node, inputs: Sequence[Fact], versio
     bound: dict[str, str] = {}
     for index, fact in enumerate(inputs):
         formal = _formal_at(operator.inputs, index)
-        if formal is not None and fact.type is not None and fact.given and not formal.heterogeneous:
+        if formal is not None and fact.type is not None and fact.present and not formal.heterogeneous:
             bound.setdefault(formal.types.name, name_of(fact.type))
     for index, value in enumerate(node.outputs):
         formal = _formal_at(operator.outputs, index)

@@ -16,7 +16,7 @@ from ingot.ops.facts import Fact, of_constant
 def fact(value: Value | None, facts: Facts) -> Fact:
     """What is known of a value; of one made since the inference, its constant or its type."""
     if value is None:
-        return Fact(given=False)
+        return Fact(present=False)
     found = facts.get(value)
     if found is not None:
         return found

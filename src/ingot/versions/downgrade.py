@@ -126,7 +126,7 @@ def fit(node: Node, operator: Operator, source: int, target: int) -> None:
 
 def refusals(node: Node, versions: Mapping[str, int], catalog: Catalog) -> Iterator[CheckError]:
     """What keeps a node from being said as it is in the given versions."""
-    facts = [Fact(given=False) if value is None else _fact(value) for value in node.inputs]
+    facts = [Fact(present=False) if value is None else _fact(value) for value in node.inputs]
     return node_errors(node, facts, versions, catalog)
 
 

@@ -1,4 +1,4 @@
-"""An operator said by its own name in an older version, in a type that version takes where theirs is newer."""
+"""The same operator in an older version, by way of a type that version takes where theirs is newer."""
 
 from __future__ import annotations
 

@@ -131,17 +131,17 @@ def _roots(
     lengths = {len(true), len(false), len(true_leaf), len(false_leaf)}
     if len(lengths) > 1:
         raise CheckError(f"the lists of branches differ in length: {sorted(lengths)}")
-    found = np.array(roots, np.int64)
-    if found.size and int(found.min()) < 0:
-        raise CheckError(f"a tree begins at node {found.min()}")
-    return found
+    indices = np.array(roots, np.int64)
+    if indices.size and int(indices.min()) < 0:
+        raise CheckError(f"a tree begins at node {indices.min()}")
+    return indices
 
 
 def _children(ids: Sequence[int], leaf: Sequence[int]) -> Array:
-    found = np.array(ids, np.int64)
-    if found.size and int(found.min()) < 0:
-        raise CheckError(f"a branch leads to {found.min()}")
-    return np.where(np.array(leaf, np.int64) != 0, -1 - found, found)
+    indices = np.array(ids, np.int64)
+    if indices.size and int(indices.min()) < 0:
+        raise CheckError(f"a branch leads to {indices.min()}")
+    return np.where(np.array(leaf, np.int64) != 0, -1 - indices, indices)
 
 
 def _floats(tensor: Tensor) -> Array:

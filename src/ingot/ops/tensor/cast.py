@@ -84,9 +84,9 @@ def infer_cast(x: Fact, /, *, to: int, **_: object) -> Inferred:
 
 @cast.lower
 def lower_cast(
-    x: prim.Tensor, /, *, to: int, saturate: int, round_mode: str, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+    x: prim.Tensor, /, *, to: int, saturate: int, round_mode: str, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
-    return converted(x, facts[0], found[0])
+    return converted(x, facts[0], inferred[0])
 
 
 @cast.downgrade
@@ -131,9 +131,9 @@ def lower_cast_like(
     saturate: int,
     round_mode: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    return converted(x, facts[0], found[0])
+    return converted(x, facts[0], inferred[0])
 
 
 @cast_like.downgrade
@@ -149,10 +149,10 @@ def cast_1(x: T1_1, /, *, to: str) -> T2_1:
 
 @cast_1.upgrade
 def upgrade_cast(op: Any, x: Value, /, *, to: str) -> Any:
-    found = _SPELLED.get(to.upper())
-    if found is None:
+    target = _SPELLED.get(to.upper())
+    if target is None:
         raise CheckError(f"'{to}' is no element type", hint=nearest(to.upper(), _SPELLED))
-    return op.Cast(x, to=int(found))
+    return op.Cast(x, to=int(target))
 
 
 _SPELLED = {dtype.name: dtype for dtype in DType if dtype is not DType.UNDEFINED} | {
