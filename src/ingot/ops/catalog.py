@@ -41,7 +41,7 @@ class Catalog:
         return latest
 
     def get(self, domain: str, name: str, version: int) -> Operator:
-        """The same; CheckError, saying why and what may have been meant, if there is none."""
+        """The same; CheckError, with the reason and the nearest name, if there is none."""
         operator = self.find(domain, name, version)
         if operator is not None:
             return operator

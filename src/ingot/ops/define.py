@@ -226,7 +226,7 @@ def operator(
 ) -> Callable[[Rule], Operator]:
     """Make a function an operator; `since` lists the versions whose meaning it is, oldest first.
 
-    TypeError if the signature says something no schema can.
+    TypeError if the signature is no schema.
     """
     versions = (since,) if isinstance(since, int) else tuple(since)
 

@@ -1,4 +1,4 @@
-"""What a rule that says an operator in an older version may ask of the values it is given."""
+"""What a downgrade rule may ask about its inputs."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def drop_superseded(node: Node, operator: Operator) -> None:
 
 
 def drop_defaults(node: Node, operator: Operator, version: int) -> None:
-    """Take attributes off a node that `version` of its operator has not, where they say what it does anyway."""
+    """Take attributes off a node that `version` of its operator has not, where they set what it does anyway."""
     for name, attribute in list(node.attributes.items()):
         parameter = operator.attributes.get(name)
         if parameter is not None and not parameter.exists_at(version) and attribute.value == parameter.default:
@@ -49,7 +49,7 @@ def drop_defaults(node: Node, operator: Operator, version: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The nodes that say a node anew, in order, and what stands in for what the old one computed."""
+    """The nodes that replace a node, in order, and the replacements of its outputs."""
 
     nodes: list[Node]
     results: dict[Value, Value]
@@ -63,7 +63,7 @@ def rewrite(
     rule: Literal["upgrade", "downgrade"] = "upgrade",
     **context: Any,
 ) -> Rewritten:
-    """Replace a node of `graph`, which means `operator`, by what a rule of it says; names stay.
+    """Replace a node of `graph`, which means `operator`, by what a rule of it returns; names stay.
 
     Entries of `context` are passed if the rule has parameters for them. UnsupportedError if there is no rule.
     """

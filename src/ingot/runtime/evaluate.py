@@ -367,7 +367,7 @@ time would make it costly to grow a sequence one by one."""
 
 
 def _value(graph: Graph, name: str) -> Value:
-    """The value of that name; InputError, saying how to see it, for one of a subgraph."""
+    """The value of that name; InputError, with a hint how to see it, for one of a subgraph."""
     value = graph.find(name)
     if value is not None:
         return value

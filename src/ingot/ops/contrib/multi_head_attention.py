@@ -166,7 +166,7 @@ def lower(
     facts: tuple[Fact, ...],
 ) -> tuple[prim.Tensor, ...]:
     if cache_indirection is not None or (past_sequence_length is not None and past_key is not None):
-        raise prim.Refused("a past that a run tells the length of")
+        raise prim.Refused("a past of statically unknown length")
     if (past_key is None) != (past_value is None):
         raise prim.Refused("past keys without past values, or the reverse")
     q, k, v = _by_head(query, key, value, bias, num_heads)

@@ -201,7 +201,7 @@ def _bind(names: Names, dim: Expr, actual: Dim | None) -> None:
 def outward(type_: Type | None, names: Names, *, varies: bool = False) -> Type | None:
     """A type seen in a body, with its sizes as they are called outside; None for those that have no name there.
 
-    `varies` says that sizes which only the body names may be others in each run.
+    With `varies`, sizes which only the body names may differ from run to run.
     """
     return None if type_ is None else map_shapes(type_, lambda shape: tuple(_outside(d, names, varies) for d in shape))
 

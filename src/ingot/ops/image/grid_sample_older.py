@@ -127,7 +127,7 @@ class _Samples:
         return result
 
     def pixels(self, step: int) -> tuple[Any, Any]:
-        """Which pixels, as float64, and whether they are in the image; None where all are taken to be."""
+        """Which pixels, as float64, and whether they are in the image; None where all are assumed to be."""
         op = self.op
         at = op.Add(self.base, np.float64(step)) if step else self.base
         inside = None

@@ -1,4 +1,4 @@
-"""Resize in older versions: fewer ways to say which sizes and where pixels lie, and at last only Upsample."""
+"""Resize in older versions: fewer ways to set sizes and where pixels lie, and at last only Upsample."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _required(
     coordinates: str,
     attributes: Mapping[str, Any],
 ) -> Any:
-    """The version that wants all inputs, empty where they say nothing."""
+    """The version that wants all inputs, empty where they are omitted."""
     if dtype_of(x) is DType.BFLOAT16:
         raise UnsupportedError("bfloat16 came with version 13")
     region: Any = np.zeros(0, np.float32) if roi is None else roi
@@ -205,7 +205,7 @@ def downgrade_10(op: Any, x: Value, scales: Value, /, *, mode: str, version: int
 
 
 def _set(coordinates: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that say something else than they say by default."""
+    """The attributes that differ from their defaults."""
     settings = {"coordinate_transformation_mode": coordinates, **attributes}
     return {name: value for name, value in settings.items() if value != resize.defaults[name]}
 

@@ -136,7 +136,7 @@ def _joined(op: Any, a: _Term, b: _Term, needed: set[str]) -> _Term:
 def _matrix(a: _Term, b: _Term, left: list[str], right: list[str], inner: list[str]) -> tuple[list[str], list[str]]:
     """Which labels are the rows and which the columns of a matrix product; those left over are of stacks of them.
 
-    Several become one axis, and axes again, only if a Reshape can say so without leaving a size to be found: in an
+    Several become one axis, and axes again, only if a Reshape can do it without leaving a size to be inferred: in an
     empty tensor it cannot be.
     """
     columns = right if len(right) < 2 or b.counted(right) else right[-1:]

@@ -17,7 +17,7 @@ CAST_OF_BFLOAT16 = 13
 
 
 def restated(name: str) -> Rule:
-    """The rule of an operator of floats whose older versions say the same: bfloat16 goes through float32."""
+    """The rule of an operator of floats whose older versions mean the same: bfloat16 goes through float32."""
 
     def rule(op: Any, *inputs: Value, version: int, **attributes: Any) -> Any:
         def compute(*values: Any) -> Any:

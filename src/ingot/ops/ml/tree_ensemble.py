@@ -83,7 +83,7 @@ def lower(x: prim.Tensor, /, *, aggregate_function: int, post_transform: int, **
 
 
 def forest_of_nodes(attributes: Mapping[str, Any]) -> tuple[Forest, int]:
-    """The forest that the attributes of a node say, and how many targets it has; CheckError if it is none."""
+    """The forest in the attributes of a node, and its number of targets; CheckError if it is none."""
     true, false, true_leaf, false_leaf = (
         attributes[f"nodes_{name}"] for name in ("truenodeids", "falsenodeids", "trueleafs", "falseleafs")
     )

@@ -1,4 +1,4 @@
-"""A forest written as the attributes of TreeEnsemble, for models that say it with the deprecated operators."""
+"""A forest written as the attributes of TreeEnsemble, for models that have the deprecated operators."""
 
 from __future__ import annotations
 

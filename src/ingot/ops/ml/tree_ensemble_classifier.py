@@ -1,6 +1,6 @@
 """TreeEnsembleClassifier, deprecated: decision trees whose leaves vote for classes.
 
-It becomes TreeEnsemble and ArgMax where these can say it; where a leaf votes more than once, they cannot, and the
+It becomes TreeEnsemble and ArgMax where these can express it; where a leaf votes more than once, they cannot, and the
 operator stays.
 """
 
@@ -156,7 +156,7 @@ def _numbered(op: Any, x: Value, attributes: dict[str, Any], labels: Sequence[in
 
 
 def _probabilities(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[Any, Any] | None:
-    """What decides and what is answered, in today's operators; None where they cannot say it."""
+    """What decides and what is answered, in today's operators; None where they cannot express it."""
     transform = checked(attributes["post_transform"])
     if transform not in ("NONE", "LOGISTIC", "SOFTMAX") or classes < 2:
         return None

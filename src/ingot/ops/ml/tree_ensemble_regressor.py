@@ -1,6 +1,6 @@
 """TreeEnsembleRegressor, deprecated: decision trees whose leaves cast any number of votes.
 
-It becomes TreeEnsemble where that can say it; where a leaf votes more than once, it cannot, and the operator stays.
+It becomes TreeEnsemble where that can express it; where a leaf votes more than once, it cannot, and the operator stays.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
 
 
 def forest_of_targets(attributes: dict[str, Any], n_targets: int) -> Forest:
-    """The forest that the attributes of a node say; CheckError if it is none."""
+    """The forest in the attributes of a node; CheckError if it is none."""
     weights = numbers(attributes["target_weights"], attributes["target_weights_as_tensor"])
     trees, nodes, targets = (attributes[f"target_{name}"] or () for name in ("treeids", "nodeids", "ids"))
     splits = numbers(attributes["nodes_values"], attributes["nodes_values_as_tensor"])

@@ -99,7 +99,7 @@ def within(x: prim.Tensor, most: Dim) -> prim.Tensor:
 
 
 def longer(x: prim.Tensor, size: Dim, fill: float | bool) -> prim.Tensor:
-    """`x` with `fill` behind the last axis up to a size, which it is taken to have if it is not known to be shorter."""
+    """`x` with `fill` after the last axis up to a size, assumed to be its own unless it is known to be shorter."""
     more = size - x.shape[-1]
     least = lower_bound(more)
     if least is None or least < 0:

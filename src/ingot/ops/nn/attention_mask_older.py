@@ -99,7 +99,7 @@ class Places:
 
 
 def folded(op: Any, mask: Value | None, places: Places, dtype: DType) -> Any:
-    """One mask that says all that the mask and the places do."""
+    """One mask that combines the mask and the places."""
     seen = places.seen(op)
     if mask is None or seen is None:
         return seen if mask is None else mask

@@ -1,4 +1,4 @@
-"""Pools in older versions: what their attributes could not say yet, by padding or as a convolution."""
+"""Pools in older versions: what their attributes could not express yet, by padding or as a convolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inference rules of this family say of their outputs and ask of their inputs."""
+"""Output types and input checks that inference rules of this family share."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """What the attributes of a convolution or a pool say, one entry for each spatial axis."""
+    """The attributes of a convolution or a pool, one entry for each spatial axis."""
 
     kernel: tuple[Dim | None, ...]
     strides: tuple[int, ...]

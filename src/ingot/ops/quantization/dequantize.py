@@ -109,7 +109,7 @@ def _is_zero(zero_point: prim.Tensor) -> bool:
 
 
 def _result_type(output_dtype: int, scale: DType) -> DType:
-    """CheckError if what the attribute says, or the scale where it says nothing, is no type to dequantise to."""
+    """CheckError if the attribute, or by default the type of the scale, is no type to dequantise to."""
     if output_dtype and output_dtype not in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16):
         raise CheckError(f"output_dtype is {output_dtype}, expected 1 (float32), 10 (float16) or 16 (bfloat16)")
     if not output_dtype and scale is DType.FLOAT8E8M0:

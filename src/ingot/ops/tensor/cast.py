@@ -91,7 +91,7 @@ def lower_cast(
 
 @cast.downgrade
 def downgrade_cast(op: Any, x: Value, /, *, to: int, saturate: int, round_mode: str, version: int) -> Any:
-    """Attributes are left out where they say nothing: they are about the floats that came with them."""
+    """Attributes are left out where they have no effect: they are about the floats that came with them."""
     target = element_type(to, "to")
     if version < _NUMBERED_SINCE:
         return op.Cast(x, to=target.onnx_name.upper())
@@ -168,7 +168,7 @@ def _cast_fact(x: Fact, to: DType) -> Inferred:
 
 
 def _cast_element(element: Dim | None, to: DType) -> Dim | None:
-    """A size in another integer type; one with a name is taken to fit 32 bits, as all sizes in use do."""
+    """A size in another integer type; one with a name is assumed to fit 32 bits, as all sizes in use do."""
     if isinstance(element, Expr):
         return element if to in (DType.INT32, DType.INT64) or (to.bits >= 32 and is_natural(element)) else None
     if element is None:

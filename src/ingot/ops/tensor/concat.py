@@ -96,7 +96,7 @@ def _sum(a: Dim | None, b: Dim | None) -> Dim | None:
 
 
 def _unknown(known: list[Shape], axis: int) -> Shape | None:
-    """What the inputs of known shape say of the result, when there are others."""
+    """What follows for the result from the inputs of known shape, when there are others."""
     if not known:
         return None
     joined = list(_joined(known, axis))

@@ -181,7 +181,7 @@ def _inferred(data: Shape | None, wanted: list[Dim | None], allowzero: int) -> S
 
 
 def _copied_axes(wanted: Sequence[Dim | None], allowzero: int) -> set[int]:
-    """The axes whose sizes are copied: they are on both sides, and say nothing of the others, even if they are zero."""
+    """The axes whose sizes are copied: they are on both sides, and do not constrain the others, even if zero."""
     return {axis for axis, size in enumerate(wanted) if isinstance(size, int) and size == 0 and not allowzero}
 
 

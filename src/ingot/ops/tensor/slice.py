@@ -87,7 +87,7 @@ def lower(
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """How many elements there are is for inference to say; Refused unless it is known where they begin."""
+    """The sizes are those inferred; Refused unless it is known where the elements begin."""
     data = in_own_type(data, inferred[0])
     shape = sizes_of(inferred[0])
     first = elements_of(facts[1], "starts")

@@ -59,7 +59,7 @@ def lower_squeeze(
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """Axes to take out that may have more than one element are taken to have one."""
+    """Axes to take out that may have more than one element are assumed to have one."""
     named = None if len(facts) < 2 else facts[1].integers
     if named is not None:
         gone = {axis % data.rank for axis in named}
