@@ -11,7 +11,7 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.models import MODEL_PATH, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
-from ingot.cli.run import given_feeds
+from ingot.cli.run import feeds_from_options
 from ingot.cli.sizes import bind_shapes, shape_option
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
@@ -63,14 +63,14 @@ def compare(
     other = one.copy() if second is None else open_model(second, Places(folder, trusted)).model
     for model in (one, other):
         bind_shapes(model, shapes)
-    feeds = given_feeds(one, inputs, seed)
+    feeds = feeds_from_options(one, inputs, seed)
     mine, yours = (engines or ("cpu",))[0], (engines or ("cpu",))[-1]
     names = one.graph.outputs.names
     tolerance = Tolerance(relative, absolute)
     pairs = zip(names, _run(one, mine, names, feeds), _run(other, yours, _matching(names, other), feeds), strict=True)
     wrong: list[str] = []
-    for name, wanted, found in pairs:
-        report, problem = compared(name, wanted, found, tolerance)
+    for name, wanted, actual in pairs:
+        report, problem = compared(name, wanted, actual, tolerance)
         write_text(f"{printable(str(report))}\n")
         if problem is not None:
             wrong.append(f"{name}: {problem}")
@@ -86,12 +86,12 @@ def compare(
 
 def _matching(names: list[str], other: Model) -> list[str]:
     """The outputs of the other model that go with these: of the same names, or else in the same order."""
-    found = other.graph.outputs.names
-    if set(names) <= set(found):
+    available = other.graph.outputs.names
+    if set(names) <= set(available):
         return names
-    if len(names) != len(found):
-        raise InputError(f"the first model has {len(names)} outputs, the second {len(found)}")
-    return found
+    if len(names) != len(available):
+        raise InputError(f"the first model has {len(names)} outputs, the second {len(available)}")
+    return available
 
 
 def _run(model: Model, engine: str, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
@@ -111,8 +111,8 @@ def _run(model: Model, engine: str, names: list[str], feeds: Mapping[str, Any]) 
     asked = model.copy()
     infer(asked)
     add_outputs(asked, names)
-    found: list[Any] = InferenceSession(encode(asked)).run(names, dict(feeds))
-    return found
+    results: list[Any] = InferenceSession(encode(asked)).run(names, dict(feeds))
+    return results
 
 
 def _first_difference(
@@ -123,8 +123,8 @@ def _first_difference(
 
     known = {value.name for value in other[0].graph.values()}
     shared = [value.name for node in one[0].graph for value in node.outputs if value.name in known]
-    for name, wanted, found in zip(shared, _run(*one, shared, feeds), _run(*other, shared, feeds), strict=True):
-        _, problem = compared(name, wanted, found, tolerance)
+    for name, wanted, actual in zip(shared, _run(*one, shared, feeds), _run(*other, shared, feeds), strict=True):
+        _, problem = compared(name, wanted, actual, tolerance)
         if problem is not None:
             return f"the first value that differs is '{name}': {problem}"
     return "no value inside that both have differs"

@@ -65,9 +65,13 @@ def convert(
     on the same inputs, and one that differs is not written.
     """
     if Path(output).suffix == ".py":
-        given: dict[str, object] = {"--example": example, "--input-name": input_names, "--output-name": output_names}
-        given |= {"--opset": opset, "--option": options, "--trust-pickle": trust_pickle}
-        for name, value in given.items():
+        options_set: dict[str, object] = {
+            "--example": example,
+            "--input-name": input_names,
+            "--output-name": output_names,
+        }
+        options_set |= {"--opset": opset, "--option": options, "--trust-pickle": trust_pickle}
+        for name, value in options_set.items():
             if value:
                 raise InputError(f"{name} does not go with a PyTorch module", hint="give the model alone")
         write_torch_module(str(source), output, verify=not no_verify, seed=seed)
@@ -83,7 +87,7 @@ def convert(
         None,
         opset,
         seed,
-        {key: _said(text) for key, text in options.items()},
+        {key: _parsed(text) for key, text in options.items()},
     )
     inputs = None if example is None else _inputs(example)
     with steps() as step:
@@ -101,8 +105,8 @@ def convert(
         click.echo(printable(f"  {label} {listed}"), err=True)
 
 
-def _said(text: str) -> Any:
-    """What an option says: true, false, a number, or text."""
+def _parsed(text: str) -> Any:
+    """The value of an option: true, false, a number, or text."""
     if text in ("true", "false"):
         return text == "true"
     try:
@@ -120,8 +124,8 @@ def _inputs(path: Path) -> Any:
 
     if path.suffix in (".npy", ".npz"):
         try:
-            found = np.load(path, allow_pickle=False)
-            return dict(found) if path.suffix == ".npz" else found
+            arrays = np.load(path, allow_pickle=False)
+            return dict(arrays) if path.suffix == ".npz" else arrays
         except (ValueError, EOFError, BadZipFile) as error:
             raise InputError(f"'{path}' cannot be read: {error}") from None
     if path.suffix != ".csv":
