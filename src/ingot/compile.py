@@ -180,7 +180,7 @@ class _Compilation:
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
-        fused = verified(fuse(roots, name), _verify_kernels)
+        fused = verified(fuse(roots, provider.limits, name), _verify_kernels)
         scheduled = verified(provider.schedule(fused), _verify_kernels)
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}

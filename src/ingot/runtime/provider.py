@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode
     from ingot.dtypes import Array
     from ingot.fuse.build import Fused
+    from ingot.fuse.limits import FusionLimits
     from ingot.ir.node import Node
     from ingot.loops.ir import Buffer, Kernel
     from ingot.ops.define import Operator
@@ -64,6 +65,10 @@ class Compiler(Provider, Protocol):
 
     def warm_up(self) -> None:
         """Start what compiling will need, in the background: a model is being loaded meanwhile."""
+
+    @property
+    def limits(self) -> FusionLimits:
+        """The numbers that fusion decides by, for the machine."""
 
     def schedule(self, fused: Fused) -> Scheduled:
         """The fused kernels scheduled for the machine."""

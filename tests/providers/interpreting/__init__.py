@@ -15,6 +15,7 @@ from ingot.dims import Expr, symbol, symbols
 from ingot.dtypes import Array
 from ingot.fuse.build import Fused
 from ingot.fuse.contraction import Packed
+from ingot.fuse.limits import FusionLimits
 from ingot.ir.node import Node
 from ingot.loops.ir import Attention, Buffer, Kernel, kernels_in
 from ingot.lower.refuse import refuse_to_lower
@@ -33,6 +34,10 @@ class Interpreting:
     name = "interpreting"
     fingerprint = None
     threads = 1
+    limits = FusionLimits(
+        padded_row=1, attention_rows=1 << 62, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0
+    )
+    """No vectors, no attention, one thread."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
