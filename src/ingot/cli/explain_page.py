@@ -31,6 +31,9 @@ def page(model: str, found: Explained) -> Iterator[RenderableType]:
     if found.kernels:
         yield heading(f"kernels of {model}", f"cpu, {counted(found.threads, 'thread')}")
         yield from _kernels(found)
+    if found.copies:
+        yield heading("copies", "of every run, between the host and the memory of the device")
+        yield rows((f"to the {copy.to}", copy.value or "", copy.type) for copy in found.copies)
     called = [node for node in found.nodes if node.how == How.CALLED.value]
     if called:
         yield heading("on the reference")

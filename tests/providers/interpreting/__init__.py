@@ -1,4 +1,7 @@
-"""A provider that compiles nothing: its machine interprets fused kernels, called back from the thread pool."""
+"""A provider that compiles nothing: its machine, with memory of its own, interprets fused kernels.
+
+Its kernels are called back from the thread pool.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from ingot.ops.facts import Fact
 from ingot.prim.tensor import Constant
 from ingot.schedule.schedule import Scheduled
 from providers.interpreting.machine import Machine
+from providers.interpreting.memory import OwnMemory
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
 
@@ -41,6 +45,7 @@ class Interpreting:
 
     def __init__(self) -> None:
         self.ran: list[str] = []
+        self.memory = OwnMemory()
 
     def warm_up(self) -> None:
         """There is nothing to start."""
@@ -77,7 +82,8 @@ class Interpreting:
             sizes = dict(zip(names, _read(scalars, len(names), np.int64).tolist(), strict=True))
             places = _read(which, len(buffers), np.int32)
             table = _read(slots, int(places.max()) + 1, np.int64)
-            Machine(sizes, dict(zip(buffers, table[places].tolist(), strict=True))).run(kernel)
+            addresses = dict(zip(buffers, table[places].tolist(), strict=True))
+            Machine(sizes, addresses, self.memory.bytes_at).run(kernel)
             self.ran.append(kernel.name)
             return 0
 

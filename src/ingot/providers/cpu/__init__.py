@@ -27,6 +27,7 @@ class Cpu:
     """A compiler for one processor."""
 
     name = "cpu"
+    memory = None
 
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""
