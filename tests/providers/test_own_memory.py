@@ -83,12 +83,12 @@ def test_empty_tensors_are_not_copied() -> None:
 
 @pytest.mark.parametrize("trips", [0, 1, 2, 9])
 def test_a_loop_runs_where_its_number_and_condition_are_shared(trips: int) -> None:
-    check(LOOP, {"x": np.float32([0.5, 1]), "trips": np.array(trips)})
+    check(LOOP, {"x": np.array([0.5, 1], np.float32), "trips": np.array(trips)})
 
 
 @pytest.mark.parametrize(("sign", "given"), [(1, True), (-1, True), (1, False)])
 def test_a_branch_is_taken_by_what_the_device_computed(sign: int, given: bool) -> None:
-    check(BRANCH, {"x": np.float32([1, 2]) * sign, "c": np.array(given)})
+    check(BRANCH, {"x": np.array([sign, 2 * sign], np.float32), "c": np.array(given)})
 
 
 def test_the_plan_says_where_everything_is() -> None:

@@ -21,6 +21,7 @@ class SegmentFrame:
     """A segment in a frame: its steps and their scalars, its arena, and the job that runs it."""
 
     __slots__ = (
+        "_block",
         "_device",
         "_layout",
         "_scalars",
@@ -46,7 +47,8 @@ class SegmentFrame:
         """`words` are `slots` as a memory view, which is quicker to write to."""
         self.prepared = prepared
         self.binding: Binding | None = None
-        self.arena: Array | Block | None = None
+        self.arena: Array | None = None
+        self._block: Block | None = None
         scalars: Any = np.zeros(max(1, prepared.binder.words), np.int64)
         self.rows = prepared.table.at(scalars.ctypes.data)
         self.job = Job(self.rows, slots, state, 1) if len(self.rows) else None
@@ -81,11 +83,11 @@ class SegmentFrame:
     def _arena_at(self, size: int) -> int:
         """The address of an arena of so many bytes: that of before, if it is large enough."""
         if self._device is not None:
-            if not isinstance(self.arena, Block) or self.arena.size < size:
-                self.arena = None  # before there is another
-                self.arena = Block(self._device, size)
-            return self.arena.address
-        if not isinstance(self.arena, np.ndarray) or not is_enough(self.arena, size):
+            if self._block is None or self._block.size < size:
+                self._block = None  # before there is another
+                self._block = Block(self._device, size)
+            return self._block.address
+        if self.arena is None or not is_enough(self.arena, size):
             self.arena = None
             self.arena = aligned(size)
         return int(self.arena.ctypes.data)
