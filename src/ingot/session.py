@@ -123,7 +123,7 @@ class Session:
         """The model as it was given, and typed; after a warm start both are loaded only here."""
         with self._lock:
             if self._loaded is None or self._typed is None:
-                from ingot.compile import prepare  # all operators
+                from ingot.compile import prepare  # all stages
 
                 assert self._source is not None
                 loaded = load_source(self._source, self._limits)
@@ -137,14 +137,14 @@ class Session:
         return self.typed.model
 
     def _build(self, typed: TypedModel, compiler: Compiler) -> Build:
-        from ingot.compile import Options, compile_model  # all operators
+        from ingot.compile import Options, compile_model  # all stages
 
         options = Options(self.catalog, self._threads, self._limits, self._optimise)
         return compile_model(typed, compiler, options)
 
     def _rebuilt(self, shapes: Mapping[str, Shape], failures: list[str]) -> Executable | None:
         """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails."""
-        from ingot.compile import prepare  # all operators
+        from ingot.compile import prepare  # all stages
 
         assert self._compiler is not None
         try:
@@ -176,7 +176,7 @@ class Session:
         if cached is not None:
             executable = cached.executable
         else:
-            from ingot.compile import prepare  # all operators
+            from ingot.compile import prepare  # all stages
 
             try:
                 build = self._build(prepare(self.model, self.catalog, self._limits, without=overridden), compiler)
@@ -275,7 +275,7 @@ class Session:
         ready = checked_feeds(self._inputs, feeds or {}, self._defaults)
 
         def evaluation(model: Model) -> Evaluation:
-            from ingot.runtime.evaluate import Evaluation  # all operators
+            from ingot.runtime.evaluate import Evaluation  # operators
 
             return Evaluation(
                 model,
@@ -370,7 +370,7 @@ def _default_providers() -> tuple[str, ...]:
 
 
 def _standard() -> Catalog:
-    from ingot.ops.catalog import standard  # all operators
+    from ingot.ops.catalog import standard  # a warm start needs none
 
     return standard()
 

@@ -63,7 +63,7 @@ def run(
     _refuse_unknown_kinds(targets)
     feeds = given_feeds(opened, inputs, seed)
     from ingot.cli.results import lines, plain, summarised
-    from ingot.session import LimitError, RunLimits, Session  # imports every operator
+    from ingot.session import LimitError, RunLimits, Session  # slow to import
 
     wanted = list(dict.fromkeys([*fetch, *(name for name, _ in targets if name)])) or opened.graph.outputs.names
     providers = ("reference",) if reference else None

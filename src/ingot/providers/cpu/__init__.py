@@ -48,7 +48,7 @@ class Cpu:
     def refuses(
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
     ) -> str | None:
-        from ingot.lower.refuse import refuse_to_lower  # all operators
+        from ingot.lower.refuse import refuse_to_lower  # not needed to run what was compiled before
 
         return refuse_to_lower(node, operator, inputs, outputs)
 
