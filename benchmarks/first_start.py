@@ -79,8 +79,8 @@ def _lines(folder: Path, names: Iterable[str], rounds: int) -> Iterator[str]:
     yield f"{machine()}, {len(os.sched_getaffinity(0))} processors. `python -m benchmarks first_start`\n"
     yield (
         "Seconds of creating a session and of its first run, nothing cached, each in a fresh process; least of "
-        f"{rounds}, the engines in\nturns. `processor` is the processor time of that process alone, `whole` that of all "
-        "its life with LLVM's processes. The bar is\n"
+        f"{rounds}, the engines in\nturns. `processor` is the processor time of that process alone, `whole` that of "
+        "all its life with LLVM's processes. The bar is\n"
         f"{MOST:g} times onnxruntime's, and {MOST_SECONDS} s for `one_node`.\n"
     )
     yield "| model | ingot | onnxruntime | ratio | processor | onnxruntime | whole | onnxruntime | bar |"
@@ -103,8 +103,8 @@ def _lines(folder: Path, names: Iterable[str], rounds: int) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     yield ""
     yield (
-        "The parts of one start of ingot in milliseconds, imports apart from the stages that need them; `link` waits for "
-        "LLVM,\nwhose own processes take what the last column says, beside the rest.\n"
+        "The parts of one start of ingot in milliseconds, imports apart from the stages that need them; `link` waits "
+        "for LLVM,\nwhose own processes take what the last column says, beside the rest.\n"
     )
     yield f"| model | {' | '.join(PARTS)} | LLVM |"
     yield "|" + "---|" * (len(PARTS) + 2)

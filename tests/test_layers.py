@@ -12,8 +12,23 @@ import pytest
 import ingot
 
 LAYERS = [
-    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries", "versions"),
     *(
+        "version",
+        "dataclass",
+        "errors",
+        "dtypes",
+        "dims",
+        "ir",
+        "format",
+        "builder",
+        "prim",
+        "ops",
+        "infer",
+        "queries",
+        "versions",
+    ),
+    *(
+        "versions",
         "passes",
         "engine_support",
         "lower",

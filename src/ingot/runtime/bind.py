@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter, le
 
 from ingot.codegen.jumps import FAIL, GO
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, evaluate
 from ingot.errors import InputError
 from ingot.runtime.arena import Arena, rounded

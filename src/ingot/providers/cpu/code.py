@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.templates import Template, template
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, substitute
 from ingot.dtypes import Array
 from ingot.format.pages import release
