@@ -80,7 +80,7 @@ def test_frozen_objects_stay_as_they_are() -> None:
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
         Point(1).x = 2  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError, match="cannot delete field 'x'"):
-        del Named(1).x  # type: ignore[misc]
+        del Named(1).x
     counter = Counter()
     counter.count += 1
     assert counter.count == 1

@@ -137,7 +137,8 @@ def _compiled(cls: type, name: str, text: str, variables: dict[str, Any]) -> Met
 
 def _init_text(cls: Any) -> tuple[str, dict[str, Any]]:
     """The parameters and the body of `__init__`, and the variables that they read."""
-    positional, keyword, body = ["self"], [], []
+    positional, body = ["self"], []
+    keyword: list[str] = []
     variables: dict[str, Any] = {"_missing": MISSING}
     for field in fields(cls):
         name = value = field.name
