@@ -39,9 +39,9 @@ def _leave_out_unused() -> None:
     resources.files = lambda package: _Folder(os.path.dirname(sys.modules[package].__file__ or ""))
     resources.as_file = lambda folder: folder
     types: Any = ModuleType("llvmlite.ir")
-    types.__getattr__ = lambda name: None
+    types.__getattr__ = lambda _: None
     llvmlite.ir = types
-    sys.modules |= {"importlib.resources": resources, "llvmlite.ir": types}
+    sys.modules.update({"importlib.resources": resources, "llvmlite.ir": types})
 
 
 if __name__ == "__main__":
