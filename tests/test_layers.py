@@ -41,7 +41,7 @@ LAYERS = [
         "providers",
         "compile",
     ),
-    *("warm_start", "variants", "deploy", "session", "convert", "compat", "tools", "cli"),
+    *("warm_start", "variants", "background", "deploy", "session", "convert", "compat", "tools", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")
