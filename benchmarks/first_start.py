@@ -14,9 +14,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,11 @@ MOST = 2.0
 """How many times as long as in onnxruntime a first start may take."""
 MOST_SECONDS = 0.25
 """How long it may take for a model of one node."""
+
+CROWD = ("silero_vad", "magika", "ocr_turn", "lstm")
+"""Models that are opened at once."""
+MOST_IN_A_CROWD = 1.5
+"""How many times the processor time of all of them apart that may take."""
 
 PARTS = (
     *("import", "operators", "key", "load", "check", "upgrade", "type", "specialise", "optimise", "lower", "fuse"),
@@ -67,6 +74,35 @@ def first_starts(path: Path, rounds: int) -> tuple[list[Start], list[Start], Sta
             for engine in ("ingot", "onnxruntime") if turn % 2 else ("onnxruntime", "ingot"):
                 (ours if engine == "ingot" else theirs).append(_start(engine, str(path), feeds))
         return ours, theirs, _start("ingot", str(path), feeds, "parts")
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Models opened one after another, and at once in a process each: seconds, and processor time of all."""
+
+    apart: float
+    apart_processor: float
+    together: float
+    together_processor: float
+
+
+def crowd(paths: Sequence[Path]) -> Crowd:
+    """First starts of models, one after another and then all at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        feeds = []
+        for number, path in enumerate(paths):
+            feeds.append(os.path.join(folder, f"{number}.npz"))
+            np.savez(feeds[-1], **inputs(load(path), {}, {}, seed=0)[0])
+        begin = perf_counter()
+        apart = [_start("ingot", str(path), file) for path, file in zip(paths, feeds, strict=True)]
+        middle = perf_counter()
+        with ThreadPoolExecutor(len(paths)) as pool:
+            jobs = [pool.submit(_start, "ingot", str(path), file) for path, file in zip(paths, feeds, strict=True)]
+            together = [job.result() for job in jobs]
+        end = perf_counter()
+    return Crowd(
+        middle - begin, sum(start.whole for start in apart), end - middle, sum(start.whole for start in together)
+    )
 
 
 def table(folder: Path = zoo.FOLDER, names: Iterable[str] = zoo.NAMES, rounds: int = 5) -> str:
@@ -111,6 +147,16 @@ def _lines(folder: Path, names: Iterable[str], rounds: int) -> Iterator[str]:
     for name, start in parts.items():
         seconds = {**start.parts, "run": start.run}
         yield f"| {name} | {' | '.join(f'{1000 * seconds.get(part, 0):.0f}' for part in (*PARTS, 'LLVM'))} |"
+    crowded = [folder / f"{name}.onnx" for name in CROWD]
+    if all(path.exists() for path in crowded):
+        found = crowd(crowded)
+        ratio = found.together / found.apart_processor
+        yield (
+            f"\n{', '.join(CROWD)}, each in a process of its own: {found.apart:.2f} s one after another, with "
+            f"{found.apart_processor:.2f} s of\nprocessor time; {found.together:.2f} s at once, with "
+            f"{found.together_processor:.2f} s. That is {ratio:.2f} of the processor time apart (at most "
+            f"{MOST_IN_A_CROWD})."
+        )
     imports = [start.imported for start in parts.values()]
     if imports:
         yield f"\n`import ingot` itself, with numpy, takes {statistics.median(imports):.3f} s before that."
