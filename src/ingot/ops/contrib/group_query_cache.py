@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, lower_bound, maximum
 from ingot.dtypes import DType
 from ingot.ops.contrib.attended import factor_of
