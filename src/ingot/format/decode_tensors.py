@@ -84,18 +84,22 @@ def decode_sparse(context: Context, source: Source) -> SparseTensor:
         except Malformed as error:
             raise error.within(name) from None
     shape = decode_shape(fields, source)
-    values, indices = parts["values"], parts["indices"]
+    tensor = sparse_tensor(parts["values"], parts["indices"], shape, source.offset)
+    tensor.residue = context.residue(fields, ())
+    return tensor
+
+
+def sparse_tensor(values: Tensor, indices: Tensor, shape: tuple[int, ...], offset: int) -> SparseTensor:
+    """The sparse tensor of these parts; Malformed if they do not fit together."""
     if indices.dtype is not DType.INT64:
-        raise Malformed(f"its indices are {indices.dtype}, not int64", source.offset).within("indices")
+        raise Malformed(f"its indices are {indices.dtype}, not int64", offset).within("indices")
     if len(values.shape) != 1 or indices.shape not in ((values.size,), (values.size, len(shape))):
         raise Malformed(
             f"values of shape {list(values.shape)} and indices of shape {list(indices.shape)} do not give a tensor "
             f"of {len(shape)} axes",
-            source.offset,
+            offset,
         )
-    tensor = SparseTensor(values, indices, shape)
-    tensor.residue = context.residue(fields, ())
-    return tensor
+    return SparseTensor(values, indices, shape)
 
 
 def decode_shape(fields: Fields, source: Source) -> tuple[int, ...]:

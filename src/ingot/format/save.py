@@ -16,7 +16,7 @@ from ingot.format.atomic import Staged, publish
 from ingot.format.decode import decode
 from ingot.format.encode import LARGEST, encode_parts
 from ingot.format.external import ExternalPolicy, is_still, split_location
-from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.format.load import TEXT_SUFFIXES, is_ort_path, read_file
 from ingot.format.onnx import from_onnx, is_model_proto
 from ingot.format.residue import NONE
 from ingot.format.wire import Malformed
@@ -56,7 +56,7 @@ def save(
     `durable`: wait until the bytes are on the disk.
 
     Until the new model is complete, the old one stays in place with its data; an error or a crash leaves the old or the
-    new. A path that ends in .onnxtxt is written as text.
+    new. A path that ends in .onnxtxt is written as text; InputError for one that ends in .ort.
     """
     if is_model_proto(model):
         model = from_onnx(model)
@@ -68,6 +68,11 @@ def save(
         _write_stream(model, path)
         return
     target = Path(path)
+    if is_ort_path(target):
+        raise InputError(
+            f"'{target}' would be in onnxruntime's own format, which ingot reads and does not write",
+            hint="end the path in .onnx",
+        )
     if target.suffix in TEXT_SUFFIXES:
         from ingot.ir.text import to_text  # rarely needed, and not free to import
 

@@ -13,7 +13,7 @@ from ingot.errors import InputError
 from ingot.runtime.arena import Arena, rounded
 from ingot.runtime.formula import Formula, Values
 from ingot.runtime.guards import GuardFailed
-from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Jump, KernelStep, Segment
+from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Jump, KernelStep, Placement, Segment
 
 MOST_BYTES = 1 << 46
 MOST_STEPS = 1 << 62
@@ -66,7 +66,8 @@ class Binder:
 
     def __init__(self, segment: Segment, most_trips: int = MOST_TRIPS) -> None:
         self.segment = segment
-        self.arena = [allocation for allocation in segment.allocations if allocation.tensor is None]
+        private = [allocation for allocation in segment.allocations if allocation.tensor is None]
+        self.arena = [allocation for allocation in private if allocation.placement is not Placement.SHARED]
         self.results = [allocation for allocation in segment.allocations if allocation.tensor is not None]
         self._allocations = [*self.arena, *self.results]
         self._key = _key(segment.names)
