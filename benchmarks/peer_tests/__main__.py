@@ -7,8 +7,9 @@ CHECKOUT is a copy of onnxruntime's repository, or of its `onnxruntime/test/pyth
     git clone --depth 1 --filter=blob:none --sparse https://github.com/microsoft/onnxruntime
     git -C onnxruntime sparse-checkout set onnxruntime/test/python onnxruntime/test/testdata
 
-The tests need `parameterized`, and what else they import is in requirements/test.txt and requirements/converters.txt. Each
-file runs in a copy of the tests in a temporary folder. Printed are the cases that pass with onnxruntime and fail through
+The tests need `parameterized` and the version of onnx that their requirements.txt names, which is not newer than
+onnxruntime knows; what else they import is in requirements/test.txt and requirements/converters.txt. Each file runs in
+a copy of the tests in a temporary folder. Printed are the cases that pass with onnxruntime and fail through
 `ingot.compat`, and the counts. With `--models`, the models under `testdata` are opened and run by both instead.
 """
 
@@ -69,7 +70,7 @@ def main() -> int:
     else:
         outcomes = tested(tests, options.file or FILES, options.limit)
     if options.json:
-        named = {key: {report.item: [report.outcome, report.detail] for report in found} for key, found in outcomes.items()}
+        named = {key: {one.item: [one.outcome, one.detail] for one in found} for key, found in outcomes.items()}
         options.json.write_text(json.dumps(named, indent=1))
     return 0
 

@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
             item = ".".join(case.id().split(".")[-2:])
             results.begin(item)
             result = _First()
-            case.run(result)
+            unittest.TestSuite([case]).run(result)  # with what the class and the module set up
             results.end(item, result.outcome, result.detail)
 
     unittest.main = run_cases  # type: ignore[misc, assignment] the file calls it
@@ -61,19 +61,19 @@ class _First(unittest.TestResult):
         if self.outcome == "pass" and error is not None:
             self.outcome, self.detail = outcome, _said(error[1])
 
-    def addError(self, test: unittest.TestCase, err: Any) -> None:
+    def addError(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
         super().addError(test, err)
         self._note("error", err)
 
-    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
         super().addFailure(test, err)
         self._note("fail", err)
 
-    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:
+    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: N802
         super().addSubTest(test, subtest, err)
         self._note("fail", err)
 
-    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802
         super().addSkip(test, reason)
         self.outcome, self.detail = "skip", reason
 

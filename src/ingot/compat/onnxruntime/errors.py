@@ -142,17 +142,11 @@ def loading(place: str) -> Iterator[None]:
         raise _at_load(error)(str(error)) from error
 
 
-class running:  # noqa: N801 used as `loading` is; a generator would take longer than a small run
-    """Turn what goes wrong in a run into what onnxruntime raises then."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, IngotError):
-            raise _at_run(error)(str(error)) from error
-        if isinstance(error, Exception) and not isinstance(error, Status):
-            raise RuntimeException(f"{type(error).__name__}: {error}") from error
+def at_run(error: Exception) -> Exception:
+    """What onnxruntime raises for what went wrong in a run."""
+    if isinstance(error, IngotError):
+        return _at_run(error)(str(error))
+    return error if isinstance(error, Status) else RuntimeException(f"{type(error).__name__}: {error}")
 
 
 def _at_load(error: IngotError) -> type[Status]:
