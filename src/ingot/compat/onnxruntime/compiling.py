@@ -113,7 +113,7 @@ class ModelCompiler:
             raise Fail("Unable to compile any nodes. The cpu, the only provider, compiles models when they are opened.")
         if isinstance(self._source, str) and not os.path.exists(self._source):
             raise InvalidArgument(f'Input model path does not exist: "{self._source}"')
-        with loading("the model to compile"):
+        with loading("Load model to compile failed"):
             model = optimised(prepared(self._source, self._options), self._level)
             if self._location is not None:
                 _place(model, self._location, target.parent if isinstance(target, Path) else None)

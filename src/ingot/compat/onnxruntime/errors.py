@@ -129,17 +129,17 @@ class DeviceReset(Status):
 
 @contextmanager
 def loading(place: str) -> Iterator[None]:
-    """Turn what goes wrong while a session is made into what onnxruntime raises then; `place` names the model."""
+    """Turn what goes wrong while a session is made into what onnxruntime raises then; messages begin with `place`."""
     try:
         yield
     except FileNotFoundError as error:
-        raise NoSuchFile(f"{place}: {error}") from error
+        raise NoSuchFile(f"{place}:File doesn't exist: {error}") from error
     except IsADirectoryError as error:
-        raise InvalidProtobuf(f"{place}: {error}") from error
+        raise InvalidProtobuf(f"{place}:Protobuf parsing failed: {error}") from error
     except OSError as error:
-        raise Fail(f"{place}: {error}") from error
+        raise Fail(f"{place}:{error}") from error
     except IngotError as error:
-        raise _at_load(error)(str(error)) from error
+        raise _at_load(error)(f"{place}:{error}") from error
 
 
 def at_run(error: Exception) -> Exception:

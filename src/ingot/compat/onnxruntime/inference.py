@@ -20,7 +20,7 @@ from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsup
 from ingot.compat.onnxruntime.feeds import is_plain, misfit, names_agree, opened, shared_sizes
 from ingot.compat.onnxruntime.loosen import loosen, without_names
 from ingot.compat.onnxruntime.native import NativeSession
-from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, adapted, entries_of
+from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, adapted, custom_operators, entries_of
 from ingot.compat.onnxruntime.prepare import (
     leaves_alone,
     level_of,
@@ -33,7 +33,7 @@ from ingot.compat.onnxruntime.sparse import SparseTensor
 from ingot.compat.onnxruntime.values import OrtValue, contents_of
 from ingot.errors import InputError
 from ingot.ir.model import Model
-from ingot.ir.types import SparseTensorType
+from ingot.ir.types import SparseTensorType, Type
 from ingot.session import RunLimits, Session
 
 _RANDOM = frozenset(
@@ -64,10 +64,12 @@ class InferenceSession:
         """
         source: str | bytes
         if isinstance(path_or_bytes, bytes):
-            source, place = path_or_bytes, "the model given as bytes"
+            source, place = path_or_bytes, "Load model from bytes failed"
+            if not source:
+                raise InvalidArgument("No graph was found in the protobuf.")
         elif isinstance(path_or_bytes, str | os.PathLike):
             source = os.fspath(path_or_bytes)
-            place = f"model {source}"
+            place = f"Load model from {source} failed"
         else:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         self._model_path = source if isinstance(source, str) else None  # private there too, and read by programs
@@ -91,6 +93,7 @@ class InferenceSession:
             as_it_is = not loosen(model) and leaves_alone(self._options) and isinstance(source, str)
             self._engine = Session(
                 source if as_it_is else model,
+                operators=custom_operators(self._options),
                 limits=_limits(self._options),
                 threads=_threads(self._options),
                 optimise=level_of(self._options.graph_optimization_level),
@@ -292,7 +295,8 @@ class InferenceSession:
                 engine = self._engine if names_agree(self._shared_sizes, feeds) else self._nameless
                 results = engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe)
         except InputError as error:
-            reason = misfit(self._input_types, feeds)
+            optional: dict[str, Type | None] = dict.fromkeys(argument.name for argument in self._overridable)
+            reason = misfit({**optional, **self._input_types}, feeds)
             raise InvalidArgument(f"{reason}\n{error}" if reason else str(error)) from error
         except Exception as error:
             raise at_run(error) from error
@@ -307,7 +311,13 @@ class InferenceSession:
     def _nameless(self) -> Session:
         """For feeds in which sizes of one name differ."""
         level = level_of(self._options.graph_optimization_level)
-        return Session(without_names(self._engine.model), limits=self._engine.limits, optimise=level)
+        return Session(
+            without_names(self._engine.model),
+            catalog=self._engine.catalog,
+            limits=self._engine.limits,
+            threads=_threads(self._options),
+            optimise=level,
+        )
 
     def _phase(self, name: str) -> Any:
         return nullcontext() if self._profile is None else self._profile.phase(name)

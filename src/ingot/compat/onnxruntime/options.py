@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from ingot.compat.onnxruntime.adapters import LoraAdapter
+from ingot.compat.onnxruntime.custom_ops import operators_of
 from ingot.compat.onnxruntime.enums import (
     ExecutionMode,
     ExecutionOrder,
@@ -18,6 +20,7 @@ from ingot.compat.onnxruntime.ep_devices import OrtEpDevice
 from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
 from ingot.compat.onnxruntime.providers import get_all_providers, get_available_providers
 from ingot.compat.onnxruntime.values import OrtValue
+from ingot.ops.define import Operator
 from ingot.session import Cancel
 
 T = TypeVar("T")
@@ -89,6 +92,7 @@ class SessionOptions(_Options):
         "_external",
         "_files",
         "_initializers",
+        "_operators",
         "_providers",
     )
 
@@ -118,6 +122,7 @@ class SessionOptions(_Options):
         self._initializers: dict[str, OrtValue] = {}
         self._external: dict[str, OrtValue] = {}
         self._files: dict[str, bytes | memoryview] = {}
+        self._operators: list[Operator] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
 
     def add_session_config_entry(self, key: str, value: str) -> None:
@@ -176,8 +181,14 @@ class SessionOptions(_Options):
         """Make sessions of these options fail with ModelLoadCanceled."""
         self._cancelled = bool(cancel)
 
-    def register_custom_ops_library(self, path: str) -> NoReturn:
-        raise Unsupported(f"custom operator libraries are not supported: {path}")
+    def register_custom_ops_library(self, path: str | os.PathLike[str]) -> None:
+        """Add the operators that a Python file defines; NotImplemented, with an example, for a library of machine code.
+
+        ```python
+        options.register_custom_ops_library("my_operators.py")
+        ```
+        """
+        self._operators += operators_of(path)
 
     def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], provider_options: dict[str, str]) -> None:
         """Ask for the provider of devices that `get_ep_devices` gave."""
@@ -238,6 +249,11 @@ def model_changes(options: SessionOptions) -> ModelChanges:
 def is_cancelled(options: SessionOptions) -> bool:
     """Whether sessions of these options are not to be made."""
     return options._cancelled
+
+
+def custom_operators(options: SessionOptions) -> Sequence[Operator]:
+    """The operators that were registered."""
+    return options._operators
 
 
 def entries_of(options: SessionOptions) -> Mapping[str, str]:
