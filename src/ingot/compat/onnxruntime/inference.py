@@ -283,8 +283,8 @@ class InferenceSession:
         """The feeds of a run, its adapters among them; TypeError for what are no options."""
         if options is not None and not isinstance(options, RunOptions):
             raise TypeError(f"run_options are RunOptions, not {type(options).__name__}")
-        found = opened(self._input_types, feeds)
-        return found if options is None else {**found, **adapted(options)}
+        values = opened(self._input_types, feeds)
+        return values if options is None else {**values, **adapted(options)}
 
     def _run(self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
         cancel = None if options is None else options._cancel
@@ -334,10 +334,10 @@ def _threads(options: SessionOptions) -> int | None:
 
 def _limits(options: SessionOptions) -> RunLimits:
     """What a run may take: as an entry that onnxruntime does not know says, in bytes, else the default."""
-    said = entries_of(options).get(_MEMORY)
-    if said is not None and not (said.isascii() and said.isdigit() and int(said)):
-        raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {said!r}")
-    return RunLimits(memory=None if said is None else int(said))
+    limit = entries_of(options).get(_MEMORY)
+    if limit is not None and not (limit.isascii() and limit.isdigit() and int(limit)):
+        raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {limit!r}")
+    return RunLimits(memory=None if limit is None else int(limit))
 
 
 def _overridable(model: Model) -> list[NodeArg]:

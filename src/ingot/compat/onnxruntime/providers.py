@@ -54,15 +54,15 @@ def check_and_normalize_provider_args(
     A name that is not available is warned of, one given twice is warned of and left out. ValueError for arguments of
     the wrong form.
     """
-    found = _normalised(providers, provider_options, stacklevel + 1)
-    for name in found:
+    options = _normalised(providers, provider_options, stacklevel + 1)
+    for name in options:
         if name not in available_provider_names:
             warnings.warn(
                 f"Specified provider '{name}' is not in available provider names."
                 f"Available providers: '{', '.join(available_provider_names)}'",
                 stacklevel=stacklevel,
             )
-    return list(found), list(found.values())
+    return list(options), list(options.values())
 
 
 def _normalised(providers: Asked, settings: Settings, stacklevel: int) -> dict[str, dict[str, str]]:
@@ -86,11 +86,11 @@ def _normalised(providers: Asked, settings: Settings, stacklevel: int) -> dict[s
             raise ValueError(f"{len(providers)} 'providers' and {len(settings)} 'provider_options' are given")
         if not all(isinstance(provider, str) for provider in providers):
             raise ValueError("with 'provider_options', 'providers' should be names")
-        pairs = [(name, said) for (name, _), said in zip(pairs, settings, strict=True)]
-    found: dict[str, dict[str, str]] = {}
+        pairs = [(name, setting) for (name, _), setting in zip(pairs, settings, strict=True)]
+    by_name: dict[str, dict[str, str]] = {}
     for name, options in pairs:
-        if name in found:
+        if name in by_name:
             warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=stacklevel)
         else:
-            found[name] = {str(key): str(value) for key, value in options.items()}
-    return found
+            by_name[name] = {str(key): str(value) for key, value in options.items()}
+    return by_name
