@@ -1,8 +1,4 @@
-"""The file of an adapter: a flatbuffer of tensors by name, read and written.
-
-A flatbuffer is found by offsets: a table begins with how far before it its vtable lies, which has the offset of each
-field in it, 0 for one that is absent; strings, vectors and tables inside of a table are offsets to what comes later.
-"""
+"""The file of an adapter: a flatbuffer of tensors by name, read and written."""
 
 from __future__ import annotations
 
@@ -13,12 +9,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ingot.dtypes import Array, DType
+from ingot.format.limits import Limits
+from ingot.format.ort.flatbuffer import Flatbuffer, Table
+from ingot.format.wire import Malformed
 
 FORMAT_VERSION = 1
 _IDENTIFIER = b"TORT"
-_FIELDS = 4
-_VTABLE = struct.pack("<HHHHHH", 4 + 2 * _FIELDS, 4 + 4 * _FIELDS, 4, 8, 12, 16)
-"""Of both tables: four fields of four bytes each, after the offset of the vtable."""
+_ADAPTER = {"format_version": 0, "adapter_version": 1, "model_version": 2, "parameters": 3}
+_PARAMETER = {"name": 0, "dims": 1, "data_type": 2, "raw_data": 3}
+_VTABLE = struct.pack("<HHHHHH", 12, 20, 4, 8, 12, 16)
+"""Of both tables: its own size and that of the table, and four fields of four bytes, after the offset of the vtable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,24 @@ def decode(data: bytes) -> Adapter:
     if data[4:8] != _IDENTIFIER:
         raise RuntimeError("The buffer does not appear to be a valid lora parameter format")
     try:
-        return _decoded(_Reader(data))
-    except (struct.error, ValueError, IndexError) as error:
+        root = Flatbuffer(memoryview(data), Limits()).root(_ADAPTER)
+        parameters = dict(_parameter(table) for table in root.tables("parameters", _PARAMETER))
+        versions = [int(root.number(name, "i")) for name in ("adapter_version", "model_version", "format_version")]
+    except (Malformed, ValueError) as error:
         raise RuntimeError(f"the adapter is damaged: {error}") from None
+    return Adapter(parameters, *versions)
+
+
+def _parameter(table: Table) -> tuple[str, Array]:
+    name, dtype = table.text("name"), DType(table.number("data_type", "i"))
+    if dtype is DType.STRING or not dtype.numpy.itemsize:
+        raise ValueError(f"parameter '{name}' is of type {dtype.name}")
+    content = np.frombuffer(table.run("raw_data") or b"", dtype.numpy)
+    return name, content.reshape(table.numbers("dims", "<i8") or [])
 
 
 class _File:
-    """A flatbuffer being written from its beginning on."""
+    """A flatbuffer being written from its beginning on: offsets lead to what comes later, and are filled in then."""
 
     def __init__(self) -> None:
         self.data = bytearray(struct.pack("<I4s", 0, _IDENTIFIER) + _VTABLE)
@@ -91,60 +102,3 @@ class _File:
     def _align(self, alignment: int) -> None:
         while len(self.data) % alignment:
             self.data.append(0)
-
-
-class _Reader:
-    """Fields of tables; struct.error and ValueError where an offset leads outside of the file."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def follow(self, place: int) -> int:
-        return int(place + struct.unpack_from("<I", self.data, place)[0])
-
-    def field(self, table: int, index: int) -> int | None:
-        """Where a field of a table is; None where it is absent."""
-        vtable = table - struct.unpack_from("<i", self.data, table)[0]
-        if vtable < 0:
-            raise ValueError(f"a vtable before the file, at {vtable}")
-        (size,) = struct.unpack_from("<H", self.data, vtable)
-        if 4 + 2 * index >= size:
-            return None
-        (offset,) = struct.unpack_from("<H", self.data, vtable + 4 + 2 * index)
-        return table + offset if offset else None
-
-    def number(self, table: int, index: int) -> int:
-        place = self.field(table, index)
-        return 0 if place is None else int(struct.unpack_from("<i", self.data, place)[0])
-
-    def vector(self, table: int, index: int, size: int) -> tuple[int, int]:
-        """Where the elements of a vector begin, and how many they are, each of `size` bytes."""
-        place = self.field(table, index)
-        if place is None:
-            return 0, 0
-        start = self.follow(place)
-        (count,) = struct.unpack_from("<I", self.data, start)
-        if start + 4 + count * size > len(self.data):
-            raise ValueError(f"{count} elements at {start} end outside of the file")
-        return start + 4, count
-
-
-def _decoded(file: _Reader) -> Adapter:
-    root = file.follow(0)
-    begin, count = file.vector(root, 3, 4)
-    tables = [file.follow(begin + 4 * index) for index in range(count)]
-    versions = [file.number(root, index) for index in range(3)]
-    parameters = dict(_parameter(file, table) for table in tables)
-    return Adapter(parameters, adapter_version=versions[1], model_version=versions[2], format_version=versions[0])
-
-
-def _parameter(file: _Reader, table: int) -> tuple[str, Array]:
-    begin, length = file.vector(table, 0, 1)
-    name = file.data[begin : begin + length].decode()
-    begin, rank = file.vector(table, 1, 8)
-    shape = struct.unpack_from(f"<{rank}q", file.data, begin)
-    dtype = DType(file.number(table, 2))
-    if dtype is DType.STRING or not dtype.numpy.itemsize:
-        raise ValueError(f"parameter '{name}' is of type {dtype.name}")
-    begin, nbytes = file.vector(table, 3, 1)
-    return name, np.frombuffer(file.data, dtype.numpy, nbytes // dtype.numpy.itemsize, begin).reshape(shape)

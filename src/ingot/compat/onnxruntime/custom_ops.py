@@ -37,7 +37,7 @@ def operators_of(path: str | os.PathLike[str]) -> list[Operator]:
             f"{path} is machine code that calls onnxruntime's C API, which is not here: write its operators in a Python"
             f" file, and register that in its place. Such a file is\n\n{EXAMPLE}"
         )
-    found = [value for value in runpy.run_path(os.fspath(path)).values() if isinstance(value, Operator)]
-    if not found:
+    operators = [value for value in runpy.run_path(os.fspath(path)).values() if isinstance(value, Operator)]
+    if not operators:
         raise Fail(f"{path} defines no operator: put @ingot.operator(...) before the function of each")
-    return found
+    return operators
