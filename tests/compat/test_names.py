@@ -27,8 +27,7 @@ ABSENT = {
     "onnxruntime": {"OrtEpContextData", "OrtEpContextDataBuffer", "OrtSyncStream", "import_capi_exception"},
     "state": {"OrtEpContextData", "OrtEpContextDataBuffer", "OrtSyncStream", "SessionObjectInitializer"}
     | {"get_all_operator_schema", "get_all_opkernel_def", "get_registered_ep_kernel_defs", "get_session_initializer"}
-    | {"pack_fp4_weights_for_cuda_moe_gemm", "quantize_qdq_matmul_2bits", "quantize_qdq_matmul_4bits"}
-    | {f"quantize_matmul_{kind}" for kind in ("2bits", "4bits", "8bits", "bnb4")},
+    | {"pack_fp4_weights_for_cuda_moe_gemm", "quantize_qdq_matmul_2bits"},
 }
 INSTANCE = {"ModelMetadata", "NodeArg", "OrtArenaCfg", "OrtMemoryInfo", "OrtEpDevice", "OrtHardwareDevice"}
 """Classes whose names are fields of instances here: tests of their own look at them."""

@@ -87,6 +87,13 @@ from ingot.compat.onnxruntime.errors import (
 )
 from ingot.compat.onnxruntime.inference import InferenceSession as Wrapper
 from ingot.compat.onnxruntime.native import NativeSession
+from ingot.compat.onnxruntime.quantise_blocks import (
+    quantize_matmul_2bits,
+    quantize_matmul_4bits,
+    quantize_matmul_8bits,
+    quantize_matmul_bnb4,
+    quantize_qdq_matmul_4bits,
+)
 from ingot.compat.onnxruntime.sparse import SparseBlockSparseView, SparseCooView, SparseCsrView
 from ingot.compat.onnxruntime.values import OrtValueVector
 
@@ -196,6 +203,11 @@ __all__ = [
     "is_dlpack_uint8_tensor",
     "kNextPowerOfTwo",
     "kSameAsRequested",
+    "quantize_matmul_2bits",
+    "quantize_matmul_4bits",
+    "quantize_matmul_8bits",
+    "quantize_matmul_bnb4",
+    "quantize_qdq_matmul_4bits",
     "register_execution_provider_library",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
