@@ -30,7 +30,7 @@ import onnxruntime.backend, onnxruntime.datasets
 from onnxruntime.capi import _pybind_state as C, onnxruntime_pybind11_state
 from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, NotImplemented
-assert ort.get_build_info().startswith("ingot")
+assert "ingot" in ort.get_build_info()
 assert InferenceSession is ort.InferenceSession is onnxruntime.InferenceSession
 assert C.Fail is Fail is onnxruntime_pybind11_state.Fail
 assert C.NotImplemented is NotImplemented
@@ -161,7 +161,7 @@ def answer(_=None):
     version_before = version("onnxruntime")
     import onnxruntime
     assert version_before == onnxruntime.__version__
-    return onnxruntime.get_build_info().split()[0]
+    return "ingot" in onnxruntime.get_build_info()
 
 if __name__ == "__main__":
     answers = [answer()]
@@ -170,8 +170,8 @@ if __name__ == "__main__":
             answers += pool.map(answer, [0])
             pool.close()
             pool.join()
-    script = "import onnxruntime; print(onnxruntime.get_build_info().split()[0])"
-    answers.append(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip())
+    script = "import onnxruntime; print('ingot' in onnxruntime.get_build_info())"
+    answers.append(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "True\\n")
     print(set(answers))
 """
 
@@ -183,13 +183,13 @@ def test_child_processes_have_what_their_parent_has(tmp_path: Path) -> None:
     with_path = {**installed, "PYTHONPATH": os.pathsep.join([SHADOW, installed["PYTHONPATH"]])}
     for arguments, environment in ((["-m", "ingot.compat", str(program)], installed), ([str(program)], with_path)):
         done = run(*arguments, env=environment)
-        assert done.stdout == "{'ingot'}\n", done.stderr
+        assert done.stdout == "{True}\n", done.stderr
 
 
 def test_a_command_that_is_not_python_passes_it_on() -> None:
     line = f"{sys.executable} -c 'import onnxruntime; print(onnxruntime.get_build_info())'"
     done = run("-m", "ingot.compat", "--", "sh", "-c", line)
-    assert done.stdout.startswith("ingot"), done.stderr
+    assert "ingot" in done.stdout, done.stderr
 
 
 def test_a_child_that_has_no_ingot_or_is_told_so_gets_the_installed_one(tmp_path: Path) -> None:
