@@ -12,7 +12,7 @@ from ingot.cli.engine_runs import ENGINES, run_on
 from ingot.cli.examples import examples
 from ingot.cli.models import MODEL_PATH, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
-from ingot.cli.run import given_feeds
+from ingot.cli.run import feeds_from_options
 from ingot.cli.sizes import bind_shapes, shape_option
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
@@ -62,14 +62,14 @@ def compare(
     other = one.copy() if second is None else open_model(second, Places(folder, trusted)).model
     for model in (one, other):
         bind_shapes(model, shapes)
-    feeds = given_feeds(one, inputs, seed)
+    feeds = feeds_from_options(one, inputs, seed)
     mine, yours = (engines or ("cpu",))[0], (engines or ("cpu",))[-1]
     names = one.graph.outputs.names
     tolerance = Tolerance(relative, absolute)
     results = run_on(mine, one, names, feeds), run_on(yours, other, _matching(names, other), feeds)
     wrong: list[str] = []
-    for name, wanted, found in zip(names, *results, strict=True):
-        report, problem = compared(name, wanted, found, tolerance)
+    for name, wanted, actual in zip(names, *results, strict=True):
+        report, problem = compared(name, wanted, actual, tolerance)
         write_text(f"{printable(str(report))}\n")
         if problem is not None:
             wrong.append(f"{name}: {problem}")
@@ -86,12 +86,12 @@ def compare(
 
 def _matching(names: list[str], other: Model) -> list[str]:
     """The outputs of the other model that go with these: of the same names, or else in the same order."""
-    found = other.graph.outputs.names
-    if set(names) <= set(found):
+    available = other.graph.outputs.names
+    if set(names) <= set(available):
         return names
-    if len(names) != len(found):
-        raise InputError(f"the first model has {len(names)} outputs, the second {len(found)}")
-    return found
+    if len(names) != len(available):
+        raise InputError(f"the first model has {len(names)} outputs, the second {len(available)}")
+    return available
 
 
 def _first_difference(

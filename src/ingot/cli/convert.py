@@ -67,14 +67,14 @@ def convert(
     TensorFlow; to .onnx, or from .onnx to .py with weights beside it. Both run
     on the same inputs, and one that differs is not written.
     """
-    given: dict[str, object] = {"--example": example, "--input-name": input_names, "--output-name": output_names}
-    given |= {"--option": options, "--trust-pickle": trust_pickle}
+    options_set: dict[str, object] = {"--example": example, "--input-name": input_names, "--output-name": output_names}
+    options_set |= {"--option": options, "--trust-pickle": trust_pickle}
     if Path(output).suffix == ".py":
-        _refuse(given | {"--opset": opset}, "a PyTorch module")
+        _refuse(options_set | {"--opset": opset}, "a PyTorch module")
         write_torch_module(str(source), output, verify=not no_verify, seed=seed)
         return
     if is_ort_path(source):
-        _refuse(given, "a model of onnxruntime")
+        _refuse(options_set, "a model of onnxruntime")
         _write(onnx_of_ort(source, opset), output)
         return
     for name, value in ("TF_CPP_MIN_LOG_LEVEL", "3"), ("TF_ENABLE_ONEDNN_OPTS", "0"):
@@ -88,7 +88,7 @@ def convert(
         None,
         opset,
         seed,
-        {key: _said(text) for key, text in options.items()},
+        {key: _parsed(text) for key, text in options.items()},
     )
     inputs = None if example is None else _inputs(example)
     with steps() as step:
@@ -117,8 +117,8 @@ def _write(model: Model, output: str) -> None:
         click.echo(printable(f"  {label} {listed}"), err=True)
 
 
-def _said(text: str) -> Any:
-    """What an option says: true, false, a number, or text."""
+def _parsed(text: str) -> Any:
+    """The value of an option: true, false, a number, or text."""
     if text in ("true", "false"):
         return text == "true"
     try:
@@ -136,8 +136,8 @@ def _inputs(path: Path) -> Any:
 
     if path.suffix in (".npy", ".npz"):
         try:
-            found = np.load(path, allow_pickle=False)
-            return dict(found) if path.suffix == ".npz" else found
+            arrays = np.load(path, allow_pickle=False)
+            return dict(arrays) if path.suffix == ".npz" else arrays
         except (ValueError, EOFError, BadZipFile) as error:
             raise InputError(f"'{path}' cannot be read: {error}") from None
     if path.suffix != ".csv":

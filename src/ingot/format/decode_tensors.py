@@ -159,12 +159,12 @@ def _words(fields: Fields, source: Source, dtype: DType, count: int, extra: dict
     """float_data and double_data: as good as raw bytes."""
     name = _typed(dtype, source, ("float_data", "double_data"), fields)
     extra["stored_in"] = name
-    found: Span | list[float] = fields[name]
+    payload: Span | list[float] = fields[name]
     size = 4 if name == "float_data" else 8
-    if isinstance(found, list):
-        run = memoryview(np.asarray(found, f"<f{size}").tobytes())
+    if isinstance(payload, list):
+        run = memoryview(np.asarray(payload, f"<f{size}").tobytes())
     else:
-        run = memoryview(source.buffer)[found[0] : found[1]]
+        run = memoryview(source.buffer)[payload[0] : payload[1]]
     needed = dtype.nbytes(count)
     if len(run) != needed:
         raise Malformed(f"{count:,} elements of {dtype} take {needed:,} bytes, {len(run):,} are here", source.offset)
@@ -175,17 +175,17 @@ def _integers(fields: Fields, source: Source, dtype: DType, count: int, extra: d
     """int32_data, int64_data and uint64_data: varints, decoded on first use."""
     name = _typed(dtype, source, ("int32_data", "int64_data", "uint64_data"), fields)
     extra["stored_in"] = name
-    found: Span | list[int] = fields[name]
+    payload: Span | list[int] = fields[name]
     run: memoryview | None = None
-    if isinstance(found, list):
-        numbers = np.array([number & 0xFFFFFFFFFFFFFFFF for number in found], np.uint64)
-        entries = len(found)
+    if isinstance(payload, list):
+        numbers = np.array([number & 0xFFFFFFFFFFFFFFFF for number in payload], np.uint64)
+        entries = len(payload)
     else:
-        extra["run"] = run = memoryview(source.buffer)[found[0] : found[1]]
+        extra["run"] = run = memoryview(source.buffer)[payload[0] : payload[1]]
         try:
             entries = count_varints(run)
         except Malformed as error:
-            error.offset = source.base + found[0]
+            error.offset = source.base + payload[0]
             raise
     needed = entries_of(dtype, count)
     if entries != needed:

@@ -33,9 +33,9 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     if is_cancelled(options):
         raise ModelLoadCanceled("loading was cancelled: SessionOptions.set_load_cancellation_flag")
     changes = model_changes(options)
-    given = bool(changes.external or changes.files)
+    has_files = bool(changes.external or changes.files)
     folder = entries_of(options).get(_FOLDER) or (os.getcwd() if isinstance(source, bytes) else None)
-    model = load(source, folder=folder, external="defer" if given else "require")
+    model = load(source, folder=folder, external="defer" if has_files else "require")
     _replace_initializers(model, changes)
     _fix_sizes(model, changes)
     if options.optimized_model_filepath:
@@ -84,15 +84,15 @@ def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
 
 def _replace_initializers(model: Model, changes: ModelChanges) -> None:
     initializers = model.graph.initializers
-    for name, given in changes.initializers.items():
+    for name, replacement in changes.initializers.items():
         if name in initializers:
-            _put(initializers[name], Tensor(given.numpy().copy()))
-    for name, given in changes.external.items():
+            _put(initializers[name], Tensor(replacement.numpy().copy()))
+    for name, replacement in changes.external.items():
         if name not in initializers:
             continue
         if not _is_external(initializers[name]):
             raise Fail(f"initialiser '{name}' is not external: its data cannot be given from outside")
-        _put(initializers[name], Tensor(given.numpy().copy()))
+        _put(initializers[name], Tensor(replacement.numpy().copy()))
     if changes.files:
         for graph in model.graphs():
             for value in graph.initializers.values():
@@ -141,7 +141,7 @@ def _fix_sizes(model: Model, changes: ModelChanges) -> None:
     for value in model.graph.inputs if by_denotation else ():
         type_ = value.type
         if isinstance(type_, TensorType) and type_.shape is not None and type_.axis_denotations:
-            sizes = [by_denotation.get(said) for said in type_.axis_denotations]
+            sizes = [by_denotation.get(denotation) for denotation in type_.axis_denotations]
             shape = tuple(
                 dim if new is None or isinstance(dim, int) else new for dim, new in zip(type_.shape, sizes, strict=True)
             )
