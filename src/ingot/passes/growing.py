@@ -52,12 +52,26 @@ def collect_growing_states(model: Model, catalog: Catalog) -> int:
     nodes, twins = model.graph.nodes, twin.graph.nodes
     changed = 0
     for place in candidates:
-        growths = list(_growths(twins[place], facts))
-        counted = fact(twins[place].inputs[0], facts).elements is not None
-        if growths or (not counted and _collects(twins[place])):
-            _rewrite(nodes[place], growths, counted)
-            changed += 1
+        twin_node = twins[place]
+        growths = list(_growths(twin_node, facts))
+        counted = fact(twin_node.inputs[0], facts).elements is not None
+        if _stays(twin_node, growths, counted, facts):
+            continue
+        _rewrite(nodes[place], growths, counted)
+        changed += 1
     return changed
+
+
+def _stays(node: Node, growths: list[_Growth], counted: bool, facts: Facts) -> bool:
+    """Whether a loop stays as it is: nothing would be gained, or it would not become machine code all the same."""
+    gone = {growth.place for growth in growths}
+    if any(_grows(node, place) for place in range(_carried(node)) if place not in gone):
+        return True
+    if counted:
+        return not growths
+    body = _body(node)
+    rows = [body.outputs[1 + place] for place in range(_carried(node), len(node.outputs))]
+    return not all(_is_static(row, facts) for row in rows)  # of no rows, sizes with names would be unknown
 
 
 def _is_candidate(node: Node) -> bool:
@@ -68,6 +82,18 @@ def _is_candidate(node: Node) -> bool:
     if condition is not None and not (_is_true(condition) and _goes_on(_body(node))):
         return False
     return _collects(node) or any(_appends(node, place) is not None for place in range(_carried(node)))
+
+
+def _grows(node: Node, place: int) -> bool:
+    """Whether a body puts something to a state, at either end."""
+    state, new = _body(node).inputs[_HEADS + place], forwarded(_body(node).outputs[1 + place])
+    return new.producer is not None and new.producer.applies("Concat") and state in new.producer.inputs
+
+
+def _is_static(value: Value, facts: Facts) -> bool:
+    """Whether all sizes of a tensor are numbers."""
+    shape = fact(value, facts).shape
+    return shape is not None and all(isinstance(size, int) for size in shape)
 
 
 def _growths(node: Node, facts: Facts) -> Iterator[_Growth]:
