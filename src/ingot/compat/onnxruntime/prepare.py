@@ -6,9 +6,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from ingot.compat.onnxruntime.enums import GraphOptimizationLevel
 from ingot.compat.onnxruntime.errors import Fail, InvalidProtobuf, ModelLoadCanceled, Unsupported
 from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entries_of, is_cancelled, model_changes
-from ingot.dims import Dim, Expr, substitute, symbols
+from ingot.dims import Dim, Expr, substitute
 from ingot.dtypes import DType
 from ingot.format.load import is_ort_path, load, read_file
 from ingot.format.ort.schema import is_ort
@@ -20,6 +21,8 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
+_OPTIMISED_FILE = "session.optimized_model_external_initializers_file_name"
+_OPTIMISED_SIZE = "session.optimized_model_external_initializers_min_size_in_bytes"
 
 
 def prepared(source: str | bytes, options: SessionOptions) -> Model:
@@ -38,26 +41,43 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     model = load(source, folder=folder, external="defer" if has_files else "require")
     _replace_initializers(model, changes)
     _fix_sizes(model, changes)
-    if options.optimized_model_filepath:
-        save(model, options.optimized_model_filepath)
     return model
+
+
+def optimised(model: Model, level: GraphOptimizationLevel) -> Model:
+    """The model after the passes of a level of onnxruntime: a copy, or the same for the lowest."""
+    if level == GraphOptimizationLevel.ORT_DISABLE_ALL:
+        return model
+    from ingot.passes.optimise import optimise  # all operators
+
+    copy = model.copy()
+    optimise(copy, level_of(level))
+    return copy
+
+
+def level_of(level: GraphOptimizationLevel) -> int:
+    """How much a model may be changed before it is compiled; past `extended` onnxruntime changes where values lie."""
+    return min(int(level), 2)
+
+
+def write_optimised(model: Model, options: SessionOptions) -> None:
+    """Write the optimised model where the options ask for it, its larger initialisers in a file beside if they do."""
+    if not options.optimized_model_filepath:
+        return
+    entries = entries_of(options)
+    result = optimised(model, options.graph_optimization_level)
+    location = entries.get(_OPTIMISED_FILE)
+    if location:
+        threshold = int(entries.get(_OPTIMISED_SIZE, "1024"))
+        target = options.optimized_model_filepath
+        save(result, target, external="one-file", threshold=threshold, location=location)
+    else:
+        save(result, options.optimized_model_filepath)
 
 
 def leaves_alone(options: SessionOptions) -> bool:
     """Whether options change nothing about a model and where it is read from."""
     return not model_changes(options) and not entries_of(options).get(_FOLDER)
-
-
-def forget_unknown_sizes(model: Model) -> bool:
-    """Make sizes that exporters mark as unknown by a negative number or by the name `?` unknown; whether any was."""
-    return change_shapes(model.graphs(), lambda shape: tuple(_known(dim) for dim in shape))
-
-
-def without_names(model: Model) -> Model:
-    """A copy in which no size has a name, so that no two sizes must agree."""
-    copy = model.copy()
-    change_shapes(copy.graphs(), lambda shape: tuple(None if isinstance(dim, Expr) else dim for dim in shape))
-    return copy
 
 
 def _refuse(options: SessionOptions) -> None:
@@ -68,7 +88,12 @@ def _refuse(options: SessionOptions) -> None:
     if entries.get("ep.context_enable") == "1":
         raise Unsupported("ep.context_enable: models with compiled parts cannot be written")
     if entries.get("session.disable_cpu_ep_fallback") == "1":
-        raise Fail("session.disable_cpu_ep_fallback is set, and there is no other provider than the cpu")
+        raise Fail(
+            "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been"
+            " explicitly disabled by the user: session.disable_cpu_ep_fallback"
+        )
+    if not -1 <= options.log_severity_level <= 4:
+        raise RuntimeError(f"Invalid session log severity level: {options.log_severity_level}, they are 0 to 4")
 
 
 def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
@@ -146,12 +171,6 @@ def _fix_sizes(model: Model, changes: ModelChanges) -> None:
                 dim if new is None or isinstance(dim, int) else new for dim, new in zip(type_.shape, sizes, strict=True)
             )
             value.type = replace(type_, shape=shape)
-
-
-def _known(dim: Dim | None) -> Dim | None:
-    if isinstance(dim, Expr):
-        return None if symbols(dim) <= {"?", ""} else dim
-    return None if dim is None or dim < 0 else dim
 
 
 def _shown(dtype: DType, shape: tuple[int, ...]) -> str:
