@@ -7,9 +7,10 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
-from ingot.errors import CheckError, nearest
+from ingot.errors import CheckError, UnsupportedError, nearest
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.node import Node
+from ingot.ops.contrib.refused import message, refusal
 from ingot.ops.define import Operator
 
 
@@ -41,10 +42,16 @@ class Catalog:
         return found
 
     def get(self, domain: str, name: str, version: int) -> Operator:
-        """The same; CheckError, saying why and what may have been meant, if there is none."""
+        """The same; CheckError, saying why and what may have been meant, if there is none.
+
+        UnsupportedError, saying what to do, for an operator that only onnxruntime has.
+        """
         found = self.find(domain, name, version)
         if found is not None:
             return found
+        refused = refusal(domain, name)
+        if refused is not None:
+            raise UnsupportedError(message(domain, name, refused), hint=refused.action)
         shown = spelled_out(domain)
         versions = self.versions(domain, name)
         if versions:

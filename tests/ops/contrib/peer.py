@@ -102,7 +102,11 @@ def of_one_node(
 
 
 def model_of(
-    nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[str], held: Sequence[Any] = (), domain: str = MICROSOFT
+    nodes: Sequence[Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[str],
+    held: Sequence[Any] = (),
+    domain: str = MICROSOFT,
 ) -> ModelProto:
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
     graph: GraphProto = helper.make_graph(list(nodes), "g", list(inputs), results, list(held))

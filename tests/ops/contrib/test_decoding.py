@@ -78,5 +78,12 @@ def test_embeddings_of_bytes(dtype: Any, segments: bool, mask: bool) -> None:
     if not segments:
         scales[2] = points[2] = None
     shown = RNG.integers(0, 2, (2, 5)).astype(np.int32) if mask else None
-    args = [ids, ids % 2 if segments else None, *tables, shown, *scales, *(None if p is None else np.asarray(p) for p in points)]
+    args = [
+        ids,
+        ids % 2 if segments else None,
+        *tables,
+        shown,
+        *scales,
+        *(None if p is None else np.asarray(p) for p in points),
+    ]
     agrees("QEmbedLayerNormalization", *args, outputs=2, rtol=1e-4, atol=1e-5)

@@ -52,7 +52,12 @@ def test_experts_of_few_bits(bits: int, block: int, points: bool, weights: bool)
         return codes(EXPERTS, rows, size // block // each) if block else codes(EXPERTS, rows // each)
 
     args = [floats(4, HIDDEN), floats(4, EXPERTS), codes(EXPERTS, INNER, HIDDEN // each), scales(INNER, HIDDEN)]
-    args += [floats(EXPERTS, INNER), codes(EXPERTS, HIDDEN, INNER // each), scales(HIDDEN, INNER), floats(EXPERTS, HIDDEN)]
+    args += [
+        floats(EXPERTS, INNER),
+        codes(EXPERTS, HIDDEN, INNER // each),
+        scales(HIDDEN, INNER),
+        floats(EXPERTS, HIDDEN),
+    ]
     args += [None, None, None, zeros(INNER, HIDDEN), zeros(HIDDEN, INNER), None]
     args += [np.abs(floats(4, EXPERTS)) if weights else None]
     while args[-1] is None:
@@ -67,7 +72,9 @@ def test_a_third_layer_gates_the_first() -> None:
     args = [x, probs, first, None, second, None, third]
     y = evaluate("MoE", *args, domain="com.microsoft", version=1, activation_type="silu")
     hidden = x @ first[0].T
-    np.testing.assert_allclose(y, (hidden / (1 + np.exp(-hidden)) * (x @ third[0].T)) @ second[0].T, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        y, (hidden / (1 + np.exp(-hidden)) * (x @ third[0].T)) @ second[0].T, rtol=1e-4, atol=1e-6
+    )
 
 
 def test_what_only_cuda_has_is_refused() -> None:

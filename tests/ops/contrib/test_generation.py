@@ -64,7 +64,10 @@ def decoder() -> GraphProto:
         n("MatMul", "t out", "logits"),
     ]
     inputs = [value(name, TensorProto.INT32, "B", "S") for name in ("input_ids", "position_ids")]
-    inputs += [value("attention_mask", TensorProto.INT32, "B", "T"), value("past_0", TensorProto.FLOAT, 2, "B", 1, "P", SIZE)]
+    inputs += [
+        value("attention_mask", TensorProto.INT32, "B", "T"),
+        value("past_0", TensorProto.FLOAT, 2, "B", 1, "P", SIZE),
+    ]
     outputs = [value("logits", TensorProto.FLOAT, "B", "S", VOCABULARY)]
     return graph("decoder", nodes, inputs, [*outputs, value("present_0", TensorProto.FLOAT, 2, "B", 1, "T", SIZE)])
 
@@ -114,7 +117,10 @@ def decoder_with_encoder(new: Any) -> GraphProto:
         n("Add", "w less", "h"),
         n("MatMul", "h out", "logits"),
     ]
-    inputs = [value("input_ids", TensorProto.INT32, "B", new), value("encoder_attention_mask", TensorProto.INT32, "B", "E")]
+    inputs = [
+        value("input_ids", TensorProto.INT32, "B", new),
+        value("encoder_attention_mask", TensorProto.INT32, "B", "E"),
+    ]
     inputs += [value(f"past_{kind}_self_0", TensorProto.FLOAT, "B", 1, "P", SIZE) for kind in ("key", "value")]
     inputs += [value(f"past_{kind}_cross_0", TensorProto.FLOAT, "B", 1, "E", SIZE) for kind in ("key", "value")]
     outputs = [value("logits", TensorProto.FLOAT, "B", 1, VOCABULARY)]
@@ -169,7 +175,9 @@ def test_the_likeliest_token_comes_next(extra: dict[str, Any], penalty: Any, mas
 def test_only_the_first_tokens_of_a_vocabulary_may_come() -> None:
     """onnxruntime misplaces the scores of all rows but the first then."""
     feeds = {"ids": WORDS, "most": one(12)}
-    made = model("GreedySearch", feeds, list(feeds), 1, eos_token_id=EOS, pad_token_id=PAD, decoder=decoder(), vocab_size=8)
+    made = model(
+        "GreedySearch", feeds, list(feeds), 1, eos_token_id=EOS, pad_token_id=PAD, decoder=decoder(), vocab_size=8
+    )
     for [y] in on_ingot(made, feeds, compiled=False):
         assert y[:, 4:].max() < 8
 
@@ -226,7 +234,9 @@ def test_tokens_are_drawn_from_the_likeliest() -> None:
 
 def test_what_cannot_be_searched_is_refused() -> None:
     def run(op_type: str, feeds: dict[str, Any], **attributes: Any) -> None:
-        made = model(op_type, feeds, list(feeds), 1, eos_token_id=EOS, pad_token_id=PAD, decoder=decoder(), **attributes)
+        made = model(
+            op_type, feeds, list(feeds), 1, eos_token_id=EOS, pad_token_id=PAD, decoder=decoder(), **attributes
+        )
         on_ingot(made, feeds, compiled=False)
 
     with pytest.raises(UnsupportedError, match="model_type is 1"):

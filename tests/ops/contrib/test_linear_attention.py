@@ -29,9 +29,7 @@ def test_states_are_read_and_written(rule: str, heads: int, keys: int, values: i
     args.append(np.abs(floats(B, L, 1 if past else values)) if rule.endswith("delta") else None)
     while args[-1] is None:
         args.pop()
-    agrees(
-        "LinearAttention", *args, outputs=2, rtol=1e-4, q_num_heads=heads, kv_num_heads=values, update_rule=rule
-    )
+    agrees("LinearAttention", *args, outputs=2, rtol=1e-4, q_num_heads=heads, kv_num_heads=values, update_rule=rule)
 
 
 @pytest.mark.parametrize("dilation", [1, 2])

@@ -72,7 +72,11 @@ ENDS = {
     "greatest": [helper.make_node("GlobalMaxPool", ["c4"], ["y"])],
     "means": [helper.make_node("AveragePool", ["m"], ["y"], kernel_shape=[2, 2], pads=[1, 0, 1, 0])],
     "joined": [helper.make_node("Concat", ["m", "m"], ["y"], axis=1)],
-    "nearest": [helper.make_node("Resize", ["m", "", "scales"], ["y"], coordinate_transformation_mode="asymmetric", nearest_mode="floor")],
+    "nearest": [
+        helper.make_node(
+            "Resize", ["m", "", "scales"], ["y"], coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+        )
+    ],
     "linear": [helper.make_node("Resize", ["m", "", "scales"], ["y"], mode="linear")],
     "last": [helper.make_node("Transpose", ["c4"], ["y"], perm=[0, 2, 3, 1])],
 }

@@ -30,7 +30,9 @@ def test_inputs_and_states_are_rounded_as_onnxruntime_does(
     size, hidden, batch, length = 6, 5, 3, 7
     w, w_scale, w_point = weights(directions, size, hidden, dtype, by_column)
     r, r_scale, r_point = weights(directions, hidden, hidden, dtype, by_column)
-    floats = [RNG.standard_normal(shape).astype(np.float32) for shape in ((length, batch, size), (directions, 8 * hidden))]
+    floats = [
+        RNG.standard_normal(shape).astype(np.float32) for shape in ((length, batch, size), (directions, 8 * hidden))
+    ]
     states = [RNG.standard_normal((directions, batch, hidden)).astype(np.float32) for _ in range(2)]
     lens = np.array([6, 2, 4], np.int32) if lengths else None
     agrees(

@@ -45,7 +45,10 @@ def test_slices_of_a_window(axis: int, size: int, step: int) -> None:
 def test_a_slice_longer_than_its_axis_is_refused() -> None:
     with pytest.raises(ShapeError, match="size is 4, axis 0 has 3 elements"):
         run("UnfoldTensor", floats(3), size=4)
-    assert inferred("UnfoldTensor", {"x": (1, [2, 9])}, domain="com.microsoft", version=1, size=4, step=2) == "float32[2, 3, 4]"
+    assert (
+        inferred("UnfoldTensor", {"x": (1, [2, 9])}, domain="com.microsoft", version=1, size=4, step=2)
+        == "float32[2, 3, 4]"
+    )
 
 
 @pytest.mark.parametrize("case", range(12))

@@ -73,7 +73,9 @@ def test_attributes_that_contradict_each_other_are_refused() -> None:
             tokenexp="a",
         )
     given: Any = {"x": (8, ["n", 1])}
-    found = inferred("Tokenizer", given, domain="com.microsoft", version=1, mark=0, pad_value="", mincharnum=1, tokenexp="a")
+    found = inferred(
+        "Tokenizer", given, domain="com.microsoft", version=1, mark=0, pad_value="", mincharnum=1, tokenexp="a"
+    )
     assert found.startswith("string[n, 1, ")
 
 

@@ -119,7 +119,9 @@ def lower_post(
         names = "abdefgij"[: grouped.rank - 2]
         mix = prim.cast(stream_mix, grouped.dtype)
         mixed = prim.contract(mix, grouped, f"{names}ck,{names}ch->{names}kh")
-    block = prim.unsqueeze(prim.assume_shape(block_output, (*grouped.shape[:-2], grouped.shape[-1])), [grouped.rank - 2])
+    block = prim.unsqueeze(
+        prim.assume_shape(block_output, (*grouped.shape[:-2], grouped.shape[-1])), [grouped.rank - 2]
+    )
     return prim.reshape(mixed + _gates_in_primitives(post_mix, grouped) * block, streams.shape)
 
 
@@ -180,7 +182,9 @@ def lower_gate(
     q = _normal_in_primitives(query, epsilon) * query_norm_scale
     agreement = prim.reduce_("add", k * q, [3]) / float(np.sqrt(np.float32(max(1, size))))
     root = prim.apply("sqrt", prim.apply("maximum", prim.apply("absolute", agreement), _LEAST))
-    signed = prim.where(prim.apply("less", agreement, 0), -root, prim.where(prim.apply("equal", agreement, 0), 0.0, root))
+    signed = prim.where(
+        prim.apply("less", agreement, 0), -root, prim.where(prim.apply("equal", agreement, 0), 0.0, root)
+    )
     y = prim.apply("sigmoid", signed) * prim.unsqueeze(value, [2])
     return (y,) if conv_norm_scale is None else (y, _normal_in_primitives(y, epsilon) * conv_norm_scale)
 

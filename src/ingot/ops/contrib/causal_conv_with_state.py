@@ -141,4 +141,6 @@ def _check(activation: str, dilation: int, ndim: int, window: int) -> None:
     if dilation < 1:
         raise CheckError(f"dilation is {dilation}, expected at least 1")
     if ndim != 1 or window:
-        raise UnsupportedError(f"ndim is {ndim} and state_window {window}: more is for CUDA", hint="use ndim 1 and no window")
+        raise UnsupportedError(
+            f"ndim is {ndim} and state_window {window}: more is for CUDA", hint="use ndim 1 and no window"
+        )

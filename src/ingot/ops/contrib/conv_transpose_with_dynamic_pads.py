@@ -53,7 +53,9 @@ def conv_transpose_with_dynamic_pads(
 
 
 @conv_transpose_with_dynamic_pads.infer
-def infer(x: Fact, w: Fact, pads: Fact | None = None, b: Fact | None = None, /, *, group: int, **attributes: Any) -> Inferred:
+def infer(
+    x: Fact, w: Fact, pads: Fact | None = None, b: Fact | None = None, /, *, group: int, **attributes: Any
+) -> Inferred:
     cut = _known(pads)
     named = {"group": group, "output_shape": None, **attributes}
     if cut is not None:

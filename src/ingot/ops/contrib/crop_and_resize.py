@@ -45,11 +45,15 @@ def crop_and_resize(
         raise InputError(f"crop_size is {crop_size.reshape(-1).tolist()}, expected two sizes of at least 1")
     batch, channels, *sizes = x.shape
     if batch_indices.size and not 0 <= batch_indices.min() <= batch_indices.max() < batch:
-        raise InputError(f"batch_indices go from {batch_indices.min()} to {batch_indices.max()}, there are {batch} images")
+        raise InputError(
+            f"batch_indices go from {batch_indices.min()} to {batch_indices.max()}, there are {batch} images"
+        )
     counts = [int(size) for size in crop_size.reshape(-1)]
     refuse_huge((len(rois), channels, *counts), np.dtype(np.float64))
     wide = rois.astype(np.float32 if x.dtype == np.float16 else x.dtype)
-    rows, columns = (_places(wide[:, i], wide[:, i + 2], size, n) for i, size, n in zip((0, 1), sizes, counts, strict=True))
+    rows, columns = (
+        _places(wide[:, i], wide[:, i + 2], size, n) for i, size, n in zip((0, 1), sizes, counts, strict=True)
+    )
     inside = (_within(rows, sizes[0])[:, :, None] & _within(columns, sizes[1])[:, None, :])[:, None]
     image = batch_indices[:, None, None, None], np.arange(channels)[None, :, None, None]
 

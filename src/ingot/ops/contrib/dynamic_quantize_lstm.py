@@ -135,7 +135,9 @@ def lower(
     used = prim.where(prim.apply("less", prim.iota((length, 1, 1), 0), longest), given.x, 0.0)
     rounded = replace(given, x=_rounded_in_primitives(used))
     lengths = prim.cast(prim.unsqueeze(given.lengths, [1]), DType.FLOAT32)
-    return tuple(rounded.run([initial_h, initial_c, None], [_rounding_cell(cell, lengths) for cell in cells], biases))[:3]
+    return tuple(rounded.run([initial_h, initial_c, None], [_rounding_cell(cell, lengths) for cell in cells], biases))[
+        :3
+    ]
 
 
 def _rounding_step(step: Step, lengths: Array) -> Step:
@@ -189,6 +191,8 @@ def _spread(values: Array, w: Array, name: str) -> Array:
 def _meant(w: prim.Tensor, scale: prim.Tensor, zero_point: prim.Tensor) -> prim.Tensor:
     if w.rank != 3 or any(each.rank not in (1, 2) for each in (scale, zero_point)):
         raise prim.Refused("weights, scales or zero points of other ranks")
-    factors, points = (prim.reshape(each, (each.shape[0], 1, *(each.shape[1:] or (1,)))) for each in (scale, zero_point))
+    factors, points = (
+        prim.reshape(each, (each.shape[0], 1, *(each.shape[1:] or (1,)))) for each in (scale, zero_point)
+    )
     wide = prim.cast(w, DType.FLOAT32) - prim.cast(points, DType.FLOAT32)
     return prim.permute(wide * factors, [0, 2, 1])

@@ -43,7 +43,9 @@ def lower_gated_add(x: prim.Tensor, y: prim.Tensor, gate: prim.Tensor, /, *, fac
 
 
 @operator("GatedRMSNorm", since=1, domain=MICROSOFT)
-def gated_rms_norm(x: T, scale: T, gate: T, /, *, activation: str = "silu", epsilon: float = 9.999999747378752e-06) -> T:
+def gated_rms_norm(
+    x: T, scale: T, gate: T, /, *, activation: str = "silu", epsilon: float = 9.999999747378752e-06
+) -> T:
     """`x` over the root of its mean square, times `scale`, times an activation of the gate, silu or sigmoid.
 
     The mean is that of each run of as many elements as `scale` has. Computed in float32.
@@ -107,7 +109,9 @@ def lower_scaled_silu(
 def linear_attention_gate(a: T, dt_bias: TF, decay_scale: TF, b: T | None = None, /) -> tuple[T, T | None]:
     """`decay_scale * softplus(a + dt_bias)`, vectors for the last axis, and the sigmoid of `b`; in float32."""
     if not a.ndim or any(each.size != a.shape[-1] for each in (dt_bias, decay_scale)):
-        raise ShapeError(f"a has shape {list(a.shape)}, dt_bias {list(dt_bias.shape)}, decay_scale {list(decay_scale.shape)}")
+        raise ShapeError(
+            f"a has shape {list(a.shape)}, dt_bias {list(dt_bias.shape)}, decay_scale {list(decay_scale.shape)}"
+        )
     if b is not None and b.shape != a.shape:
         raise ShapeError(f"b has shape {list(b.shape)}, a {list(a.shape)}")
     decay = decay_scale.reshape(-1) * log_of_one_more(a.astype(np.float32) + dt_bias.reshape(-1))

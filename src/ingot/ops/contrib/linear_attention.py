@@ -91,7 +91,11 @@ def infer(
     batch, length = last(query.shape, 0), last(query.shape, 1)
     heads = max(q_num_heads, kv_num_heads)
     kept = query.dtype if past_state is None or not past_state.given else past_state.dtype
-    y = None if query.dtype is None else TensorType(query.dtype, (batch, length, None if width is None else width * heads))
+    y = (
+        None
+        if query.dtype is None
+        else TensorType(query.dtype, (batch, length, None if width is None else width * heads))
+    )
     return y, None if kept is None else TensorType(kept, (batch, kv_num_heads, size, width))
 
 
@@ -123,7 +127,9 @@ def lower(
     q = prim.reshape(q, (length, batch, kv_num_heads, groups, size))
     k = _spread(_by_time(key, keys, size), kv_num_heads // keys)
     v = _by_time(value, kv_num_heads, width)
-    kept = prim.apply("exp", _gate(decay, kv_num_heads)) if decay is not None and update_rule.startswith("gated") else None
+    kept = (
+        prim.apply("exp", _gate(decay, kv_num_heads)) if decay is not None and update_rule.startswith("gated") else None
+    )
     rate = _gate(beta, kv_num_heads) if beta is not None and update_rule.endswith("delta") else None
     if (kept is None) == update_rule.startswith("gated") or (rate is None) == update_rule.endswith("delta"):
         raise prim.Refused("a gate that is missing")
@@ -131,9 +137,7 @@ def lower(
     shape = (batch, kv_num_heads, size, width)
     begin = prim.full(0, shape, q.dtype) if past_state is None else prim.assume_shape(past_state, shape)
 
-    def body(
-        number: prim.Tensor, states: tuple[prim.Tensor, ...]
-    ) -> tuple[list[prim.Tensor], list[prim.Tensor]]:
+    def body(number: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[list[prim.Tensor], list[prim.Tensor]]:
         [state] = states
         at = prim.reshape(number, (1,))
         q_now, k_now, v_now = (_at(x, at) for x in (q, k, v))

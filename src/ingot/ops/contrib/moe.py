@@ -67,7 +67,9 @@ def moe(
         _dense(fc2_experts_weights, fc2_experts_bias, "fc2"),
     ]
     third = None if fc3_experts_weights is None else _dense(fc3_experts_weights, fc3_experts_bias, "fc3")
-    act = _activation(activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None)
+    act = _activation(
+        activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None
+    )
     y = _mixed(tokens, chosen, weights, layers[0], layers[1], third, act)
     return y.reshape(x.shape).astype(x.dtype)
 
@@ -147,7 +149,9 @@ def qmoe(
     )
     assert first is not None
     assert second is not None
-    act = _activation(activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None)
+    act = _activation(
+        activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None
+    )
     return _mixed(tokens, chosen, weights, first, second, third, act).reshape(x.shape).astype(x.dtype)
 
 
@@ -157,7 +161,9 @@ may_omit(qmoe, "fc1_scales", "fc1_experts_bias")
 
 @moe.infer
 @qmoe.infer
-def infer(x: Fact, router_probs: Fact, /, *_: Fact | None, activation_type: str, k: int, use_sparse_mixer: int, **__: object) -> Type | None:
+def infer(
+    x: Fact, router_probs: Fact, /, *_: Fact | None, activation_type: str, k: int, use_sparse_mixer: int, **__: object
+) -> Type | None:
     _check(activation_type, k, use_sparse_mixer)
     if x.rank not in (None, 2, 3):
         raise ShapeError(f"x has {x.rank} axes, expected 2 or 3")

@@ -51,11 +51,17 @@ def mrotary_embedding(
     half = cos_cache.shape[1]
     rows = _rows(mrope_section, mrope_layout or 0, half)
     if position_ids.size and not 0 <= position_ids.min() <= position_ids.max() < len(cos_cache):
-        raise InputError(f"position_ids go from {position_ids.min()} to {position_ids.max()}, there are {len(cos_cache)}")
+        raise InputError(
+            f"position_ids go from {position_ids.min()} to {position_ids.max()}, there are {len(cos_cache)}"
+        )
     at = position_ids.transpose(1, 2, 0)[:, :, rows]
     cos, sin = (cache[at, np.arange(half)] for cache in (cos_cache, sin_cache))
     heads = num_heads or (x.shape[-1] // (2 * half) if half else 0)
-    named = {"interleaved": interleaved or 0, "num_heads": heads, "rotary_embedding_dim": rotary_embedding_dim or 2 * half}
+    named = {
+        "interleaved": interleaved or 0,
+        "num_heads": heads,
+        "rotary_embedding_dim": rotary_embedding_dim or 2 * half,
+    }
     return np.asarray(standard_rotary_embedding.evaluate(x, cos, sin, **named))
 
 
@@ -93,7 +99,11 @@ def lower(
     at = prim.gather(prim.cast(positions, DType.INT64), [0, 1, rows], shape, in_range=True)
     pair = prim.iota((1, 1, half), 2)
     cos, sin = (prim.gather(cache, [at, pair], shape) for cache in (cos_cache, sin_cache))
-    named = {"interleaved": interleaved or 0, "num_heads": heads, "rotary_embedding_dim": rotary_embedding_dim or 2 * half}
+    named = {
+        "interleaved": interleaved or 0,
+        "num_heads": heads,
+        "rotary_embedding_dim": rotary_embedding_dim or 2 * half,
+    }
     y: prim.Tensor = standard_rotary_embedding.rules["lower"](x, cos, sin, None, **named)
     return y
 

@@ -78,7 +78,9 @@ may_omit(
 
 
 @qembed_layer_normalization.infer
-def infer(input_ids: Fact, segment_ids: Fact, word_embedding_quant: Fact, /, *_: Fact, **__: object) -> tuple[Inferred, ...]:
+def infer(
+    input_ids: Fact, segment_ids: Fact, word_embedding_quant: Fact, /, *_: Fact, **__: object
+) -> tuple[Inferred, ...]:
     require_rank(input_ids, 2, "input_ids")
     require_rank(word_embedding_quant, 2, "word_embedding_quant")
     batch, length = last(input_ids.shape, 0), last(input_ids.shape)

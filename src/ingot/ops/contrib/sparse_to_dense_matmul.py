@@ -53,7 +53,11 @@ def infer(
     require_rank(a, 2, "a")
     require_rank(b, 2, "b")
     dtype = b.dtype or a.dtype
-    return None if dtype is None else TensorType(dtype, product_shape(_swapped(a.shape, transA), _swapped(b.shape, transB)))
+    return (
+        None
+        if dtype is None
+        else TensorType(dtype, product_shape(_swapped(a.shape, transA), _swapped(b.shape, transB)))
+    )
 
 
 @sparse_to_dense_matmul.lower

@@ -58,7 +58,9 @@ def tokenizer(
 
 
 @tokenizer.infer
-def infer(x: Fact, /, *, mincharnum: int, separators: Sequence[str] | None, tokenexp: str | None, **_: object) -> Inferred:
+def infer(
+    x: Fact, /, *, mincharnum: int, separators: Sequence[str] | None, tokenexp: str | None, **_: object
+) -> Inferred:
     _cutter(mincharnum, None if separators is None else tuple(separators), tokenexp)
     if x.rank not in (None, 1, 2):
         raise ShapeError(f"x has {x.rank} axes, expected 1 or 2")

@@ -51,7 +51,11 @@ def word_conv_embedding(
         raise ShapeError(f"sequence, w, b and c of shapes {shapes} do not go together")
     refuse_huge((*sequence.shape, size * width), np.dtype(np.float32))
     known = (sequence >= 0) & (sequence < len(c))
-    embedded = np.where(known[..., None], c[np.where(known, sequence, 0)], 0) if len(c) else np.zeros((*sequence.shape, size), np.float32)
+    embedded = (
+        np.where(known[..., None], c[np.where(known, sequence, 0)], 0)
+        if len(c)
+        else np.zeros((*sequence.shape, size), np.float32)
+    )
     windows = np.lib.stride_tricks.sliding_window_view(embedded, width, 1)
     found = np.tanh(np.einsum("swek,fke->swf", windows, w[:, 0], dtype=np.float32) + b)
     counts = np.where(sequence[:, 0] > 0, (sequence > 0).sum(axis=1), 0)
@@ -74,7 +78,11 @@ def lower(sequence: prim.Tensor, w: prim.Tensor, b: prim.Tensor, c: prim.Tensor,
     if not isinstance(length, int) or not isinstance(width, int) or w.shape[1] != 1 or width > length:
         raise prim.Refused("words or windows of unknown length")
     zero = prim.scalar(0, DType.INT32)
-    known = prim.apply("and", prim.apply("less_equal", zero, sequence), prim.apply("less", sequence, prim.cast(prim.size(c.shape[0]), DType.INT32)))
+    known = prim.apply(
+        "and",
+        prim.apply("less_equal", zero, sequence),
+        prim.apply("less", sequence, prim.cast(prim.size(c.shape[0]), DType.INT32)),
+    )
     at = prim.unsqueeze(prim.where(known, sequence, 0), [2])
     rows = prim.gather(c, [at, 2], (words, length, size))
     embedded = prim.where(prim.unsqueeze(known, [2]), rows, 0.0)

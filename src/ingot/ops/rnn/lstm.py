@@ -101,7 +101,9 @@ def lower(
     peepholes = None if p is None else prim.assume_shape(p, (given.directions, 3 * given.hidden))
     default = ("Sigmoid", "Tanh", "Tanh")
     chosen = bound_primitives(activations, default, given.directions, activation_alpha, activation_beta, clip)
-    cells = [lstm_cell(given, index, peepholes, bool(input_forget), *chosen[index]) for index in range(given.directions)]
+    cells = [
+        lstm_cell(given, index, peepholes, bool(input_forget), *chosen[index]) for index in range(given.directions)
+    ]
     return tuple(given.run([initial_h, initial_c], cells, [lstm_bias(given, index) for index in range(len(cells))]))
 
 

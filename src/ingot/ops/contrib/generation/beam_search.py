@@ -67,7 +67,10 @@ def beam_search(
     one beside an encoder.
     """
     batch = len(input_ids)
-    beams, returned = int(number(num_beams, "num_beams", 1)), int(number(num_return_sequences, "num_return_sequences", 1))
+    beams, returned = (
+        int(number(num_beams, "num_beams", 1)),
+        int(number(num_return_sequences, "num_return_sequences", 1)),
+    )
     if not 1 <= returned <= beams <= _MOST_BEAMS:
         raise InputError(f"{returned} of {beams} beams are to be returned, at most {_MOST_BEAMS} are possible")
     model: Decoder
@@ -75,10 +78,19 @@ def beam_search(
         model = OneGraph(decoder, init_decoder, runtime, checked_ids(input_ids), attention_mask, pad_token_id, beams)
     elif model_type == 1 and encoder is not None:
         model = WithEncoder(
-            decoder, encoder, runtime, checked_ids(input_ids), attention_mask, pad_token_id, decoder_start_token_id, beams
+            decoder,
+            encoder,
+            runtime,
+            checked_ids(input_ids),
+            attention_mask,
+            pad_token_id,
+            decoder_start_token_id,
+            beams,
         )
     else:
-        reason = "there is no encoder" if model_type == 1 else "only decoders alone (0) and with an encoder (1) are searched"
+        reason = (
+            "there is no encoder" if model_type == 1 else "only decoders alone (0) and with an encoder (1) are searched"
+        )
         raise UnsupportedError(f"model_type is {model_type}: {reason}")
     rules = Processing(
         eos_token_id,
@@ -171,9 +183,7 @@ class _Group:
         self.best.insert(place, (score, sequence))
 
 
-def _advanced(
-    groups: list[_Group], scores: Array, sequences: Array, eos: int, pad: int
-) -> tuple[Array, Array, Array]:
+def _advanced(groups: list[_Group], scores: Array, sequences: Array, eos: int, pad: int) -> tuple[Array, Array, Array]:
     """The rows that go on, the tokens they go on with, and the sums of their scores; ended ones are put aside."""
     beams, vocabulary = groups[0].beams, scores.shape[1]
     flat = scores.reshape(len(groups), beams * vocabulary)
@@ -207,7 +217,9 @@ def _advanced(
     return rows, tokens, totals
 
 
-def _of_steps(steps: list[Array], count: int, sizes: tuple[int, int], dtype: np.dtype[np.generic] | type) -> Array | None:
+def _of_steps(
+    steps: list[Array], count: int, sizes: tuple[int, int], dtype: np.dtype[np.generic] | type
+) -> Array | None:
     if not steps:
         return None
     affordable((count, *steps[0].shape), np.float32)

@@ -166,7 +166,9 @@ def _empty(value: Value, rows: int) -> Array:
     type_ = value.type
     shape: Sequence[Any] = () if not isinstance(type_, TensorType) or type_.shape is None else type_.shape
     if len(shape) != 5 or not isinstance(shape[2], int) or not isinstance(shape[4], int):
-        raise CheckError(f"decoder input '{value.name}' is of no known shape: 2, rows, heads, length and size are needed")
+        raise CheckError(
+            f"decoder input '{value.name}' is of no known shape: 2, rows, heads, length and size are needed"
+        )
     assert isinstance(type_, TensorType)
     dtype = type_.dtype if type_.dtype is not DType.UNDEFINED else DType.FLOAT32
     return np.zeros((2, rows, shape[2], 0, shape[4]), dtype.numpy)

@@ -135,7 +135,9 @@ def infer_greedy(input_ids: Fact, max_length: Fact, /, *_: Fact, **__: object) -
 
 
 @sampling.infer
-def infer_sampling(input_ids: Fact, max_length: Fact, /, *_: Fact, vocab_size: int, **__: object) -> tuple[Inferred, ...]:
+def infer_sampling(
+    input_ids: Fact, max_length: Fact, /, *_: Fact, vocab_size: int, **__: object
+) -> tuple[Inferred, ...]:
     batch = last(input_ids.shape, 0)
     scores = TensorType(DType.FLOAT32, (batch, vocab_size if vocab_size > 0 else None))
     return TensorType(DType.INT32, (batch, known_length(max_length))), scores
@@ -209,4 +211,7 @@ def _length(max_length: Array, input_ids: Array) -> int:
 
 def _check_model(model_type: int, encoder: Graph | None) -> None:
     if model_type != 0 or encoder is not None:
-        raise UnsupportedError(f"model_type is {model_type}, only decoders without an encoder are searched so", hint="use BeamSearch with one beam")
+        raise UnsupportedError(
+            f"model_type is {model_type}, only decoders without an encoder are searched so",
+            hint="use BeamSearch with one beam",
+        )
