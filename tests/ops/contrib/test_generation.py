@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
-from ingot.errors import InputError, UnsupportedError
+from ingot.errors import CheckError, InputError, UnsupportedError
 from ops.contrib.peer import on_ingot, on_onnxruntime, same
 
 VOCABULARY, SIZE = 11, 4
@@ -98,17 +98,20 @@ def encoder(older: bool) -> GraphProto:
     return graph("encoder", nodes, inputs, outputs)
 
 
-def decoder_with_encoder(new: Any) -> GraphProto:
+def decoder_with_encoder(new: Any, masked: bool = True) -> GraphProto:
     """Reads the sum of all words so far and of the encoder's, of `new` tokens at a time."""
+    shown = [
+        n("Cast", "encoder_attention_mask", "m", to=TensorProto.FLOAT),
+        n("Unsqueeze", "m maxes", "shown"),
+        n("Mul", "past_value_cross_0 shown", "other"),
+    ]
     nodes = [
         n("Gather", "words input_ids", "every"),
         n("Slice", "every last end axes3", "w"),
         n("Unsqueeze", "w axes3", "new"),
         n("Concat", "past_key_self_0 new", "present_key_self_0", axis=2),
         n("Concat", "past_value_self_0 new", "present_value_self_0", axis=2),
-        n("Cast", "encoder_attention_mask", "m", to=TensorProto.FLOAT),
-        n("Unsqueeze", "m maxes", "shown"),
-        n("Mul", "past_value_cross_0 shown", "other"),
+        *(shown if masked else [n("Identity", "past_value_cross_0", "other")]),
         n("ReduceSum", "other across", "others", keepdims=0),
         n("ReduceSum", "present_key_self_0 across", "own", keepdims=0),
         n("Add", "others own", "sum"),
@@ -117,15 +120,36 @@ def decoder_with_encoder(new: Any) -> GraphProto:
         n("Add", "w less", "h"),
         n("MatMul", "h out", "logits"),
     ]
-    inputs = [
-        value("input_ids", TensorProto.INT32, "B", new),
-        value("encoder_attention_mask", TensorProto.INT32, "B", "E"),
-    ]
+    inputs = [value("input_ids", TensorProto.INT32, "B", new)]
+    inputs += [value("encoder_attention_mask", TensorProto.INT32, "B", "E")] if masked else []
     inputs += [value(f"past_{kind}_self_0", TensorProto.FLOAT, "B", 1, "P", SIZE) for kind in ("key", "value")]
     inputs += [value(f"past_{kind}_cross_0", TensorProto.FLOAT, "B", 1, "E", SIZE) for kind in ("key", "value")]
     outputs = [value("logits", TensorProto.FLOAT, "B", 1, VOCABULARY)]
     outputs += [value(f"present_{kind}_self_0", TensorProto.FLOAT, "B", 1, "T", SIZE) for kind in ("key", "value")]
     return graph("decoder", nodes, inputs, outputs)
+
+
+def listener() -> GraphProto:
+    """An encoder of sounds (rows, features, frames), with the first step of a decoder."""
+    nodes = [
+        n("Transpose", "encoder_input_ids", "w", perm=[0, 2, 1]),
+        n("Unsqueeze", "w axes3", "present_key_cross_0"),
+        n("Tanh", "present_key_cross_0", "present_value_cross_0"),
+        n("Gather", "words decoder_input_ids", "v"),
+        n("Unsqueeze", "v axes3", "present_key_self_0"),
+        n("Identity", "present_key_self_0", "present_value_self_0"),
+        n("MatMul", "v out", "logits"),
+        n("Identity", "w", "encoder_hidden_states"),
+    ]
+    inputs = [
+        value("encoder_input_ids", TensorProto.FLOAT, "B", SIZE, "E"),
+        value("decoder_input_ids", TensorProto.INT32, "B", "D"),
+    ]
+    outputs = [value("logits", TensorProto.FLOAT, "B", "D", VOCABULARY)]
+    outputs.append(value("encoder_hidden_states", TensorProto.FLOAT, "B", "E", SIZE))
+    outputs += [value(f"present_{kind}_self_0", TensorProto.FLOAT, "B", 1, "D", SIZE) for kind in ("key", "value")]
+    outputs += [value(f"present_{kind}_cross_0", TensorProto.FLOAT, "B", 1, "E", SIZE) for kind in ("key", "value")]
+    return graph("encoder", nodes, inputs, outputs)
 
 
 def model(op_type: str, feeds: dict[str, Any], names: list[str], outputs: int, **attributes: Any) -> ModelProto:
@@ -207,6 +231,23 @@ def test_a_decoder_may_read_what_an_encoder_has_read(beams: int, new: Any, older
     searched(WORDS, beams, beams, 2, encoder=encoder(older), decoder=decoder_with_encoder(new), **options)
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("times", [0, 1])
+@pytest.mark.parametrize("op_type", ["BeamSearch", "WhisperBeamSearch"])
+def test_sounds_are_searched(beams: int, times: int, op_type: str) -> None:
+    feeds = {"sounds": RNG.standard_normal((2, SIZE, 5)).astype(np.float32), "most": one(14), "least": one(5)}
+    feeds |= {"beams": one(beams), "returned": one(beams), "length": one(0.8, np.float32)}
+    names = [*feeds, "", "", "", "", "start", *(["times"] if times else [])]
+    feeds["start"] = np.array([[1], [1]], np.int32)
+    options: dict[str, Any] = {"model_type": 2, "decoder_start_token_id": 1}
+    if times and op_type == "BeamSearch":
+        return  # tokens of times are attributes of the other operator alone
+    if times:
+        feeds["times"] = one(1)
+        options |= {"beginning_timestamp_token_id": 7, "no_timestamps_token_id": 4, "translate_token_id": 5}
+    both(op_type, feeds, names, 2, encoder=listener(), decoder=decoder_with_encoder(1, masked=False), **options)
+
+
 def test_the_scores_of_all_steps_are_given() -> None:
     _, _, scores = searched(WORDS[:1], 2, 1, decoder=decoder(), vocab_size=VOCABULARY)
     assert scores.shape == (8, 1, 2, VOCABULARY)
@@ -246,5 +287,5 @@ def test_what_cannot_be_searched_is_refused() -> None:
     beams = {"ids": WORDS, "most": one(9), "least": one(0), "beams": one(2), "returned": one(3)}
     with pytest.raises(InputError, match="3 of 2 beams"):
         run("BeamSearch", beams)
-    with pytest.raises(UnsupportedError, match="model_type is 2"):
+    with pytest.raises(CheckError, match="model_type is 2, and there is no encoder"):
         run("BeamSearch", {**beams, "returned": one(1)}, model_type=2)

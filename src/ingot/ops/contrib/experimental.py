@@ -1,7 +1,7 @@
 """Affine, Crop, DynamicSlice, ImageScaler, ParametricSoftplus, Scale and ScaledTanh: experiments of the first opsets.
 
-The standard dropped them before it was of use to anybody; onnxruntime has kept them in its domain, and converters of that
-time wrote them. They are said in the operators of today.
+The standard dropped them early; onnxruntime has kept them in its domain, and converters of that time wrote them. They
+are upgraded to the operators of today.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def upgrade_affine(op: Any, x: Value, /, *, alpha: float, beta: float) -> Any:
 
 @operator("Crop", since=1, deprecated=True)
 def crop(x: T, /, *, border: Sequence[int] | None = None, scale: Sequence[int] | None = None) -> T:
-    """Images without `border` pixels left, on top, right and at the bottom, or `scale` (height, width) from there on."""
+    """Images without `border` pixels left, on top, right and below, or `scale` (height, width) from there on."""
     raise superseded()
 
 

@@ -84,7 +84,7 @@ def lower_gated_rms_norm(
 
 @operator("ScaledSiLU", since=1, domain=MICROSOFT)
 def scaled_silu(x: T, scale: M | None = None, /, *, alpha: float = 1.0) -> T:
-    """`z * sigmoid(z)` for `z = x * scale`, or `x * alpha`; z, its sigmoid and the product are rounded to the type of x."""
+    """`z * sigmoid(z)` for `z = x * scale`, or `x * alpha`; each step is rounded to the type of `x`."""
     if scale is not None and scale.size != 1:
         raise InputError(f"scale has {scale.size} elements, expected 1")
     factor = np.float32(alpha) if scale is None else scale.reshape(()).astype(np.float32)

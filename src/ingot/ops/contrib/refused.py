@@ -103,7 +103,7 @@ _REASONS: dict[Refusal, tuple[str, ...]] = {
         "SparseAttentionIndexer",
         "SparsePagedAttention",
     ),
-    _RARE: ("AttnLSTM", "NGramHashMapping", "SparseAttention", "VarlenNGramHashMapping", "WhisperBeamSearch"),
+    _RARE: ("AttnLSTM", "NGramHashMapping", "SparseAttention", "VarlenNGramHashMapping"),
     _FOREIGN: ("EPContext", "Snpe"),
 }
 

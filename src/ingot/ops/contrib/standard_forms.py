@@ -1,4 +1,4 @@
-"""ExpandDims, GatherND, GridSample, Range, SampleOp and TransposeMatMul: what standard operators do under other names."""
+"""ExpandDims, GatherND, GridSample, Range, SampleOp and TransposeMatMul: standard operators under other names."""
 
 from __future__ import annotations
 

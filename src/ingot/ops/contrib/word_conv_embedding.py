@@ -35,7 +35,7 @@ def word_conv_embedding(
     conv_window_size: int | None = None,
     embedding_size: int | None = None,
 ) -> T1:
-    """For each word, a row of characters, the greatest `tanh(w * window + b)` of the windows over rows of the table `c`.
+    """For each word, a row of characters, the greatest `tanh(w * window + b)` of windows over rows of the table `c`.
 
     A word is as long as it has characters above zero, but at least as a window; one that begins with none is zeros, and
     so is a character that the table has not.
@@ -74,7 +74,7 @@ def infer(sequence: Fact, w: Fact, b: Fact, c: Fact, /, **_: object) -> Inferred
 @word_conv_embedding.lower
 def lower(sequence: prim.Tensor, w: prim.Tensor, b: prim.Tensor, c: prim.Tensor, /, **_: object) -> prim.Tensor:
     words, length = sequence.shape
-    filters, _channels, width, size = w.shape
+    _filters, _channels, width, size = w.shape
     if not isinstance(length, int) or not isinstance(width, int) or w.shape[1] != 1 or width > length:
         raise prim.Refused("words or windows of unknown length")
     zero = prim.scalar(0, DType.INT32)

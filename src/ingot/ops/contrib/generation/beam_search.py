@@ -8,11 +8,11 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, InputError, UnsupportedError
+from ingot.errors import CheckError, InputError
 from ingot.ir import Graph
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import HALF, MICROSOFT, last, may_omit
-from ingot.ops.contrib.generation.decoders import Decoder, OneGraph, WithEncoder, checked_ids
+from ingot.ops.contrib.generation.decoders import Decoder, OneGraph, WithEncoder, checked_ids, seen, started
 from ingot.ops.contrib.generation.greedy_search import known_length, of_vocabulary
 from ingot.ops.contrib.generation.scores import Processing, log_softmax, number
 from ingot.ops.define import Runtime, operator
@@ -64,34 +64,21 @@ def beam_search(
 
     A sequence that ends has its sum of logarithms over its length, raised to `length_penalty`, for a score. With the
     scores, and those of all tokens in each step, the steps not taken being zeros. `model_type` 0 is a decoder alone, 1
-    one beside an encoder.
+    one beside an encoder of tokens, 2 one beside an encoder of sounds.
     """
-    batch = len(input_ids)
-    beams, returned = (
-        int(number(num_beams, "num_beams", 1)),
-        int(number(num_return_sequences, "num_return_sequences", 1)),
-    )
-    if not 1 <= returned <= beams <= _MOST_BEAMS:
-        raise InputError(f"{returned} of {beams} beams are to be returned, at most {_MOST_BEAMS} are possible")
+    beams = int(number(num_beams, "num_beams", 1))
     model: Decoder
     if model_type == 0:
         model = OneGraph(decoder, init_decoder, runtime, checked_ids(input_ids), attention_mask, pad_token_id, beams)
     elif model_type == 1 and encoder is not None:
-        model = WithEncoder(
-            decoder,
-            encoder,
-            runtime,
-            checked_ids(input_ids),
-            attention_mask,
-            pad_token_id,
-            decoder_start_token_id,
-            beams,
-        )
+        ids = checked_ids(input_ids)
+        given = {"encoder_input_ids": ids, "encoder_attention_mask": seen(ids, attention_mask, pad_token_id)}
+        model = WithEncoder(decoder, encoder, runtime, given, started(len(ids), decoder_start_token_id), beams)
+    elif model_type == 2 and encoder is not None:
+        start = started(len(input_ids), decoder_start_token_id) if decoder_input_ids is None else decoder_input_ids
+        model = WithEncoder(decoder, encoder, runtime, {"encoder_input_ids": input_ids}, start, beams)
     else:
-        reason = (
-            "there is no encoder" if model_type == 1 else "only decoders alone (0) and with an encoder (1) are searched"
-        )
-        raise UnsupportedError(f"model_type is {model_type}: {reason}")
+        raise CheckError(f"model_type is {model_type}, and there is {'no' if encoder is None else 'an'} encoder")
     rules = Processing(
         eos_token_id,
         number(repetition_penalty, "repetition_penalty", 1.0),
@@ -100,38 +87,19 @@ def beam_search(
         prefix_vocab_mask,
         number(min_length, "min_length", 0),
     )
-    sequences = model.begin()
-    start, most = sequences.shape[1], int(number(max_length, "max_length", _MOST_TOKENS))
-    if not start < most <= _MOST_TOKENS:
-        raise InputError(f"max_length is {most}, expected above {start} and at most {_MOST_TOKENS}")
-    penalty = float(number(length_penalty, "length_penalty", 1.0))
-    groups = [_Group(beams, penalty, bool(early_stopping)) for _ in range(batch)]
-    totals = np.tile(np.concatenate([np.zeros(1, np.float32), np.full(beams - 1, _UNUSED)]), batch)
-    steps: list[Array] = []
-    new = start
-    while sequences.shape[1] < most:
-        found = log_softmax(of_vocabulary(model.scores(sequences, new), vocab_size))
-        scores = rules.apply(found, sequences, sequences.shape[1] == start) + totals[:, None]
-        if any(runtime.wanted[2:]):
-            steps.append(scores.reshape(batch, beams, -1))
-        rows, tokens, totals = _advanced(groups, scores, sequences, eos_token_id, pad_token_id)
-        sequences = np.concatenate([sequences[rows], tokens[:, None]], axis=1)
-        if all(group.done for group in groups):
-            break
-        model.choose(rows)
-        new = 1
-    for place, group in enumerate(groups):
-        for row in range(place * beams, (place + 1) * beams):
-            if not group.done:
-                group.add(sequences[row], float(totals[row]))
-    affordable((batch, returned, most), np.int32)
-    y = np.full((batch, returned, most), pad_token_id, np.int32)
-    for place, group in enumerate(groups):
-        for index, (_, sequence) in enumerate(group.best[:returned]):
-            y[place, index, : len(sequence)] = sequence
-    dtype = np.float32 if length_penalty is None else length_penalty.dtype
-    finals = np.asarray([[score for score, _ in group.best[:returned]] for group in groups], dtype)
-    return y, finals.reshape(batch, returned), _of_steps(steps, most - start, (batch, beams), dtype)
+    return searched(
+        model,
+        rules,
+        max_length=max_length,
+        beams=beams,
+        returned=int(number(num_return_sequences, "num_return_sequences", 1)),
+        length_penalty=length_penalty,
+        pad_token_id=pad_token_id,
+        early_stopping=bool(early_stopping),
+        vocab_size=vocab_size,
+        batch=len(input_ids),
+        every_step=any(runtime.wanted[2:3]),
+    )
 
 
 may_omit(beam_search, "min_length")
@@ -158,6 +126,57 @@ def infer(
         TensorType(dtype, (batch, returned)),
         TensorType(dtype, (None, batch, known_length(num_beams), vocabulary)),
     )
+
+
+def searched(
+    model: Decoder,
+    rules: Processing,
+    *,
+    max_length: Array,
+    beams: int,
+    returned: int,
+    length_penalty: Array | None,
+    pad_token_id: int,
+    early_stopping: bool,
+    vocab_size: int,
+    batch: int,
+    every_step: bool,
+) -> tuple[Array, Array, Array | None]:
+    """The best sequences, their scores and, with `every_step`, the scores of all tokens in each step."""
+    if not 1 <= returned <= beams <= _MOST_BEAMS:
+        raise InputError(f"{returned} of {beams} beams are to be returned, at most {_MOST_BEAMS} are possible")
+    sequences = model.begin()
+    start, most = sequences.shape[1], int(number(max_length, "max_length", _MOST_TOKENS))
+    if not start < most <= _MOST_TOKENS:
+        raise InputError(f"max_length is {most}, expected above {start} and at most {_MOST_TOKENS}")
+    penalty = float(number(length_penalty, "length_penalty", 1.0))
+    groups = [_Group(beams, penalty, early_stopping) for _ in range(batch)]
+    totals = np.tile(np.concatenate([np.zeros(1, np.float32), np.full(beams - 1, _UNUSED)]), batch)
+    steps: list[Array] = []
+    new = start
+    while sequences.shape[1] < most:
+        found = log_softmax(of_vocabulary(model.scores(sequences, new), vocab_size))
+        scores = rules.apply(found, sequences, sequences.shape[1] == start) + totals[:, None]
+        if every_step:
+            steps.append(scores.reshape(batch, beams, -1))
+        rows, tokens, totals = _advanced(groups, scores, sequences, rules.eos_token_id, pad_token_id)
+        sequences = np.concatenate([sequences[rows], tokens[:, None]], axis=1)
+        if all(group.done for group in groups):
+            break
+        model.choose(rows)
+        new = 1
+    for place, group in enumerate(groups):
+        for row in range(place * beams, (place + 1) * beams):
+            if not group.done:
+                group.add(sequences[row], float(totals[row]))
+    affordable((batch, returned, most), np.int32)
+    y = np.full((batch, returned, most), pad_token_id, np.int32)
+    for place, group in enumerate(groups):
+        for index, (_, sequence) in enumerate(group.best[:returned]):
+            y[place, index, : len(sequence)] = sequence
+    dtype = np.float32 if length_penalty is None else length_penalty.dtype
+    finals = np.asarray([[score for score, _ in group.best[:returned]] for group in groups], dtype)
+    return y, finals.reshape(batch, returned), _of_steps(steps, most - start, (batch, beams), dtype)
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
 """Decoders as graphs: what they are given, and what they remember from token to token.
 
-A decoder of one graph, as GPT's, takes token ids, positions, a mask and the past of each layer, [2, rows, heads, length,
-size]. One beside an encoder, as T5's, takes token ids, the encoder's ids (maybe), their mask, its hidden states (maybe),
-keys and values of each layer and those of the encoder's tokens.
+A decoder of one graph, as GPT's, takes token ids, positions, a mask and the past of each layer: [2, rows, heads,
+length, size]. One beside an encoder, as T5's, takes token ids, the encoder's ids (maybe), their mask, its hidden states
+(maybe), keys and values of each layer and those of the encoder's tokens.
 """
 
 from __future__ import annotations
@@ -89,15 +89,16 @@ class OneGraph:
 
 @dataclass(slots=True)
 class WithEncoder:
-    """A decoder beside an encoder, which reads all of its input at once."""
+    """A decoder beside an encoder, which reads all of its input at once.
+
+    `given` are the inputs of both that have a name of their own, `start` the tokens that a sequence begins with.
+    """
 
     graph: Graph
     encoder: Graph
     runtime: Runtime
-    input_ids: Array
-    attention_mask: Array | None
-    pad_token_id: int
-    start_token_id: int
+    given: dict[str, Array]
+    start: Array
     beams: int
     fixed: list[Array] = field(default_factory=list)
     past: list[Array] = field(default_factory=list)
@@ -105,37 +106,32 @@ class WithEncoder:
     waiting: Array | None = None
 
     def begin(self) -> Array:
-        """Run the encoder; in its older form it gives the scores of the first token, too."""
-        if self.start_token_id < 0:
-            raise CheckError("decoder_start_token_id is not set")
-        ids = self.input_ids
-        mask = self.attention_mask
-        if mask is None:  # padding is on the left: one behind a word is the end of a text
-            mask = (np.maximum.accumulate(ids != self.pad_token_id, axis=1)).astype(np.int32)
-        start = np.full((len(ids), 1), self.start_token_id, np.int32)
-        older = len(self.encoder.inputs) == 3
-        results = self.runtime.run(self.encoder, [ids, mask, start] if older else [ids, mask])
-        names = [value.name for value in self.graph.inputs]
-        self.fixed = [self._spread(ids)] if "encoder_input_ids" in names else []
-        self.fixed.append(self._spread(mask))
-        if "encoder_hidden_states" in names:
-            if not older:
-                raise CheckError("the decoder takes encoder_hidden_states, which the encoder does not give")
-            self.fixed.append(self._spread(results[1]))
+        """Run the encoder, which may give the scores of the first token, too."""
+        known = {**self.given, "decoder_input_ids": self.start}
+        unknown = [value.name for value in self.encoder.inputs if value.name not in known]
+        if unknown:
+            raise CheckError(f"the encoder has an input '{unknown[0]}'", hint=f"it may have {', '.join(known)}")
+        results = self.runtime.run(self.encoder, [known[value.name] for value in self.encoder.inputs])
         count = len(self.graph.outputs) - 1
-        if len(names) != 1 + len(self.fixed) + 2 * count:
+        first = len(results) > count
+        if first:
+            known["encoder_hidden_states"] = results[1]
+        names = [value.name for value in self.graph.inputs[1:]]
+        self.fixed = [self._spread(known[name]) for name in names if name in known]
+        expected = len(self.fixed) + 2 * count
+        if len(names) != expected:
             raise UnsupportedError(
-                f"the decoder has {len(names)} inputs, expected {1 + len(self.fixed) + 2 * count}: buffers that past and "
+                f"the decoder has {len(names)} inputs behind its tokens, expected {expected}: buffers that past and "
                 "present share are for CUDA",
                 hint="export the decoder without them",
             )
-        states = [self._spread(each) for each in (results[2:] if older else results)]
-        if older:
+        states = [self._spread(each) for each in (results[2:] if first else results)]
+        if first:
             self.past, self.across = states[:count], states[count:]
             self.waiting = self._spread(_last(results[0]))
         else:
             self.past, self.across = [each[:, :, :0] for each in states], states
-        return self._spread(start)
+        return self._spread(self.start)
 
     def scores(self, sequences: Array, new: int) -> Array:
         """Whole sequences are read at each step by a decoder whose input is not declared to be of one token."""
@@ -153,6 +149,22 @@ class WithEncoder:
 
     def _spread(self, x: Array) -> Array:
         return np.repeat(x, self.beams, axis=0)
+
+
+def seen(input_ids: Array, mask: Array | None, pad_token_id: int) -> Array:
+    """Which tokens are words: as a mask says, or all but padding on the left; one behind a word is the end of a text."""
+    if mask is None:
+        return np.maximum.accumulate(input_ids != pad_token_id, axis=1).astype(np.int32)
+    if mask.shape != input_ids.shape:
+        raise ShapeError(f"attention_mask has shape {list(mask.shape)}, input_ids {list(input_ids.shape)}")
+    return mask
+
+
+def started(batch: int, token: int) -> Array:
+    """Sequences that begin with one token; CheckError if there is no such."""
+    if token < 0:
+        raise CheckError("decoder_start_token_id is not set")
+    return np.full((batch, 1), token, np.int32)
 
 
 def checked_ids(input_ids: Array) -> Array:

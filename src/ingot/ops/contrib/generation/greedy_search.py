@@ -48,7 +48,7 @@ def greedy_search(
     vocab_size: int = -1,
     runtime: Runtime,
 ) -> I:
-    """The sequences `input_ids` with the likeliest token put behind, again and again, up to `max_length` or the end token.
+    """The sequences `input_ids` with the likeliest token appended again and again, up to `max_length` or an end token.
 
     `decoder` gives the scores of tokens, which penalties and masks change first; `init_decoder` those of the first.
     Rows are filled up with `pad_token_id`.

@@ -8,10 +8,46 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.errors import InputError, ShapeError
+from ingot.errors import CheckError, InputError, ShapeError
 
 LOWEST = np.finfo(np.float32).min
 """The score of a token that must not come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamps:
+    """Whisper's rules for tokens of times, all from `beginning` on: they come in pairs and never go back."""
+
+    beginning: int
+    never: tuple[int, ...]
+    only_first: tuple[int, ...]
+    most_at_first: int = 50
+
+    def apply(self, scores: Array, sequence: Array, end: int) -> None:
+        """Change the scores of what may follow a sequence."""
+        tokens = len(scores)
+        if not 0 < self.beginning < tokens:
+            raise CheckError(f"beginning_timestamp_token_id is {self.beginning}, there are {tokens} tokens")
+        times = np.flatnonzero(sequence >= self.beginning)
+        length = len(sequence)
+        first = int(times[0]) + 1 if len(times) else length
+        suppressed = [*self.never, *(self.only_first if length > first else ())]
+        scores[[token for token in suppressed if 0 <= token < tokens]] = LOWEST
+        last = length > 0 and sequence[-1] >= self.beginning
+        before = length <= first or sequence[-2] >= self.beginning
+        if last and before:
+            scores[self.beginning :] = LOWEST
+        elif last:
+            scores[: max(end, 0)] = LOWEST
+        if len(times):
+            latest = int(sequence[times[-1]])
+            scores[self.beginning : latest + (0 if last and not before else 1)] = LOWEST
+        if length == first:
+            scores[self.beginning + self.most_at_first + 1 :] = LOWEST
+        of_times, of_text = scores[self.beginning :], scores[: self.beginning]
+        allowed = of_times[of_times > LOWEST]
+        if len(allowed) and np.log(np.exp(allowed - allowed.max()).sum()) + allowed.max() > of_text.max():
+            scores[: self.beginning] = LOWEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +63,10 @@ class Processing:
     temperature: float = 1.0
     presence_mask: Array | None = None
     presence_penalty: float = 0.0
+    times: Timestamps | None = None
 
     def apply(self, scores: Array, sequences: Array, first: bool) -> Array:
-        """The scores (rows, tokens) of what may follow sequences (rows, length); `first` if nothing has followed yet."""
+        """The scores (rows, tokens) of what may follow sequences (rows, length); `first` in the first step."""
         rows, tokens = scores.shape
         scores = scores.copy()
         if self.repetition_penalty != 1:
@@ -53,6 +90,9 @@ class Processing:
         if self.presence_mask is not None and self.presence_penalty:
             mask = _shaped(self.presence_mask, (rows, tokens), "presence_mask")
             scores = scores - mask.astype(np.float32) * np.float32(self.presence_penalty)
+        if self.times is not None:
+            for row, sequence in zip(scores, sequences, strict=True):
+                self.times.apply(row, sequence, self.eos_token_id)
         return scores
 
 
