@@ -11,9 +11,11 @@ from ingot.compat.onnxruntime.errors import Fail, InvalidProtobuf, ModelLoadCanc
 from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entries_of, is_cancelled, model_changes
 from ingot.dims import Dim, Expr, substitute
 from ingot.dtypes import DType
+from ingot.errors import CheckError
+from ingot.format.encode import encode
 from ingot.format.load import is_ort_path, load, read_file
 from ingot.format.ort.schema import is_ort
-from ingot.format.save import save
+from ingot.format.save import model_tensors, save
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
@@ -21,6 +23,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
+_MOST_COPIED = 1 << 29
 _OPTIMISED_FILE = "session.optimized_model_external_initializers_file_name"
 _OPTIMISED_SIZE = "session.optimized_model_external_initializers_min_size_in_bytes"
 
@@ -78,6 +81,24 @@ def write_optimised(model: Model, options: SessionOptions) -> None:
 def leaves_alone(options: SessionOptions) -> bool:
     """Whether options change nothing about a model and where it is read from."""
     return not model_changes(options) and not entries_of(options).get(_FOLDER)
+
+
+def cacheable(data: bytes | None, model: Model) -> bytes | Model:
+    """What a session finds again in the cache: the bytes of a model, made of it if there are none.
+
+    The model itself if it has tensors in other files, or so many that a copy of them would cost more than it saves.
+    """
+    tensors = list(model_tensors(model, attributes=True))
+    if any(tensor.external is not None for tensor in tensors):
+        return model
+    if data is not None:
+        return data
+    if sum(tensor.nbytes for tensor in tensors) > _MOST_COPIED:
+        return model
+    try:
+        return encode(model)
+    except CheckError:  # two values with one name, which a session says, or mends
+        return model
 
 
 def _refuse(options: SessionOptions) -> None:
