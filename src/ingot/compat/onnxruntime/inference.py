@@ -167,7 +167,7 @@ class InferenceSession:
                 if type(run_options) is RunOptions and not run_options._adapters:
                     return self._engine.run(names, input_feed, cancel=run_options._cancel)
             except InputError:
-                pass  # feeds of other forms are opened below, and what does not fit raises onnxruntime's errors
+                pass  # feeds of other forms are opened below, and refused with onnxruntime's messages
             except Exception as error:
                 raise at_run(error) from error
         return self._run(self._named(output_names), self._opened(input_feed, run_options), run_options)

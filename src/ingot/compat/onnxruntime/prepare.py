@@ -121,10 +121,10 @@ def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
     """Refuse a model in another format than the options name."""
     wanted = entries_of(options).get("session.load_model_format", "").upper()
     if wanted in ("ORT", "ONNX"):
-        is_flatbuffer = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
-        if wanted == "ORT" and not is_flatbuffer:
+        is_ort_format = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
+        if wanted == "ORT" and not is_ort_format:
             raise Fail("session.load_model_format is ORT, and the model is not in that format")
-        if wanted == "ONNX" and is_flatbuffer:
+        if wanted == "ONNX" and is_ort_format:
             raise InvalidProtobuf("session.load_model_format is ONNX, and the model is in onnxruntime's own format")
 
 
