@@ -6,13 +6,14 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingot.cache import contents, directory
 from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
+from ingot.dataclass import dataclass
 from ingot.format.load import TEXT_SUFFIXES, ModelSource, load, read_file
 from ingot.ir.domains import TRAINING
 from ingot.ir.model import Model

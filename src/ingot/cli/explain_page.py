@@ -31,6 +31,9 @@ def page(model: str, explained: Explained) -> Iterator[RenderableType]:
     if explained.kernels:
         yield heading(f"kernels of {model}", f"cpu, {counted(explained.threads, 'thread')}")
         yield from _kernels(explained)
+    if explained.copies:
+        yield heading("copies", "of every run, between the host and the memory of the device")
+        yield rows((f"to the {copy.to}", copy.value or "", copy.type) for copy in explained.copies)
     called = [node for node in explained.nodes if node.how == How.CALLED.value]
     if called:
         yield heading("on the reference")

@@ -14,9 +14,10 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ingot.dataclass import dataclass
 from ingot.format.write import Part
 
 

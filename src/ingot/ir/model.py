@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ingot.dataclass import dataclass
 from ingot.ir.annotated import Annotated
 from ingot.ir.attribute import Attribute
 from ingot.ir.domains import STANDARD, OpsetImports, canonical, spelled_out

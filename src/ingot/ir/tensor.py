@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType, pack, unpack
 from ingot.errors import InputError, UnsupportedError
 from ingot.ir.types import SparseTensorType, TensorType

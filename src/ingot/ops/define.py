@@ -10,11 +10,12 @@ from __future__ import annotations
 import inspect
 import types as python_types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.ir import AttributeKind, Graph, SparseTensor, Tensor
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.types import Type

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TypeAlias
 
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, ir_version_of
+from ingot.dataclass import dataclass
 from ingot.errors import InputError, UnsupportedError
 from ingot.infer.driver import Facts
 from ingot.ir.interface import inputs_to_initializers
