@@ -85,7 +85,7 @@ class InferenceSession:
         self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         if self._profile is not None:
             weakref.finalize(self, self._profile.end)
-        with loading(place), self._phase("model_loading"):
+        with loading(place), self._phase("model_loading_uri" if isinstance(source, str) else "model_loading_array"):
             model = prepared(source, self._options)
         self._inputs = [node_arg(value.name, value.type) for value in model.inputs]
         declared = [(value.name, value.type) for value in model.outputs]

@@ -106,8 +106,6 @@ def _refuse(options: SessionOptions) -> None:
     target = options.optimized_model_filepath
     if target and (entries.get("session.save_model_format", "").upper() == "ORT" or is_ort_path(target)):
         raise Unsupported("models cannot be written in onnxruntime's own format (.ort): end the path in .onnx")
-    if entries.get("ep.context_enable") == "1":
-        raise Unsupported("ep.context_enable: models with compiled parts cannot be written")
     if entries.get("session.disable_cpu_ep_fallback") == "1":
         raise Fail(
             "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been"
