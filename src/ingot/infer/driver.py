@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ingot.dims import Dim, symbol
 from ingot.errors import CheckError, ShapeError
@@ -178,8 +177,9 @@ class Inference:
 
     def version(self, domain: str) -> int:
         """The version of a domain that is imported; CheckError if it is not."""
-        if domain in self._imports:
-            return self._imports[domain]
+        version = self._imports.get(domain)
+        if version is not None:
+            return version
         raise CheckError(f"the model does not import domain '{spelled_out(domain)}'")
 
     def place(self, node: Node) -> tuple[str, ...]:
@@ -203,9 +203,10 @@ def _without_marks(shape: Shape) -> Shape:
 
 def _merged(declared: Fact, found: Fact) -> Fact:
     """One fact from two; ShapeError where they contradict each other."""
-    if declared.type is None or found.type is None:
-        return found if declared.type is None else replace(found, type=declared.type)
-    return replace(found, type=merge_types(declared.type, found.type))
+    if declared.type is None:
+        return found
+    type_ = declared.type if found.type is None else merge_types(declared.type, found.type)
+    return found if type_ is found.type else Fact(type_, found.elements, found.constant, found.given)
 
 
 def merge_types(declared: Type, found: Type) -> Type:
