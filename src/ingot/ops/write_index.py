@@ -53,10 +53,10 @@ def index() -> dict[str, dict[str, str]]:
             import_module(module.name)
     finally:
         define.Operator = Operator  # type: ignore[attr-defined]
-    by_domain: dict[str, dict[str, str]] = {}
+    modules_by_name: dict[str, dict[str, str]] = {}
     for (domain, name), modules in sorted(executed.items()):
-        by_domain.setdefault(domain, {})[name] = " ".join(module.removeprefix("ingot.ops.") for module in modules)
-    return by_domain
+        modules_by_name.setdefault(domain, {})[name] = " ".join(module.removeprefix("ingot.ops.") for module in modules)
+    return modules_by_name
 
 
 def text_of(modules: dict[str, dict[str, str]]) -> str:

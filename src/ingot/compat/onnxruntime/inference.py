@@ -22,6 +22,7 @@ from ingot.compat.onnxruntime.loosen import loosen, without_names
 from ingot.compat.onnxruntime.native import NativeSession
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, adapted, custom_operators, entries_of
 from ingot.compat.onnxruntime.prepare import (
+    cacheable,
     leaves_alone,
     level_of,
     prepared,
@@ -90,9 +91,9 @@ class InferenceSession:
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             write_optimised(model, self._options)
-            as_it_is = not loosen(model) and leaves_alone(self._options) and isinstance(source, str)
+            as_it_is = not loosen(model) and leaves_alone(self._options)
             self._engine = Session(
-                source if as_it_is else model,
+                source if as_it_is and isinstance(source, str) else cacheable(source if as_it_is else None, model),
                 operators=custom_operators(self._options),
                 limits=_limits(self._options),
                 threads=_threads(self._options),
@@ -166,7 +167,7 @@ class InferenceSession:
                 if type(run_options) is RunOptions and not run_options._adapters:
                     return self._engine.run(names, input_feed, cancel=run_options._cancel)
             except InputError:
-                pass  # feeds of other forms are opened below, and refused with onnxruntime's messages
+                pass  # feeds of other forms are opened below, and what does not fit raises onnxruntime's errors
             except Exception as error:
                 raise at_run(error) from error
         return self._run(self._named(output_names), self._opened(input_feed, run_options), run_options)
