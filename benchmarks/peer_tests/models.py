@@ -99,7 +99,7 @@ def _outcome(peer: Any, wanted: Sequence[Any], results: Sequence[Any]) -> tuple[
 
 def _doubt(path: Path, feeds: Mapping[str, Any], wanted: Sequence[Any]) -> str:
     """Why onnxruntime's results are no measure, empty if they are one."""
-    for seed, optimised in ((1, True), (2, True), (1, False)):
+    for seed, optimised in (*((seed, True) for seed in range(8)), (0, False)):
         onnxruntime.set_seed(seed)
         change = f"seed {seed}" if optimised else "no optimisation"
         try:
@@ -153,7 +153,10 @@ def _float_difference(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], to
         return ""
     scale = max(float(np.abs(one[finite]).max()), 1.0)
     largest = float(np.abs(one[finite] - other[finite]).max()) / scale
-    return "" if largest <= tolerance else f"by {largest:.1e} of the largest element"
+    if largest <= tolerance:
+        return ""
+    count = np.count_nonzero(np.abs(one[finite] - other[finite]) > tolerance * scale)
+    return f"{count} of {one.size} elements, by {largest:.1e} of the largest"
 
 
 def _tries(path: Path, session: Any) -> Iterator[Mapping[str, Any]]:

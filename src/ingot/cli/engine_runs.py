@@ -44,7 +44,7 @@ def run_on(engine: str, model: Model, names: Sequence[str], feeds: Mapping[str, 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Drop what is written to stderr below Python: onnxruntime logs before its level can be set."""
+    """Drop what is written to stderr below Python: onnxruntime writes there before its log level can be set."""
     try:
         saved = os.dup(2)
     except OSError:  # there is none

@@ -144,6 +144,8 @@ def loading(place: str) -> Iterator[None]:
 
 def at_run(error: Exception) -> Exception:
     """What onnxruntime raises for what went wrong in a run."""
+    if isinstance(error, Interrupted):
+        return Fail(f"Exiting due to terminate flag being set to true.\n{error}")
     if isinstance(error, IngotError):
         return _at_run(error)(str(error))
     return error if isinstance(error, Status) else RuntimeException(f"{type(error).__name__}: {error}")
@@ -173,7 +175,7 @@ def _at_run(error: IngotError) -> type[Status]:
     match error:
         case InputError():
             return InvalidArgument
-        case CheckError() | DecodeError() | Interrupted():
+        case CheckError() | DecodeError():
             return Fail
         case LimitError():
             return RuntimeException

@@ -106,8 +106,6 @@ def _refuse(options: SessionOptions) -> None:
     target = options.optimized_model_filepath
     if target and (entries.get("session.save_model_format", "").upper() == "ORT" or is_ort_path(target)):
         raise Unsupported("models cannot be written in onnxruntime's own format (.ort): end the path in .onnx")
-    if entries.get("ep.context_enable") == "1":
-        raise Unsupported("ep.context_enable: models with compiled parts cannot be written")
     if entries.get("session.disable_cpu_ep_fallback") == "1":
         raise Fail(
             "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been"
@@ -121,10 +119,10 @@ def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
     """Refuse a model in another format than the options name."""
     wanted = entries_of(options).get("session.load_model_format", "").upper()
     if wanted in ("ORT", "ONNX"):
-        is_flatbuffer = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
-        if wanted == "ORT" and not is_flatbuffer:
+        is_ort_format = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
+        if wanted == "ORT" and not is_ort_format:
             raise Fail("session.load_model_format is ORT, and the model is not in that format")
-        if wanted == "ONNX" and is_flatbuffer:
+        if wanted == "ONNX" and is_ort_format:
             raise InvalidProtobuf("session.load_model_format is ONNX, and the model is in onnxruntime's own format")
 
 
