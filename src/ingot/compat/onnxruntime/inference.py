@@ -25,6 +25,7 @@ from ingot.compat.onnxruntime.prepare import (
     leaves_alone,
     level_of,
     prepared,
+    reads_through_links,
     write_optimised,
 )
 from ingot.compat.onnxruntime.profile import Profile
@@ -90,7 +91,8 @@ class InferenceSession:
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             write_optimised(model, self._options)
-            as_it_is = not loosen(model) and leaves_alone(self._options) and isinstance(source, str)
+            alone = isinstance(source, str) and not reads_through_links(source, model)
+            as_it_is = not loosen(model) and leaves_alone(self._options) and alone
             self._engine = Session(
                 source if as_it_is else model,
                 operators=custom_operators(self._options),
@@ -166,7 +168,7 @@ class InferenceSession:
                 if type(run_options) is RunOptions and not run_options._adapters:
                     return self._engine.run(names, input_feed, cancel=run_options._cancel)
             except InputError:
-                pass  # feeds of other forms are opened below, and what does not fit is said in onnxruntime's words
+                pass  # feeds of other forms are opened below, and what does not fit is refused in onnxruntime's words
             except Exception as error:
                 raise at_run(error) from error
         return self._run(self._named(output_names), self._opened(input_feed, run_options), run_options)
