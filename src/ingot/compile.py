@@ -37,6 +37,7 @@ from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
 from ingot.runtime.executable import Executable
+from ingot.runtime.garbage import uncollected
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
@@ -59,7 +60,7 @@ def prepare(
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
-    with within_the_stack():
+    with within_the_stack(), uncollected():
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
@@ -69,8 +70,9 @@ def prepare(
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
-        specialised = specialise(typed, options.catalog)
-        artifacts = _Compilation(provider, options).of(specialised)
+        with uncollected():
+            specialised = specialise(typed, options.catalog)
+            artifacts = _Compilation(provider, options).of(specialised)
     except IngotError:
         raise
     except Exception as error:

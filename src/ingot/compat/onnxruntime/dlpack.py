@@ -97,5 +97,5 @@ class _Shared:
 
 
 def _writable(array: Array) -> Array:
-    """The same memory, which can be written to: what is read-only has no mark in DLPack, and onnxruntime shares it."""
+    """The same memory: a read-only array, which DLPack cannot express, is shared as onnxruntime shares it."""
     return array if array.flags.writeable else np.asarray(_Shared(array))

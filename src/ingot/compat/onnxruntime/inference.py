@@ -22,6 +22,7 @@ from ingot.compat.onnxruntime.loosen import loosen, without_names
 from ingot.compat.onnxruntime.native import NativeSession
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, adapted, custom_operators, entries_of
 from ingot.compat.onnxruntime.prepare import (
+    cacheable,
     leaves_alone,
     level_of,
     prepared,
@@ -91,10 +92,10 @@ class InferenceSession:
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             write_optimised(model, self._options)
-            alone = isinstance(source, str) and not reads_through_links(source, model)
-            as_it_is = not loosen(model) and leaves_alone(self._options) and alone
+            is_alone = leaves_alone(self._options) and not reads_through_links(source, model)
+            as_it_is = not loosen(model) and is_alone
             self._engine = Session(
-                source if as_it_is else model,
+                source if as_it_is and isinstance(source, str) else cacheable(source if as_it_is else None, model),
                 operators=custom_operators(self._options),
                 limits=_limits(self._options),
                 threads=_threads(self._options),
@@ -168,7 +169,7 @@ class InferenceSession:
                 if type(run_options) is RunOptions and not run_options._adapters:
                     return self._engine.run(names, input_feed, cancel=run_options._cancel)
             except InputError:
-                pass  # feeds of other forms are opened below, and what does not fit is refused in onnxruntime's words
+                pass  # feeds of other forms are opened below, and refused with onnxruntime's messages
             except Exception as error:
                 raise at_run(error) from error
         return self._run(self._named(output_names), self._opened(input_feed, run_options), run_options)

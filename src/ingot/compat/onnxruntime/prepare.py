@@ -11,6 +11,8 @@ from ingot.compat.onnxruntime.errors import Fail, InvalidProtobuf, ModelLoadCanc
 from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entries_of, is_cancelled, model_changes
 from ingot.dims import Dim, Expr, substitute
 from ingot.dtypes import DType
+from ingot.errors import CheckError
+from ingot.format.encode import encode
 from ingot.format.load import is_ort_path, load, read_file
 from ingot.format.ort.schema import is_ort
 from ingot.format.save import model_tensors, save
@@ -21,6 +23,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
+_MOST_COPIED = 1 << 29
 _OPTIMISED_FILE = "session.optimized_model_external_initializers_file_name"
 _OPTIMISED_SIZE = "session.optimized_model_external_initializers_min_size_in_bytes"
 
@@ -93,6 +96,24 @@ def leaves_alone(options: SessionOptions) -> bool:
     return not model_changes(options) and not entries_of(options).get(_FOLDER)
 
 
+def cacheable(data: bytes | None, model: Model) -> bytes | Model:
+    """What a session finds again in the cache: the bytes of a model, made of it if there are none.
+
+    The model itself if it has tensors in other files, or so many that a copy of them would cost more than it saves.
+    """
+    tensors = list(model_tensors(model, attributes=True))
+    if any(tensor.external is not None for tensor in tensors):
+        return model
+    if data is not None:
+        return data
+    if sum(tensor.nbytes for tensor in tensors) > _MOST_COPIED:
+        return model
+    try:
+        return encode(model)
+    except CheckError:  # two values with one name, which a session says, or mends
+        return model
+
+
 def _refuse(options: SessionOptions) -> None:
     entries = entries_of(options)
     target = options.optimized_model_filepath
@@ -111,10 +132,10 @@ def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
     """Refuse a model in another format than the options name."""
     wanted = entries_of(options).get("session.load_model_format", "").upper()
     if wanted in ("ORT", "ONNX"):
-        is_in_ort = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
-        if wanted == "ORT" and not is_in_ort:
+        is_ort_format = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
+        if wanted == "ORT" and not is_ort_format:
             raise Fail("session.load_model_format is ORT, and the model is not in that format")
-        if wanted == "ONNX" and is_in_ort:
+        if wanted == "ONNX" and is_ort_format:
             raise InvalidProtobuf("session.load_model_format is ONNX, and the model is in onnxruntime's own format")
 
 
