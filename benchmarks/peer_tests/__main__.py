@@ -1,6 +1,6 @@
 """Run onnxruntime's own Python tests and test models on onnxruntime and through `ingot.compat`, and print both.
 
-    python -m benchmarks.peer_tests CHECKOUT [--models | --quantization] [--file NAME ...] [--limit SECONDS] [--json FILE]
+    python -m benchmarks.peer_tests CHECKOUT [--models | --quantization] [--file NAME ...] [--limit SECONDS] [--json F]
 
 CHECKOUT is a copy of onnxruntime's repository, or of its `onnxruntime/test/python` and `onnxruntime/test/testdata`:
 
