@@ -26,6 +26,7 @@ from ingot.compat.onnxruntime.prepare import (
     leaves_alone,
     level_of,
     prepared,
+    reads_through_links,
     write_optimised,
 )
 from ingot.compat.onnxruntime.profile import Profile
@@ -91,7 +92,8 @@ class InferenceSession:
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             write_optimised(model, self._options)
-            as_it_is = not loosen(model) and leaves_alone(self._options)
+            is_alone = leaves_alone(self._options) and not reads_through_links(source, model)
+            as_it_is = not loosen(model) and is_alone
             self._engine = Session(
                 source if as_it_is and isinstance(source, str) else cacheable(source if as_it_is else None, model),
                 operators=custom_operators(self._options),
