@@ -148,4 +148,5 @@ def _opener(engine: str) -> Callable[[str], Callable[[Any], Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(first_start(*sys.argv[1:4], with_parts="parts" in sys.argv[4:])))
+    _, engine, model, feeds, *options = sys.argv
+    print(json.dumps(first_start(engine, model, feeds, with_parts="parts" in options)))
