@@ -183,15 +183,17 @@ class _Compilation:
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
-        fused = verified(fuse(roots, name), _verify_kernels)
+        fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
         scheduled = verified(provider.schedule(fused), _verify_kernels)
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
-        memory = provider.hold(scheduled)
+        constants = provider.hold(scheduled)
         code = provider.link(emitted)
         plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
-        plan = make_plan(program, scheduled, roots, code, memory, threads, options.limits.nodes, plans)
+        plan = make_plan(
+            program, scheduled, roots, code, constants, threads, options.limits.nodes, plans, provider.memory
+        )
         inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
 

@@ -15,7 +15,7 @@ def keywords(operator: Operator, node: Node) -> dict[str, Any]:
 
     CheckError if one is missing, unknown, of another kind, or a reference that nobody resolved.
     """
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     signature = operator.signature
     attributes, names = signature.attributes, signature.keywords
     for name, attribute in node.attributes.items():
@@ -25,13 +25,13 @@ def keywords(operator: Operator, node: Node) -> dict[str, Any]:
         if attribute.ref:
             raise CheckError(f"attribute '{name}' refers to '{attribute.ref}', and there is no function around")
         if attribute.kind is not parameter.kind and not _empty_list(attribute.value, parameter.kind):
-            taken = parameter.kind.name.lower()
-            raise CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {operator.name} takes {taken}")
-        found[names[name]] = attribute.value
+            expected = parameter.kind.name.lower()
+            raise CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {operator.name} takes {expected}")
+        arguments[names[name]] = attribute.value
     for name, parameter in attributes.items():
-        if parameter.required and names[name] not in found:
+        if parameter.required and names[name] not in arguments:
             raise CheckError(f"{operator.name} needs attribute '{name}'")
-    return found
+    return arguments
 
 
 def _empty_list(value: object, kind: AttributeKind) -> bool:

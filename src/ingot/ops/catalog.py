@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 
-from ingot.errors import CheckError, nearest
+from ingot.errors import CheckError, UnsupportedError, nearest
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.node import Node
 from ingot.ops.define import Operator
@@ -37,23 +37,31 @@ class Catalog:
         larger._by_name = dict(self._by_name)
         for key in dict.fromkeys((o.domain, o.name) for o in operators):
             own = [o for o in operators if (o.domain, o.name) == key]
-            kept = [o for o in self._of(key) if not any((*key, v) in new for v in o.since)]
-            larger._by_name[key] = _sort([*kept, *own])
+            others = [o for o in self._of(key) if not any((*key, v) in new for v in o.since)]
+            larger._by_name[key] = _sort([*others, *own])
         return larger
 
     def find(self, domain: str, name: str, version: int) -> Operator | None:
         """What `name` means when `version` of its domain is imported: the newest definition not newer than that."""
-        found = None
+        latest = None
         for operator in self._of((canonical(domain), name)):
             if operator.since[0] <= version:
-                found = operator
-        return found
+                latest = operator
+        return latest
 
     def get(self, domain: str, name: str, version: int) -> Operator:
-        """The same; CheckError, saying why and what may have been meant, if there is none."""
-        found = self.find(domain, name, version)
-        if found is not None:
-            return found
+        """The same; CheckError, with the reason and the nearest name, if there is none.
+
+        UnsupportedError, with what to do, for an operator that only onnxruntime has.
+        """
+        operator = self.find(domain, name, version)
+        if operator is not None:
+            return operator
+        from ingot.ops.contrib.refused import message, refusal  # rarely needed
+
+        refused = refusal(domain, name)
+        if refused is not None:
+            raise UnsupportedError(message(domain, name, refused), hint=refused.action)
         shown = spelled_out(domain)
         versions = self.versions(domain, name)
         if versions:

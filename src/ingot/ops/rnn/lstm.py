@@ -54,7 +54,7 @@ def lstm(
         raise ShapeError(f"P has shape {list(peepholes.shape)}, expected {[net.directions, 3 * net.hidden]}")
     default = ("Sigmoid", "Tanh", "Tanh")
     functions = bound(activations, default, net.directions, activation_alpha, activation_beta, clip)
-    steps = [_step(net, i, peepholes[i], bool(input_forget), *functions[i]) for i in range(net.directions)]
+    steps = [lstm_step(net, i, peepholes[i], bool(input_forget), *functions[i]) for i in range(net.directions)]
     states = [net.state(initial_h, "initial_h"), net.state(initial_c, "initial_c")]
     y, last_h, last_c = (result.astype(x.dtype, copy=False) for result in net.run(states, steps))
     return y, last_h, last_c
@@ -97,12 +97,14 @@ def lower(
     layout: int,
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
-    given = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=layout)
-    peepholes = None if p is None else prim.assume_shape(p, (given.directions, 3 * given.hidden))
+    layer = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=layout)
+    peepholes = None if p is None else prim.assume_shape(p, (layer.directions, 3 * layer.hidden))
     default = ("Sigmoid", "Tanh", "Tanh")
-    chosen = bound_primitives(activations, default, given.directions, activation_alpha, activation_beta, clip)
-    cells = [_cell(given, index, peepholes, bool(input_forget), *chosen[index]) for index in range(given.directions)]
-    return tuple(given.run([initial_h, initial_c], cells, [_bias(given, index) for index in range(len(cells))]))
+    chosen = bound_primitives(activations, default, layer.directions, activation_alpha, activation_beta, clip)
+    cells = [
+        lstm_cell(layer, index, peepholes, bool(input_forget), *chosen[index]) for index in range(layer.directions)
+    ]
+    return tuple(layer.run([initial_h, initial_c], cells, [lstm_bias(layer, index) for index in range(len(cells))]))
 
 
 @lstm.downgrade
@@ -110,9 +112,10 @@ def downgrade(op: Any, *inputs: Value | None, version: int, outputs: int, **attr
     return downgraded(op, lstm, inputs, attributes, version=version, outputs=outputs)
 
 
-def _step(
+def lstm_step(
     net: Network, index: int, peepholes: Array, coupled: bool, f: Activation, g: Activation, h: Activation
 ) -> Step:
+    """One step of a direction, from what the input adds to the gates, and the states; `coupled` makes f `1 - i`."""
     r, bias = net.r[index].T, sum(np.split(net.b[index], 2))
     peep_i, peep_o, peep_f = np.split(peepholes, 3)
 
@@ -127,13 +130,14 @@ def _step(
     return step
 
 
-def _bias(given: Net, index: int) -> prim.Tensor | None:
-    own, states = (given.bias(index, first, 4) for first in (0, 4))
+def lstm_bias(layer: Net, index: int) -> prim.Tensor | None:
+    """What is added to the gates of a direction, whatever flows through them."""
+    own, states = (layer.bias(index, first, 4) for first in (0, 4))
     return None if own is None or states is None else own + states
 
 
-def _cell(
-    given: Net,
+def lstm_cell(
+    layer: Net,
     index: int,
     peepholes: prim.Tensor | None,
     coupled: bool,
@@ -141,15 +145,16 @@ def _cell(
     g: PrimitiveActivation,
     h: PrimitiveActivation,
 ) -> Cell:
-    weights = given.recurrent(index)
-    peeps = None if peepholes is None else split(row(peepholes, index, 0, 3 * given.hidden), given.hidden)
+    """One step of a direction in primitives."""
+    weights = layer.recurrent(index)
+    peeps = None if peepholes is None else split(row(peepholes, index, 0, 3 * layer.hidden), layer.hidden)
 
     def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
-        hidden, kept = states
-        i, o, forget, candidate = split(times(hidden, weights) + gate, given.hidden)
-        i = f(i if peeps is None else i + peeps[0] * kept)
-        forget = 1 - i if coupled else f(forget if peeps is None else forget + peeps[2] * kept)
-        kept = forget * kept + i * g(candidate)
-        return f(o if peeps is None else o + peeps[1] * kept) * h(kept), kept
+        hidden, memory = states
+        i, o, forget, candidate = split(times(hidden, weights) + gate, layer.hidden)
+        i = f(i if peeps is None else i + peeps[0] * memory)
+        forget = 1 - i if coupled else f(forget if peeps is None else forget + peeps[2] * memory)
+        memory = forget * memory + i * g(candidate)
+        return f(o if peeps is None else o + peeps[1] * memory) * h(memory), memory
 
     return cell

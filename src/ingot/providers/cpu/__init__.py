@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
 from ingot.codegen.llvm.workers import workers
-from ingot.runtime.thread_pool import begin_thread_pool, processors
+from ingot.runtime.processors import processors
+from ingot.runtime.thread_pool import begin_thread_pool
 
 if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode
     from ingot.dtypes import Array
     from ingot.fuse.build import Fused
+    from ingot.fuse.limits import FusionLimits
     from ingot.ir.node import Node
     from ingot.loops.ir import Buffer, Kernel
     from ingot.ops.define import Operator
@@ -27,6 +29,7 @@ class Cpu:
     """A compiler for one processor."""
 
     name = "cpu"
+    memory = None
 
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""
@@ -59,6 +62,11 @@ class Cpu:
         from ingot.lower.refuse import refuse_to_lower  # not needed to run what was compiled before
 
         return refuse_to_lower(node, operator, inputs, outputs)
+
+    def limits(self) -> FusionLimits:
+        from ingot.schedule.fusion_limits import fusion_limits
+
+        return fusion_limits(self.target)
 
     def schedule(self, fused: Fused) -> Scheduled:
         from ingot.schedule.schedule import schedule  # not needed to run what was compiled before
