@@ -269,10 +269,8 @@ def test_a_deadline_ends_the_wait_for_a_thread_that_compiles(slow: threading.Eve
 
 
 def test_a_model_whose_default_is_overridden_is_compiled_again_too(shapes: list[list[str]]) -> None:
-    text = (
-        f"{HEAD} g (float[n] x, float[m] w, float[1] b) => (y) <float[1] b = {{1}}> {{ t = Add (x, w) y = Add (t, b) }}"
-    )
-    added = session(text)
+    inputs = "float[n] x, float[m] w, float[1] b"
+    added = session(f"{HEAD} g ({inputs}) => (y) <float[1] b = {{1}}> {{ t = Add (x, w) y = Add (t, b) }}")
     for _ in range(2):
         feeds = {"x": floats(3), "w": floats(1), "b": floats(1) + 5}
         assert added.run(None, feeds)[0].tolist() == [5, 6, 7]
