@@ -299,3 +299,10 @@ def test_patterns_without_end_are_not_remembered_without_end() -> None:
         list(own.candidates(None, {"x": np.zeros((2,) + (1,) * (rank % 60) + (0,) * (rank // 60))}, build_nothing))  # type: ignore[arg-type]
     assert len(own._built) <= 64
     assert len(own._failures) <= 64
+
+
+def test_a_size_that_is_called_threads_is_one_like_others(shapes: list[list[str]]) -> None:
+    product = session(f"{HEAD} g (float[threads, 8] x, float[8, m] w) => (y) {{ y = MatMul (x, w) }}")
+    ones = {"x": np.ones((5, 8), np.float32), "w": np.ones((8, 70), np.float32)}
+    assert product.run(None, ones)[0].shape == (5, 70)
+    assert len(shapes) == 1

@@ -65,7 +65,7 @@ def test_a_tile_fills_the_registers_of_the_target(target: Target, tile: Tile) ->
 def test_a_panel_is_as_wide_as_the_widest_tile(target: Target, columns: int) -> None:
     nest = product_of([contract(parameter("x", N, 8), parameter("y", 8, 64), "mk,kn->mn")], target)
     (panel,) = nest.scratch
-    assert str(panel.elements) == f"{8 * columns}*threads"
+    assert str(panel.elements) == f"{8 * columns}*`$threads`"
 
 
 def test_fusion_knows_no_machine_and_the_schedule_leaves_no_plain_nest() -> None:

@@ -28,6 +28,7 @@ from ingot.runtime.entry import Entry
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import KernelStep, Plan
 from ingot.schedule.target import Target
+from ingot.schedule.threads import THREADS
 
 _CODE, _DATA, _ZEROS = 1 << 22, 1 << 32, 1 << 36
 """Where code, what is known, and what is computed lie."""
@@ -68,7 +69,7 @@ def program(
     """A model as an executable for one thread, for inputs of these shapes; those that have defaults are constants.
 
     UnsupportedError if the target is not Linux on x86-64 or AArch64, or if the model has a node that cannot be
-    compiled; InputError if the shapes do not fit the model.
+    compiled, or is too large; InputError if the shapes do not fit the model.
     """
     if target.machine not in MACHINES or "linux" not in target.triple:
         raise UnsupportedError(f"programs are written for Linux on {' and '.join(MACHINES)}, not for {target.triple}")
@@ -115,7 +116,7 @@ def _sizes(plan: Plan, feeds: Mapping[str, Array]) -> dict[str, int]:
     """The named sizes that inputs have; GuardFailed if these are not what was compiled for."""
     entries = [Entry(tensor, number, plan.placed.get(tensor)) for number, tensor in enumerate(plan.inputs.values())]
     values: list[Array] = list(feeds.values())
-    sizes = {"threads": plan.threads}
+    sizes = {THREADS: plan.threads}
     for entry, array in zip(entries, feeds.values(), strict=True):
         entry.admit(array, values, sizes, plan.template.copy())
     known = frozenset(sizes)
@@ -168,6 +169,11 @@ def _laid_out(
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         table[WORDS + 2 * number : WORDS + 2 * number + 2] = places[tensor], size
     data.put(_DATA, table.tobytes())
+    if _CODE + len(code.content) > _DATA or _DATA + len(data.content) > _ZEROS:
+        raise UnsupportedError(
+            f"a program has room for {_DATA - _CODE:,} bytes of code and {_ZEROS - _DATA:,} of weights, "
+            f"the model takes {len(code.content):,} and {len(data.content):,}"
+        )
     segments = (
         Segment(_CODE, code.content, len(code.content), READ | RUN),
         Segment(_DATA, data.content, len(data.content), READ | WRITE),
