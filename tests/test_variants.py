@@ -87,6 +87,13 @@ def test_a_shape_that_is_declared_wrong_is_forgotten(shapes: list[list[str]]) ->
     assert len(shapes) == 2
 
 
+def test_a_number_that_is_declared_wrong_is_forgotten_too(shapes: list[list[str]]) -> None:
+    squeezed = session(MISDECLARED.replace("(float[batch] y)", "(float[3] y)"))
+    for rows in (3, 4):
+        assert squeezed.run(None, {"x": np.ones((rows, 2), np.float32)})[0].tolist() == [1, 1]
+    assert len(shapes) == 2
+
+
 def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list[str]]) -> None:
     added = session(ADD)
     with pytest.raises(ingot.IngotError, match="2"):

@@ -19,7 +19,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.ir.types import Shape, TensorType
+from ingot.ir.types import Shape, TensorType, map_shapes
 from ingot.ir.verify import verify
 from ingot.loops.ir import kernels_in
 from ingot.loops.verify import verify_kernel
@@ -55,7 +55,7 @@ def prepare(
     """A model that was loaded, which is left as it is, ready for any provider.
 
     `without` are inputs whose defaults are forgotten, as callers give them. With `shapes` the inputs of these names
-    have these, and all other named sizes that the model declares are forgotten. CheckError if the model breaks the
+    have these, and all other sizes that the model declares are forgotten. CheckError if the model breaks the
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
@@ -144,11 +144,17 @@ def upgrade_operators(model: Model, catalog: Catalog) -> Model:
 
 
 def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no named sizes."""
-    change_shapes(model.graphs(), _without_names)
-    for value in model.graph.inputs:
-        if isinstance(value.type, TensorType) and value.name in shapes:
-            value.type = TensorType(value.type.dtype, shapes[value.name])
+    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no other sizes.
+
+    Of the other inputs the numbers that it declares stay: feeds are checked against them.
+    """
+    inputs = {value: value.type for value in model.graph.inputs}
+    change_shapes(model.graphs(), lambda shape: (None,) * len(shape))
+    for value, declared in inputs.items():
+        if isinstance(declared, TensorType) and value.name in shapes:
+            value.type = TensorType(declared.dtype, shapes[value.name])
+        elif declared is not None:
+            value.type = map_shapes(declared, _without_names)
     return model
 
 
