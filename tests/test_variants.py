@@ -22,6 +22,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.runtime.ended_work import Unwanted
 from ingot.runtime.executable import Executable
+from ingot.session import Cancel
 from ingot.variants import Variants
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -92,6 +93,28 @@ def test_a_number_that_is_declared_wrong_is_forgotten_too(shapes: list[list[str]
     for rows in (3, 4):
         assert squeezed.run(None, {"x": np.ones((rows, 2), np.float32)})[0].tolist() == [1, 1]
     assert len(shapes) == 2
+
+
+SQUEEZED = f"""{HEAD} g (float[n] x) => (y) <int64[1] one = {{1}}, int64[1] axis = {{0}}> {{
+    size = Shape (x)
+    is_one = Equal (size, one)
+    c = Squeeze (is_one)
+    y = If (c) <then_branch = a () => (p) {{ p = Squeeze (x, axis) }}, else_branch = b () => (q) {{ q = Neg (x) }}>
+}}"""
+
+
+@pytest.mark.parametrize("declared", ["n", "3"])
+def test_a_branch_that_these_sizes_never_take_need_not_fit_them(declared: str) -> None:
+    chosen = session(SQUEEZED.replace("float[n] x", f"float[{declared}] x"))
+    assert chosen.run(None, {"x": floats(3)})[0].tolist() == [0, -1, -2]
+    if declared == "n":
+        assert chosen.run(None, {"x": floats(1)})[0].tolist() == 0
+
+
+def test_a_branch_that_is_taken_has_to_fit() -> None:
+    taken = SQUEEZED.replace("float[n] x", "float[3] x").replace("one = {1}", "one = {3}")
+    with pytest.raises(ingot.CheckError, match="axis 0 has 3 elements and cannot be taken out"):
+        session(taken)
 
 
 def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list[str]]) -> None:
@@ -238,13 +261,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     goes_on.set()
 
 
-def test_a_deadline_ends_a_run_that_compiles_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    added = session(ADD)
-    ended = threading.Event()
-    goes_on = threading.Event()
+def test_a_run_that_compiles_again_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    added, cancel = session(ADD), Cancel()
+    begun, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
     real = compiling.compile_model
 
     def slowly(*arguments: Any) -> Any:
+        begun.set()
         goes_on.wait(60)
         try:
             return real(*arguments)
@@ -253,11 +276,16 @@ def test_a_deadline_ends_a_run_that_compiles_again(monkeypatch: pytest.MonkeyPat
             raise
 
     monkeypatch.setattr(compiling, "compile_model", slowly)
-    with pytest.raises(ingot.Interrupted, match="longer than"):
-        added.run(None, {"x": floats(3), "w": floats(1)}, deadline=0.05)
+    feeds = {"x": floats(3), "w": floats(1)}
+    with ThreadPoolExecutor(1) as threads:
+        run = threads.submit(added.run, None, feeds, cancel=cancel)
+        assert begun.wait(60)
+        cancel.cancel()
+        with pytest.raises(ingot.Interrupted, match="cancelled"):
+            run.result(60)
     goes_on.set()
     assert ended.wait(60), "the compilation goes on for nobody"
-    assert added.run(None, {"x": floats(3), "w": floats(1)}, deadline=60)[0].tolist() == [0, 1, 2]
+    assert added.run(None, feeds, deadline=600)[0].tolist() == [0, 1, 2]
 
 
 def test_a_deadline_ends_the_wait_for_a_thread_that_compiles(slow: threading.Event) -> None:
