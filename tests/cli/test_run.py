@@ -69,7 +69,7 @@ def test_results_are_saved(run: Run, model_file: Path, kind: str) -> None:
 def test_random_inputs_follow_from_the_seed_and_open_sizes_are_1(run: Run, model_file: Path) -> None:
     first, second = run("run", model_file.name), run("run", model_file.name, "--input", "x=random")
     assert first.stdout == second.stdout
-    assert first.stderr == "taken to be 1: batch (give --shape batch=N)\nrandom: x: float32[1, 32]\n"
+    assert first.stderr == "assumed to be 1: batch (give --shape batch=N)\nrandom: x: float32[1, 32]\n"
     seeds = [run("run", model_file.name, "--fetch", "product", "--seed", seed).stdout for seed in "01"]
     assert seeds[0] != seeds[1]
 

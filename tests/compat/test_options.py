@@ -164,10 +164,14 @@ def test_entries_we_cannot_follow_are_refused(key: str, value: str) -> None:
         ort.InferenceSession(add_relu(), options)
 
 
-def test_onnxruntimes_own_format_is_refused(tmp_path: Path) -> None:
-    for source in (b"\x10\0\0\0ORTM1234", tmp_path / "m.ort"):
-        with pytest.raises(Unsupported, match=r"\.ort"):
-            ort.InferenceSession(source)
+@pytest.mark.parametrize("name", ["m.ort", "m.onnx"])
+def test_onnxruntimes_own_format_is_not_written(name: str, tmp_path: Path) -> None:
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / name)
+    if name == "m.onnx":
+        options.add_session_config_entry("session.save_model_format", "ORT")
+    with pytest.raises(Unsupported, match=r"\.ort"):
+        ort.InferenceSession(add_relu(), options)
 
 
 def test_options_that_are_not_there_say_so() -> None:

@@ -12,7 +12,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a model, or (a warning) that cannot be told."""
+    """One thing that is wrong with a model, or (a warning) that is unknown."""
 
     message: str
     where: tuple[str, ...] = ()

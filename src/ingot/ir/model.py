@@ -1,4 +1,4 @@
-"""A model: a graph, the functions it may call, the operator sets it speaks, and what is said about it."""
+"""A model: a graph, the functions it may call, the operator sets it imports, and its metadata."""
 
 from __future__ import annotations
 

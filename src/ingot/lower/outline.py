@@ -73,7 +73,9 @@ class _Outlining:
             twin = outlined.model.copy()
             same = dict(zip(outlined.model.graph.inputs, twin.graph.inputs, strict=True))
             after = infer(
-                twin, catalog=self.catalog, given={same[value]: fact for value, fact in outlined.input_facts.items()}
+                twin,
+                catalog=self.catalog,
+                input_facts={same[value]: fact for value, fact in outlined.input_facts.items()},
             )
             changed = list(types)
             for place, output in carried:

@@ -67,12 +67,12 @@ def specialise_branches(
 
     `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before.
     """
-    facts = infer(model, catalog=catalog, given=input_facts)
+    facts = infer(model, catalog=catalog, input_facts=input_facts)
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
         if not _inline_decided_branches(model, facts, guards):
             break
-        facts = infer(model, catalog=catalog, given=input_facts)
+        facts = infer(model, catalog=catalog, input_facts=input_facts)
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))

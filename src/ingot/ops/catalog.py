@@ -29,22 +29,22 @@ class Catalog:
     def with_operators(self, *operators: Operator) -> Catalog:
         """A catalog of these and more; an operator of a name and version that is here already replaces it."""
         new = {(o.domain, o.name, v) for o in operators for v in o.since}
-        kept = [o for o in self if not any((o.domain, o.name, v) in new for v in o.since)]
-        return Catalog([*kept, *operators])
+        others = [o for o in self if not any((o.domain, o.name, v) in new for v in o.since)]
+        return Catalog([*others, *operators])
 
     def find(self, domain: str, name: str, version: int) -> Operator | None:
         """What `name` means when `version` of its domain is imported: the newest definition not newer than that."""
-        found = None
+        latest = None
         for operator in self._by_name.get((canonical(domain), name), ()):
             if operator.since[0] <= version:
-                found = operator
-        return found
+                latest = operator
+        return latest
 
     def get(self, domain: str, name: str, version: int) -> Operator:
-        """The same; CheckError, saying why and what may have been meant, if there is none."""
-        found = self.find(domain, name, version)
-        if found is not None:
-            return found
+        """The same; CheckError, with the reason and the nearest name, if there is none."""
+        operator = self.find(domain, name, version)
+        if operator is not None:
+            return operator
         shown = spelled_out(domain)
         versions = self.versions(domain, name)
         if versions:
@@ -84,9 +84,9 @@ class Catalog:
 def standard() -> Catalog:
     """Every operator of this package: whatever its modules define."""
     package = import_module("ingot.ops")
-    found: dict[int, Operator] = {}
+    operators: dict[int, Operator] = {}
     for module in walk_packages(package.__path__, "ingot.ops."):
         for item in vars(import_module(module.name)).values():
             if isinstance(item, Operator):
-                found[id(item)] = item
-    return Catalog(found.values())
+                operators[id(item)] = item
+    return Catalog(operators.values())

@@ -56,11 +56,11 @@ class TypeSet:
 
     def at(self, version: int) -> TypeNames:
         """The types a version of the operator takes."""
-        found = self.by_version[0][1]
+        newest = self.by_version[0][1]
         for since, names in self.by_version:
             if since <= version:
-                found = names
-        return found
+                newest = names
+        return newest
 
 
 def types(name: str, sets: TypeNames | Mapping[int, TypeNames]) -> TypeSet:

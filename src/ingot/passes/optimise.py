@@ -35,7 +35,7 @@ from ingot.queries.lenient_inference import gather
 from ingot.versions.upgrade import upgrade
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
-"""A pass edits a model by what is known of its values, and says how much it changed; no value changes what it holds."""
+"""A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
 
 MOST_ROUNDS = 12
 """Rounds of all passes; a model is done after three or four."""

@@ -15,6 +15,7 @@ import numpy as np
 from ingot.codegen.elf import LinkedCode, linkable
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.job import MAX_THREADS, JobEntry, JobLayout
+from ingot.runtime.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,24 +221,6 @@ def thread_pool() -> ThreadPool:
     if not _POOL:
         _POOL.append(ThreadPool(processors()))
     return _POOL[0]
-
-
-def processors() -> int:
-    """How many processors this process may use: by its affinity, and by the quota of its control group."""
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:
-        count = os.cpu_count() or 1
-    return max(1, min(count, _quota() or count))
-
-
-def _quota() -> int | None:
-    try:
-        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
-            limit, period = file.read().split()
-        return None if limit == "max" else max(1, -(-int(limit) // int(period)))
-    except (OSError, ValueError):
-        return None
 
 
 def _after_fork() -> None:

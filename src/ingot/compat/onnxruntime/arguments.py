@@ -103,10 +103,10 @@ def _merged(declared: Iterable[Dim | None] | None, inferred: Iterable[Dim | None
     if declared is None:
         return [_size(dim) if _is_plain(dim) else None for dim in inferred or ()]
     own = [_size(dim) for dim in declared]
-    found = list(inferred or ())
-    if len(found) != len(own):
+    types = list(inferred or ())
+    if len(types) != len(own):
         return own
-    return [_size(new) if old is None and _is_plain(new) else old for old, new in zip(own, found, strict=True)]
+    return [_size(new) if old is None and _is_plain(new) else old for old, new in zip(own, types, strict=True)]
 
 
 def _is_plain(dim: Dim | None) -> bool:

@@ -150,16 +150,16 @@ class OrtArenaCfg:
         initial_chunk_size_bytes: int = -1,
         max_dead_bytes_per_chunk: int = -1,
     ) -> None:
-        given = max_mem if isinstance(max_mem, dict) else {"max_mem": max_mem}
-        unknown = set(given) - {*_ARENA}
+        settings = max_mem if isinstance(max_mem, dict) else {"max_mem": max_mem}
+        unknown = set(settings) - {*_ARENA}
         if unknown:
             raise ValueError(f"no such arena option: {', '.join(sorted(unknown))}")
-        self.max_mem = given.get("max_mem", 0)
-        self.arena_extend_strategy = given.get("arena_extend_strategy", arena_extend_strategy)
-        self.initial_chunk_size_bytes = given.get("initial_chunk_size_bytes", initial_chunk_size_bytes)
-        self.max_dead_bytes_per_chunk = given.get("max_dead_bytes_per_chunk", max_dead_bytes_per_chunk)
-        self.initial_growth_chunk_size_bytes = given.get("initial_growth_chunk_size_bytes", -1)
-        self.max_power_of_two_extend_bytes = given.get("max_power_of_two_extend_bytes", -1)
+        self.max_mem = settings.get("max_mem", 0)
+        self.arena_extend_strategy = settings.get("arena_extend_strategy", arena_extend_strategy)
+        self.initial_chunk_size_bytes = settings.get("initial_chunk_size_bytes", initial_chunk_size_bytes)
+        self.max_dead_bytes_per_chunk = settings.get("max_dead_bytes_per_chunk", max_dead_bytes_per_chunk)
+        self.initial_growth_chunk_size_bytes = settings.get("initial_growth_chunk_size_bytes", -1)
+        self.max_power_of_two_extend_bytes = settings.get("max_power_of_two_extend_bytes", -1)
 
 
 _ARENA = (

@@ -25,11 +25,11 @@ def opened(inputs: Mapping[str, Type | None], feed: Mapping[str, Any]) -> dict[s
     missing = [name for name, type_ in inputs.items() if name not in feed and not isinstance(type_, OptionalType)]
     if missing:
         raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
-    found = {name: _opened(name, inputs.get(name), value) for name, value in feed.items()}
+    values = {name: _opened(name, inputs.get(name), value) for name, value in feed.items()}
     for name, type_ in inputs.items():
         if isinstance(type_, OptionalType):
-            found.setdefault(name, None)
-    return found
+            values.setdefault(name, None)
+    return values
 
 
 SharedSizes = Mapping[str, Sequence[tuple[str, int]]]

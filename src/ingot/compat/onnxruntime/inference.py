@@ -255,8 +255,8 @@ class InferenceSession:
     def _nameless(self) -> Session:
         """For feeds in which sizes of one name differ."""
         with running():
-            given = without_names(self._engine.model)
-            return Session(given, limits=self._engine.limits, optimise=_level(self._options))
+            nameless = without_names(self._engine.model)
+            return Session(nameless, limits=self._engine.limits, optimise=_level(self._options))
 
     def _phase(self, name: str) -> Any:
         return nullcontext() if self._profile is None else self._profile.phase(name)
@@ -272,10 +272,10 @@ def _level(options: SessionOptions) -> int:
 
 def _limits(options: SessionOptions) -> RunLimits:
     """What a run may take: as an entry that onnxruntime does not know says, in bytes, else the default."""
-    said = entries_of(options).get(_MEMORY)
-    if said is not None and not (said.isascii() and said.isdigit() and int(said)):
-        raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {said!r}")
-    return RunLimits(memory=None if said is None else int(said))
+    limit = entries_of(options).get(_MEMORY)
+    if limit is not None and not (limit.isascii() and limit.isdigit() and int(limit)):
+        raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {limit!r}")
+    return RunLimits(memory=None if limit is None else int(limit))
 
 
 def _overridable(model: Model) -> list[NodeArg]:

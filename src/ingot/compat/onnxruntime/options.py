@@ -37,17 +37,17 @@ class _Field(Generic[T]):
     def __get__(self, instance: _Options | None, owner: type) -> T | _Field[T]:
         if instance is None:
             return self
-        found: T = instance._fields.get(self._name, self._default)
-        return found
+        current: T = instance._fields.get(self._name, self._default)
+        return current
 
     def __set__(self, instance: _Options, value: T) -> None:
-        given: Any = value
-        fits = hasattr(given, "__index__") if self._kind is int else isinstance(given, self._kind)
+        own: Any = value
+        fits = hasattr(own, "__index__") if self._kind is int else isinstance(own, self._kind)
         if not fits:
             raise TypeError(
-                f"{type(instance).__name__}.{self._name} is a {self._kind.__name__}, not a {type(given).__name__}"
+                f"{type(instance).__name__}.{self._name} is a {self._kind.__name__}, not a {type(own).__name__}"
             )
-        instance._fields[self._name] = int(given) if self._kind is int else given
+        instance._fields[self._name] = int(own) if self._kind is int else own
 
 
 class _Options:

@@ -6,11 +6,12 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from ingot.compat.onnxruntime.errors import Fail, ModelLoadCanceled, Unsupported
+from ingot.compat.onnxruntime.errors import Fail, InvalidProtobuf, ModelLoadCanceled, Unsupported
 from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entries_of, is_cancelled, model_changes
 from ingot.dims import Dim, Expr, substitute, symbols
 from ingot.dtypes import DType
-from ingot.format.load import load
+from ingot.format.load import is_ort_path, load, read_file
+from ingot.format.ort.schema import is_ort
 from ingot.format.save import save
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model
@@ -25,15 +26,16 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     """The model in a file or in bytes, with the sizes fixed and the initialisers given in `options`.
 
     External data of a model in bytes is looked for in the folder an entry of the options names, else in the current
-    one. NotImplemented for onnxruntime's own file format and for the options whose effect we could not give.
+    one. NotImplemented for the options whose effect we could not give.
     """
-    _refuse(source, options)
+    _refuse(options)
+    _refuse_other_format(source, options)
     if is_cancelled(options):
         raise ModelLoadCanceled("loading was cancelled: SessionOptions.set_load_cancellation_flag")
     changes = model_changes(options)
-    given = bool(changes.external or changes.files)
+    has_files = bool(changes.external or changes.files)
     folder = entries_of(options).get(_FOLDER) or (os.getcwd() if isinstance(source, bytes) else None)
-    model = load(source, folder=folder, external="defer" if given else "require")
+    model = load(source, folder=folder, external="defer" if has_files else "require")
     _replace_initializers(model, changes)
     _fix_sizes(model, changes)
     if options.optimized_model_filepath:
@@ -58,31 +60,39 @@ def without_names(model: Model) -> Model:
     return copy
 
 
-def _refuse(source: str | bytes, options: SessionOptions) -> None:
+def _refuse(options: SessionOptions) -> None:
     entries = entries_of(options)
-    start = source[:8] if isinstance(source, bytes) else b""
-    named = isinstance(source, str) and Path(source).suffix == ".ort"
-    if named or start[4:8] == b"ORTM" or entries.get("session.load_model_format", "").upper() == "ORT":
-        raise Unsupported("models in onnxruntime's own format (.ort) cannot be read: give the .onnx model")
-    if entries.get("session.save_model_format", "").upper() == "ORT" and options.optimized_model_filepath:
-        raise Unsupported("models cannot be written in onnxruntime's own format (.ort)")
+    target = options.optimized_model_filepath
+    if target and (entries.get("session.save_model_format", "").upper() == "ORT" or is_ort_path(target)):
+        raise Unsupported("models cannot be written in onnxruntime's own format (.ort): end the path in .onnx")
     if entries.get("ep.context_enable") == "1":
         raise Unsupported("ep.context_enable: models with compiled parts cannot be written")
     if entries.get("session.disable_cpu_ep_fallback") == "1":
         raise Fail("session.disable_cpu_ep_fallback is set, and there is no other provider than the cpu")
 
 
+def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
+    """Refuse a model in another format than the options name."""
+    wanted = entries_of(options).get("session.load_model_format", "").upper()
+    if wanted in ("ORT", "ONNX"):
+        found = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
+        if wanted == "ORT" and not found:
+            raise Fail("session.load_model_format is ORT, and the model is not in that format")
+        if wanted == "ONNX" and found:
+            raise InvalidProtobuf("session.load_model_format is ONNX, and the model is in onnxruntime's own format")
+
+
 def _replace_initializers(model: Model, changes: ModelChanges) -> None:
     initializers = model.graph.initializers
-    for name, given in changes.initializers.items():
+    for name, replacement in changes.initializers.items():
         if name in initializers:
-            _put(initializers[name], Tensor(given.numpy().copy()))
-    for name, given in changes.external.items():
+            _put(initializers[name], Tensor(replacement.numpy().copy()))
+    for name, replacement in changes.external.items():
         if name not in initializers:
             continue
         if not _is_external(initializers[name]):
             raise Fail(f"initialiser '{name}' is not external: its data cannot be given from outside")
-        _put(initializers[name], Tensor(given.numpy().copy()))
+        _put(initializers[name], Tensor(replacement.numpy().copy()))
     if changes.files:
         for graph in model.graphs():
             for value in graph.initializers.values():
@@ -131,7 +141,7 @@ def _fix_sizes(model: Model, changes: ModelChanges) -> None:
     for value in model.graph.inputs if by_denotation else ():
         type_ = value.type
         if isinstance(type_, TensorType) and type_.shape is not None and type_.axis_denotations:
-            sizes = [by_denotation.get(said) for said in type_.axis_denotations]
+            sizes = [by_denotation.get(denotation) for denotation in type_.axis_denotations]
             shape = tuple(
                 dim if new is None or isinstance(dim, int) else new for dim, new in zip(type_.shape, sizes, strict=True)
             )

@@ -73,11 +73,11 @@ def _normalised(providers: Asked, settings: Settings) -> dict[str, dict[str, str
             raise ValueError(f"{len(providers)} 'providers' and {len(settings)} 'provider_options' are given")
         if not all(isinstance(provider, str) for provider in providers):
             raise ValueError("with 'provider_options', 'providers' should be names")
-        pairs = [(name, said) for (name, _), said in zip(pairs, settings, strict=True)]
-    found: dict[str, dict[str, str]] = {}
+        pairs = [(name, setting) for (name, _), setting in zip(pairs, settings, strict=True)]
+    by_name: dict[str, dict[str, str]] = {}
     for name, options in pairs:
-        if name in found:
+        if name in by_name:
             warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
         else:
-            found[name] = {str(key): str(value) for key, value in options.items()}
-    return found
+            by_name[name] = {str(key): str(value) for key, value in options.items()}
+    return by_name

@@ -61,7 +61,7 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
-        """A tensor that shares what `data` offers by DLPack; bytes can be said to be booleans."""
+        """A tensor that shares what `data` offers by DLPack; bytes can be taken for booleans."""
         array = np.from_dlpack(data)
         return OrtValue(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
 

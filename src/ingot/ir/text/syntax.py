@@ -1,4 +1,4 @@
-"""What a text says before its names are looked up: one small class a construct."""
+"""The syntax tree of a text before its names are resolved: one small class a construct."""
 
 from __future__ import annotations
 

@@ -322,7 +322,7 @@ def _inferred(
         value = _sizes(sizes, width)[2]
     size = value // heads if isinstance(value, int) else None
     total: Dim | None = length
-    if past is not None and past.given:
+    if past is not None and past.present:
         before = last(past.shape, 3)
         total = None if before is None or length is None else before + length
     return TensorType(typed.dtype, (batch, length, value)), TensorType(typed.dtype, (2, batch, heads, total, size))

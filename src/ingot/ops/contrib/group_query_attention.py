@@ -130,11 +130,11 @@ def infer(
     batch, length, hidden = last(query.shape, 0), last(query.shape, 1), last(query.shape)
     size = None
     if isinstance(hidden, int):
-        size = hidden // (num_heads if key.given else num_heads + 2 * kv_num_heads)
-    width = hidden if key.given else None if size is None else size * num_heads
+        size = hidden // (num_heads if key.present else num_heads + 2 * kv_num_heads)
+    width = hidden if key.present else None if size is None else size * num_heads
     total = total_sequence_length.elements
     whole = total[0] if total is not None and len(total) == 1 else None
-    before: Dim | None = last(past_key.shape, 2) if past_key.given else 0
+    before: Dim | None = last(past_key.shape, 2) if past_key.present else 0
     room = None if whole is None or before is None else maximum(whole, before)
     present = TensorType(past_key.dtype or query.dtype, (batch, kv_num_heads, room, size))
     result = TensorType(query.dtype, (batch, length, width))

@@ -155,7 +155,7 @@ def _filled(seqlens_k: prim.Tensor, batch: Dim, length: Dim, whole: Dim) -> _Fil
 def _whole(total: Fact) -> Dim:
     found = total.elements
     if found is None or len(found) != 1 or found[0] is None:
-        raise prim.Refused("a total length that only a run tells")
+        raise prim.Refused("a statically unknown total length")
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""Where the pixels of a resized axis lie in the old one, in primitives: for sizes that only a run tells."""
+"""Where the pixels of a resized axis lie in the old one, in primitives, for statically unknown sizes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def positions(span: Span, coordinates: str) -> prim.Tensor:
             return centred + length / 2.0 * (1.0 - size / exact)
         case "half_pixel":
             return centred
-    raise prim.Refused(f"{coordinates} of sizes that only a run tells")
+    raise prim.Refused(f"{coordinates} of statically unknown sizes")
 
 
 def _real(dim: Dim) -> prim.Tensor:

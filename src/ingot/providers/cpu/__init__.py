@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
 from ingot.codegen.llvm.workers import workers
-from ingot.runtime.thread_pool import begin_thread_pool, processors
+from ingot.runtime.processors import processors
+from ingot.runtime.thread_pool import begin_thread_pool
 
 if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode

@@ -21,8 +21,8 @@ from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant, Tensor
 from ingot.providers.cpu.panels import panels_of
 from ingot.runtime.frame import aligned
+from ingot.runtime.processors import processors
 from ingot.runtime.rows import buffers_in
-from ingot.runtime.thread_pool import processors
 from ingot.schedule.schedule import ConstantMemory, Scheduled
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters

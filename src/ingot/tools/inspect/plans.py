@@ -143,7 +143,7 @@ def _allocations(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping
     unknown = [name for name in segment.names if name not in sizes]
     places: dict[int, int] = {}
     if unknown:
-        yield f"memory: its places follow from {', '.join(unknown)}, which only a run tells"
+        yield f"memory: its places follow from {', '.join(unknown)}, which are statically unknown"
     else:
         try:
             binder = Binder(segment)
