@@ -13,7 +13,7 @@ from ingot.fuse.contraction import Packed
 from ingot.fuse.fuse import fuse
 from ingot.loops.ir import BranchStep, Contraction, Kernel, LoopStep, Nest, Tile, Winograd, kernels_in
 from ingot.prim import apply, concat, contract, pad, permute, reduce_, scan, scatter, window
-from ingot.prim.region import branch, repeat
+from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Constant, Tensor
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.schedule import schedule

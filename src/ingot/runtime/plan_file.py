@@ -15,8 +15,8 @@ import os
 import struct
 import time
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -118,7 +118,7 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
     return _decoded(stored, PlanDecoder(stored, memory, address, owner, threads, most_trips), address)
 
 
-def _is_whole(file: BinaryIO, start: int, digest: bytes) -> bool:
+def _is_whole(file: BufferedReader, start: int, digest: bytes) -> bool:
     """Whether the arrays of a file, from `start` on, are as they were written."""
     file.seek(start)
     return hashlib.file_digest(file, "sha256").digest() == digest
