@@ -9,8 +9,9 @@ these the provider itself does the last four, which know the machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
@@ -37,6 +38,7 @@ from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
 from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
+from ingot.runtime.garbage import uncollected
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
@@ -59,7 +61,7 @@ def prepare(
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
-    with within_the_stack():
+    with within_the_stack(), uncollected():
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
@@ -69,8 +71,9 @@ def prepare(
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
-        specialised = specialise(typed, options.catalog)
-        artifacts = _Compilation(provider, options).of(specialised)
+        with uncollected():
+            specialised = specialise(typed, options.catalog)
+            artifacts = _Compilation(provider, options).of(specialised)
     except (IngotError, Unwanted):
         raise
     except Exception as error:
@@ -191,7 +194,7 @@ class _Compilation:
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
         self._proceed()
-        fused = verified(fuse(roots, provider.limits, name), _verify_kernels)
+        fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
         self._proceed()
         scheduled = verified(provider.schedule(fused), _verify_kernels)
         self._proceed()

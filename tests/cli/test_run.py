@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -199,3 +200,19 @@ def test_a_model_runs_as_machine_code(
     for file, more in (("slow.npy", ("--reference",)), ("fast.npy", ())):
         assert run("run", str(model_file), "--output", f"{name}={file}", *more).exit_code == 0
     np.testing.assert_allclose(np.load(tmp_path / "fast.npy"), np.load(tmp_path / "slow.npy"), rtol=1e-5, atol=1e-6)
+
+
+def test_the_second_run_of_a_model_finds_what_the_first_has_compiled(
+    run: Run, model_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("INGOT_PROVIDERS", "cpu,reference")
+    arguments = ("run", model_file.name, "--input", f"x={write('npy')}", "--output", "y=y.npy")
+    assert run(*arguments).exit_code == 0
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+    monkeypatch.setattr("ingot.session.load_source", lambda *_: pytest.fail("the model is loaded"))
+    result = run(*arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    np.testing.assert_allclose(np.load("y.npy"), expected(X), rtol=1e-5)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ingot
+from child_processes import started
 from ingot.runtime.interrupt import _Timer
 from interruptible import interruptible
 
@@ -48,7 +49,7 @@ def endless(tmp_path: Path) -> str:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
     arguments = interruptible([sys.executable, "-c", PROGRAM, endless])
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+    with started(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         begin = time.perf_counter()
@@ -61,7 +62,7 @@ def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_the_command_line_ends_with_its_own_exit_code(endless: str) -> None:
     arguments = interruptible([sys.executable, "-m", "ingot", "run", endless])
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "random: x: float32[1]\n"
         time.sleep(0.5)

@@ -5,7 +5,6 @@ Axes before an ellipsis are counted from the front and those after it from the b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import index
 from types import EllipsisType
 
@@ -18,6 +17,7 @@ from ingot.builder.location import failure
 from ingot.builder.operand import Traced
 from ingot.builder.scope import current
 from ingot.builder.shapes import is_integer, vector
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ir.types import SequenceType, Shape

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ingot.builder.annotations import as_type
 from ingot.builder.location import definition, user_frame
+from ingot.dataclass import dataclass
 from ingot.errors import BuildError, nearest
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import Type

@@ -16,11 +16,11 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from ingot.cache import directory
+from ingot.dataclass import dataclass
 
 _CHUNK = 8 << 20
 _SKETCHED = 1 << 16

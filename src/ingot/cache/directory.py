@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -45,21 +44,18 @@ def written(path: Path, *parts: bytes | memoryview, modified: int | None = None)
 
     `modified` is when it is said to have been modified last, in nanoseconds; by default now.
     """
-    name = ""
+    unfinished = path.with_name(f"{os.urandom(8).hex()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-            name = file.name
-            for part in parts:
-                file.write(part)
+        with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.writelines(parts)
         if modified is not None:
-            os.utime(name, ns=(modified, modified))
-        os.replace(name, path)
+            os.utime(unfinished, ns=(modified, modified))
+        os.replace(unfinished, path)
         return True
     except OSError:
         with suppress(OSError):
-            if name:
-                os.unlink(name)
+            os.unlink(unfinished)
         return False
 
 

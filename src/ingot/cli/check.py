@@ -49,7 +49,7 @@ def check(model: str, targets: tuple[str, ...], as_json: bool, folder: Path | No
     """
     asked = [target for listed in targets for target in listed.split(",")]
     opened = open_model(model, Places(folder, trusted), external="require" if asked else "defer")
-    from ingot.infer.check import check as problems_of  # imports every operator
+    from ingot.infer.check import check as problems_of  # slow to import
 
     problems = problems_of(opened.model)
     errors = sum(problem.severity == "error" for problem in problems)

@@ -59,7 +59,7 @@ def infer(
         raise click.UsageError("--json and -o exclude each other")
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)
-    from ingot.infer.stepwise import types_of  # imports every operator
+    from ingot.infer.stepwise import types_of  # slow to import
 
     try:
         types = types_of(opened, name_sizes=True)

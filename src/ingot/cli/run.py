@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
-from ingot.cli.models import Places, loading_options, model_argument, open_model
+from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
 from ingot.cli.sizes import bind_shapes, shape_option
 from ingot.cli.stdout import write_text
@@ -56,6 +57,8 @@ def run(
     """Run a model on files or random inputs.
 
     Inputs not given are random. A FILE without NAME= holds all by name (.npz).
+    Numpy runs a new model until it is compiled, later runs are compiled: last
+    bits may differ.
     """
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)
@@ -63,11 +66,13 @@ def run(
     _refuse_unknown_kinds(targets)
     feeds = feeds_from_options(opened, inputs, seed)
     from ingot.cli.results import lines, plain, summarised
-    from ingot.session import LimitError, RunLimits, Session  # imports every operator
+    from ingot.session import LimitError, RunLimits, Session  # slow to import
 
     wanted = list(dict.fromkeys([*fetch, *(name for name, _ in targets if name)])) or opened.graph.outputs.names
     providers = ("reference",) if reference else None
-    session = Session(opened, seed=seed, limits=RunLimits(memory=memory_limit), providers=providers)
+    limits = RunLimits(memory=memory_limit)
+    source = model if _is_whole(model, folder, trusted) and not reference else opened
+    session = Session(source, seed=seed, limits=limits, providers=providers, start="at once")
     try:
         results = dict(zip(wanted, session.run(wanted, feeds, deadline=deadline), strict=True))
     except LimitError as error:
@@ -79,6 +84,12 @@ def run(
     else:
         write_text("".join(f"{printable(lines(summary), lines=True)}\n" for summary in summaries))
     _save(results, targets)
+    session.close()  # and keep what is compiled for the next time
+
+
+def _is_whole(model: str, folder: Path | None, trusted: tuple[Path, ...]) -> bool:
+    """Whether the file of a model is all there is to it, so that a plan for it may be in the cache."""
+    return model != STANDARD and os.path.isfile(model) and folder is None and not trusted
 
 
 def _named(option: str, known: list[str]) -> tuple[str, str]:

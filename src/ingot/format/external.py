@@ -16,10 +16,11 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PureWindowsPath
 from typing import Literal, TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.errors import ExternalDataError
 from ingot.format.wire import Malformed
 from ingot.ir.tensor import External

@@ -7,9 +7,10 @@ name one thing twice. The graph has no use for such things; its objects carry th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ingot.dataclass import dataclass
 from ingot.ir.types import Type
 
 

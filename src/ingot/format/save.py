@@ -6,10 +6,11 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.errors import DecodeError, InputError, UnsupportedError
 from ingot.format.atomic import Staged, publish

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.fuse.contraction import is_constant

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.fuse.contraction import Packed
 from ingot.fuse.decision import Decision, Planned, Reading, Store, StoreBranch, StoreLoop, stores_in
 from ingot.fuse.kernels import read

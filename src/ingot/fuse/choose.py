@@ -7,8 +7,8 @@ to need more (`fuse.decide`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.fuse.attention_match import AttentionMatch, attention_in
 from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var

@@ -6,9 +6,10 @@ Every tensor that no step stores is fused: computed wherever a step reads it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.fuse.attention_match import AttentionMatch
 from ingot.fuse.contraction import Packed

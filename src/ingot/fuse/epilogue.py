@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ingot.dataclass import dataclass
 from ingot.fuse.read import split
 from ingot.fuse.uses import External, Uses
 from ingot.loops.ir import Index

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.ir.value import Value
 from ingot.ops.control.carried import truth

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ingot.dims import Dim, symbol
 from ingot.errors import CheckError, ShapeError
@@ -188,8 +187,9 @@ class Inference:
 
     def version(self, domain: str) -> int:
         """The version of a domain that is imported; CheckError if it is not."""
-        if domain in self._imports:
-            return self._imports[domain]
+        version = self._imports.get(domain)
+        if version is not None:
+            return version
         raise CheckError(f"the model does not import domain '{spelled_out(domain)}'")
 
     def place(self, node: Node) -> tuple[str, ...]:
@@ -213,9 +213,10 @@ def _without_marks(shape: Shape) -> Shape:
 
 def _merged(declared: Fact, inferred: Fact) -> Fact:
     """One fact from two; ShapeError where they contradict each other."""
-    if declared.type is None or inferred.type is None:
-        return inferred if declared.type is None else replace(inferred, type=declared.type)
-    return replace(inferred, type=merge_types(declared.type, inferred.type))
+    if declared.type is None:
+        return inferred
+    type_ = declared.type if inferred.type is None else merge_types(declared.type, inferred.type)
+    return inferred if type_ is inferred.type else Fact(type_, inferred.elements, inferred.constant, inferred.present)
 
 
 def merge_types(declared: Type, inferred: Type) -> Type:

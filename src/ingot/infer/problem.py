@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from ingot.dataclass import dataclass
 from ingot.errors import IngotError
 
 Severity = Literal["error", "warning"]

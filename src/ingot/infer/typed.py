@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot.dataclass import dataclass
 from ingot.infer.driver import infer
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbols
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph

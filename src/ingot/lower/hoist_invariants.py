@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.infer import infer
 from ingot.infer.driver import Facts
 from ingot.ir.extract import extract

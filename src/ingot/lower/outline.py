@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, Expr, symbol, symbols
 from ingot.errors import CheckError
 from ingot.infer import infer

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbols
 from ingot.infer.driver import Inference
 from ingot.infer.naming import Naming

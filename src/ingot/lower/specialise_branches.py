@@ -7,8 +7,8 @@ can have. Where the sizes are unknown, the branch for equal sizes is assumed, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Expr, lower_bound, minimum
 from ingot.infer import infer
 from ingot.infer.decided import EqualSizes, decided_by_sizes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ingot.builder import OPSET, Var, inserting, op
 from ingot.builder.versions import domain_version_of
+from ingot.dataclass import dataclass
 from ingot.errors import IngotError, UnsupportedError
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
@@ -22,6 +22,8 @@ NEWEST = {
     "ai.onnx.preview.training": 1,
     "ai.onnx.preview": 1,
     "com.microsoft": 1,
+    "com.microsoft.nchwc": 1,
+    "com.ms.internal.nhwc": 1,
 }
 """The newest version of each domain that ingot knows; its operators are defined in that meaning."""
 

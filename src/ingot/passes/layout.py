@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ingot.builder import Checker, Var, inserting, op
 from ingot.builder.emission import emit
 from ingot.builder.literals import as_value
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.infer.building import builder_checker
 from ingot.infer.driver import Facts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.infer.driver import Facts
 from ingot.ir.attribute import Attribute

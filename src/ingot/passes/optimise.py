@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, ir_version_of
+from ingot.dataclass import dataclass
 from ingot.errors import UnsupportedError
 from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model, nested_graphs

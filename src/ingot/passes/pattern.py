@@ -7,11 +7,11 @@ constant of that value; or `Op`, an operator of patterns. Additions and products
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import isclose
 from typing import Any, TypeAlias
 
 from ingot.builder import inserting
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs

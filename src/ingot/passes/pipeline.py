@@ -8,10 +8,10 @@ follows them, however they are spelled.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.errors import InputError
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.prim.guard import Guards
 from ingot.prim.tensor import Tensor

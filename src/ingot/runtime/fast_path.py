@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding

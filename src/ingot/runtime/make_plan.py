@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 import numpy as np
 
 from ingot.codegen.kernel_code import KernelCode
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbols
 from ingot.dtypes import Array
 from ingot.loops.ir import Buffer, Kernel

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ingot.codegen.elf import LinkedCode
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.prim.guard import Guard

@@ -14,7 +14,6 @@ import mmap
 import os
 import struct
 import time
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import numpy as np
 from ingot.cache import directory
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import mapped, placed
+from ingot.dataclass import dataclass
 from ingot.errors import IngotError
 from ingot.ir.types import TensorType
 from ingot.prim.tensor import Tensor

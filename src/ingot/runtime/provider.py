@@ -97,7 +97,6 @@ class Compiler(Provider, Protocol):
     def memory(self) -> DeviceMemory | None:
         """The memory of its machine; None where that is the host's, and arrays are read and written where they are."""
 
-    @property
     def limits(self) -> FusionLimits:
         """The numbers that fusion decides by, for the machine."""
 

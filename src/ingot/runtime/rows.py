@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from ingot.codegen.jumps import BEGIN, CHOOSE, GO, NEXT_RUN
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.tensor import Call

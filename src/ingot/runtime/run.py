@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ingot.dataclass import dataclass
 from ingot.prim.tensor import Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.entry import Entry

@@ -38,10 +38,6 @@ class Interpreting:
     name = "interpreting"
     fingerprint = None
     threads = 1
-    limits = FusionLimits(
-        padded_row=1, attention_rows=1 << 62, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0
-    )
-    """No vectors, no attention, one thread."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -54,6 +50,12 @@ class Interpreting:
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
     ) -> str | None:
         return "it cannot say hello" if node.applies("Hello") else refuse_to_lower(node, operator, inputs, outputs)
+
+    def limits(self) -> FusionLimits:
+        """No vectors, no attention, one thread."""
+        return FusionLimits(
+            padded_row=1, attention_rows=1 << 62, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0
+        )
 
     def schedule(self, fused: Fused) -> Scheduled:
         """Nothing is adapted: this machine has no vectors, no caches and one thread."""

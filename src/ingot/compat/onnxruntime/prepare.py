@@ -6,13 +6,16 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from ingot.compat.onnxruntime.enums import GraphOptimizationLevel
 from ingot.compat.onnxruntime.errors import Fail, InvalidProtobuf, ModelLoadCanceled, Unsupported
 from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entries_of, is_cancelled, model_changes
-from ingot.dims import Dim, Expr, substitute, symbols
+from ingot.dims import Dim, Expr, substitute
 from ingot.dtypes import DType
+from ingot.errors import CheckError
+from ingot.format.encode import encode
 from ingot.format.load import is_ort_path, load, read_file
 from ingot.format.ort.schema import is_ort
-from ingot.format.save import save
+from ingot.format.save import model_tensors, save
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
@@ -20,6 +23,9 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
+_MOST_COPIED = 1 << 29
+_OPTIMISED_FILE = "session.optimized_model_external_initializers_file_name"
+_OPTIMISED_SIZE = "session.optimized_model_external_initializers_min_size_in_bytes"
 
 
 def prepared(source: str | bytes, options: SessionOptions) -> Model:
@@ -38,9 +44,38 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     model = load(source, folder=folder, external="defer" if has_files else "require")
     _replace_initializers(model, changes)
     _fix_sizes(model, changes)
-    if options.optimized_model_filepath:
-        save(model, options.optimized_model_filepath)
     return model
+
+
+def optimised(model: Model, level: GraphOptimizationLevel) -> Model:
+    """The model after the passes of a level of onnxruntime: a copy, or the same for the lowest."""
+    if level == GraphOptimizationLevel.ORT_DISABLE_ALL:
+        return model
+    from ingot.passes.optimise import optimise  # all operators
+
+    copy = model.copy()
+    optimise(copy, level_of(level))
+    return copy
+
+
+def level_of(level: GraphOptimizationLevel) -> int:
+    """How much a model may be changed before it is compiled; past `extended` onnxruntime changes where values lie."""
+    return min(int(level), 2)
+
+
+def write_optimised(model: Model, options: SessionOptions) -> None:
+    """Write the optimised model where the options ask for it, its larger initialisers in a file beside if they do."""
+    if not options.optimized_model_filepath:
+        return
+    entries = entries_of(options)
+    result = optimised(model, options.graph_optimization_level)
+    location = entries.get(_OPTIMISED_FILE)
+    if location:
+        threshold = int(entries.get(_OPTIMISED_SIZE, "1024"))
+        target = options.optimized_model_filepath
+        save(result, target, external="one-file", threshold=threshold, location=location)
+    else:
+        save(result, options.optimized_model_filepath)
 
 
 def leaves_alone(options: SessionOptions) -> bool:
@@ -48,16 +83,22 @@ def leaves_alone(options: SessionOptions) -> bool:
     return not model_changes(options) and not entries_of(options).get(_FOLDER)
 
 
-def forget_unknown_sizes(model: Model) -> bool:
-    """Make sizes that exporters mark as unknown by a negative number or by the name `?` unknown; whether any was."""
-    return change_shapes(model.graphs(), lambda shape: tuple(_known(dim) for dim in shape))
+def cacheable(data: bytes | None, model: Model) -> bytes | Model:
+    """What a session finds again in the cache: the bytes of a model, made of it if there are none.
 
-
-def without_names(model: Model) -> Model:
-    """A copy in which no size has a name, so that no two sizes must agree."""
-    copy = model.copy()
-    change_shapes(copy.graphs(), lambda shape: tuple(None if isinstance(dim, Expr) else dim for dim in shape))
-    return copy
+    The model itself if it has tensors in other files, or so many that a copy of them would cost more than it saves.
+    """
+    tensors = list(model_tensors(model, attributes=True))
+    if any(tensor.external is not None for tensor in tensors):
+        return model
+    if data is not None:
+        return data
+    if sum(tensor.nbytes for tensor in tensors) > _MOST_COPIED:
+        return model
+    try:
+        return encode(model)
+    except CheckError:  # two values with one name, which a session says, or mends
+        return model
 
 
 def _refuse(options: SessionOptions) -> None:
@@ -65,20 +106,23 @@ def _refuse(options: SessionOptions) -> None:
     target = options.optimized_model_filepath
     if target and (entries.get("session.save_model_format", "").upper() == "ORT" or is_ort_path(target)):
         raise Unsupported("models cannot be written in onnxruntime's own format (.ort): end the path in .onnx")
-    if entries.get("ep.context_enable") == "1":
-        raise Unsupported("ep.context_enable: models with compiled parts cannot be written")
     if entries.get("session.disable_cpu_ep_fallback") == "1":
-        raise Fail("session.disable_cpu_ep_fallback is set, and there is no other provider than the cpu")
+        raise Fail(
+            "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been"
+            " explicitly disabled by the user: session.disable_cpu_ep_fallback"
+        )
+    if not -1 <= options.log_severity_level <= 4:
+        raise RuntimeError(f"Invalid session log severity level: {options.log_severity_level}, they are 0 to 4")
 
 
 def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
     """Refuse a model in another format than the options name."""
     wanted = entries_of(options).get("session.load_model_format", "").upper()
     if wanted in ("ORT", "ONNX"):
-        found = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
-        if wanted == "ORT" and not found:
+        is_ort_format = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
+        if wanted == "ORT" and not is_ort_format:
             raise Fail("session.load_model_format is ORT, and the model is not in that format")
-        if wanted == "ONNX" and found:
+        if wanted == "ONNX" and is_ort_format:
             raise InvalidProtobuf("session.load_model_format is ONNX, and the model is in onnxruntime's own format")
 
 
@@ -146,12 +190,6 @@ def _fix_sizes(model: Model, changes: ModelChanges) -> None:
                 dim if new is None or isinstance(dim, int) else new for dim, new in zip(type_.shape, sizes, strict=True)
             )
             value.type = replace(type_, shape=shape)
-
-
-def _known(dim: Dim | None) -> Dim | None:
-    if isinstance(dim, Expr):
-        return None if symbols(dim) <= {"?", ""} else dim
-    return None if dim is None or dim < 0 else dim
 
 
 def _shown(dtype: DType, shape: tuple[int, ...]) -> str:

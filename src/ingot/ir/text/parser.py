@@ -2,7 +2,7 @@
 
 Beyond what onnx's own parser reads, a name may be in quotes wherever one stands, lists of tensors, of graphs and of
 types are read, and `undefined` is an element type. Text that contradicts itself is refused where onnx takes it: a
-constant of the wrong size, a number too large for its type, an attribute or a key given twice, a list said to be one
+constant of the wrong size, a number too large for its type, an attribute or a key given twice, a list declared as one
 value, a reference without a type, and anything after the end.
 """
 

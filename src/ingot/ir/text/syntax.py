@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from ingot.dataclass import dataclass
 from ingot.ir.attribute import AttributeKind
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import Type

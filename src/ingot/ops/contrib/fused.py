@@ -244,6 +244,7 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Any]]] = {
     "Elu": ((1.0,), lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x)),
     "Clip": ((-np.inf, np.inf), lambda x, low, high: np.minimum(np.maximum(x, low), high)),
     "HardSigmoid": ((0.2, 0.5), lambda x, a, b: np.clip(a * x + b, 0, 1)),
+    "HardSwish": ((), lambda x: x * np.clip(x / 6 + x.dtype.type(0.5), 0, 1)),
     "Selu": (
         (1.6732632423543772, 1.0507009873554805),
         lambda x, a, g: g * np.where(x <= 0, a * np.expm1(np.minimum(x, 0)), x),

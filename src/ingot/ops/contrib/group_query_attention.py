@@ -193,14 +193,14 @@ def _normalised(x: Array, weight: Array, epsilon: float) -> Array:
     return np.asarray(x / root * weight.astype(np.float32))
 
 
-def _positions(given: Array | None, past: Array, totals: Array, length: int, prompt: bool) -> Array:
+def _positions(stated: Array | None, past: Array, totals: Array, length: int, prompt: bool) -> Array:
     """The position of each new token; those behind the end of their sequence have any."""
-    if given is not None and given.size:
+    if stated is not None and stated.size:
         if prompt:
-            return np.broadcast_to(given.reshape(-1)[0] + np.arange(length), (len(past), length))
-        if given.shape != (len(past), length):
-            raise ShapeError(f"position_ids has shape {list(given.shape)}, expected {[len(past), length]}")
-        return given
+            return np.broadcast_to(stated.reshape(-1)[0] + np.arange(length), (len(past), length))
+        if stated.shape != (len(past), length):
+            raise ShapeError(f"position_ids has shape {list(stated.shape)}, expected {[len(past), length]}")
+        return stated
     places = past[:, None] + np.arange(length)
     return places if prompt else np.where(places < totals[:, None], places, 1)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ingot import prim
 from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array
-from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import Shape, TensorType
 from ingot.ops.contrib.attended import attended
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS, last
@@ -58,10 +58,9 @@ def multi_head_attention(
 
     Keys and values may come packed with the queries, packed together, or by head (then without a bias). With
     `past_sequence_length` the past is a buffer that holds so many, and the present the same with the new ones put in.
+    `cache_indirection` names, for each beam of a search and each token of the past, the beam to read it from.
     """
     check_heads(num_heads)
-    if cache_indirection is not None:
-        raise UnsupportedError("cache_indirection, which beams a decoder reads from, is not supported")
     q, k, v = _heads(query, key, value, bias, num_heads)
     if (past_key is None) != (past_value is None):
         raise InputError("past_key and past_value are given only together")
@@ -76,6 +75,10 @@ def multi_head_attention(
             raise InputError(f"past_sequence_length is {past}: {k.shape[2]} more do not fit a buffer of {room}")
     keys = with_past(None if past_key is None else past_key[:, :, :past], k, "past_key")
     values = with_past(None if past_value is None else past_value[:, :, :past], v, "past_value")
+    present = (_buffer(past_key, keys, room, query), _buffer(past_value, values, room, query))
+    if cache_indirection is not None:
+        beams = _beams(cache_indirection, len(keys), past)
+        keys, values = (_of_beams(each, beams, past) for each in (keys, values))
     if keys.shape[:3] != values.shape[:3]:
         raise ShapeError(f"keys of shape {list(keys.shape)} do not fit values of shape {list(values.shape)}")
     scores = scores_of(q, keys, scale)
@@ -86,7 +89,6 @@ def multi_head_attention(
         mask = hidden if mask is None else np.where(hidden < 0, hidden, mask)
     scores = added(scores if mask is None else scores + mask, attention_bias)
     y = joined_heads(softmax(scores) @ values).astype(query.dtype)
-    present = (_buffer(past_key, keys, room, query), _buffer(past_value, values, room, query))
     return y, *present, scores.astype(query.dtype)
 
 
@@ -262,6 +264,24 @@ def _biased(x: Array, bias: Array | None, start: int) -> Array:
     if bias.ndim != 1 or len(bias) < stop:
         raise ShapeError(f"the bias has shape {list(bias.shape)}, expected at least {stop} elements")
     return wide + bias[start:stop].astype(np.float32)
+
+
+def _beams(indirection: Array, batch: int, past: int) -> Array:
+    """The row of the batch that each row reads each token of the past from: [batch, past]."""
+    if indirection.ndim != 3 or indirection.shape[0] * indirection.shape[1] != batch or indirection.shape[2] < past:
+        shape = list(indirection.shape)
+        raise ShapeError(f"cache_indirection has shape {shape}, for {batch} beams in all and a past of {past}")
+    width = indirection.shape[1]
+    named = indirection.reshape(batch, -1)[:, :past]
+    if named.size and not 0 <= named.min() <= named.max() < width:
+        raise InputError(f"cache_indirection goes from {named.min()} to {named.max()}, there are {width} beams")
+    return np.asarray(np.arange(batch)[:, None] // max(width, 1) * width + named)
+
+
+def _of_beams(whole: Array, beams: Array, past: int) -> Array:
+    """Keys or values whose past is that of the beams."""
+    old = whole[beams, :, np.arange(past)].swapaxes(1, 2)
+    return np.concatenate([old, whole[:, :, past:]], axis=2)
 
 
 def _buffer(past: Array | None, whole: Array, room: int, query: Array) -> Array:

@@ -37,8 +37,8 @@ def pad(data: TPad, pads: Int64, value: TPad | None = None, /, *, mode: str = "c
 def infer_pad(data: Fact, pads: Fact, value: Fact | None = None, /, *, mode: str) -> Inferred:
     if pads.rank == 2:
         pads = Fact(None if pads.dtype is None else TensorType(pads.dtype, (last(pads.shape),)), pads.elements)
-    found: Inferred = standard_pad.rules["infer"](data, pads, mode=mode)
-    return found
+    padded: Inferred = standard_pad.rules["infer"](data, pads, mode=mode)
+    return padded
 
 
 @pad.lower

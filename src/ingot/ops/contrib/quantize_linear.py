@@ -93,7 +93,13 @@ def _spread(values: Array, shape: tuple[int, ...], axis: int | None, name: str) 
     return spread(values, shape, 1 if axis is None else axis, 0, name)
 
 
-def _check(shape: Shape | None, given: Shape | None, axis: int | None) -> None:
-    if axis is None and given is not None and len(given) == 1 and isinstance(given[0], int) and given[0] != 1:
-        raise ShapeError(f"there are {given[0]} scales and no axis they are for")
-    check_granularity(shape, given, 1 if axis is None else axis, 0, "scale")
+def _check(shape: Shape | None, scale_shape: Shape | None, axis: int | None) -> None:
+    if (
+        axis is None
+        and scale_shape is not None
+        and len(scale_shape) == 1
+        and isinstance(scale_shape[0], int)
+        and scale_shape[0] != 1
+    ):
+        raise ShapeError(f"there are {scale_shape[0]} scales and no axis they are for")
+    check_granularity(shape, scale_shape, 1 if axis is None else axis, 0, "scale")

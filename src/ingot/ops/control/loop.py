@@ -78,7 +78,8 @@ def loop(
     while (limit is None or step < limit) and (cond is None or going):
         counter = np.asarray(step, np.int64)
         outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, truths[going], *states])
-        going = bool(scalar(outputs[0], "the condition the body gives"))
+        if outputs[0] is not truths[going]:  # a body that passes it on returns the array itself
+            going = bool(scalar(outputs[0], "the condition the body gives"))
         states = outputs[1:carried]
         for place, collection in collected.items():
             collection.add(outputs[place])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, maximum
 from ingot.dtypes import DType
 from ingot.ops.image.resize_axes import EXACT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from string import ascii_letters
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import Shape

@@ -8,12 +8,12 @@ that one comparison: `x < s` is `x <= t` for the number t before s, and for `x >
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.ops.ml.forest import MODES, Forest

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError
 from ingot.ops.ml.rows import affordable, chunks

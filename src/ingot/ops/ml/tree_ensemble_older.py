@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 from ingot.ir.value import Value

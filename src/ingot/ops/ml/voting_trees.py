@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.tensor import Tensor

@@ -6,7 +6,6 @@ Convolutions and pools share this file. Windows are counted over symbolic sizes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ingot import dims
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.ops.shapes import axis_of
 

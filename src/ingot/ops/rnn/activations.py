@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import CheckError, nearest
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ops.rnn.sequences import DIRECTIONS

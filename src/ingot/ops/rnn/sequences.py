@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.ir.value import Value
 from ingot.ops.older import constant_of, dtype_of, rank_of, shape_of

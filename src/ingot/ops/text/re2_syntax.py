@@ -6,9 +6,9 @@ What only matters to where a part matched (captures, laziness) is read and forgo
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, UnsupportedError
 
 MOST_REPEATS = 1000

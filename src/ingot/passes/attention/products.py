@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from ingot.builder import inserting, op
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.infer.driver import Facts

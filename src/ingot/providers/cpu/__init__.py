@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
@@ -46,16 +47,22 @@ class Cpu:
         return processor() if self._chosen is None else repr(self._chosen)
 
     def warm_up(self) -> None:
-        workers(processors()).begin()
+        llvm = workers(processors())
+        llvm.begin()
+        if self._chosen is None:
+            llvm.facts.add_done_callback(lambda _: self._begin_thread_pool())  # every model needs it
+
+    def _begin_thread_pool(self) -> None:
+        with suppress(Exception):  # who needs it tries again, and says what is wrong
+            begin_thread_pool(self.target)
 
     def refuses(
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
     ) -> str | None:
-        from ingot.lower.refuse import refuse_to_lower  # all operators
+        from ingot.lower.refuse import refuse_to_lower  # not needed to run what was compiled before
 
         return refuse_to_lower(node, operator, inputs, outputs)
 
-    @property
     def limits(self) -> FusionLimits:
         from ingot.schedule.fusion_limits import fusion_limits
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.templates import Template, template
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, substitute
 from ingot.dtypes import Array
 from ingot.format.pages import release

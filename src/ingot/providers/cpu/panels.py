@@ -35,7 +35,7 @@ def panels_of(weights: Packed | Filters, tile: Tile) -> Array:
     panels = _unique(packed(weights, tile))
     try:
         source = ref(owner, lambda _: _BY_SOURCE.pop(key, None))
-    except TypeError:  # memory whose end nobody is told of
+    except TypeError:  # an owner without weak references
         return panels
     _BY_SOURCE[key] = source, ref(panels, lambda _: _BY_SOURCE.pop(key, None))
     return panels

@@ -27,7 +27,10 @@ class OnnxRuntimeBackendRep:
             if name in _ALLOWED:
                 setattr(options, name, value)
             elif hasattr(options, name):
-                raise RuntimeError(f"RunOptions.{name} cannot be set here: only {', '.join(sorted(_ALLOWED))} can")
+                raise RuntimeError(
+                    f"RunOptions attribute '{name}' is not permitted via the backend API."
+                    f" Allowed attributes: {', '.join(sorted(_ALLOWED))}"
+                )
         names = [argument.name for argument in self._session.get_inputs()]
         arrays = inputs if isinstance(inputs, list) else [inputs]
         if len(arrays) != len(names):

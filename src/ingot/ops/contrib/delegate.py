@@ -1,0 +1,31 @@
+"""Rules that ask those of another operator, with inputs and attributes as it takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ingot import prim
+from ingot.ops.define import Operator
+from ingot.ops.facts import Fact
+
+Translate: TypeAlias = Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]
+"""From the inputs and attributes of one operator to those of another."""
+
+
+def delegate(operator: Operator, to: Operator, translate: Translate) -> None:
+    """Attach rules to infer and to lower `operator`, whose inputs in their order are some of those of `to`."""
+
+    def infer(*inputs: Fact, **attributes: Any) -> Any:
+        taken, named = translate(*inputs, **attributes)
+        return to.rules["infer"](*taken, **named)
+
+    def lower(*inputs: Any, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any) -> Any:
+        if "lower" not in to.rules:
+            raise prim.Refused(f"{to.name} has no rule")
+        taken, named = translate(*inputs, **attributes)
+        known, _ = translate(*facts, **attributes)
+        return to.apply("lower", taken, named, facts=known, inferred=inferred)
+
+    operator.infer(infer)
+    operator.lower(lower)
