@@ -19,7 +19,7 @@ from ingot.ops.nn.linear_attention import RULES
 from ingot.ops.nn.linear_attention import linear_attention as standard_linear_attention
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import types
-from ingot.prim.region import repeat
+from ingot.prim.make_region import repeat
 
 T: TypeAlias = Annotated[Array, types("T", SMALL_FLOATS)]
 S: TypeAlias = Annotated[Array, types("S", SMALL_FLOATS)]
