@@ -62,8 +62,8 @@ def _lines(catalog: Catalog) -> Iterator[str]:
     yield _REFUSED
     yield "| operator | why | what to do |"
     yield "|---|---|---|"
-    for (domain, name), found in sorted(REFUSED.items()):
-        yield f"| {spelled_out(domain)}.{name} | {found.reason} | {found.action} |"
+    for (domain, name), refused in sorted(REFUSED.items()):
+        yield f"| {spelled_out(domain)}.{name} | {refused.reason} | {refused.action} |"
     inside = refusal(INTERNAL_NHWC, "")
     assert inside is not None
     yield f"| {INTERNAL_NHWC}, all | {inside.reason} | {inside.action} |\n"

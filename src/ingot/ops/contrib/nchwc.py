@@ -103,7 +103,7 @@ def conv(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> T:
-    """FusedConv with filters stored in blocks, innermost, and within these in blocks of channels unless those are few."""
+    """FusedConv with filters stored in blocks, innermost, and these in blocks of channels unless there are few."""
     _check_images(x.ndim)
     sizes, order = _stored(w.shape, group)
     return np.asarray(
