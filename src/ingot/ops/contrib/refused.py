@@ -103,7 +103,7 @@ _REASONS: dict[Refusal, tuple[str, ...]] = {
         "SparseAttentionIndexer",
         "SparsePagedAttention",
     ),
-    _RARE: ("AttnLSTM", "NGramHashMapping", "SparseAttention", "VarlenNGramHashMapping"),
+    _RARE: ("AttnLSTM", "NGramHashMapping", "VarlenNGramHashMapping"),
     _FOREIGN: ("EPContext", "Snpe"),
 }
 
