@@ -24,7 +24,7 @@ def patterns() -> tuple[Any, Any]:
     """All blocks before, and the first and the last of them."""
     columns = [[list(range(i + 1)) for i in range(4)], [sorted({0, i}) for i in range(4)]]
     rows = [np.cumsum([0, *map(len, each)]) for each in columns]
-    flat = [sum(each, []) for each in columns]
+    flat = [[column for row in each for column in row] for each in columns]
     most = max(map(len, flat))
     return np.array(rows, np.int32), np.array([each + [-1] * (most - len(each)) for each in flat], np.int32)
 
