@@ -91,7 +91,7 @@ _REASONS: dict[Refusal, tuple[str, ...]] = {
         "SparseAttentionIndexer",
         "SparsePagedAttention",
     ),
-    _RARE: ("AttnLSTM", "NGramHashMapping", "VarlenNGramHashMapping"),
+    _RARE: ("AttnLSTM",),
     _FOREIGN: ("EPContext", "Snpe"),
 }
 
