@@ -39,7 +39,7 @@ def test_a_token_reads_what_a_buffer_holds(past: int, beams: bool, bias: bool, m
     args = inputs(past, beams, bias, mask)
     while args[-1] is None:
         args.pop()
-    options = {"num_heads": N, "past_present_share_buffer": 1}
+    options: dict[str, Any] = {"num_heads": N, "past_present_share_buffer": 1}
     agrees("DecoderMaskedMultiHeadAttention", *args, outputs=3, compiled=False, **options)
 
 

@@ -34,7 +34,7 @@ def test_hashes_of_rows(dtype: Any, past: bool, end: bool, reset: int, segments:
     args = [ids, *tables(dtype), RNG.integers(0, 6, (2, MOST - 1)).astype(dtype) if past else None]
     args += [np.arange(4).astype(dtype) * 1000 if past else None, np.asarray(3, dtype) if end else None]
     args += [np.sort(RNG.integers(0, 3, (2, 7)), axis=1).astype(np.int32) if segments else None]
-    options = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
+    options: dict[str, Any] = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
     agrees("NGramHashMapping", *stripped(*args), outputs=2, compiled=False, **options)
 
 
@@ -46,5 +46,5 @@ def test_hashes_of_sequences_in_one_row(past: bool, reset: int) -> None:
     args += [RNG.integers(0, 6, (3, MOST - 1)) if past else None, None, np.asarray(3)]
     args += [np.sort(RNG.integers(0, 3, 9)).astype(np.int32), np.zeros((3, MOST - 1), np.int32) if past else None]
     args += [np.array([1, 3, 0], np.int32)]
-    options = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
+    options: dict[str, Any] = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
     agrees("VarlenNGramHashMapping", *args, outputs=4, compiled=False, state_update_capacity=2, **options)

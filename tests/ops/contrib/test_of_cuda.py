@@ -72,7 +72,7 @@ def test_groups_of_channels_are_normalised(last: int, activation: int) -> None:
     y = normal.reshape(x.shape) * gamma + beta
     y = y / (1 + np.exp(-y)) if activation else y
     given, wanted = (x, y) if last else (np.moveaxis(x, 3, 1).copy(), np.moveaxis(y, 3, 1).copy())
-    options = {"groups": 4, "activation": activation, "epsilon": 1e-5}
+    options: dict[str, Any] = {"groups": 4, "activation": activation, "epsilon": 1e-5}
     gives(wanted, "GroupNorm", given, gamma, beta, channels_last=last, **options)
     if last:
         part = floats(2, 8)

@@ -24,7 +24,7 @@ def codes(*shape: int, dtype: Any = np.uint8) -> Any:
     return RNG.integers(limits.min, limits.max + 1, shape).astype(dtype)
 
 
-def near(dtype: Any) -> dict[str, float]:
+def near(dtype: Any) -> dict[str, Any]:
     return {"rtol": 1e-4, "atol": 1e-5} if dtype is np.float32 else {"rtol": 2e-3, "atol": 2e-3}
 
 
@@ -51,7 +51,7 @@ def test_gelus(name: str, dtype: Any) -> None:
 def test_normalised_sums(dtype: Any, bias: bool) -> None:
     vectors = [floats(8, dtype=dtype) for _ in range(3)]
     pair = [floats(B, L, 8, dtype=dtype, by=100) for _ in range(2)]
-    options = {"outputs": 4, **near(dtype)}
+    options: dict[str, Any] = {"outputs": 4, **near(dtype)}
     agrees("SkipLayerNormalization", *pair, *vectors[: 3 if bias else 2], **options)
     agrees("SkipSimplifiedLayerNormalization", *pair, vectors[0], *vectors[1 : 2 if bias else 1], **options)
 
@@ -74,7 +74,7 @@ def test_projected_attention(dtype: Any, mask: Any, unidirectional: int, past: i
     by = 20 if dtype is np.float16 else 1
     args = [floats(B, L, 6, dtype=dtype, by=by), floats(6, 3 * D, dtype=dtype, by=by), floats(3 * D, dtype=dtype)]
     args += [masks[mask], floats(2, B, N, past, H, dtype=dtype) if past else None]
-    options = {"num_heads": N, "unidirectional": unidirectional}
+    options: dict[str, Any] = {"num_heads": N, "unidirectional": unidirectional}
     agrees("Attention", *stripped(*args), outputs=2, **near(dtype), **options)
 
 
@@ -85,7 +85,7 @@ def test_attention_of_many_heads(dtype: Any, by_head: bool, bias: bool, scale: f
     shape = (B, N, 5, H) if by_head else (B, 5, D)
     args = [floats(B, L, D, dtype=dtype, by=by), *(floats(*shape, dtype=dtype, by=by) for _ in range(2))]
     args += [floats(3 * D, dtype=dtype)] if bias else []
-    options = {"scale": scale} if scale else {}
+    options: dict[str, Any] = {"scale": scale} if scale else {}
     agrees("MultiHeadAttention", *args, num_heads=N, **options, **near(dtype))
 
 
@@ -157,7 +157,7 @@ def test_pools_of_bytes(dtype: Any, last: int) -> None:
     x, zero = codes(2, 6, 7, 4, dtype=dtype) if last else codes(2, 4, 6, 7, dtype=dtype), one(3, dtype)
     args = [x, one(0.05), zero, one(0.04), zero]
     agrees("QLinearGlobalAveragePool", *args, channels_last=last, steps=1)
-    options = {"kernel_shape": [2, 3], "pads": [1, 1, 0, 1], "strides": [2, 1], "count_include_pad": 1}
+    options: dict[str, Any] = {"kernel_shape": [2, 3], "pads": [1, 1, 0, 1], "strides": [2, 1], "count_include_pad": 1}
     agrees("QLinearAveragePool", *args, channels_last=last, steps=1, **options)
 
 

@@ -82,7 +82,7 @@ def test_words_are_embedded_by_their_characters() -> None:
 def test_pools_that_stop_at_a_mask(shape: tuple[int, ...]) -> None:
     rank = len(shape) - 2
     x, mask = floats(*shape), (RNG.random((1, 1, *shape[2:])) > 0.3).astype(np.int32)
-    options = {"kernel_shape": [3] * rank, "strides": [2] * rank, "pads": [1] * (2 * rank)}
+    options: dict[str, Any] = {"kernel_shape": [3] * rank, "strides": [2] * rank, "pads": [1] * (2 * rank)}
     [expected] = agrees("MaxpoolWithMask", x, mask, compiled=False, **options)
     # of a mask of more channels onnxruntime takes the first at the wrong place: its offset is a remainder of channels
     whole = np.broadcast_to(mask, shape).copy()

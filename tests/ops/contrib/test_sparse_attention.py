@@ -37,7 +37,7 @@ def inputs(length: int, totals: Any, packed: bool, rotary: bool, dtype: Any) -> 
     return args + ([floats(ROOM, SIZE // 2, dtype=dtype) for _ in range(2)] if rotary else [])
 
 
-OPTIONS = {"num_heads": HEADS, "kv_num_heads": KV, "sparse_block_size": BLOCK}
+OPTIONS: dict[str, Any] = {"num_heads": HEADS, "kv_num_heads": KV, "sparse_block_size": BLOCK}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -47,7 +47,7 @@ OPTIONS = {"num_heads": HEADS, "kv_num_heads": KV, "sparse_block_size": BLOCK}
 )
 def test_blocks_show_what_is_seen(length: int, totals: Any, packed: bool, rotary: bool, dtype: Any) -> None:
     args = inputs(length, totals, packed, rotary, dtype)
-    options = {**OPTIONS, "do_rotary": int(rotary)}
+    options: dict[str, Any] = {**OPTIONS, "do_rotary": int(rotary)}
     model = of_one_node("SparseAttention", args, 3, MICROSOFT, (), options)
     feeds = {f"x{i}": x for i, x in enumerate(args) if x is not None}
     settings = onnxruntime.SessionOptions()

@@ -42,7 +42,6 @@ _PAGED = Refusal(
     "it reads caches in pages, or sequences of many lengths in one row, which a server of CUDA keeps",
     "export the model for GroupQueryAttention or MultiHeadAttention",
 )
-_RARE = Refusal("few models have it, and it is not built yet", "open an issue with the model, or give it by operators=")
 _FOREIGN = Refusal("it holds a program for another device", "take the model from which that was compiled")
 
 _REASONS: dict[Refusal, tuple[str, ...]] = {
@@ -91,7 +90,6 @@ _REASONS: dict[Refusal, tuple[str, ...]] = {
         "SparseAttentionIndexer",
         "SparsePagedAttention",
     ),
-    _RARE: ("AttnLSTM",),
     _FOREIGN: ("EPContext", "Snpe"),
 }
 
