@@ -26,7 +26,7 @@ def codes(*shape: int, dtype: Any = np.uint8) -> Any:
 
 def optimised(model: ModelProto, path: Path) -> list[tuple[str, str]]:
     """The operators of a model after onnxruntime has saved it to `path` with all that it does for this machine."""
-    options: dict[str, Any] = onnxruntime.SessionOptions()
+    options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.optimized_model_filepath = str(path)

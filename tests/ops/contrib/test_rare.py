@@ -58,7 +58,7 @@ def test_tokens_that_part(case: int) -> None:
     start = int(rng.integers(0, 8))
     predicted = np.append(source[start:], 9)
     predicted[rng.integers(0, len(predicted))] = 5
-    sizes = {"min_ngram_size": 1 + case % 2, "max_ngram_size": 3}
+    sizes: dict[str, Any] = {"min_ngram_size": 1 + case % 2, "max_ngram_size": 3}
     first = np.array([start], np.int64)
     agrees("BifurcationDetector", source, now, first, predicted, outputs=2, compiled=False, **sizes)
     agrees("BifurcationDetector", source, now, first, outputs=2, compiled=False, **sizes)

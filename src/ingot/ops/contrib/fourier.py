@@ -14,7 +14,7 @@ from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.nn.precision import refuse_huge
+from ingot.ops.nn.precision import refuse_huge, wide
 from ingot.ops.shapes import broadcast
 from ingot.ops.typesets import FLOATS_3, types
 
@@ -50,9 +50,11 @@ def irfft(x: T, /, *, signal_ndim: int, normalized: int = 0, onesided: int = 1) 
     if not size:
         raise ShapeError("a spectrum of one number is that of no signal of an even length")
     refuse_huge((*x.shape[:-2], size), np.dtype(np.float64))
-    wide = x.astype(np.float64)
+    parts = x.astype(np.float64)
     sizes = (*x.shape[-1 - signal_ndim : -2], size)
-    return np.fft.irfftn(wide[..., 0] + 1j * wide[..., 1], s=sizes, axes=tuple(range(-signal_ndim, 0))).astype(x.dtype)
+    return np.fft.irfftn(parts[..., 0] + 1j * parts[..., 1], s=sizes, axes=tuple(range(-signal_ndim, 0))).astype(
+        x.dtype
+    )
 
 
 @irfft.infer
@@ -97,9 +99,8 @@ def lower_conj(a: prim.Tensor, b: prim.Tensor, /) -> prim.Tensor:
 def _product(a: Array, b: Array, sign: int) -> Array:
     if a.shape[-1:] != (2,) or b.shape[-1:] != (2,):
         raise ShapeError(f"a has shape {list(a.shape)} and b {list(b.shape)}, expected parts of two on the last axis")
-    wide = np.float64 if a.dtype == np.float64 else np.float32
-    (p, q), (r, s) = ((x[..., 0].astype(wide), x[..., 1].astype(wide)) for x in (a, b))
-    s = s * wide(sign)
+    left, right = (x.astype(wide(x.dtype)) for x in (a, b))
+    p, q, r, s = left[..., 0], left[..., 1], right[..., 0], right[..., 1] * sign
     return np.stack([p * r - q * s, p * s + q * r], axis=-1).astype(a.dtype)
 
 
