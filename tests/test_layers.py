@@ -12,21 +12,10 @@ import pytest
 import ingot
 
 LAYERS = [
-    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries", "versions"),
-    *(
-        "passes",
-        "engine_support",
-        "lower",
-        "loops",
-        "fuse",
-        "schedule",
-        "cache",
-        "codegen",
-        "runtime",
-        "providers",
-        "compile",
-    ),
-    *("warm_start", "variants", "deploy", "session", "convert", "compat", "tools", "cli"),
+    *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
+    *("versions", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen", "runtime"),
+    *("providers", "compile", "warm_start", "variants", "background", "deploy", "session", "convert", "compat"),
+    *("tools", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")
@@ -65,3 +54,4 @@ def test_importing_ingot_imports_nothing_that_is_not_needed() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"llvmlite", "rich", "click", "onnx", "google", "torch", "scipy", "sympy", "hypothesis", "asyncio"}
     assert not heavy & set(loaded)
+    assert not {"shutil", "secrets", "tempfile", "random"} & set(loaded)

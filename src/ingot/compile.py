@@ -9,8 +9,9 @@ these the provider itself does the last four, which know the machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
@@ -36,6 +37,7 @@ from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
 from ingot.runtime.executable import Executable
+from ingot.runtime.garbage import uncollected
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
@@ -58,7 +60,7 @@ def prepare(
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
-    with within_the_stack():
+    with within_the_stack(), uncollected():
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
@@ -68,8 +70,9 @@ def prepare(
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
-        specialised = specialise(typed, options.catalog)
-        artifacts = _Compilation(provider, options).of(specialised)
+        with uncollected():
+            specialised = specialise(typed, options.catalog)
+            artifacts = _Compilation(provider, options).of(specialised)
     except IngotError:
         raise
     except Exception as error:
@@ -180,15 +183,17 @@ class _Compilation:
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
-        fused = verified(fuse(roots, name), _verify_kernels)
+        fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
         scheduled = verified(provider.schedule(fused), _verify_kernels)
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
-        memory = provider.hold(scheduled)
+        constants = provider.hold(scheduled)
         code = provider.link(emitted)
         plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
-        plan = make_plan(program, scheduled, roots, code, memory, threads, options.limits.nodes, plans)
+        plan = make_plan(
+            program, scheduled, roots, code, constants, threads, options.limits.nodes, plans, provider.memory
+        )
         inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from ingot.errors import InputError
 
-Array: TypeAlias = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 class DType(enum.IntEnum):
@@ -58,14 +60,14 @@ class DType(enum.IntEnum):
         if isinstance(dtype, str) and (named := _BY_NAME.get(dtype.lower())) is not None:
             return named
         try:
-            found = np.dtype(dtype)  # type: ignore[arg-type]
+            numpy_dtype = np.dtype(dtype)  # type: ignore[arg-type]
         except TypeError:
             raise InputError(f"{dtype!r} is not an element type", hint=f"one of {', '.join(_BY_NAME)}") from None
-        if found.kind in "OUST":
+        if numpy_dtype.kind in "OUST":
             return cls.STRING
-        member = _BY_NUMPY.get(found.newbyteorder("="))
+        member = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
         if member is None:
-            raise InputError(f"ONNX has no element type for numpy's {found}")
+            raise InputError(f"ONNX has no element type for numpy's {numpy_dtype}")
         return member
 
     @property

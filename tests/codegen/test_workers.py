@@ -136,6 +136,44 @@ def test_processes_end_when_they_have_nothing_to_do(crew: Workers, monkeypatch: 
     assert crew.submit(asking()).result() == object_code(request())
 
 
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that is to happen soon."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_process_that_is_still_starting_is_ended_too(
+    crew: Workers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "make.py"
+    program.write_text("import time; time.sleep(1000)")
+    monkeypatch.setattr(module, "_PROGRAM", program)
+    monkeypatch.setattr(module, "_IDLE", 0.05)
+    crew.begin()
+    until(lambda: bool(processes(crew)))
+    [process] = processes(crew)
+    crew.end()
+    assert not is_there(process)
+    until(lambda: not crew._runners)
+    assert not processes(crew)
+    assert crew.facts.result() == facts()
+
+
+def test_work_that_nobody_waits_for_any_more_is_left_out(crew: Workers) -> None:
+    go, done = threading.Event(), list[int]()
+    first = crew.submit(lambda _: go.wait())
+    second = crew.submit(lambda _: done.append(1))
+    assert second.cancel()
+    third = crew.submit(lambda _: done.append(2))
+    go.set()
+    first.result()
+    third.result()
+    assert done == [2]
+    crew.end()
+
+
 @pytest.mark.parametrize("executable", ["", "/usr/sbin/uwsgi", "/nowhere/python3"])
 def test_where_no_process_can_be_started_llvm_runs_here(
     executable: str, crew: Workers, monkeypatch: pytest.MonkeyPatch
@@ -185,3 +223,40 @@ assert run('Cosh') == 1
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
     found = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert (found.returncode, found.stderr) == (0, "")
+
+
+def worker(packages: Path) -> subprocess.CompletedProcess[str]:
+    """A worker that is asked for nothing, and what it imports."""
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-X",
+        "importtime",
+        module.__file__.replace("workers", "make"),
+        str(packages),
+    ]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="latin-1", check=False)
+
+
+def test_a_worker_leaves_out_what_it_never_uses() -> None:
+    ready = worker(module._packages())
+    assert ready.returncode == 0
+    assert "llvmlite.binding" in ready.stderr
+    assert not [line for line in ready.stderr.splitlines() if line.endswith(("importlib.resources", "llvmlite.ir"))]
+
+
+def test_a_worker_imports_it_where_another_llvmlite_uses_it(tmp_path: Path) -> None:
+    (tmp_path / "llvmlite").mkdir()
+    (tmp_path / "llvmlite" / "__init__.py").touch()
+    (tmp_path / "llvmlite" / "ir.py").write_text("def used(*_): return ''", "utf-8")
+    functions = ("initialize_native_target", "initialize_native_asmprinter", "initialize_native_asmparser")
+    names = ("get_process_triple", "get_host_cpu_name")
+    (tmp_path / "llvmlite" / "binding.py").write_text(
+        "from llvmlite.ir import used; used(); features = type('', (dict,), {'flatten': used})\n"
+        f"{' = '.join((*functions, *names))} = used; get_host_cpu_features = features",
+        "utf-8",
+    )
+    ready = worker(tmp_path)
+    assert ready.returncode == 0, ready.stderr
+    assert any(line.endswith("llvmlite.ir") for line in ready.stderr.splitlines())

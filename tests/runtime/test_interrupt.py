@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ingot
+from child_processes import started
 from interruptible import interruptible
 
 ENDLESS = """
@@ -45,7 +46,7 @@ def endless(tmp_path: Path) -> str:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
     arguments = interruptible([sys.executable, "-c", PROGRAM, endless])
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+    with started(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         begin = time.perf_counter()
@@ -58,7 +59,7 @@ def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_the_command_line_ends_with_its_own_exit_code(endless: str) -> None:
     arguments = interruptible([sys.executable, "-m", "ingot", "run", endless])
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "random: x: float32[1]\n"
         time.sleep(0.5)

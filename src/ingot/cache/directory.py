@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -41,19 +40,16 @@ def most_bytes() -> int:
 
 def written(path: Path, *parts: bytes | memoryview) -> bool:
     """Write a file, under its name only when it is complete; where that is not possible, nothing happens."""
-    name = ""
+    unfinished = path.with_name(f"{os.urandom(8).hex()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-            name = file.name
-            for part in parts:
-                file.write(part)
-        os.replace(name, path)
+        with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.writelines(parts)
+        os.replace(unfinished, path)
         return True
     except OSError:
         with suppress(OSError):
-            if name:
-                os.unlink(name)
+            os.unlink(unfinished)
         return False
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ingot.format.schema import DELIMITED, PACKED, REPEATED, Kind, Message
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Buffer: TypeAlias = "bytes | memoryview"
 Span: TypeAlias = tuple[int, int]
@@ -349,8 +351,8 @@ def _skip_unknown(table: Message, buffer: Buffer, start: int, position: int, tag
         raise Malformed(f"{number} is not a field number", base + start)
     known = table.numbers.get(number)
     if known is not None:
-        found = _WIRE_NAMES[wire] if wire < 6 else f"wire type {wire}"
-        raise Malformed(f"expected {_WIRE_NAMES[known.wire]}, found {found}", base + start).within(known.name)
+        actual = _WIRE_NAMES[wire] if wire < 6 else f"wire type {wire}"
+        raise Malformed(f"expected {_WIRE_NAMES[known.wire]}, found {actual}", base + start).within(known.name)
     groups: list[int] = []
     while True:
         if wire == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ingot.dims import Dim, symbol
 from ingot.errors import CheckError, ShapeError
@@ -25,7 +24,7 @@ from ingot.ops.facts import Fact, of_constant
 
 Facts = dict[Value, Fact]
 
-OMITTED = Fact(given=False)
+OMITTED = Fact(present=False)
 
 MOST_EXPANDED = 10_000
 """Calls of functions that are followed in one model: two in each body, twenty deep, are a million."""
@@ -45,19 +44,19 @@ def infer(
     catalog: Catalog | None = None,
     name_sizes: bool = True,
     most_calls: int = MOST_EXPANDED,
-    given: Mapping[Value, Fact] | None = None,
+    input_facts: Mapping[Value, Fact] | None = None,
 ) -> Facts:
     """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
 
-    What the model declares and what is inferred are merged; `given` is what else is known of its inputs. A size that
-    nothing tells, as that of an input declared without one or of what NonZero finds, gets a name of its own, unless
+    What the model declares and what is inferred are merged; `input_facts` is what else is known of its inputs. A
+    statically unknown size, as of an input declared without one or a result of NonZero, gets a name of its own, unless
     `name_sizes` is False. CheckError, with the node and its inputs, where an operator refuses what it is given, where
     the two contradict each other, and where functions are called more than `most_calls` times in each other.
     """
     inference = Inference(model, catalog or standard())
     inference.most_calls = most_calls
     inference.naming = Naming(model, names=name_sizes)
-    inference.graph(model.graph, given)
+    inference.graph(model.graph, input_facts)
     return inference.facts
 
 
@@ -82,8 +81,8 @@ class Inference:
         for value in graph.inputs:
             if value.type is not None:
                 value.type = map_shapes(value.type, _without_marks)
-            given = (inputs or {}).get(value, Fact())
-            known = given if value.type is None else _merged(Fact(value.type), given)
+            passed = (inputs or {}).get(value, Fact())
+            known = passed if value.type is None else _merged(Fact(value.type), passed)
             known = self.naming.filled(value, known)
             self.facts[value] = known
             if value.type is None or (isinstance(value.type, TensorType) and value.type.shape != known.shape):
@@ -101,17 +100,17 @@ class Inference:
     def node(self, node: Node) -> None:
         """What a node computes; a node nothing is known of leaves its outputs as declared."""
         try:
-            found = self.naming.told_apart(node.outputs, self._ask(node, self.read(node)))
+            inferred = self.naming.named_apart(node.outputs, self._ask(node, self.read(node)))
         except CheckError as error:
             self.refuse(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
-            found = []
+            inferred = []
         for index, value in enumerate(node.outputs):
-            fact = found[index] if index < len(found) else Fact()
+            fact = inferred[index] if index < len(inferred) else Fact()
             try:
                 merged = _merged(Fact(value.type), fact)
             except ShapeError as error:
-                said = f"'{value.name}' is declared {value.type}: {error.message}"
-                self.refuse(ShapeError(said, where=self.place(node)))
+                message = f"'{value.name}' is declared {value.type}: {error.message}"
+                self.refuse(ShapeError(message, where=self.place(node)))
                 merged = Fact(value.type)
             merged = self.naming.filled(value, merged)
             self.facts[value] = merged
@@ -145,8 +144,8 @@ class Inference:
         arguments = {**operator.defaults, **keywords(operator, node)}
         into = operator.apply("body", inputs, arguments) if "body" in operator.rules else ()
         for subgraph in node.subgraphs:
-            given = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
-            self.graph(subgraph, given)
+            input_facts = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
+            self.graph(subgraph, input_facts)
         if "infer" not in operator.rules:
             return []
         parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
@@ -178,8 +177,9 @@ class Inference:
 
     def version(self, domain: str) -> int:
         """The version of a domain that is imported; CheckError if it is not."""
-        if domain in self._imports:
-            return self._imports[domain]
+        version = self._imports.get(domain)
+        if version is not None:
+            return version
         raise CheckError(f"the model does not import domain '{spelled_out(domain)}'")
 
     def place(self, node: Node) -> tuple[str, ...]:
@@ -201,42 +201,43 @@ def _without_marks(shape: Shape) -> Shape:
     return tuple(None if dim == _QUESTION or (isinstance(dim, int) and dim < 0) else dim for dim in shape)
 
 
-def _merged(declared: Fact, found: Fact) -> Fact:
+def _merged(declared: Fact, inferred: Fact) -> Fact:
     """One fact from two; ShapeError where they contradict each other."""
-    if declared.type is None or found.type is None:
-        return found if declared.type is None else replace(found, type=declared.type)
-    return replace(found, type=merge_types(declared.type, found.type))
+    if declared.type is None:
+        return inferred
+    type_ = declared.type if inferred.type is None else merge_types(declared.type, inferred.type)
+    return inferred if type_ is inferred.type else Fact(type_, inferred.elements, inferred.constant, inferred.present)
 
 
-def merge_types(declared: Type, found: Type) -> Type:
-    """What both say of a type: the more exact of either, part by part; ShapeError where they contradict each other."""
-    match declared, found:
+def merge_types(declared: Type, inferred: Type) -> Type:
+    """A type that meets both: the more exact of either, part by part; ShapeError where they contradict each other."""
+    match declared, inferred:
         case TensorType(), TensorType():
-            if declared.dtype and found.dtype and declared.dtype != found.dtype:
-                raise ShapeError(f"found {found}")
-            shape = _merge_shapes(declared.shape, found.shape, found)
-            if shape == declared.shape and (declared.dtype or not found.dtype):
+            if declared.dtype and inferred.dtype and declared.dtype != inferred.dtype:
+                raise ShapeError(f"found {inferred}")
+            shape = _merge_shapes(declared.shape, inferred.shape, inferred)
+            if shape == declared.shape and (declared.dtype or not inferred.dtype):
                 return declared
-            return TensorType(declared.dtype or found.dtype, shape, denotation=declared.denotation)
+            return TensorType(declared.dtype or inferred.dtype, shape, denotation=declared.denotation)
         case SparseTensorType(), SparseTensorType():
             return declared
-        case SequenceType(), SequenceType() if declared.element is not None and found.element is not None:
-            return SequenceType(merge_types(declared.element, found.element))
-        case OptionalType(), OptionalType() if declared.element is not None and found.element is not None:
-            return OptionalType(merge_types(declared.element, found.element))
-    if type(declared) is type(found):
+        case SequenceType(), SequenceType() if declared.element is not None and inferred.element is not None:
+            return SequenceType(merge_types(declared.element, inferred.element))
+        case OptionalType(), OptionalType() if declared.element is not None and inferred.element is not None:
+            return OptionalType(merge_types(declared.element, inferred.element))
+    if type(declared) is type(inferred):
         return declared
-    if isinstance(declared, OptionalType) or isinstance(found, OptionalType):
-        return found  # the standard's own cases give an optional where what it holds is declared
-    raise ShapeError(f"found {found}")
+    if isinstance(declared, OptionalType) or isinstance(inferred, OptionalType):
+        return inferred  # the standard's own cases give an optional where what it holds is declared
+    raise ShapeError(f"found {inferred}")
 
 
-def _merge_shapes(declared: Shape | None, found: Shape | None, shown: Type) -> Shape | None:
-    if declared is None or found is None:
-        return found if declared is None else declared
-    if len(declared) != len(found):
+def _merge_shapes(declared: Shape | None, inferred: Shape | None, shown: Type) -> Shape | None:
+    if declared is None or inferred is None:
+        return inferred if declared is None else declared
+    if len(declared) != len(inferred):
         raise ShapeError(f"found {shown}")
-    return tuple(_merge_dims(a, b, shown) for a, b in zip(declared, found, strict=True))
+    return tuple(_merge_dims(a, b, shown) for a, b in zip(declared, inferred, strict=True))
 
 
 def _merge_dims(a: Dim | None, b: Dim | None, shown: Type) -> Dim | None:

@@ -21,9 +21,9 @@ def rename(model: Model, names: Mapping[str, str]) -> None:
     for old in names:
         if old not in present:
             raise CheckError(f"the model has no value '{old}'", hint=nearest(old, present))
-    kept = present - set(names)
+    unchanged = present - set(names)
     for old, new in names.items():
-        if new in kept or list(names.values()).count(new) > 1:
+        if new in unchanged or list(names.values()).count(new) > 1:
             raise CheckError(f"cannot rename '{old}': another value is named '{new}'")
     for value in everything:
         if value.name in names:

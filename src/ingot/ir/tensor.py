@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType, pack, unpack
 from ingot.errors import InputError, UnsupportedError
 from ingot.ir.types import SparseTensorType, TensorType
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _MOST_AXES = 64  # numpy's own limit
 _MOST_ELEMENTS = (1 << 59) - 1  # so that sixteen bytes each can still be counted in 63 bits
@@ -171,8 +173,8 @@ class Tensor:
             assert self._load is not None
             array = self._load()
             if array.shape != self.shape or DType.of(array.dtype) is not self.dtype:
-                found = f"{array.dtype}{list(array.shape)}"
-                raise InputError(f"tensor '{self.name}' is declared {self.type}, its loader returned {found}")
+                actual = f"{array.dtype}{list(array.shape)}"
+                raise InputError(f"tensor '{self.name}' is declared {self.type}, its loader returned {actual}")
         self._array = _frozen(array)
         return self._array
 

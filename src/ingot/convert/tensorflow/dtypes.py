@@ -28,20 +28,14 @@ _OF = {
     tf.complex64: DType.COMPLEX64,
     tf.complex128: DType.COMPLEX128,
 }
-_TO = {own: theirs for theirs, own in _OF.items()}
 
 
 def dtype_of(dtype: Any) -> DType:
     """The ONNX element type of a TensorFlow dtype; UnsupportedError if there is none."""
-    found = _OF.get(tf.as_dtype(dtype))
-    if found is None:
+    own = _OF.get(tf.as_dtype(dtype))
+    if own is None:
         raise UnsupportedError(f"ONNX has no element type for {tf.as_dtype(dtype).name}")
-    return found
-
-
-def tf_dtype(dtype: DType) -> Any:
-    """The dtype of TensorFlow that holds an ONNX element type."""
-    return _TO[dtype]
+    return own
 
 
 def real_of(dtype: DType) -> DType:

@@ -56,13 +56,13 @@ def nhwc_max_pool(
 
 @nhwc_max_pool.infer
 def infer_pool(x: Fact, /, **attributes: Any) -> Inferred:
-    found = max_pool.rules["infer"](_fact_in_front(x), storage_order=0, **attributes)[0]
-    return _behind(found)
+    inferred = max_pool.rules["infer"](_fact_in_front(x), storage_order=0, **attributes)[0]
+    return _behind(inferred)
 
 
 @nhwc_max_pool.lower
-def lower_pool(x: prim.Tensor, /, *, found: tuple[Fact, ...], **attributes: Any) -> prim.Tensor:
-    y: prim.Tensor = max_pool.rules["lower"](_moved_to_front(x), storage_order=0, found=found, **attributes)
+def lower_pool(x: prim.Tensor, /, *, inferred: tuple[Fact, ...], **attributes: Any) -> prim.Tensor:
+    y: prim.Tensor = max_pool.rules["lower"](_moved_to_front(x), storage_order=0, inferred=inferred, **attributes)
     return _moved_behind(y)
 
 
@@ -114,8 +114,8 @@ def qlinear_conv(
 @qlinear_conv.infer
 def infer_conv(x: Fact, /, *others: Fact, channels_last: int, **attributes: Any) -> Inferred:
     given = _fact_in_front(x) if channels_last else x
-    found: Inferred = standard_qlinear_conv.rules["infer"](given, *others, **attributes)
-    return _behind(found) if channels_last else found
+    inferred: Inferred = standard_qlinear_conv.rules["infer"](given, *others, **attributes)
+    return _behind(inferred) if channels_last else inferred
 
 
 @qlinear_conv.lower
@@ -207,10 +207,10 @@ def _fact_in_front(x: Fact) -> Fact:
     return Fact(TensorType(x.dtype, (x.shape[0], x.shape[-1], *x.shape[1:-1])))
 
 
-def _behind(found: Inferred) -> Inferred:
-    if not isinstance(found, TensorType) or found.shape is None:
-        return found
-    return TensorType(found.dtype, (found.shape[0], *found.shape[2:], found.shape[1]))
+def _behind(inferred: Inferred) -> Inferred:
+    if not isinstance(inferred, TensorType) or inferred.shape is None:
+        return inferred
+    return TensorType(inferred.dtype, (inferred.shape[0], *inferred.shape[2:], inferred.shape[1]))
 
 
 def _moved_to_front(x: prim.Tensor) -> prim.Tensor:

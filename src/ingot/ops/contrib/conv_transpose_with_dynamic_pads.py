@@ -81,11 +81,11 @@ def lower(
 ) -> prim.Tensor:
     cut = _known(facts[2] if len(facts) > 2 else None)
     if cut is None:
-        raise prim.Refused("pads that only a run tells")
+        raise prim.Refused("pads unknown until a run")
     y: prim.Tensor = conv_transpose.rules["lower"](x, w, b, pads=cut or None, output_shape=None, **attributes)
     return y
 
 
 def _known(pads: Fact | None) -> list[int] | None:
-    """The pads, none of them if they are omitted; None if only a run tells them."""
-    return [] if pads is None or not pads.given else pads.integers
+    """The pads, none of them if they are omitted; None if they are unknown until a run."""
+    return [] if pads is None or not pads.present else pads.integers

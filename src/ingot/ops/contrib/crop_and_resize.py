@@ -100,7 +100,7 @@ def lower(
 ) -> prim.Tensor:
     counts = facts[3].integers
     if counts is None or len(counts) != 2 or min(counts) < 1:
-        raise prim.Refused("crops of a size that only a run tells")
+        raise prim.Refused("crops of a size unknown until a run")
     regions = rois.shape[0]
     shape = (regions, x.shape[1], *counts)
     places = []

@@ -20,12 +20,12 @@ def delegate(operator: Operator, to: Operator, translate: Translate) -> None:
         taken, named = translate(*inputs, **attributes)
         return to.rules["infer"](*taken, **named)
 
-    def lower(*inputs: Any, facts: tuple[Fact, ...], found: tuple[Fact, ...], **attributes: Any) -> Any:
+    def lower(*inputs: Any, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any) -> Any:
         if "lower" not in to.rules:
             raise prim.Refused(f"{to.name} has no rule")
         taken, named = translate(*inputs, **attributes)
         known, _ = translate(*facts, **attributes)
-        return to.apply("lower", taken, named, facts=known, found=found)
+        return to.apply("lower", taken, named, facts=known, inferred=inferred)
 
     operator.infer(infer)
     operator.lower(lower)

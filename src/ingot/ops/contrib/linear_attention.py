@@ -90,7 +90,7 @@ def infer(
     size, width = (_divided(last(x.shape), heads) for x, heads in ((query, q_num_heads), (value, kv_num_heads)))
     batch, length = last(query.shape, 0), last(query.shape, 1)
     heads = max(q_num_heads, kv_num_heads)
-    kept = query.dtype if past_state is None or not past_state.given else past_state.dtype
+    kept = query.dtype if past_state is None or not past_state.present else past_state.dtype
     y = (
         None
         if query.dtype is None

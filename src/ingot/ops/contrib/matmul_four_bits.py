@@ -160,7 +160,7 @@ def lower_fpq4(
 ) -> prim.Tensor:
     held = [fact.constant for fact in facts[1:]]
     if held[0] is None or held[1] is None:
-        raise prim.Refused("a matrix that only a run tells")
+        raise prim.Refused("a matrix unknown until a run")
     weights = _blocks_read(held[0].numpy(), held[1].numpy(), blk_quant_type)
     return product_in_primitives(a, prim.constant(weights))
 

@@ -103,7 +103,7 @@ def conv(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> T:
-    """FusedConv with filters stored in blocks, innermost, and these in blocks of channels unless there are few."""
+    """FusedConv with filters stored in blocks, innermost, and in these blocks of channels, unless they are few."""
     _check_images(x.ndim)
     sizes, order = _stored(w.shape, group)
     return np.asarray(
@@ -127,8 +127,8 @@ def conv(
 @conv.infer
 def infer_conv(x: Fact, w: Fact, b: Fact | None = None, sum_: Fact | None = None, /, **attributes: Any) -> Inferred:
     require_rank(x, 4, "x")
-    found: Inferred = fused_conv.rules["infer"](x, w, b, sum_, **attributes)
-    return found
+    inferred: Inferred = fused_conv.rules["infer"](x, w, b, sum_, **attributes)
+    return inferred
 
 
 @conv.lower
@@ -181,13 +181,13 @@ def pool_of_greatest(
 
 @pool_of_greatest.infer
 def infer_greatest(x: Fact, /, **attributes: Any) -> Inferred:
-    found: Inferred = max_pool.rules["infer"](x, **attributes)[0]
-    return found
+    inferred: Inferred = max_pool.rules["infer"](x, **attributes)[0]
+    return inferred
 
 
 @pool_of_greatest.lower
-def lower_greatest(x: prim.Tensor, /, *, found: tuple[Fact, ...], **attributes: Any) -> prim.Tensor:
-    y: prim.Tensor = max_pool.rules["lower"](x, found=found, **attributes)
+def lower_greatest(x: prim.Tensor, /, *, inferred: tuple[Fact, ...], **attributes: Any) -> prim.Tensor:
+    y: prim.Tensor = max_pool.rules["lower"](x, inferred=inferred, **attributes)
     return y
 
 
@@ -269,11 +269,11 @@ def infer_upsample(x: Fact, /, *, scales: Sequence[int] | None, **_: Any) -> Inf
 
 @upsample.lower
 def lower_upsample(
-    x: prim.Tensor, /, *, facts: tuple[Fact, ...], found: tuple[Fact, ...], **attributes: Any
+    x: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any
 ) -> prim.Tensor:
     (_, roi, scales), named = _resized(x, **attributes)
     known = (facts[0], Fact(given=False), of_constant(Tensor(scales)))
-    answer = resize.apply("lower", (x, roi, prim.constant(scales)), named, facts=known, found=found)
+    answer = resize.apply("lower", (x, roi, prim.constant(scales)), named, facts=known, inferred=inferred)
     y: prim.Tensor = answer[0]
     return y
 

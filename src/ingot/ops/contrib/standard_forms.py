@@ -54,7 +54,7 @@ def infer_expand_dims(x: Fact, axis: Fact, /) -> Inferred:
 def lower_expand_dims(x: prim.Tensor, axis: prim.Tensor, /, *, facts: tuple[Fact, ...]) -> prim.Tensor:
     place = facts[1].integers
     if place is None:
-        raise prim.Refused("an axis that only a run tells")
+        raise prim.Refused("an axis unknown until a run")
     return prim.unsqueeze(x, [_place(place[0], x.rank)])
 
 
@@ -111,7 +111,7 @@ def range_(start: TRange, limit: TRange, delta: TRange | None = None, /) -> TRan
 
 
 def _ranged(start: Any, limit: Any, delta: Any = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if isinstance(start, Fact) and (delta is None or not delta.given):
+    if isinstance(start, Fact) and (delta is None or not delta.present):
         delta = Fact(TensorType(start.dtype, ()), (1,)) if start.dtype is not None else Fact()
     elif delta is None:
         delta = prim.scalar(1, start.dtype)

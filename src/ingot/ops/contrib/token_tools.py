@@ -59,7 +59,7 @@ def bifurcation_detector(
 def infer_bifurcation(
     src_tokens: Fact, cur_tokens: Fact, prev_suffix_match_idx: Fact, pred_tokens: Fact | None = None, /, **_: object
 ) -> tuple[Inferred, Inferred]:
-    shape = cur_tokens.shape if pred_tokens is None or not pred_tokens.given else (fresh("tokens"),)
+    shape = cur_tokens.shape if pred_tokens is None or not pred_tokens.present else (fresh("tokens"),)
     return TensorType(DType.INT64, shape), TensorType(DType.INT64, prev_suffix_match_idx.shape)
 
 

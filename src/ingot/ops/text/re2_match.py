@@ -41,14 +41,14 @@ class Pattern:
         for char in text:
             around = (_kind(before), _kind(char)) if self._has_places else ("", "")
             key = (states, around, char)
-            found = self._remembered.get(key)
-            if found is None:
-                found = self._step(states, (before, char), char)
+            reached = self._remembered.get(key)
+            if reached is None:
+                reached = self._step(states, (before, char), char)
                 _forget(self._remembered)
-                self._remembered[key] = found
-            if not found:
+                self._remembered[key] = reached
+            if not reached:
                 return False
-            states, before = found, char
+            states, before = reached, char
         return self._end in self._reached(states, (before, ""))
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
@@ -72,8 +72,8 @@ class Pattern:
                 threads, starts = threads[: finishing + 1], starts[: finishing + 1]
             if not char:
                 break
-            threads, kept = self._advance(threads, around, (before, char))
-            starts = tuple(starts[index] for index in kept)
+            threads, survivors = self._advance(threads, around, (before, char))
+            starts = tuple(starts[index] for index in survivors)
             if best is not None and not threads:
                 break
             before = char
@@ -86,8 +86,8 @@ class Pattern:
     def _advance(self, threads: _Threads, kinds: _Around, around: _Around) -> tuple[_Threads, tuple[int, ...]]:
         """The threads after a character, without states that an earlier one has too, and which of before they are."""
         key = (threads, kinds, around[1])
-        found = self._advanced.get(key)
-        if found is None:
+        advanced = self._advanced.get(key)
+        if advanced is None:
             seen: set[int] = set()
             new: list[tuple[int, _States]] = []
             for index, states in enumerate(threads):
@@ -95,10 +95,10 @@ class Pattern:
                 if after:
                     new.append((index, after))
                     seen |= after
-            found = tuple(states for _, states in new), tuple(index for index, _ in new)
+            advanced = tuple(states for _, states in new), tuple(index for index, _ in new)
             _forget(self._advanced)
-            self._advanced[key] = found
-        return found
+            self._advanced[key] = advanced
+        return advanced
 
     def _step(self, states: _States, around: _Around, char: str) -> _States:
         takes = (self._takes[state] for state in self._reached(states, around))
@@ -106,14 +106,14 @@ class Pattern:
 
     def _reached(self, states: _States, around: _Around) -> set[int]:
         """The states that can be reached without a character."""
-        found = set(states)
+        reached = set(states)
         pending = list(states)
         while pending:
             for kind, state in self._goes[pending.pop()]:
-                if state not in found and (not kind or _is_at(kind, around)):
-                    found.add(state)
+                if state not in reached and (not kind or _is_at(kind, around)):
+                    reached.add(state)
                     pending.append(state)
-        return found
+        return reached
 
     def _state(self, takes: tuple[CharSet, int] | None = None) -> int:
         self._takes.append(takes)

@@ -152,7 +152,7 @@ class WithEncoder:
 
 
 def seen(input_ids: Array, mask: Array | None, pad_token_id: int) -> Array:
-    """Which tokens are words: as a mask says, or all but padding on the left; one after a word ends a text."""
+    """Which tokens are words: those of a mask, or all but padding on the left; one behind a word ends a text."""
     if mask is None:
         return np.maximum.accumulate(input_ids != pad_token_id, axis=1).astype(np.int32)
     if mask.shape != input_ids.shape:

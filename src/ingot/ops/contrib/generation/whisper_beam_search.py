@@ -1,4 +1,4 @@
-"""WhisperBeamSearch: BeamSearch for what is said in sounds, with tokens of the times at which it is."""
+"""WhisperBeamSearch: BeamSearch over speech, with tokens for the times of words."""
 
 from __future__ import annotations
 
