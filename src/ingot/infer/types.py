@@ -29,7 +29,7 @@ def _kind(value: Value | None, fact: Fact) -> tuple[object, ...] | None:
     if value is None:
         return None
     type_ = fact.type
-    return fact.given, type_.dtype if type(type_) is TensorType else type_ and name_of(type_)
+    return fact.present, type_.dtype if type(type_) is TensorType else type_ and name_of(type_)
 
 
 def signature_errors(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> Iterator[CheckError]:

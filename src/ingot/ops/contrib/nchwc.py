@@ -272,7 +272,7 @@ def lower_upsample(
     x: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any
 ) -> prim.Tensor:
     (_, roi, scales), named = _resized(x, **attributes)
-    known = (facts[0], Fact(given=False), of_constant(Tensor(scales)))
+    known = (facts[0], Fact(present=False), of_constant(Tensor(scales)))
     answer = resize.apply("lower", (x, roi, prim.constant(scales)), named, facts=known, inferred=inferred)
     y: prim.Tensor = answer[0]
     return y
