@@ -128,7 +128,7 @@ def qmoe(
     logits = router_probs.astype(np.float32)
     chosen = _highest(logits, k)
     if router_weights is None:
-        weights = np.take_along_axis(logits, chosen, axis=1)
+        weights: Array = np.take_along_axis(logits, chosen, axis=1)
         weights = np.exp(weights - weights.max(axis=1, keepdims=True, initial=-np.inf))
         weights = weights / weights.sum(axis=1, keepdims=True)
     else:

@@ -219,7 +219,7 @@ class _Hashing:
 
 
 def _from_one(segments: Array, kept: int) -> Array:
-    """Segments with those of the past before them, which are taken to be of the first."""
+    """Segments with those of the past before them, which continue the first."""
     front = np.full(kept, segments[0] if len(segments) else 0, segments.dtype)
     return np.concatenate([front, segments])
 
