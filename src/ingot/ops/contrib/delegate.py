@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from ingot import prim
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
+from ingot.ops.index import MODULES
 
 Translate: TypeAlias = Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]
 """From the inputs and attributes of one operator to those of another."""
@@ -21,7 +23,7 @@ def delegate(operator: Operator, to: Operator, translate: Translate) -> None:
         return to.rules["infer"](*arguments, **named)
 
     def lower(*inputs: Any, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any) -> Any:
-        if "lower" not in to.rules:
+        if "lower" not in complete(to).rules:
             raise prim.Refused(f"{to.name} has no rule")
         arguments, named = translate(*inputs, **attributes)
         known, _ = translate(*facts, **attributes)
@@ -29,3 +31,10 @@ def delegate(operator: Operator, to: Operator, translate: Translate) -> None:
 
     operator.infer(infer)
     operator.lower(lower)
+
+
+def complete(operator: Operator) -> Operator:
+    """An operator of this package with all of its rules: those that other modules attach are imported."""
+    for module in MODULES[operator.domain][operator.name].split():
+        import_module(f"ingot.ops.{module}")
+    return operator
