@@ -20,7 +20,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.ir.types import Shape, TensorType
+from ingot.ir.types import Shape, TensorType, map_shapes
 from ingot.ir.verify import verify
 from ingot.loops.ir import kernels_in
 from ingot.loops.verify import verify_kernel
@@ -36,7 +36,9 @@ from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
+from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
+from ingot.runtime.garbage import uncollected
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
@@ -55,11 +57,11 @@ def prepare(
     """A model that was loaded, which is left as it is, ready for any provider.
 
     `without` are inputs whose defaults are forgotten, as callers give them. With `shapes` the inputs of these names
-    have these, and all other named sizes that the model declares are forgotten. CheckError if the model breaks the
+    have these, and all other sizes that the model declares are forgotten. CheckError if the model breaks the
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
-    with within_the_stack():
+    with within_the_stack(), uncollected():
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
@@ -69,9 +71,10 @@ def prepare(
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
-        specialised = specialise(typed, options.catalog)
-        artifacts = _Compilation(provider, options).of(specialised)
-    except IngotError:
+        with uncollected():
+            specialised = specialise(typed, options.catalog)
+            artifacts = _Compilation(provider, options).of(specialised)
+    except (IngotError, Unwanted):
         raise
     except Exception as error:
         raise CompileError(f"the model could not be compiled: {type(error).__name__}: {error}") from error
@@ -90,6 +93,8 @@ class Options:
     threads: int | None = None
     limits: RunLimits = field(default_factory=RunLimits)
     level: int = 2
+    proceed: Proceed | None = None
+    """Called between stages; what it raises ends the compilation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +147,17 @@ def upgrade_operators(model: Model, catalog: Catalog) -> Model:
 
 
 def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no named sizes."""
-    change_shapes(model.graphs(), _without_names)
-    for value in model.graph.inputs:
-        if isinstance(value.type, TensorType) and value.name in shapes:
-            value.type = TensorType(value.type.dtype, shapes[value.name])
+    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no other sizes.
+
+    Of the other inputs the numbers that it declares stay: feeds are checked against them.
+    """
+    inputs = {value: value.type for value in model.graph.inputs}
+    change_shapes(model.graphs(), lambda shape: (None,) * len(shape))
+    for value, declared in inputs.items():
+        if isinstance(declared, TensorType) and value.name in shapes:
+            value.type = TensorType(declared.dtype, shapes[value.name])
+        elif declared is not None:
+            value.type = map_shapes(declared, _without_names)
     return model
 
 
@@ -175,17 +186,22 @@ class _Compilation:
     def of(self, specialised: Specialised, name: str = "") -> Artifacts:
         """The stages from a specialised model to its plan; names of kernels begin with `name`."""
         provider, options = self.provider, self.options
+        self._proceed()
         optimised = optimise(specialised, options.level, options.catalog)
         program = lower_graph(
             optimised.model, optimised.facts, options.catalog, optimised.guards, refuses=provider.refuses
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
+        self._proceed()
         fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
+        self._proceed()
         scheduled = verified(provider.schedule(fused), _verify_kernels)
+        self._proceed()
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
         constants = provider.hold(scheduled)
+        self._proceed()
         code = provider.link(emitted)
         plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
@@ -194,6 +210,10 @@ class _Compilation:
         )
         inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
+
+    def _proceed(self) -> None:
+        if self.options.proceed is not None:
+            self.options.proceed()
 
     def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_Body, ...]:
         return tuple(self._body(call, graph, program, around) for graph in call.node.subgraphs)

@@ -98,7 +98,7 @@ def test_a_metadata_object_holds_what_the_model_says_about_itself() -> None:
 
 
 @pytest.mark.parametrize(("chosen", "version"), [({}, 2**63 - 1), ({"model_version": 0}, 0), ({"model_version": 3}, 3)])
-def test_a_model_without_a_version_has_the_largest(chosen: dict[str, int], version: int) -> None:
+def test_a_model_without_a_version_has_the_largest(chosen: dict[str, Any], version: int) -> None:
     assert ort.InferenceSession(add_relu(**chosen)).get_modelmeta().version == version
 
 
