@@ -14,6 +14,7 @@ import ingot
 LAYERS = [
     *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries", "versions"),
     *(
+        "repair",
         "passes",
         "engine_support",
         "lower",

@@ -1,13 +1,15 @@
 """From a model to a plan: the stages in order, each a function from one thing to the next, whose result can be shown.
 
-    load ▸ check ▸ upgrade ▸ type ▸ specialise ▸ optimise ▸ lower ▸ fuse ▸ schedule ▸ emit ▸ link ▸ plan
+    load ▸ repair ▸ check ▸ upgrade ▸ type ▸ specialise ▸ optimise ▸ lower ▸ fuse ▸ schedule ▸ emit ▸ link ▸ plan
 
-The first four make a model ready for any provider (`prepare`), the others compile it for one (`compile_model`); of
-these the provider itself does the last four, which know the machine.
+The first five make a model ready for any provider (`prepare`, and `repair_and_prepare`, which repairs only what
+`prepare` refuses), the others compile it for one (`compile_model`); of these the provider itself does the last four,
+which know the machine.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +20,7 @@ from ingot.infer.typed import TypedModel, type_model
 from ingot.ir.graph import Graph
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model, nested_graphs
+from ingot.ir.names import separate_scopes
 from ingot.ir.node import Node
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.verify import verify
@@ -35,6 +38,8 @@ from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
+from ingot.repair.record import Repair
+from ingot.repair.repair import with_repairs
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
@@ -42,6 +47,8 @@ from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
 from ingot.versions.upgrade import upgrade
+
+_log = logging.getLogger("ingot")
 
 
 def prepare(
@@ -63,6 +70,28 @@ def prepare(
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
         return type_model(reshaped, catalog, limits.calls)
+
+
+def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Prepared:
+    """The same, where a model that breaks the standard is repaired first; CheckError if it cannot be.
+
+    What was repaired is logged, at debug level.
+    """
+    refuse_nesting(loaded, limits)
+    with within_the_stack():
+        typed, model, repairs = with_repairs(loaded, lambda model: prepare(model, catalog, limits), catalog=catalog)
+    for done in repairs:
+        _log.debug("repaired %s", done)
+    return Prepared(model, typed, repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model ready for any provider, typed and as it was before that; and what was repaired in it."""
+
+    model: Model
+    typed: TypedModel
+    repairs: tuple[Repair, ...]
 
 
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
@@ -126,11 +155,15 @@ class Build:
 
 
 def check_structure(model: Model, without: Iterable[str] = ()) -> Model:
-    """A copy of a model, of checked structure, without the defaults of some inputs; CheckError if it is broken."""
+    """A copy of a model, of checked structure, without the defaults of some inputs; CheckError if it is broken.
+
+    A value of a subgraph that may hide one around it has a name of its own in the copy.
+    """
     copy = model.copy()
     for name in without:
         copy.graph.initializers.remove(name)
     verify(copy)
+    separate_scopes(copy)
     return copy
 
 

@@ -130,7 +130,7 @@ class _Check(Stepwise):
 
     def node(self, node: Node) -> None:
         """What a node computes, if nothing is wrong with it by itself."""
-        if node in self._said:
+        if node in self.rewritten:
             super().node(node)
         elif self.is_call(node):
             self._call_of(node)

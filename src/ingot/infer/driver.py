@@ -83,7 +83,7 @@ class Inference:
             if value.type is not None:
                 value.type = map_shapes(value.type, _without_marks)
             given = (inputs or {}).get(value, Fact())
-            known = given if value.type is None else _merged(Fact(value.type), given)
+            known = given if value.type is None else self._settled(value, given, None)
             known = self.naming.filled(value, known)
             self.facts[value] = known
             if value.type is None or (isinstance(value.type, TensorType) and value.type.shape != known.shape):
@@ -107,12 +107,7 @@ class Inference:
             found = []
         for index, value in enumerate(node.outputs):
             fact = found[index] if index < len(found) else Fact()
-            try:
-                merged = _merged(Fact(value.type), fact)
-            except ShapeError as error:
-                said = f"'{value.name}' is declared {value.type}: {error.message}"
-                self.refuse(ShapeError(said, where=self.place(node)))
-                merged = Fact(value.type)
+            merged = self._settled(value, fact, node)
             merged = self.naming.filled(value, merged)
             self.facts[value] = merged
             if merged.type is not None:
@@ -131,6 +126,24 @@ class Inference:
     def refuse(self, error: CheckError) -> None:
         """What becomes of an error, which has its place: it is raised. Who overrides this may note it and go on."""
         raise error from None
+
+    def contradiction(self, value: Value, found: Fact, error: ShapeError, node: Node | None) -> Fact:
+        """What is known of a value whose declared type contradicts what was found: an error, then what is declared.
+
+        `node` is what computes it; None for an input of a graph.
+        """
+        said = f"'{value.name}' is declared {value.type}: {error.message}"
+        if node is None:
+            raise ShapeError(said) from None
+        self.refuse(ShapeError(said, where=self.place(node)))
+        return Fact(value.type)
+
+    def _settled(self, value: Value, found: Fact, node: Node | None) -> Fact:
+        """One fact from what is declared of a value and what was found of it."""
+        try:
+            return _merged(Fact(value.type), found)
+        except ShapeError as error:
+            return self.contradiction(value, found, error, node)
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
