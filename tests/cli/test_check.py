@@ -125,7 +125,16 @@ def test_a_repair_needs_a_place_to_write_to(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["run --shape batch=2", "infer", "info", "text", "dump --at plan", "explain", "profile --seconds 0", "compare untidy.onnx"],
+    [
+        "run --shape batch=2",
+        "infer",
+        "info",
+        "text",
+        "dump --at plan",
+        "explain",
+        "profile --seconds 0",
+        "compare untidy.onnx",
+    ],
 )
 def test_commands_that_only_run_or_show_a_model_repair_it(run: Run, command: str) -> None:
     untidy()

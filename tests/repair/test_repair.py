@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import ingot
 from ingot.repair import RULES
-from repair.untidy import BROKEN, CASES, LEGAL, Untidy, X, _declared
+from repair.untidy import BROKEN, CASES, LEGAL, Untidy, X, declared
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -38,6 +39,12 @@ def expected(case: Untidy) -> list[Any]:
 def test_every_rule_has_a_case() -> None:
     in_tests = {*CASES, "imported-twice", "untyped"}
     assert {rule.name for rule in RULES} == in_tests
+
+
+def test_the_guide_has_the_table_of_rules() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "repairing.md").read_text("utf-8")
+    rows = [line for line in guide.splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{rule.name}` | {rule.what} |" for rule in RULES]
 
 
 @pytest.mark.parametrize("name", REPAIRED)
@@ -97,7 +104,7 @@ def test_a_domain_imported_twice_is_imported_once_after_a_repair() -> None:
 
 
 def test_an_output_without_a_type_gets_the_one_that_is_inferred() -> None:
-    model = ingot.from_onnx(_declared(("n", 1, 3)))
+    model = ingot.from_onnx(declared(("n", 1, 3)))
     model.graph.outputs[0].type = None
     assert errors(model)
     assert [done.rule for done in ingot.repair(model)] == ["untyped"]
@@ -107,7 +114,7 @@ def test_an_output_without_a_type_gets_the_one_that_is_inferred() -> None:
 
 def test_a_session_lists_its_repairs_and_logs_them_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "ingot"):
-        session = ingot.Session(ingot.from_onnx(_declared(("n", 1, 4))), providers=("cpu", "reference"))
+        session = ingot.Session(ingot.from_onnx(declared(("n", 1, 4))), providers=("cpu", "reference"))
         session.run(None, {"x": X})
     line = "declared: the main graph: 'y' is float32[n, 1, 3], not float32[n, 1, 4] as declared"
     assert [str(done) for done in session.repairs] == [line]
@@ -116,7 +123,7 @@ def test_a_session_lists_its_repairs_and_logs_them_once(caplog: pytest.LogCaptur
 
 
 def test_a_model_given_to_a_session_stays_as_it_is() -> None:
-    model = ingot.from_onnx(_declared(("n", 1, 4)))
+    model = ingot.from_onnx(declared(("n", 1, 4)))
     before = ingot.encode(model)
     ingot.Session(model)
     assert ingot.encode(model) == before
@@ -132,7 +139,7 @@ def test_a_strict_session_refuses_what_a_forgiving_one_has_in_the_cache(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
-    data = _declared(("n", 1, 4)).SerializeToString()
+    data = declared(("n", 1, 4)).SerializeToString()
     for _ in range(2):
         np.testing.assert_array_equal(ingot.Session(data).run(None, {"x": X})[0][:, 0], np.maximum(X, 0))
     with pytest.raises(ingot.CheckError):

@@ -94,9 +94,7 @@ def _branches(then: Any, other: Any = None) -> dict[str, Any]:
 
 def _later_in_a_branch() -> ModelProto:
     then = graph([node("Relu", "a", "then_out")], [], [info("then_out")])
-    return model(
-        [node("If", "c", "y", **_branches(then)), node("Neg", "x", "a")], [info("x"), info("c", (), BOOL)]
-    )
+    return model([node("If", "c", "y", **_branches(then)), node("Neg", "x", "a")], [info("x"), info("c", (), BOOL)])
 
 
 def _hidden_by_a_branch() -> ModelProto:
@@ -142,7 +140,9 @@ def _nested_names() -> ModelProto:
     inner = graph([node("Relu", "x", "t"), node("Exp", "t", "u")], [], [info("u")])
     plain = graph([node("Neg", "x", "u")], [], [info("u")])
     outer = graph(
-        [node("Abs", "x", "t"), node("If", "c", "u", **_branches(inner, plain)), node("Add", "t u", "v")], [], [info("v")]
+        [node("Abs", "x", "t"), node("If", "c", "u", **_branches(inner, plain)), node("Add", "t u", "v")],
+        [],
+        [info("v")],
     )
     other = graph([node("Neg", "x", "t")], [], [info("t")])
     return model(
@@ -163,7 +163,7 @@ def _twice() -> Any:
     return helper.make_function("my", "Twice", ["a"], ["b"], [node("Add", "a a", "b")], [helper.make_opsetid("", 17)])
 
 
-def _declared(outputs: Sequence[Any], inside: Sequence[Any] | None = None) -> ModelProto:
+def declared(outputs: Sequence[Any], inside: Sequence[Any] | None = None) -> ModelProto:
     infos = [] if inside is None else [info("u", inside)]
     return model(
         [node("Unsqueeze", "x axes", "u"), node("Relu", "u", "y")],
@@ -186,7 +186,16 @@ def _linear(op: str, **more: Any) -> ModelProto:
         if value.name == "y":
             value.type.tensor_type.shape.dim.add()
     return model(
-        [node(op, "x", " ".join(value.name for value in outputs), domain="ai.onnx.ml", coefficients=coefficients, **more)],
+        [
+            node(
+                op,
+                "x",
+                " ".join(value.name for value in outputs),
+                domain="ai.onnx.ml",
+                coefficients=coefficients,
+                **more,
+            )
+        ],
         outputs=outputs,
         imports=[("", 17), ("ai.onnx.ml", 1)],
     )
@@ -215,7 +224,9 @@ CASES: dict[str, dict[str, Untidy]] = {
         "a vendor's domain": case(model([node("Gelu", "x", "y", domain="com.microsoft")])),
         "a domain of the standard": case(model([node("Normalizer", "x", "y", domain="ai.onnx.ml")])),
         "the standard itself": case(model([node("Relu", "x", "y")], imports=[("com.microsoft", 1)])),
-        "the domain of a function": case(model([node("Twice", "x", "y", domain="my")], functions=[_twice()]), peer=False),
+        "the domain of a function": case(
+            model([node("Twice", "x", "y", domain="my")], functions=[_twice()]), peer=False
+        ),
     },
     "opset": {
         "LayerNormalization before 17": Untidy(_layer_normalization(), {"x3": X[None]}),
@@ -252,15 +263,17 @@ CASES: dict[str, dict[str, Untidy]] = {
     },
     "coefficients": {
         "a classifier": case(
-            _linear("LinearClassifier", intercepts=[0.0, 0.1, 0.2], classlabels_ints=[0, 1, 2], post_transform="SOFTMAX")
+            _linear(
+                "LinearClassifier", intercepts=[0.0, 0.1, 0.2], classlabels_ints=[0, 1, 2], post_transform="SOFTMAX"
+            )
         ),
         "a regressor": case(_linear("LinearRegressor", intercepts=[0.5, 1.0], targets=2)),
     },
     "declared": {
-        "the rank of an output": case(_declared(("n", "c"))),
-        "a size of an output": case(_declared(("n", 1, 4))),
-        "an output as a scalar": case(_declared(())),
-        "the rank of a value": case(_declared(("n", 1, 3), inside=(1, "k"))),
+        "the rank of an output": case(declared(("n", "c"))),
+        "a size of an output": case(declared(("n", 1, 4))),
+        "an output as a scalar": case(declared(())),
+        "the rank of a value": case(declared(("n", 1, 3), inside=(1, "k"))),
         "the rank of a value of a branch": case(_declared_in_a_branch(), c=np.array(True)),
     },
 }
@@ -304,7 +317,9 @@ BROKEN: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "another element type": (_wrong_element_type, "is declared float32"),
     "no imports at all": (lambda: model([node("Relu", "x", "y")], imports=[]), "imports no operator set"),
     "an operator younger than the opset": (
-        lambda: model([node("GroupNormalization", "x s b", "y", num_groups=1)], constants=[floats("s", [1]), floats("b", [1])]),
+        lambda: model(
+            [node("GroupNormalization", "x s b", "y", num_groups=1)], constants=[floats("s", [1]), floats("b", [1])]
+        ),
         "it came with 18",
     ),
     "a sparse constant that reaches outside": (

@@ -10,7 +10,7 @@ from ingot.format import messages
 from ingot.format.context import Context, Source, decode_entries
 from ingot.format.residue import Entries
 from ingot.format.wire import Fields, Malformed
-from ingot.ir.domains import OpsetImports, canonical, spelled_out
+from ingot.ir.domains import OpsetImports
 
 _Part = TypeVar("_Part")
 

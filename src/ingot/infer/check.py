@@ -150,7 +150,7 @@ class _Check(Stepwise):
     def inside(self, function: Function) -> Inference:
         """The check of the body of a function called here."""
         self._collected.entered.add(function.id)
-        imports, depth = function.opset_imports, self._depth + 1
+        imports, depth = function.opset_imports, self.depth + 1
         return _Check(self.model, self.catalog, self._collected, imports, depth, _within(function))
 
     def _blamed(self, node: Node, inputs: list[Fact]) -> bool:

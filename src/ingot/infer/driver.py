@@ -73,7 +73,7 @@ class Inference:
         self.model = model
         self.catalog = catalog
         self._imports = model.opset_imports if imports is None else imports
-        self._depth = depth
+        self.depth = depth
         self.most_calls = MOST_EXPANDED
         self._calls = [0]  # shared by the inferences of all functions called
 
@@ -127,14 +127,14 @@ class Inference:
         """What becomes of an error, which has its place: it is raised. Who overrides this may note it and go on."""
         raise error from None
 
-    def contradiction(self, value: Value, found: Fact, error: ShapeError, node: Node | None) -> Fact:
+    def contradiction(self, value: Value, found: Fact, node: Node | None) -> Fact:
         """What is known of a value whose declared type contradicts what was found: an error, then what is declared.
 
         `node` is what computes it; None for an input of a graph.
         """
-        said = f"'{value.name}' is declared {value.type}: {error.message}"
+        said = f"'{value.name}' is declared {value.type}: found {found.type}"
         if node is None:
-            raise ShapeError(said) from None
+            raise ShapeError(said)
         self.refuse(ShapeError(said, where=self.place(node)))
         return Fact(value.type)
 
@@ -142,12 +142,12 @@ class Inference:
         """One fact from what is declared of a value and what was found of it."""
         try:
             return _merged(Fact(value.type), found)
-        except ShapeError as error:
-            return self.contradiction(value, found, error, node)
+        except ShapeError:
+            return self.contradiction(value, found, node)
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        return Inference(self.model, self.catalog, function.opset_imports, self._depth + 1)
+        return Inference(self.model, self.catalog, function.opset_imports, self.depth + 1)
 
     def _ask(self, node: Node, inputs: list[Fact]) -> list[Fact]:
         function = self.model.function_of(node)
@@ -167,7 +167,7 @@ class Inference:
 
     def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
         """What a function computes of these inputs: its body, with the attributes of this call, gone through afresh."""
-        if self._depth >= MOST_CALLS:
+        if self.depth >= MOST_CALLS:
             raise CheckError(f"functions call each other more than {MOST_CALLS} deep, or themselves")
         self._calls[0] += 1
         if self._calls[0] > self.most_calls:

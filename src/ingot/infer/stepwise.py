@@ -81,7 +81,7 @@ class Stepwise(Inference):
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        found = Stepwise(self.model, self.catalog, function.opset_imports, self._depth + 1)
+        found = Stepwise(self.model, self.catalog, function.opset_imports, self.depth + 1)
         found.custom = self.custom
         return found
 

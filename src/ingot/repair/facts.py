@@ -102,15 +102,15 @@ class _Forgiving(Stepwise):
         else:
             super().node(node)
 
-    def contradiction(self, value: Value, found: Fact, error: ShapeError, node: Node | None) -> Fact:
+    def contradiction(self, value: Value, found: Fact, node: Node | None) -> Fact:
         """What was found, where it differs from what is declared in rank or sizes alone."""
         assert value.type is not None
         assert found.type is not None
         right = corrected(value.type, found.type)
-        return super().contradiction(value, found, error, node) if right is None else Fact(right, found.elements)
+        return super().contradiction(value, found, node) if right is None else Fact(right, found.elements)
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        found = _Forgiving(self.model, self.catalog, function.opset_imports, self._depth + 1)
+        found = _Forgiving(self.model, self.catalog, function.opset_imports, self.depth + 1)
         found.errors = self.errors
         return found

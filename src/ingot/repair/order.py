@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ingot.ir.graph import Graph
 from ingot.ir.sort import sorted_nodes
-from ingot.repair.record import Repair, Subject
 from ingot.repair.places import place_of
+from ingot.repair.record import Repair, Subject
 
 
 def sort_nodes(subject: Subject) -> Iterator[Repair]:

@@ -12,7 +12,7 @@ from ingot.repair.reshaping import reshaped
 def add_signal_axis(subject: Subject) -> Iterator[Repair]:
     """Give real signals of STFT, `[batch, samples]`, an axis for the parts of a number: `[batch, samples, 1]`."""
     for node in list(subject.model.nodes()):
-        if node.applies("STFT") and node.inputs and node.inputs[0] is not None:
-            if subject.facts.of(node.inputs[0]).rank == 2:
-                node.replace_input(0, reshaped(node.inputs[0], (0, 0, 1), node, subject.model))
-                yield Repair("signal", place_of_node(node), "its signal gets a last axis of size 1")
+        signal = node.inputs[0] if node.applies("STFT") and node.inputs else None
+        if signal is not None and subject.facts.of(signal).rank == 2:
+            node.replace_input(0, reshaped(signal, (0, 0, 1), node, subject.model))
+            yield Repair("signal", place_of_node(node), "its signal gets a last axis of size 1")
