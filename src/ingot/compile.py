@@ -12,17 +12,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
 from ingot.infer.typed import TypedModel, type_model
 from ingot.ir.graph import Graph
-from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.names import separate_scopes
 from ingot.ir.node import Node
-from ingot.ir.types import Shape, TensorType
+from ingot.ir.types import Shape, TensorType, Type, map_shapes
 from ingot.ir.verify import verify
 from ingot.loops.ir import kernels_in
 from ingot.loops.verify import verify_kernel
@@ -61,7 +61,7 @@ def prepare(
     """A model that was loaded, which is left as it is, ready for any provider.
 
     `without` are inputs whose defaults are forgotten, as callers give them. With `shapes` the inputs of these names
-    have these, and all other named sizes that the model declares are forgotten. CheckError if the model breaks the
+    have these, and what else the model declares of shapes is forgotten. CheckError if the model breaks the
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
@@ -69,7 +69,7 @@ def prepare(
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
-        return type_model(reshaped, catalog, limits.calls)
+        return type_model(reshaped, catalog, limits.calls, overrule=shapes is not None)
 
 
 def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Prepared:
@@ -174,8 +174,21 @@ def upgrade_operators(model: Model, catalog: Catalog) -> Model:
 
 
 def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no named sizes."""
-    change_shapes(model.graphs(), _without_names)
+    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no other sizes.
+
+    Inputs of subgraphs keep sizes that are numbers, and all other values their ranks, unless the shapes leave no size
+    open: then what is declared was wrong before, and inputs of subgraphs keep their ranks, other values nothing.
+    """
+    is_exact = all(isinstance(size, int) for shape in shapes.values() for size in shape)
+    of_inputs = _without_sizes if is_exact else _without_names
+    of_others = _without_shape if is_exact else partial(map_shapes, change=_without_sizes)
+    for graph in model.graphs():
+        inputs = set(graph.inputs)
+        for value in graph.values():
+            if value in inputs and value.type is not None:
+                value.type = map_shapes(value.type, _without_names if graph is model.graph else of_inputs)
+            elif value.type is not None and value.constant is None:
+                value.type = of_others(value.type)
     for value in model.graph.inputs:
         if isinstance(value.type, TensorType) and value.name in shapes:
             value.type = TensorType(value.type.dtype, shapes[value.name])
@@ -184,6 +197,14 @@ def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
 
 def _without_names(shape: Shape) -> Shape:
     return tuple(size if isinstance(size, int) else None for size in shape)
+
+
+def _without_sizes(shape: Shape) -> Shape:
+    return (None,) * len(shape)
+
+
+def _without_shape(type_: Type) -> Type:
+    return TensorType(type_.dtype) if isinstance(type_, TensorType) else map_shapes(type_, _without_sizes)
 
 
 def optimise(specialised: Specialised, level: int, catalog: Catalog) -> Optimised:

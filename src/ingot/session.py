@@ -288,7 +288,7 @@ class Session:
                     return results
                 chosen = self._chosen(results, outputs)
                 return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
-        ready = checked_feeds(self._inputs, feeds or {}, self._defaults)
+        ready = checked_feeds(self._inputs, feeds or {}, self._defaults, strict=self._strict)
 
         def evaluation(model: Model) -> Evaluation:
             from ingot.runtime.evaluate import Evaluation  # all operators

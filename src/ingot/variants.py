@@ -1,7 +1,7 @@
 """Plans beside the first: a model compiled again with what a run has shown, where a guard of the first plan failed.
 
 A plan rests on assumptions, such as that sizes of one name are equal, or that a branch for an axis of one element is
-taken; its guards check them in every run. When one fails, the model is compiled again without the named sizes that it
+taken; its guards check them in every run. When one fails, the model is compiled again without the sizes that it
 declares for other values than inputs: first with a name of its own for every open size of an input, but for those that
 are zero or one, so that broadcasting is known, which serves all sizes of that pattern; and if guards of that plan fail
 too, for exactly the sizes of the run. Kernels are templates that take sizes at run time, so most are there already.

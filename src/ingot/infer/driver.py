@@ -46,16 +46,19 @@ def infer(
     name_sizes: bool = True,
     most_calls: int = MOST_EXPANDED,
     given: Mapping[Value, Fact] | None = None,
+    overrule: bool = False,
 ) -> Facts:
     """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
 
     What the model declares and what is inferred are merged; `given` is what else is known of its inputs. A size that
     nothing tells, as that of an input declared without one or of what NonZero finds, gets a name of its own, unless
     `name_sizes` is False. CheckError, with the node and its inputs, where an operator refuses what it is given, where
-    the two contradict each other, and where functions are called more than `most_calls` times in each other.
+    the two contradict each other (with `overrule`, only where they differ in more than rank and sizes: else what is
+    inferred holds), and where functions are called more than `most_calls` times in each other.
     """
     inference = Inference(model, catalog or standard())
     inference.most_calls = most_calls
+    inference.overrules = overrule
     inference.naming = Naming(model, names=name_sizes)
     inference.graph(model.graph, given)
     return inference.facts
@@ -75,6 +78,8 @@ class Inference:
         self._imports = model.opset_imports if imports is None else imports
         self.depth = depth
         self.most_calls = MOST_EXPANDED
+        self.overrules = False
+        """Whether what is inferred holds where it contradicts what is declared in rank or sizes."""
         self._calls = [0]  # shared by the inferences of all functions called
 
     def graph(self, graph: Graph, inputs: Mapping[Value, Fact] | None = None) -> None:
@@ -130,8 +135,12 @@ class Inference:
     def contradiction(self, value: Value, found: Fact, node: Node | None) -> Fact:
         """What is known of a value whose declared type contradicts what was found: an error, then what is declared.
 
-        `node` is what computes it; None for an input of a graph.
+        A run that overrules declarations goes on with what it found. `node` is what computes the value; None for an
+        input of a graph.
         """
+        right = corrected(value.type, found.type) if self.overrules and value.type and found.type else None
+        if right is not None:
+            return replace(found, type=right)
         said = f"'{value.name}' is declared {value.type}: found {found.type}"
         if node is None:
             raise ShapeError(said)
@@ -182,6 +191,7 @@ class Inference:
             bind(inner, arguments, omitted, body)
         inference = self.inside(function)
         inference._calls, inference.naming, inference.most_calls = self._calls, self.naming, self.most_calls
+        inference.overrules = self.overrules
         inference.graph(body, dict(zip(body.inputs, inputs, strict=False)))
         return [inference.facts.get(value, Fact()) for value in body.outputs]
 
@@ -242,6 +252,31 @@ def merge_types(declared: Type, found: Type) -> Type:
     if isinstance(declared, OptionalType) or isinstance(found, OptionalType):
         return found  # the standard's own cases give an optional where what it holds is declared
     raise ShapeError(f"found {found}")
+
+
+def corrected(declared: Type, found: Type) -> Type | None:
+    """A declared type with what was found where the two differ in rank or sizes; None if they differ in more."""
+    match declared, found:
+        case TensorType(), TensorType():
+            if declared.dtype and found.dtype and declared.dtype != found.dtype:
+                return None
+            return TensorType(declared.dtype or found.dtype, _corrected_shape(declared.shape, found.shape))
+        case SequenceType(), SequenceType() if declared.element is not None and found.element is not None:
+            element = corrected(declared.element, found.element)
+            return None if element is None else SequenceType(element)
+        case OptionalType(), OptionalType() if declared.element is not None and found.element is not None:
+            element = corrected(declared.element, found.element)
+            return None if element is None else OptionalType(element)
+    return None
+
+
+def _corrected_shape(declared: Shape | None, found: Shape | None) -> Shape | None:
+    if declared is None or found is None or len(declared) != len(found):
+        return declared if found is None else found
+    return tuple(
+        b if a is None or isinstance(b, int) or not isinstance(a, int) else a
+        for a, b in zip(declared, found, strict=True)
+    )
 
 
 def _merge_shapes(declared: Shape | None, found: Shape | None, shown: Type) -> Shape | None:

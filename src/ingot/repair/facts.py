@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ingot.errors import CheckError, IngotError, ShapeError
-from ingot.infer.driver import Inference, merge_types
+from ingot.infer.driver import Inference, corrected, merge_types
 from ingot.infer.stepwise import Stepwise, twins
 from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
-from ingot.ir.types import OptionalType, SequenceType, Shape, TensorType, Type
+from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
 from ingot.ops.facts import Fact
@@ -45,37 +45,13 @@ def facts_of(model: Model, catalog: Catalog) -> RepairFacts:
     errors: list[IngotError] = []
     inference = _Forgiving(twin, catalog)
     inference.errors = errors
+    inference.overrules = True
     try:
         inference.graph(twin.graph)
     except IngotError as error:
         errors.append(error)
     known = {value: inference.facts[other] for value, other in pairs if other in inference.facts}
     return RepairFacts(known, tuple(errors))
-
-
-def corrected(declared: Type, found: Type) -> Type | None:
-    """A declared type with what was found where the two differ in rank or sizes; None if they differ in more."""
-    match declared, found:
-        case TensorType(), TensorType():
-            if declared.dtype and found.dtype and declared.dtype != found.dtype:
-                return None
-            return TensorType(declared.dtype or found.dtype, _corrected_shape(declared.shape, found.shape))
-        case SequenceType(), SequenceType() if declared.element is not None and found.element is not None:
-            element = corrected(declared.element, found.element)
-            return None if element is None else SequenceType(element)
-        case OptionalType(), OptionalType() if declared.element is not None and found.element is not None:
-            element = corrected(declared.element, found.element)
-            return None if element is None else OptionalType(element)
-    return None
-
-
-def _corrected_shape(declared: Shape | None, found: Shape | None) -> Shape | None:
-    if declared is None or found is None or len(declared) != len(found):
-        return declared if found is None else found
-    return tuple(
-        b if a is None or isinstance(b, int) or not isinstance(a, int) else a
-        for a, b in zip(declared, found, strict=True)
-    )
 
 
 def _agree(declared: Type, found: Type) -> bool:
@@ -87,7 +63,7 @@ def _agree(declared: Type, found: Type) -> bool:
 
 
 class _Forgiving(Stepwise):
-    """A run that notes errors, and believes itself rather than what is declared."""
+    """A run that notes errors and goes on."""
 
     errors: list[IngotError]
 
@@ -101,13 +77,6 @@ class _Forgiving(Stepwise):
             self.leave(node)
         else:
             super().node(node)
-
-    def contradiction(self, value: Value, found: Fact, node: Node | None) -> Fact:
-        """What was found, where it differs from what is declared in rank or sizes alone."""
-        assert value.type is not None
-        assert found.type is not None
-        right = corrected(value.type, found.type)
-        return super().contradiction(value, found, node) if right is None else Fact(right, found.elements)
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ingot.dtypes import Array
 from ingot.loops.ir import Buffer, Kernel
 from ingot.lower.program import Program
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
+from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Sizes, Tensor
 from ingot.prim.walk import in_order
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.rows import JumpRow, flattened, jump_of, lifetimes_of
@@ -60,8 +60,11 @@ def make_plan(
     known = {"threads"} | {
         name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
     }
-    idle = {kernel for kernel, tensor in scheduled.stores.items() if not isinstance(tensor, Scatter)}
-    segments = _segments(rows, arms, codes, slots, owners, visible, list(guards.values()), known, call_results, idle)
+    updates = {
+        kernel: tensor.updates.shape if isinstance(tensor, Scatter) else None
+        for kernel, tensor in scheduled.stores.items()
+    }
+    segments = _segments(rows, arms, codes, slots, owners, visible, list(guards.values()), known, call_results, updates)
     keep = tuple(code.code for code in codes.values())
     linked = {code.address: code.plain for code in keep if code.plain is not None}
     tables = (program.inputs, inputs, template, constants, call_results)
@@ -90,11 +93,12 @@ def _segments(
     guards: list[Guard],
     bound: set[str],
     call_results: Mapping[Call, Sequence[CallResult]],
-    idle: Collection[Kernel],
+    updates: Mapping[Kernel, Sizes | None],
 ) -> tuple[Segment, ...]:
     """Steps up to each call; `bound` are the sizes known from the start, each guard is checked where its sizes are.
 
-    `idle` are kernels with nothing to do where they write nothing; others still check what they are given.
+    `updates` are kernels with nothing to do where they write nothing: a scatter, with the sizes of what it puts in, only
+    where that is nothing, too, else it checks its indices. Others always check what they are given.
     """
     lifetimes = lifetimes_of(rows)
     segments: list[Segment] = []
@@ -111,8 +115,10 @@ def _segments(
             else:
                 code = codes[row]
                 read = tuple(slots[buffer] for buffer in code.buffers)
-                writes = tuple(slots[buffer] for buffer in row.writes if buffer in slots) if row in idle else ()
-                steps.append(KernelStep(row.name, code.code.address, read, code.scalars, writes))
+                put = updates.get(row, ())
+                idle = put is None or bool(put)
+                writes = tuple(slots[buffer] for buffer in row.writes if buffer in slots) if idle else ()
+                steps.append(KernelStep(row.name, code.code.address, read, code.scalars, writes, put or ()))
                 needed = (*row.writes, *row.scratch)
             for buffer in needed:
                 if buffer in slots and buffer not in allocated:
@@ -124,6 +130,7 @@ def _segments(
         guards = [guard for guard in guards if guard not in now]
         dims = [dim for step in steps for dim in (step.scalars if isinstance(step, KernelStep) else (step.trips,))]
         dims += [dim for allocation in allocations for dim in allocation.shape]
+        dims += [dim for step in steps if isinstance(step, KernelStep) for dim in step.updates]
         names = {name for dim in dims for name in symbols(dim)}
         names |= {name for guard in (*now, *(inner for arm in own for inner in arm.guards)) for name in guard.names}
         segments.append(Segment(tuple(steps), tuple(allocations), tuple(sorted(names)), tuple(now), row, own, base))
