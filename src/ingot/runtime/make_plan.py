@@ -97,8 +97,8 @@ def _segments(
 ) -> tuple[Segment, ...]:
     """Steps up to each call; `bound` are the sizes known from the start, each guard is checked where its sizes are.
 
-    `updates` are kernels with nothing to do where they write nothing: a scatter, with the sizes of what it puts in, only
-    where that is nothing, too, else it checks its indices. Others always check what they are given.
+    `updates` are kernels with nothing to do where they write nothing: a scatter, with the sizes of what it puts in,
+    only where that is nothing, too, else it checks its indices. Others always check what they are given.
     """
     lifetimes = lifetimes_of(rows)
     segments: list[Segment] = []
