@@ -12,7 +12,7 @@ import pytest
 
 import ingot
 from ingot.repair import RULES
-from repair.untidy import BROKEN, CASES, LEGAL, Untidy, X, declared
+from repair.untidy import BROKEN, CASES, LEGAL, RUN_AS_THEY_ARE, Untidy, X, declared
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -37,7 +37,7 @@ def expected(case: Untidy) -> list[Any]:
 
 
 def test_every_rule_has_a_case() -> None:
-    in_tests = {*CASES, "imported-twice", "untyped"}
+    in_tests = {*CASES, "imported-twice", *(rule for rule, _ in RUN_AS_THEY_ARE.values())}
     assert {rule.name for rule in RULES} == in_tests
 
 
@@ -101,6 +101,21 @@ def test_a_domain_imported_twice_is_imported_once_after_a_repair() -> None:
         "imported-twice: the model: imports each domain once: ai.onnx 11"
     ]
     assert [(each.domain, each.version) for each in ingot.to_onnx(model).opset_import] == [("", 11)]
+
+
+@pytest.mark.parametrize("name", RUN_AS_THEY_ARE)
+def test_what_runs_as_it_is_can_be_repaired_too(name: str) -> None:
+    rule, untidy = RUN_AS_THEY_ARE[name]
+    model = ingot.from_onnx(untidy)
+    assert errors(model)
+    session = ingot.Session(model, strict=True)
+    np.testing.assert_array_equal(
+        session(X), onnxruntime.InferenceSession(untidy.SerializeToString()).run(None, {"x": X})[0]
+    )
+    assert [done.rule for done in ingot.repair(model)] == [rule]
+    assert errors(model) == []
+    onnx.checker.check_model(ingot.to_onnx(model), full_check=True)
+    np.testing.assert_array_equal(ingot.Session(model)(X), session(X))
 
 
 def test_an_output_without_a_type_gets_the_one_that_is_inferred() -> None:

@@ -14,7 +14,7 @@ from onnx import ModelProto
 
 import ingot
 from ingot.errors import InputError
-from repair.untidy import BOOL, INT64, floats, graph, info, model, node, truths
+from repair.untidy import BOOL, INT64, floats, graph, info, ints, model, node, truths
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -74,6 +74,15 @@ def _loop(op: str, **attributes: Any) -> ModelProto:
     )
 
 
+def _spectra() -> ModelProto:
+    return model(
+        [node("Reshape", "a s", "signal"), node("STFT", "signal step window", "y")],
+        [info("a", ("n", 16)), info("s", ("k",), INT64)],
+        [info("y", ("b", "frames", 5, 2))],
+        constants=[ints("step", 4), floats("window", np.hanning(8))],
+    )
+
+
 def _scattered() -> ModelProto:
     return model(
         [node("ScatterND", "a at put", "s"), node("Exp", "s", "y")],
@@ -117,6 +126,10 @@ CASES: dict[str, tuple[ModelProto, list[dict[str, Any]]]] = {
     "a size that depends on what elements are, as a formula": (_positive((2, "n*n")), [{"a": rows(6, 4)}]),
     "the sizes of a body": (_loop("Add"), [{"a": rows(n, 4), "count": np.array(3)} for n in (1, 4, 6)]),
     "a state that grows": (_loop("Concat", axis=0), [{"a": rows(1, 4), "count": np.array(n)} for n in (3, 5)]),
+    "a signal whose rank only a run tells": (
+        _spectra(),
+        [{"a": rows(2, 16), "s": np.array(shape)} for shape in ((2, 16, 1), (2, 16))],
+    ),
     "nothing to scatter": (_scattered(), [_at(n) for n in (3, 0)]),
 }
 

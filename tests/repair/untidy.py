@@ -220,6 +220,11 @@ CASES: dict[str, dict[str, Untidy]] = {
         "a branch beside one that hides a value": case(_hidden_by_a_branch(), peer=False, c=np.array(False)),
         "the same names in nested graphs": case(_nested_names(), peer=False, c=np.array(True)),
     },
+    "constants": {
+        "two initialisers of one name": case(
+            model([node("Add", "x w", "y")], constants=[floats("w", [1, 2, 3]), floats("w", [7, 8, 9])])
+        ),
+    },
     "import": {
         "a vendor's domain": case(model([node("Gelu", "x", "y", domain="com.microsoft")])),
         "a domain of the standard": case(model([node("Normalizer", "x", "y", domain="ai.onnx.ml")])),
@@ -307,11 +312,35 @@ def _wrong_element_type() -> ModelProto:
     return model([node("Shape", "x", "y")], outputs=[info("y", (2,))])
 
 
+def _unnamed() -> ModelProto:
+    untidy = model([node("Relu", "x", "y")])
+    untidy.graph.ClearField("name")
+    return untidy
+
+
+def _old() -> ModelProto:
+    untidy = model([node("Add", "x w", "y")], constants=[floats("w", [1])], imports=[("", 8)])
+    untidy.ir_version = 3
+    return untidy
+
+
+RUN_AS_THEY_ARE: dict[str, tuple[str, ModelProto]] = {
+    "a main graph without a name": ("graph-name", _unnamed()),
+    "initialisers that are no inputs before IR version 4": ("constant-inputs", _old()),
+    "an output without a shape": ("untyped", model([node("Relu", "x", "y")], outputs=[info("y", None)])),
+}
+"""What `check` refuses and sessions run without a repair, by the rule that `check --fix` uses."""
+
+
 BROKEN: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "a cycle": (_cycle, "the graph has a cycle: 'a' → 'y' → 'b' → 'a'"),
     "one name for two nodes of a graph": (
         lambda: model([node("Relu", "x", "y"), node("Neg", "x", "y")]),
         "two values are named 'y'",
+    ),
+    "initialisers of one name and several types": (
+        lambda: model([node("Add", "x w", "y")], constants=[floats("w", [1]), floats("w", [1, 2, 3])]),
+        "two values are named 'w'",
     ),
     "a value that nothing defines": (lambda: model([node("Add", "x z", "y")]), "which nothing in scope defines"),
     "another element type": (_wrong_element_type, "is declared float32"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ingot.repair.coefficients import drop_spare_coefficients
+from ingot.repair.constants import list_constants, merge_constants, name_main_graph
 from ingot.repair.declared import believe_inference
 from ingot.repair.imports import import_domains, import_once
 from ingot.repair.names import rename_apart
@@ -31,9 +32,12 @@ class Rule:
 
 RULES = (
     Rule("order", "nodes that come before what they read are moved behind it", sort_nodes),
+    Rule("constants", "of initialisers of a graph with one name and type, the last stays", merge_constants),
     Rule("names", "values that have the name of one around them get another", rename_apart),
     Rule("import", "a domain that is used and not imported is imported", import_domains),
     Rule("imported-twice", "of a domain that is imported twice, the version that comes last stays", import_once),
+    Rule("graph-name", "the main graph gets a name", name_main_graph),
+    Rule("constant-inputs", "initialisers become inputs too, where IR versions below 4 want it", list_constants),
     Rule("opset", "operators younger than the opset raise the opset, where onnxruntime takes them", raise_opset),
     Rule("sparse", "sparse initialisers become dense", make_dense),
     Rule("loop", "a count or condition of shape [1] in the body of a Loop becomes a scalar", fit_loop_bodies, True),
