@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import exports, forests, inference, speed, zoo
+from benchmarks import exports, first_start, forests, inference, speed, zoo
 from benchmarks import format as format_benchmark
 
 RESULTS = Path(__file__).parent / "results"
@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> int:
         "inference": lambda: inference.table(options.exports, options.wheels),
         "forests": forests.table,
         "zoo": lambda: speed.table(folder=options.zoo),
+        "first_start": lambda: first_start.table(options.zoo),
     }
     unknown = [name for name in options.names if name not in benchmarks]
     if unknown:

@@ -12,22 +12,10 @@ import pytest
 import ingot
 
 LAYERS = [
-    *("version", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries", "versions"),
-    *(
-        "repair",
-        "passes",
-        "engine_support",
-        "lower",
-        "loops",
-        "fuse",
-        "schedule",
-        "cache",
-        "codegen",
-        "runtime",
-        "providers",
-        "compile",
-    ),
-    *("warm_start", "variants", "deploy", "session", "convert", "compat", "tools", "cli"),
+    *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
+    *("versions", "repair", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen"),
+    *("runtime", "providers", "compile", "warm_start", "variants", "background", "deploy", "session", "convert"),
+    *("compat", "tools", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")

@@ -11,6 +11,7 @@ import weakref
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -62,6 +63,25 @@ def test_values_of_an_upgraded_model_keep_their_names() -> None:
     graph.outputs.append(graph.append(Node("Neg", [s], ["y"])).output)
     s_found, _ = Session(Model(graph, 11, ir_version=6)).run(["s", "y"], {"x": np.zeros((2, 3, 4), np.float32)})
     np.testing.assert_allclose(s_found, np.full((2, 3, 4), 1 / 12), rtol=1e-6)
+
+
+def test_what_dlpack_offers_and_numpy_does_not_take_is_taken_as_an_array_or_refused() -> None:
+    class Offer:
+        def __dlpack__(self, **_options: Any) -> Any:
+            raise BufferError("numpy does not know these elements")
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 1, 0
+
+    class OfferedArray(Offer):
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            return np.array([1, -2], ml_dtypes.bfloat16)
+
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (bfloat16[2] x) => (y) { y = Neg (x) }'
+    session = Session(ingot.parse_model(text))
+    assert session(OfferedArray()).tolist() == [-1, 2]
+    with pytest.raises(InputError, match=r"input 'x' is .*numpy cannot take the memory given: numpy does not know"):
+        session(Offer())
 
 
 def test_lists_scalars_and_dlpack_are_taken() -> None:

@@ -382,3 +382,18 @@ def test_models_are_compiled_unless_something_else_is_asked_for(monkeypatch: pyt
     monkeypatch.setenv("INGOT_PROVIDERS", "gpu")
     with pytest.raises(InputError, match="there is no provider 'gpu'"):
         Session(model)
+
+
+def test_the_code_of_the_thread_pool_is_compiled_once_for_all_models(tmp_path: Path) -> None:
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (float[n] y) {{ y = {} (x) }}'
+    script = (
+        "import sys, numpy, ingot, ingot.codegen.llvm.thread_pool as thread_pool\n"
+        "if sys.argv[2] == 'cached': del thread_pool.thread_pool_text\n"
+        "session = ingot.Session(ingot.parse_model(sys.argv[1]), fallback=False, providers=('cpu',))\n"
+        "print(session(numpy.float32([4]))[0])"
+    )
+    environment = os.environ | {"INGOT_CACHE": str(tmp_path)}
+    for operator, result, state in (("Neg", "-4.0", "empty"), ("Sqrt", "2.0", "cached")):
+        command = [sys.executable, "-c", script, text.format(operator), state]
+        run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert (run.stdout.strip(), run.stderr) == (result, "")

@@ -158,10 +158,10 @@ def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'ingot' has no attribute '{name}'")
     module = _import_module(_HOME[name])
-    found: object = globals().get(name)  # a package of that name, which can be called: `ingot.convert`
-    if found is None:
-        globals()[name] = found = getattr(module, name)
-    return found
+    value: object = globals().get(name)  # a package of that name, which can be called: `ingot.convert`
+    if value is None:
+        globals()[name] = value = getattr(module, name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -9,11 +9,12 @@ which know the machine.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
@@ -38,8 +39,6 @@ from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
-from ingot.repair.record import Repair
-from ingot.repair.repair import with_repairs
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
@@ -48,7 +47,8 @@ from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
 from ingot.versions.upgrade import upgrade
 
-_log = logging.getLogger("ingot")
+if TYPE_CHECKING:
+    from ingot.repair.record import Repair
 
 
 def prepare(
@@ -77,11 +77,22 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
 
     What was repaired is logged, at debug level.
     """
-    refuse_nesting(loaded, limits)
+    try:
+        return Prepared(loaded, prepare(loaded, catalog, limits), ())
+    except CheckError as error:
+        refusal = error
+    import logging  # few models come here, and these are slow to import
+
+    from ingot.repair.repair import repair
+
     with within_the_stack():
-        typed, model, repairs = with_repairs(loaded, lambda model: prepare(model, catalog, limits), catalog=catalog)
-    for done in repairs:
-        _log.debug("repaired %s", done)
+        model = loaded.copy()
+        repairs = tuple(repair(model, catalog=catalog))
+    if not repairs:
+        raise refusal
+    typed = prepare(model, catalog, limits)
+    for each in repairs:
+        logging.getLogger("ingot").debug("repaired %s", each)
     return Prepared(model, typed, repairs)
 
 
@@ -234,15 +245,17 @@ class _Compilation:
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
-        fused = verified(fuse(roots, name), _verify_kernels)
+        fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
         scheduled = verified(provider.schedule(fused), _verify_kernels)
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
-        memory = provider.hold(scheduled)
+        constants = provider.hold(scheduled)
         code = provider.link(emitted)
         plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
-        plan = make_plan(program, scheduled, roots, code, memory, threads, options.limits.nodes, plans)
+        plan = make_plan(
+            program, scheduled, roots, code, constants, threads, options.limits.nodes, plans, provider.memory
+        )
         inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
 

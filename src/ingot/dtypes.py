@@ -58,14 +58,14 @@ class DType(enum.IntEnum):
         if isinstance(dtype, str) and (named := _BY_NAME.get(dtype.lower())) is not None:
             return named
         try:
-            found = np.dtype(dtype)  # type: ignore[arg-type]
+            numpy_dtype = np.dtype(dtype)  # type: ignore[arg-type]
         except TypeError:
             raise InputError(f"{dtype!r} is not an element type", hint=f"one of {', '.join(_BY_NAME)}") from None
-        if found.kind in "OUST":
+        if numpy_dtype.kind in "OUST":
             return cls.STRING
-        member = _BY_NUMPY.get(found.newbyteorder("="))
+        member = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
         if member is None:
-            raise InputError(f"ONNX has no element type for numpy's {found}")
+            raise InputError(f"ONNX has no element type for numpy's {numpy_dtype}")
         return member
 
     @property

@@ -77,7 +77,7 @@ class ShapeError(CheckError):
 
 
 class BuildError(CheckError):
-    """A function handed to the builder does something no model can say; `where` shows the user's line."""
+    """A function handed to the builder does something no model can express; `where` shows the user's line."""
 
 
 class UnsupportedError(IngotError):
@@ -85,7 +85,7 @@ class UnsupportedError(IngotError):
 
 
 class ConvertError(UnsupportedError):
-    """A model of another framework cannot be said in ONNX, or not by this version; `where` lists every such piece."""
+    """A model of another framework cannot be expressed in ONNX, or not by this version; `where` lists every piece."""
 
 
 class VerifyError(ConvertError):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from ingot.background import Background, Superseded
 from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
@@ -18,7 +19,7 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
-from ingot.runtime.interrupt import Cancel, Interrupted, interrupt_of
+from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.recent import remember
@@ -62,6 +63,7 @@ class Session:
         threads: int | None = None,
         fallback: bool = True,
         optimise: int = 2,
+        start: Literal["compiled", "at once"] = "compiled",
         strict: bool = False,
     ) -> None:
         """A session of a model, a path, bytes or a ModelProto; the model given is not changed.
@@ -72,7 +74,9 @@ class Session:
         fails to compile is left to the reference, or, without `fallback`, a CompileError. The first time that the
         reference runs what was to run compiled, a FallbackWarning says why. `optimise` is how much a model is changed
         before it is compiled: not at all (0), so that every result stays as it is (1), or also so that it is rounded
-        differently (2).
+        differently (2). A model that was never opened before is compiled here, or, with a `start` "at once", in the
+        background: the reference runs it until then, so that results of the first runs may differ from later ones in
+        their last bits. What goes wrong in the background, the next run reports; `close` waits for it.
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
         random operators without one of their own start from; `limits` hold for each run. A model that breaks the
@@ -81,6 +85,8 @@ class Session:
         """
         if optimise not in (0, 1, 2):
             raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
+        if start not in ("compiled", "at once"):
+            raise InputError(f"there is no start '{start}'", hint="it is 'compiled' or 'at once'")
         self._limits = limits or RunLimits()
         custom = tuple(operators)
         self._catalog = (catalog or _standard()).with_operators(*custom) if custom else catalog
@@ -92,6 +98,8 @@ class Session:
         self._threads = threads
         self._optimise = optimise
         self._fallback = fallback
+        self._start = start
+        self._background: Background | None = None
         self._strict = strict
         self._orders: Orders = {}
         self._loaded: Model | None = None
@@ -117,8 +125,11 @@ class Session:
             self._inputs: Sequence[Value] = list(graph.inputs)
             self._outputs: Sequence[Value] = list(graph.outputs)
             self._defaults = frozenset(value.name for value in graph.inputs if value.constant is not None)
-            if compiler is not None:
+            if compiler is not None and start == "compiled":
                 self._compile(compiler, fallback, key)
+            elif compiler is not None:
+                typed = self.typed
+                self._background = Background(lambda: self._use(self._build(typed, compiler), key))
         else:
             self._inputs, self._outputs, self._defaults = cached.inputs, cached.outputs, frozenset(cached.defaults)
         self._key = key if self._defaults else None
@@ -129,7 +140,7 @@ class Session:
         """The model as it was given but for repairs, and typed; after a warm start both are loaded only here."""
         with self._lock:
             if self._loaded is None or self._typed is None:
-                from ingot.compile import prepare, repair_and_prepare  # all operators
+                from ingot.compile import prepare, repair_and_prepare  # all stages
 
                 assert self._source is not None
                 loaded = load_source(self._source, self._limits)
@@ -147,14 +158,14 @@ class Session:
         return self.typed.model
 
     def _build(self, typed: TypedModel, compiler: Compiler) -> Build:
-        from ingot.compile import Options, compile_model  # all operators
+        from ingot.compile import Options, compile_model  # all stages
 
         options = Options(self.catalog, self._threads, self._limits, self._optimise)
         return compile_model(typed, compiler, options)
 
     def _rebuilt(self, shapes: Mapping[str, Shape], failures: list[str]) -> Executable | None:
         """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails."""
-        from ingot.compile import prepare  # all operators
+        from ingot.compile import prepare  # all stages
 
         assert self._compiler is not None
         try:
@@ -172,9 +183,36 @@ class Session:
                 raise
             self._warn(f"the model is not compiled, the reference runs it: {error.message}")
             return
+        self._use(build, key)
+
+    def _use(self, build: Build, key: ModelKey | None) -> None:
+        """Run a build from now on, and keep its plan."""
         self._compiled, self._artifacts = build.executable, build.artifacts
         if key is not None:
-            keep(key, build, self._outputs, self._ready)
+            assert self._typed is not None
+            keep(key, build, self._outputs, self._typed.model)
+
+    def _end_background(self, wait: bool = False) -> None:
+        """Report what became of the compilation in the background, if it has ended."""
+        background = self._background
+        if background is None or not (wait or background.done):
+            return
+        error = background.error()
+        self._background = None
+        if isinstance(error, CompileError) and self._fallback:
+            self._warn(f"the model is not compiled, the reference runs it: {error.message}")
+        elif error is not None:
+            raise error
+
+    def close(self) -> None:
+        """Wait for what the session does in the background; what went wrong there is reported here."""
+        self._end_background(wait=True)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _compiled_for(self, overridden: frozenset[str]) -> Executable | None:
         """The model compiled for overridden defaults, which are no constants then; None if that fails."""
@@ -186,7 +224,7 @@ class Session:
         if cached is not None:
             executable = cached.executable
         else:
-            from ingot.compile import prepare  # all operators
+            from ingot.compile import prepare  # all stages
 
             try:
                 build = self._build(prepare(self.model, self.catalog, self._limits, without=overridden), compiler)
@@ -205,7 +243,7 @@ class Session:
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """Who runs the model, by name: without the first, if that could not compile it."""
+        """Who runs the model, by name: without the first, if that could not compile it, or has not done so yet."""
         names = tuple(provider.name for provider in self._providers)
         return names[1:] or ("reference",) if self._compiler is not None and self._compiled is None else names
 
@@ -246,7 +284,11 @@ class Session:
 
     @property
     def compiled(self) -> Artifacts | None:
-        """The stages that the model went through on its way to machine code; None if it is not compiled."""
+        """The stages that the model went through on its way to machine code; None if it is not compiled.
+
+        It is waited for where that happens in the background.
+        """
+        self._end_background(wait=True)
         if self._artifacts is None and self._compiled is not None and self._compiler is not None:
             self._compile(self._compiler, fallback=False)  # its plan was found on disk, without the stages before
         return self._artifacts
@@ -274,7 +316,10 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: what is compiled ends within milliseconds,
         a node that is not when it is done.
         """
-        compiled = self._compiled if observe is None and self._has(outputs) else None
+        if self._background is not None:
+            self._end_background()
+        compilable = observe is None and self._has(outputs)
+        compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
         if compiled is not None and overrides:
             compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
@@ -290,20 +335,30 @@ class Session:
                 return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
         ready = checked_feeds(self._inputs, feeds or {}, self._defaults, strict=self._strict)
 
+        background = self._background if compiled is None and compilable and not overrides else None
+
         def evaluation(model: Model) -> Evaluation:
-            from ingot.runtime.evaluate import Evaluation  # all operators
+            from ingot.runtime.evaluate import Evaluation  # operators
 
             return Evaluation(
                 model,
                 self.catalog,
                 seed=self._seed if seed is None else seed,
                 limits=self._limits,
-                proceed=None if interrupt is None else interrupt.check,
+                proceed=_both(interrupt, background),
                 observe=observe,
                 orders=self._orders,
                 evaluators=self._evaluators,
             )
 
+        if background is not None:
+            try:
+                return owned(evaluation(self._ready).run(ready, outputs), ready.values())
+            except Superseded:
+                background, compiled = None, self._compiled
+            finally:
+                if background is not None:
+                    background.hurry()
         reason = None
         failures: list[str] = []
         if compiled is not None:
@@ -373,11 +428,23 @@ class Session:
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
             *(whole.getvalue(), self._catalog, self._seed, self._limits, self._named, self._threads),
-            *(self._optimise, self._fallback, self._strict),
+            *(self._optimise, self._fallback, self._start, self._strict),
         )
 
     def __repr__(self) -> str:
         return f"<Session {self.model.graph!r}>"
+
+
+def _both(interrupt: Interrupt | None, background: Background | None) -> Callable[[], None] | None:
+    """What an evaluation asks whether it may go on: an interrupt, and whether the model is compiled meanwhile."""
+    if interrupt is None or background is None:
+        return interrupt.check if interrupt else background.proceed if background else None
+
+    def proceed() -> None:
+        interrupt.check()
+        background.proceed()
+
+    return proceed
 
 
 def _default_providers() -> tuple[str, ...]:
@@ -386,7 +453,7 @@ def _default_providers() -> tuple[str, ...]:
 
 
 def _standard() -> Catalog:
-    from ingot.ops.catalog import standard  # all operators
+    from ingot.ops.catalog import standard  # a warm start needs none
 
     return standard()
 
@@ -400,6 +467,7 @@ def _restored(
     threads: int | None,
     optimise: int,
     fallback: bool,
+    start: Literal["compiled", "at once"],
     strict: bool,
 ) -> Session:
     return Session(
@@ -411,5 +479,6 @@ def _restored(
         threads=threads,
         optimise=optimise,
         fallback=fallback,
+        start=start,
         strict=strict,
     )

@@ -6,13 +6,14 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingot.cache import contents, directory
 from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
+from ingot.dataclass import dataclass
 from ingot.format.load import TEXT_SUFFIXES, ModelSource, load, read_file
 from ingot.ir.domains import TRAINING
 from ingot.ir.model import Model
@@ -22,6 +23,7 @@ from ingot.ir.value import Value
 from ingot.runtime import plan_file, thread_pool
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.processors import processors
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
@@ -85,7 +87,7 @@ def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel |
     """The model with a key; None if the cache has no plan file for it, or external weights have changed."""
     if key.content is None:
         return None
-    file = plan_file.read(_path(key.content, key.parameters), threads or thread_pool.processors(), limits.nodes)
+    file = plan_file.read(_path(key.content, key.parameters), threads or processors(), limits.nodes)
     if file is None or not all(_is_as_it_was(key.folder, *weights) for weights in file.beside):
         return None
     thread_pool.provide(Code(file.thread_pool.entries, file.plan))

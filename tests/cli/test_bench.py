@@ -133,7 +133,7 @@ def test_arithmetic_is_counted_and_put_against_the_limit(outcome: Outcome) -> No
 
 def test_inputs_are_said_and_open_sizes_are_1(outcome: Outcome) -> None:
     assert outcome.report["models"][0]["inputs"] == {"x": "float32[1, 32]"}
-    assert outcome.stderr == "model.onnx: taken to be 1: batch\n"
+    assert outcome.stderr == "model.onnx: assumed to be 1: batch\n"
 
 
 @pytest.mark.parametrize(

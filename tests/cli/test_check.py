@@ -79,7 +79,7 @@ def test_what_a_target_cannot_take_is_listed_with_what_fixes_it(run: Run, tmp_pa
     assert "onnxruntime 1.20.1 (CPU): 2 errors\n" in result.stdout
     assert "error: onnxruntime 1.20.1 takes ai.onnx up to 21, the model has 28\n" in result.stdout
     assert f"fix: ingot downgrade {path} --opset 21 fixes all of these\n" in result.stdout
-    assert f"opset 13: can say the model: ingot downgrade {path} --opset 13\n" in result.stdout
+    assert f"opset 13: can express the model: ingot downgrade {path} --opset 13\n" in result.stdout
     said = json.loads(run("check", path, "--for", "onnxruntime:1.20", "--json").stdout)
     assert said["problems"] == []
     assert said["targets"][0]["remedy"] == {"commands": [["ingot", "downgrade", path, "--opset", "21"]], "left": []}

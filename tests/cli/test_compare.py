@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ from click.testing import CliRunner, Result
 
 import ingot
 from ingot.builder import Float32, Var, build, op
+from ingot.cli.first_difference import quantisation_ties
 from ingot.cli.main import main
 
 
@@ -38,7 +41,7 @@ def test_a_model_that_differs_ends_with_1_and_the_first_value_that_does(files: t
     result = run(*files, "--bisect", "--shape", "n=3")
     assert result.exit_code == 1
     assert "1 output of 1 differ" in result.output
-    assert "the first value that differs is 'scaled'" in result.output
+    assert "the first value that differs is 'scaled', of Mul 'scaled': " in result.stdout
 
 
 def test_two_engines_agree_on_a_model(files: tuple[Path, Path]) -> None:
@@ -49,3 +52,65 @@ def test_two_engines_agree_on_a_model(files: tuple[Path, Path]) -> None:
 
 def test_one_model_needs_two_engines(files: tuple[Path, Path]) -> None:
     assert run(files[0]).exit_code == 2
+
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y, float[n] z)'
+WEIGHTS = "<float one = {1.0}, int8 zero = {0}, float ten = {10.0}, float step = {0.001}, float f = {2.0}>"
+
+
+def quantised(path: Path, *, moved: bool, factor: float = 2.0) -> Path:
+    """`x` rounded and times ten, and times a factor; moved by less than a rounding step where it is to round up."""
+    before = "v = Add (x, step)" if moved else "v = Identity (x)"
+    body = f"{before} q = QuantizeLinear (v, one, zero) d = DequantizeLinear (q, one, zero) y = Mul (d, ten)"
+    weights = WEIGHTS.replace("{2.0}", f"{{{factor}}}")
+    ingot.save(ingot.parse_model(f"{HEAD} {weights} {{ {body} z = Mul (x, f) }}"), path)
+    return path
+
+
+@pytest.fixture
+def ties(tmp_path: Path) -> tuple[object, ...]:
+    """The arguments of a comparison on numbers of which two lie half between two steps."""
+    np.save(tmp_path / "x.npy", np.array([0.5, 1.2, 2.5, -3.1], np.float32))
+    return ("--bisect", "--absolute", "0.01", "--input", f"x={tmp_path / 'x.npy'}")
+
+
+def test_a_first_difference_of_one_quantisation_step_is_called_a_tie(tmp_path: Path, ties: tuple[object, ...]) -> None:
+    pair = quantised(tmp_path / "a.onnx", moved=False), quantised(tmp_path / "b.onnx", moved=True)
+    result = run(*pair, *ties)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[2:] == [
+        "the first value that differs is 'q', of QuantizeLinear: 2 elements by one quantisation step",
+        "that is how a tie rounds; what follows from it cannot be compared",
+        "besides what follows from it, no value that both have differs",
+    ]
+
+
+def test_a_difference_that_does_not_follow_from_a_tie_is_named_too(tmp_path: Path, ties: tuple[object, ...]) -> None:
+    pair = quantised(tmp_path / "a.onnx", moved=False), quantised(tmp_path / "b.onnx", moved=True, factor=3.0)
+    assert "besides what follows from it, the first value that differs is 'z', of Mul: " in run(*pair, *ties).stdout
+
+
+def test_labels_that_differ_by_one_are_no_tie() -> None:
+    assert quantisation_ties(np.array([1, 2], np.int8), np.array([1, 3], np.int8)) == 1
+    assert quantisation_ties(np.array([1, 2], np.int8), np.array([1, 4], np.int8)) == 0
+    assert quantisation_ties(np.array([0, 255], np.uint8), np.array([1, 254], np.uint8)) == 2
+    assert quantisation_ties(np.array([1, 2], np.int64), np.array([1, 3], np.int64)) == 0
+    assert quantisation_ties(np.array([1.0]), np.array([2.0])) == 0
+
+
+def test_the_answer_is_on_stdout_and_onnxruntime_says_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    path = quantised(tmp_path / "a.onnx", moved=False)
+    model = ingot.load(path)
+    for index in range(20):  # each is a warning of onnxruntime
+        model.graph.add_initializer(f"unused{index}", np.zeros(3, np.float32))
+    ingot.save(model, path)
+    other = quantised(tmp_path / "b.onnx", moved=False, factor=3.0)
+    command = [sys.executable, "-m", "ingot", "compare", path, other, "--engine", "onnxruntime", "--bisect", "--shape"]
+    result = subprocess.run([*command, "n=3"], capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 1
+    assert "the first value that differs is 'z', of Mul: " in result.stdout
+    assert [line for line in result.stderr.splitlines() if not line.startswith(" ")] == [
+        "random: x: float32[3]",
+        "error: 1 output of 2 differ",
+    ]

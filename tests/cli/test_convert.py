@@ -6,10 +6,13 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from click.testing import CliRunner
 
 import ingot
+from format.ort_files import ort_bytes
 from ingot.cli.main import main
 
 
@@ -74,3 +77,40 @@ def test_a_trusted_pickle_of_an_estimator_becomes_a_model(tmp_path: Path) -> Non
     made = ingot.load(target)
     assert made.opset == 18
     assert made.graph.outputs.names == ["kind", "chances"]
+
+
+def ort_file(folder: Path) -> Path:
+    """`Relu(x + w)` in onnxruntime's own format, with the IR version of a time when weights had to be inputs."""
+    text = '<ir_version: 3, opset_import: ["": 13]> g (float[n, 3] x, float[3] w) => (float[n, 3] y)'
+    proto = onnx.parser.parse_model(f"{text} <float[3] w = {{1, 2, 3}}> {{ v = Add(x, w) z = Mul(v, v) y = Relu(z) }}")
+    ort_bytes(proto, folder, "basic")
+    return folder / "model.ort"
+
+
+def test_a_model_of_onnxruntime_is_written_as_onnx(tmp_path: Path) -> None:
+    code, text = run(ort_file(tmp_path), "-o", tmp_path / "m.onnx")
+    assert (code, "3 nodes, opset 13" in text) == (0, True)
+    written = onnx.load(tmp_path / "m.onnx")
+    onnx.checker.check_model(written, full_check=True)
+    assert [(entry.domain, entry.version) for entry in written.opset_import] == [("", 13)]
+    x = np.array([[-9, 0, 1]], np.float32)
+    [wanted] = onnxruntime.InferenceSession(tmp_path / "model.ort").run(None, {"x": x})
+    np.testing.assert_array_equal(ingot.Session(tmp_path / "m.onnx").run(None, {"x": x})[0], wanted)
+
+
+def test_a_model_of_onnxruntime_may_be_written_in_another_opset(tmp_path: Path) -> None:
+    code, text = run(ort_file(tmp_path), "-o", tmp_path / "m.onnx", "--opset", "18")
+    assert (code, "opset 18" in text) == (0, True)
+
+
+def test_options_of_frameworks_do_not_go_with_a_model_of_onnxruntime(tmp_path: Path) -> None:
+    code, text = run(ort_file(tmp_path), "-o", tmp_path / "m.onnx", "--input-name", "a")
+    assert (code, "--input-name does not go with a model of onnxruntime" in text) == (1, True)
+
+
+def test_a_command_that_would_write_over_a_model_of_onnxruntime_says_where_to_write(tmp_path: Path) -> None:
+    before = ort_file(tmp_path).read_bytes()
+    result = CliRunner().invoke(main, ["meta", "set", str(tmp_path / "model.ort"), "author=me"])
+    assert result.exit_code == 1
+    assert "reads and does not write" in result.output
+    assert (tmp_path / "model.ort").read_bytes() == before

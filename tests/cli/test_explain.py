@@ -88,4 +88,4 @@ def test_names_have_the_width_of_the_page_to_themselves(run: Run, monkeypatch: p
 
 def test_sizes_that_nobody_gives_are_said_to_be_one(run: Run, model_file: Path) -> None:
     result = run("explain", str(model_file), "--seconds", "0")
-    assert "taken to be 1: batch (give --shape batch=N)" in result.stderr
+    assert "assumed to be 1: batch (give --shape batch=N)" in result.stderr

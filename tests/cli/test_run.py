@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_results_are_saved(run: Run, model_file: Path, kind: str) -> None:
 def test_random_inputs_follow_from_the_seed_and_open_sizes_are_1(run: Run, model_file: Path) -> None:
     first, second = run("run", model_file.name), run("run", model_file.name, "--input", "x=random")
     assert first.stdout == second.stdout
-    assert first.stderr == "taken to be 1: batch (give --shape batch=N)\nrandom: x: float32[1, 32]\n"
+    assert first.stderr == "assumed to be 1: batch (give --shape batch=N)\nrandom: x: float32[1, 32]\n"
     seeds = [run("run", model_file.name, "--fetch", "product", "--seed", seed).stdout for seed in "01"]
     assert seeds[0] != seeds[1]
 
@@ -199,3 +200,19 @@ def test_a_model_runs_as_machine_code(
     for file, more in (("slow.npy", ("--reference",)), ("fast.npy", ())):
         assert run("run", str(model_file), "--output", f"{name}={file}", *more).exit_code == 0
     np.testing.assert_allclose(np.load(tmp_path / "fast.npy"), np.load(tmp_path / "slow.npy"), rtol=1e-5, atol=1e-6)
+
+
+def test_the_second_run_of_a_model_finds_what_the_first_has_compiled(
+    run: Run, model_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("INGOT_PROVIDERS", "cpu,reference")
+    arguments = ("run", model_file.name, "--input", f"x={write('npy')}", "--output", "y=y.npy")
+    assert run(*arguments).exit_code == 0
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+    monkeypatch.setattr("ingot.session.load_source", lambda *_: pytest.fail("the model is loaded"))
+    result = run(*arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    np.testing.assert_allclose(np.load("y.npy"), expected(X), rtol=1e-5)

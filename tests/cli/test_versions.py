@@ -95,10 +95,10 @@ def test_a_refusal_names_the_node_and_how_far_down_the_model_can_go(run: Run) ->
     result = run("downgrade", "model.onnx", "--opset", "8", "-o", "old.onnx")
     assert result.exit_code == 1
     first, *rest = result.stderr.splitlines()
-    assert first.startswith("error: ai.onnx 9 cannot say this: Upsample makes nothing smaller")
+    assert first.startswith("error: ai.onnx 9 cannot express this: Upsample makes nothing smaller")
     assert rest == [
         "  in node 'y' (Resize-10)",
-        "  all of the model can be said in ai.onnx 10",
+        "  all of the model can be expressed in ai.onnx 10",
         "  hint: give the inputs fixed sizes, and the scales or sizes as constants",
     ]
     assert not Path("old.onnx").exists()
@@ -110,7 +110,7 @@ def test_what_has_no_older_equivalent_at_all_says_so(run: Run) -> None:
     written(split, types=types, imports={"": 20})
     result = run("downgrade", "model.onnx", "--opset", "9")
     assert result.stderr == (
-        "error: ai.onnx 19 cannot say this: StringSplit has no equivalent there\n  in node 'y' (StringSplit-20)\n"
+        "error: ai.onnx 19 cannot express this: StringSplit has no equivalent there\n  in node 'y' (StringSplit-20)\n"
     )
 
 

@@ -185,3 +185,40 @@ assert run('Cosh') == 1
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
     found = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert (found.returncode, found.stderr) == (0, "")
+
+
+def worker(packages: Path) -> subprocess.CompletedProcess[str]:
+    """A worker that is asked for nothing, and what it imports."""
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-X",
+        "importtime",
+        module.__file__.replace("workers", "make"),
+        str(packages),
+    ]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="latin-1", check=False)
+
+
+def test_a_worker_leaves_out_what_it_never_uses() -> None:
+    ready = worker(module._packages())
+    assert ready.returncode == 0
+    assert "llvmlite.binding" in ready.stderr
+    assert not [line for line in ready.stderr.splitlines() if line.endswith(("importlib.resources", "llvmlite.ir"))]
+
+
+def test_a_worker_imports_it_where_another_llvmlite_uses_it(tmp_path: Path) -> None:
+    (tmp_path / "llvmlite").mkdir()
+    (tmp_path / "llvmlite" / "__init__.py").touch()
+    (tmp_path / "llvmlite" / "ir.py").write_text("def used(*_): return ''", "utf-8")
+    functions = ("initialize_native_target", "initialize_native_asmprinter", "initialize_native_asmparser")
+    names = ("get_process_triple", "get_host_cpu_name")
+    (tmp_path / "llvmlite" / "binding.py").write_text(
+        "from llvmlite.ir import used; used(); features = type('', (dict,), {'flatten': used})\n"
+        f"{' = '.join((*functions, *names))} = used; get_host_cpu_features = features",
+        "utf-8",
+    )
+    ready = worker(tmp_path)
+    assert ready.returncode == 0, ready.stderr
+    assert any(line.endswith("llvmlite.ir") for line in ready.stderr.splitlines())

@@ -68,7 +68,7 @@ def test_memory_that_does_not_fit_is_a_runtime_error(
 
 def test_what_is_not_bound_is_a_runtime_error(session: ort.InferenceSession) -> None:
     binding = session.io_binding()
-    with pytest.raises(RuntimeError, match="no output"):
+    with pytest.raises(RuntimeError, match="At least one output should be requested"):
         session.run_with_iobinding(binding)
     binding.bind_output("z")
     with pytest.raises(RuntimeError, match="Required inputs"):
@@ -84,7 +84,7 @@ def test_what_is_not_bound_is_a_runtime_error(session: ort.InferenceSession) -> 
 
 def test_what_cannot_be_bound_is_refused(session: ort.InferenceSession) -> None:
     binding = session.io_binding()
-    with pytest.raises(RuntimeError, match="no input 'q'"):
+    with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: q"):
         binding.bind_cpu_input("q", X)
     with pytest.raises(RuntimeError, match="list"):
         binding.bind_cpu_input("x", [1.0])  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def test_exceptions_have_the_names_and_numbers_of_onnxruntime(name: str, number:
 
 
 def test_a_file_that_is_not_there_is_no_such_file() -> None:
-    with pytest.raises(state.NoSuchFile, match=r"nowhere\.onnx"):
+    with pytest.raises(state.NoSuchFile, match=r"Load model from nowhere\.onnx failed:File doesn't exist"):
         ort.InferenceSession("nowhere.onnx")
 
 
@@ -53,6 +54,38 @@ def test_what_is_no_model_is_an_invalid_protobuf(tmp_path: Path) -> None:
     for source in (b"garbage", tmp_path / "m.onnx", tmp_path):
         with pytest.raises(state.InvalidProtobuf):
             ort.InferenceSession(source)
+    with pytest.raises(state.InvalidArgument, match="No graph was found"):
+        ort.InferenceSession(b"")
+
+
+@pytest.mark.parametrize(
+    ("feeds", "words"),
+    [
+        ({"x": np.zeros((3, 3), np.float32)}, "Got invalid dimensions for input: x .*\n index: 1 Got: 3 Expected: 2"),
+        ({"x": np.zeros(3, np.float32)}, "Invalid rank for input: x Got: 1 Expected: 2"),
+        ({"x": np.zeros((3, 2))}, r"Unexpected input data type. Actual: \(tensor\(double\)\) , expected: \(tensor\(fl"),
+        ({"x": np.zeros((3, 2), np.float32), "q": X}, "Invalid input name: q"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_the_words_of_onnxruntime_and_in_ours(
+    feeds: dict[str, np.ndarray[Any, Any]], words: str
+) -> None:
+    session = ort.InferenceSession(one_node("Relu", [tensor("x", ["n", 2])], tensor("y", ["n", 2])))
+    with pytest.raises(state.InvalidArgument, match=f"(?s){words}.*(input 'x' is float32|no input 'q')"):
+        session.run(None, feeds)
+
+
+def test_what_makes_no_array_is_a_runtime_error() -> None:
+    session = ort.InferenceSession(one_node("Relu", [tensor("x", ["n", 2])], tensor("y", ["n", 2])))
+    with pytest.raises(RuntimeError, match="Unable to handle object of type <class 'object'>"):
+        session.run(None, {"x": object()})
+
+
+def test_a_level_of_logging_that_there_is_not_is_a_runtime_error() -> None:
+    options = ort.SessionOptions()
+    options.log_severity_level = 9
+    with pytest.raises(RuntimeError, match="Invalid session log severity level: 9"):
+        ort.InferenceSession(one_node("Relu", [tensor("x", [2])], tensor("y", [2])), options)
 
 
 @pytest.mark.parametrize(("op_type", "domain"), [("Nope", ""), ("Nope", "my")])

@@ -95,6 +95,57 @@ def test_a_metadata_object_holds_what_the_model_says_about_itself() -> None:
     assert (meta.graph_name, meta.graph_description, meta.custom_metadata_map) == ("g", "of the graph", {})
 
 
+@pytest.mark.parametrize(("chosen", "version"), [({}, 2**63 - 1), ({"model_version": 0}, 0), ({"model_version": 3}, 3)])
+def test_a_model_without_a_version_has_the_largest(chosen: dict[str, int], version: int) -> None:
+    assert ort.InferenceSession(add_relu(**chosen)).get_modelmeta().version == version
+
+
+def test_a_size_that_inference_knows_is_shown_in_the_place_of_a_name() -> None:
+    data = one_node("Shape", [tensor("x", ["n", 3])], tensor("y", ["some name"], TensorProto.INT64))
+    assert ort.InferenceSession(data).get_outputs()[0].shape == [2]
+    data = one_node("Relu", [tensor("x", ["n", 3])], tensor("y", ["m", None]))
+    assert ort.InferenceSession(data).get_outputs()[0].shape == ["m", 3]
+
+
+def test_arrays_reach_the_session_as_they_are_and_ortvalues_as_arrays(
+    session: ort.InferenceSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[Any, ...]] = []
+    run = session._engine.run
+
+    def noted(names: Any, feeds: Any, **options: Any) -> Any:
+        calls.append((names, feeds, options))
+        return run(names, feeds, **options)
+
+    monkeypatch.setattr(session._engine, "run", noted)
+    feeds, options = {"x": X}, ort.RunOptions()
+    session.run(None, feeds)
+    session.run(["z"], feeds)
+    session.run(["y"], feeds, options)
+    session.run_with_ort_values(["z"], {"x": ort.OrtValue.ortvalue_from_numpy(X)})
+    assert [names for names, _, _ in calls] == [None, None, ["y"], None]
+    assert all(given is feeds for _, given, _ in calls[:3])
+    assert calls[3][1]["x"] is X
+    assert [list(named) for _, _, named in calls] == [[], [], ["cancel"], []]
+
+
+def test_threads_are_those_of_the_session_or_of_the_process() -> None:
+    options = ort.SessionOptions()
+    options.use_per_session_threads = False
+    ort.set_global_thread_pool_sizes(1, 1)
+    try:
+        np.testing.assert_array_equal(ort.InferenceSession(add_relu(), options).run(None, {"x": X})[0], Z)
+    finally:
+        ort.set_global_thread_pool_sizes(0, 0)
+
+
+def test_tensors_in_a_sequence_may_have_other_shapes_than_it_declares() -> None:
+    element = helper.make_tensor_type_proto(TensorProto.INT64, [2, 3])
+    value = helper.make_value_info("x", helper.make_sequence_type_proto(element))
+    session = ort.InferenceSession(one_node("SequenceLength", [value], tensor("y", [], TensorProto.INT64)))
+    assert session.run(None, {"x": [np.zeros((4, 1), np.int64)]})[0] == 1
+
+
 @pytest.mark.parametrize("names", [None, [], ["z"]])
 def test_no_names_mean_all_outputs(session: ort.InferenceSession, names: list[str] | None) -> None:
     results = session.run(names, {"x": X})
@@ -226,7 +277,10 @@ def test_run_async_calls_back_from_another_thread_with_results_or_a_message(sess
     session.run_async(None, {"x": X.astype(np.float64)}, callback, None)
     assert done.wait(10)
     assert calls[0][0] == []
-    assert calls[0][2].startswith("input 'x' is float32[n, 3]")
+    said = (
+        "Unexpected input data type. Actual: (tensor(double)) , expected: (tensor(float))\ninput 'x' is float32[n, 3]"
+    )
+    assert calls[0][2].startswith(said)
     with pytest.raises(ValueError, match="Required inputs"):
         session.run_async(None, {}, callback, None)
 

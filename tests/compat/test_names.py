@@ -24,20 +24,10 @@ names.update({n: sorted(c.__members__) for n, c in classes.items() if hasattr(c,
 json.dump(names, sys.stdout)
 """
 ABSENT = {
-    "onnxruntime": {"OrtEpContextData", "OrtEpContextDataBuffer", "OrtExternalInitializerInfo", "OrtSyncStream"}
-    | {"import_capi_exception"},
-    "state": {"OrtEpContextData", "OrtEpContextDataBuffer", "OrtExternalInitializerInfo", "OrtSyncStream"}
-    | {"OrtCompiledModelCompatibility", "OrtDeviceEpIncompatibilityReason", "SessionObjectInitializer"}
+    "onnxruntime": {"OrtEpContextData", "OrtEpContextDataBuffer", "OrtSyncStream", "import_capi_exception"},
+    "state": {"OrtEpContextData", "OrtEpContextDataBuffer", "OrtSyncStream", "SessionObjectInitializer"}
     | {"get_all_operator_schema", "get_all_opkernel_def", "get_registered_ep_kernel_defs", "get_session_initializer"}
-    | {"get_compatibility_info_from_model", "get_compatibility_info_from_model_bytes"}
-    | {"get_hardware_device_ep_incompatibility_details", "get_model_compatibility_for_ep_devices"}
-    | {"is_dlpack_uint8_tensor", "kNextPowerOfTwo", "kSameAsRequested", "pack_fp4_weights_for_cuda_moe_gemm"}
-    | {f"quantize_matmul_{kind}" for kind in ("2bits", "4bits", "8bits", "bnb4")}
-    | {"quantize_qdq_matmul_2bits", "quantize_qdq_matmul_4bits"},
-    "AdapterFormat": {"export_adapter", "get_adapter_version", "get_format_version", "get_model_version"}
-    | {"get_parameters", "set_adapter_version", "set_model_version", "set_parameters"},
-    "ModelCompiler": {"compile_to_bytes", "compile_to_file", "compile_to_stream"}
-    | {"clear_ep_context_data_write_func", "set_ep_context_data_write_func"},
+    | {"pack_fp4_weights_for_cuda_moe_gemm", "quantize_qdq_matmul_2bits"},
 }
 INSTANCE = {"ModelMetadata", "NodeArg", "OrtArenaCfg", "OrtMemoryInfo", "OrtEpDevice", "OrtHardwareDevice"}
 """Classes whose names are fields of instances here: tests of their own look at them."""

@@ -9,6 +9,7 @@ import pytest
 
 import ingot.compat.onnxruntime as ort
 from compat.samples import add_relu
+from ingot.compat.onnxruntime.capi.onnxruntime_inference_collection import check_and_normalize_provider_args
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
@@ -38,7 +39,7 @@ def test_a_provider_that_is_not_available_is_warned_of_in_the_words_of_onnxrunti
 def test_a_provider_nobody_knows_is_an_error_without_fallback() -> None:
     with pytest.warns(UserWarning, match="Abacus"):
         assert ort.InferenceSession(add_relu(), providers=["Abacus"]).get_providers() == [CPU]
-    with pytest.warns(UserWarning, match="Abacus"), pytest.raises(ValueError, match="Unknown Provider Type: Abacus"):
+    with pytest.warns(UserWarning, match="Abacus"), pytest.raises(RuntimeError, match="Unknown Provider Type: Abacus"):
         ort.InferenceSession(add_relu(), providers=["Abacus"], enable_fallback=0)
 
 
@@ -74,3 +75,13 @@ def test_providers_are_set_anew() -> None:
     with pytest.warns(UserWarning, match="Duplicate"):
         session.set_providers([CPU, CPU])
     assert session.get_providers() == [CPU]
+    with pytest.warns(UserWarning, match="Abacus"), pytest.raises(RuntimeError, match="Unknown Provider Type: Abacus"):
+        session.set_providers(["Abacus"])
+
+
+def test_arguments_for_providers_are_normalised_for_programs_too() -> None:
+    assert check_and_normalize_provider_args(None, None, [CPU]) == ([], [])
+    assert check_and_normalize_provider_args([(CPU, {1: 2})], None, [CPU]) == ([CPU], [{"1": "2"}])
+    with pytest.warns(UserWarning, match="Specified provider 'b' is not in available") as caught:
+        assert check_and_normalize_provider_args(["a", "b"], [{}, {"x": 1}], ["a"]) == (["a", "b"], [{}, {"x": "1"}])
+    assert caught[0].filename == __file__

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import ingot.compat.onnxruntime as ort
-from ingot.compat.onnxruntime.errors import Unsupported
 
 CPU = ort.OrtDevice.make("cpu", 0)
 
@@ -21,7 +20,7 @@ def test_an_ortvalue_shares_the_memory_of_its_array() -> None:
     value.update_inplace(np.ones((2, 3), np.float32))
     assert array.sum() == 6
     for wrong in (np.ones((2, 2), np.float32), np.ones((2, 3))):
-        with pytest.raises(RuntimeError, match="cannot update"):
+        with pytest.raises(RuntimeError, match="does not match the size of the OrtValue"):
             value.update_inplace(wrong)
 
 
@@ -49,7 +48,7 @@ def test_ortvalues_are_made_of_shapes_and_of_types_numpy_has_no_name_for() -> No
     assert ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, 16).numpy().astype(float).tolist() == [1.0]
     with pytest.raises(RuntimeError, match="4 bytes"):
         ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(2, np.float32), 16)
-    with pytest.raises(RuntimeError, match="strings"):
+    with pytest.raises(RuntimeError, match="non-string"):
         ort.OrtValue.ortvalue_from_shape_and_type([2], str)
     with pytest.raises(RuntimeError, match="list"):
         ort.OrtValue.ortvalue_from_numpy([1.0])  # type: ignore[arg-type]
@@ -105,7 +104,7 @@ def test_sparse_tensors_by_coordinates() -> None:
     assert (value.shape(), value.element_type(), value.data_type()) == ([3, 3], 1, "sparse_tensor(float)")
     with pytest.raises(RuntimeError, match="no sparse tensor"):
         ort.OrtValue.ortvalue_from_numpy(np.zeros(2)).as_sparse_tensor()
-    with pytest.raises(Unsupported, match="to_cuda"):
+    with pytest.raises(RuntimeError, match="to_cuda"):
         sparse.to_cuda(CPU)
 
 
@@ -139,7 +138,7 @@ def test_devices_and_memory_are_described() -> None:
     assert memory.allocator_type == ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR
     assert ort.OrtArenaCfg(7, -1, -1, -1).max_mem == 7
     assert ort.OrtArenaCfg({"max_mem": 8}).max_mem == 8
-    with pytest.raises(ValueError, match="nosuch"):
+    with pytest.raises(RuntimeError, match="nosuch"):
         ort.OrtArenaCfg({"nosuch": 8})
 
 

@@ -107,7 +107,7 @@ def test_an_opset_says_every_node_that_it_cannot_say() -> None:
     made = model(fn, 20, x=Float32[8], s=String[4])
     found = check_for(made, "opset:9")
     assert {finding.operator: len(finding.nodes) for finding in found} == {"Unique": 2, "StringNormalizer": 1}
-    assert all("cannot say this" in finding.message for finding in found)
+    assert all("cannot express this" in finding.message for finding in found)
 
 
 def test_an_opset_that_can_say_all_of_a_model_names_the_command() -> None:

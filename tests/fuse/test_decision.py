@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from fuse.programs import N, parameter, weights
+from fuse.programs import LIMITS, N, decided, parameter, weights
 from ingot.dims import symbol
 from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.fuse.build import build
-from ingot.fuse.decide import decide
 from ingot.fuse.decision import Decision, Store, StoreBranch, StoreLoop, fused_into, stores_in
 from ingot.fuse.fuse import fuse
 from ingot.fuse.show import show
@@ -54,7 +53,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kernels_depend_on_the_decision_alone(name: str) -> None:
-    decision = decide(PROGRAMS[name])
+    decision = decided(PROGRAMS[name])
     once, again = (build(each) for each in (decision, replace(decision, readings={})))
     assert [digest(kernel) for kernel in kernels_in(once.steps)] == [
         digest(kernel) for kernel in kernels_in(again.steps)
@@ -63,11 +62,11 @@ def test_kernels_depend_on_the_decision_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_decision_has_no_faults(name: str) -> None:
-    assert not list(faults(decide(PROGRAMS[name])))
+    assert not list(faults(decided(PROGRAMS[name])))
 
 
 def why(*results: Tensor) -> dict[Tensor, str]:
-    return dict(decide(results).why)
+    return dict(decided(results).why)
 
 
 def test_a_result_is_stored_as_one() -> None:
@@ -90,7 +89,7 @@ def test_an_expression_that_grows_without_end_is_cut() -> None:
     total: Tensor = X
     for _ in range(150):
         total = apply("add", total, X)
-    decision = decide([total])
+    decision = decided([total])
     cut = [tensor for tensor, reason in decision.why.items() if reason.startswith("the expression would be too long")]
     assert len(cut) == 1
     assert all(len(fused_into(store)) <= 96 for store in stores_in(decision.steps))
@@ -105,7 +104,7 @@ def test_a_reduction_of_few_long_rows_is_stored_by_itself() -> None:
 
 def test_what_is_invariant_in_a_loop_is_stored_before_it() -> None:
     invariant = apply("exp", parameter("y", 6, 8))
-    decision = decide(repeated(invariant))
+    decision = decided(repeated(invariant))
     assert decision.why[invariant] == "every run of a loop would compute it again"
     (loop,) = [step for step in decision.steps if isinstance(step, StoreLoop)]
     assert invariant not in [store.tensor for store in stores_in(loop.steps)]
@@ -113,16 +112,16 @@ def test_what_is_invariant_in_a_loop_is_stored_before_it() -> None:
 
 def test_what_a_branch_alone_reads_is_computed_in_it() -> None:
     inside = scan("add", X, 1)
-    decision = decide(branch(CONDITION, [apply("exp", inside)], [X]))
+    decision = decided(branch(CONDITION, [apply("exp", inside)], [X]))
     (step,) = [step for step in decision.steps if isinstance(step, StoreBranch)]
     assert inside in [store.tensor for store in stores_in(step.then)]
 
 
 def test_what_constants_make_is_known_when_compiled() -> None:
     known = apply("exp", apply("add", weights(3, 8), 1.0))
-    once = decide([apply("add", parameter("x", 3, 8), known)])
+    once = decided([apply("add", parameter("x", 3, 8), known)])
     assert not once.known, "it is computed where it is read"
-    twice = decide([apply("add", parameter("x", 3, 8), known), concat([known, known], 0)])
+    twice = decided([apply("add", parameter("x", 3, 8), known), concat([known, known], 0)])
     assert twice.known == (known,)
 
 
@@ -130,7 +129,7 @@ def test_a_call_comes_before_what_is_computed_with_the_sizes_it_tells() -> None:
     call = Call(Node("Unique", [], ["y"]), (X,), "it has no rule")
     result = CallResult(DType.FLOAT32, (symbol("unique"),), call, 0)
     counted = cast(iota((symbol("unique"),), 0), DType.FLOAT32)
-    decision = decide([apply("exp", counted), result])
+    decision = decided([apply("exp", counted), result])
     assert dict(decision.size_calls) == {"unique": call}
     assert show(decision).splitlines()[-2:] == ["call Unique, which tells unique", "k1: nothing -> %2"]
     verify(decision)
@@ -143,7 +142,7 @@ def test_a_call_comes_before_what_is_computed_with_the_sizes_it_tells() -> None:
 
 def chained() -> Decision:
     """Three steps, each of which reads the one before."""
-    return decide([reduce_("add", apply("maximum", dense(apply("exp", X)), 0.0), (0,))])
+    return decided([reduce_("add", apply("maximum", dense(apply("exp", X)), 0.0), (0,))])
 
 
 def test_a_step_before_what_it_reads_is_found() -> None:
@@ -173,7 +172,7 @@ def test_a_result_that_is_not_stored_is_found() -> None:
 
 
 def test_an_epilogue_with_a_gap_is_found() -> None:
-    decision = decide([apply("maximum", dense(X), 0.0)])
+    decision = decided([apply("maximum", dense(X), 0.0)])
     (store,) = decision.steps
     assert isinstance(store, Store)
     wrong = replace(store, chain=(dense(X), store.tensor))
@@ -181,7 +180,7 @@ def test_an_epilogue_with_a_gap_is_found() -> None:
 
 
 def test_what_is_neither_stored_nor_fused_is_found() -> None:
-    decision = decide([apply("exp", scan("add", X, 1))])
+    decision = decided([apply("exp", scan("add", X, 1))])
     first, second = decision.steps
     assert isinstance(second, Store)
     wrong = replace(decision, steps=(first, replace(second, reads={})))
@@ -192,7 +191,7 @@ def test_debugging_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(chained(), steps=())
     monkeypatch.setattr("ingot.fuse.fuse.decide", lambda *_: replace(wrong, results=(apply("exp", X),)))
     monkeypatch.delenv("INGOT_DEBUG")
-    fuse([X])
+    fuse([X], LIMITS)
     monkeypatch.setenv("INGOT_DEBUG", "1")
     with pytest.raises(CompileError, match="a result, Map, is not stored"):
-        fuse([X])
+        fuse([X], LIMITS)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fuse.programs import parameter, weights
+from fuse.programs import LIMITS, parameter, weights
 from ingot.fuse.decision import Reading, Store
 from ingot.fuse.kernels import read
 from ingot.fuse.read import Placed, Requirement, c_strides, strides_of
@@ -26,7 +26,7 @@ def placed(tensor: Tensor, order: Sequence[int] | None = None) -> Placed:
 
 
 def reading(tensor: Tensor, stored: Mapping[Tensor, Placed], chain: tuple[Tensor, ...] = ()) -> Reading | Requirement:
-    return read(Store("k1", tensor, placed(tensor), tuple(range(tensor.rank)), chain=chain), stored)
+    return read(Store("k1", tensor, placed(tensor), tuple(range(tensor.rank)), chain=chain), stored, LIMITS)
 
 
 EXP = apply("exp", A)

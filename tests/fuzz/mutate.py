@@ -29,6 +29,18 @@ def mutated(seed: int, number: int, corpus: Sequence[bytes]) -> bytes:
     return data
 
 
+def mutated_words(seed: int, number: int, corpus: Sequence[bytes]) -> bytes:
+    """Input `number` of the run of that seed, of files that are found their way in by offsets: words are changed."""
+    source = random.Random(f"{seed}/{number}")
+    data = source.choice(corpus)
+    for _ in range(source.choice([1, 1, 1, 2, 2, 3, 5, 8])):
+        change = source.choice(_ON_BYTES) if source.random() < 0.2 else _set_word
+        changed = change(source, data, source.choice(corpus))
+        if len(changed) < _LONGEST:
+            data = changed
+    return data
+
+
 def mutated_text(seed: int, number: int, corpus: Sequence[str]) -> str:
     """Text `number` of the run of that seed."""
     source = random.Random(f"{seed}/{number}")
@@ -72,6 +84,18 @@ def _repeat(source: random.Random, data: bytes, _: bytes) -> bytes:
     start = source.randrange(len(data) + 1)
     part = data[start : start + source.choice([1, 2, 5, 20, 100])]
     return data[:start] + part * source.choice([2, 3, 20, 200]) + data[start:]
+
+
+def _set_word(source: random.Random, data: bytes, _: bytes) -> bytes:
+    """Another word, or a part of one: a number, one near to what it was, or one that is elsewhere in the file."""
+    start = source.randrange(0, max(len(data) - 4, 1), 4)
+    old = int.from_bytes(data[start : start + 4], "little")
+    elsewhere = source.randrange(0, max(len(data) - 4, 1))
+    other = int.from_bytes(data[elsewhere : elsewhere + 4], "little")
+    near = old + source.choice([-8, -4, -2, -1, 1, 2, 4, 8])
+    word = source.choice([*_INTS, near, near, other, other, source.randrange(len(data) + 8)]) & 0xFFFFFFFF
+    new = word.to_bytes(4, "little")[: source.choice([1, 2, 4, 4])]
+    return data[:start] + new + data[start + len(new) :]
 
 
 def _edit_varint(source: random.Random, data: bytes, _: bytes) -> bytes:

@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the script finds what tests find
 
 from fuzz import targets
-from fuzz.mutate import mutated, mutated_text
+from fuzz.mutate import mutated, mutated_text, mutated_words
 
 
 class Stuck(BaseException):
@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int)
-    parser.add_argument("--target", choices=["decode", "text", "external"], default="decode")
+    parser.add_argument("--target", choices=["decode", "ort", "text", "external"], default="decode")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
     return parser.parse_args()
@@ -75,6 +75,9 @@ def _target(options: argparse.Namespace) -> Iterator[tuple[Callable[[int], Any],
     if options.target == "decode":
         files = targets.corpus()
         yield lambda number: mutated(seed, number, files), targets.try_decode
+    elif options.target == "ort":
+        compiled = targets.ort_corpus()
+        yield lambda number: mutated_words(seed, number, compiled), targets.try_decode
     elif options.target == "text":
         texts = targets.texts()
         yield lambda number: mutated_text(seed, number, texts), targets.try_text
@@ -101,6 +104,8 @@ def _keep(options: argparse.Namespace, number: int, error: BaseException) -> Non
     path = options.keep / f"{options.target}-{options.seed}-{number}"
     if options.target == "decode":
         path.with_suffix(".onnx").write_bytes(mutated(options.seed, number, targets.corpus()))
+    elif options.target == "ort":
+        path.with_suffix(".ort").write_bytes(mutated_words(options.seed, number, targets.ort_corpus()))
     elif options.target == "text":
         path.with_suffix(".txt").write_text(mutated_text(options.seed, number, targets.texts()), "utf-8")
     path.with_suffix(".trace").write_text("".join(traceback.format_exception(error)))

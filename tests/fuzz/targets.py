@@ -28,6 +28,11 @@ def corpus() -> list[bytes]:
     return [path.read_bytes() for path in sorted(CORPUS.glob("*.onnx"))]
 
 
+def ort_corpus() -> list[bytes]:
+    """The files in onnxruntime's own format that mutation begins with."""
+    return [path.read_bytes() for path in sorted(CORPUS.glob("*.ort"))]
+
+
 def try_decode(data: bytes) -> str:
     """Decode, look at everything, and if it can be encoded, see that it comes back the same."""
     try:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from fuzz import targets
-from fuzz.mutate import mutated, mutated_text
+from fuzz.mutate import mutated, mutated_text, mutated_words
 
 BATCHES = 10
 
 
-@pytest.mark.parametrize("path", sorted(targets.CORPUS.glob("*.onnx")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(targets.CORPUS.iterdir()), ids=lambda path: path.name)
 def test_every_file_of_the_corpus_ends_well(path: Path) -> None:
     end = targets.try_decode(path.read_bytes())
     assert end == "model" or path.stem.startswith("crash-")
@@ -26,6 +26,16 @@ def test_mutated_models_end_in_a_model_or_an_error(batch: int) -> None:
     ends = Counter(targets.try_decode(mutated(0, number, corpus)) for number in range(batch * 500, batch * 500 + 500))
     assert ends["refused"] > 100, "mutation does damage"
     assert ends["model"] > 25, "and not only damage that shows at once"
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_mutated_models_of_onnxruntime_end_in_a_model_or_an_error(batch: int) -> None:
+    corpus = targets.ort_corpus()
+    numbers = range(batch * 500, batch * 500 + 500)
+    ends = Counter(targets.try_decode(mutated_words(0, number, corpus)) for number in numbers)
+    assert not ends["refused without saying where"]
+    assert ends["refused"] > 100, "mutation does damage"
+    assert ends["model"] > 100, "and not only damage that shows at once"
 
 
 def test_mutated_texts_end_in_a_model_or_an_error() -> None:

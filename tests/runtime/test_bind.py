@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from collections.abc import Sequence
 
@@ -13,7 +14,8 @@ from ingot.dtypes import DType
 from ingot.errors import InputError
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Tensor
-from ingot.runtime.bind import Binder, Binding
+from ingot.runtime.arena import ALIGN, Arena
+from ingot.runtime.bind import Binder, Binding, ScalableLayout
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import Allocation, Arm, Jump, KernelStep, Segment
 
@@ -146,6 +148,33 @@ def test_the_shapes_of_results_follow_from_the_sizes() -> None:
     assert binding.shapes == ((2, 3),)
     assert binding.needed == 24 + 64
     assert [each.tensor for each in binder.results] == [result]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_layout_is_scaled_so_that_allocations_stay_apart(seed: int) -> None:
+    numbers = random.Random(seed)
+    lifetimes = [(first, first + numbers.randrange(5)) for first in (numbers.randrange(30) for _ in range(40))]
+    first = tuple(numbers.randrange(100_000) for _ in lifetimes)
+    scalable = ScalableLayout(Arena(lifetimes), first)
+    for factor in (1.0, 0.1, 1.07, 3.0, 40.0):
+        sizes = tuple(int(size * factor * numbers.uniform(0.8, 1)) for size in first)
+        layout = scalable.scaled(sizes)
+        assert layout is not None
+        assert all(start % ALIGN == 0 for start in layout.offsets)
+        assert all(size <= most for size, most in zip(sizes, layout.sizes, strict=True))
+        placed = list(zip(layout.offsets, sizes, lifetimes, strict=True))
+        assert all(start + size <= layout.total for start, size, _ in placed)
+        for one, (start, size, (begin, end)) in enumerate(placed):
+            for other, extent, (born, last) in placed[:one]:
+                if born <= end and begin <= last:
+                    assert start + size <= other or other + extent <= start
+
+
+def test_a_layout_is_not_scaled_for_sizes_that_have_changed_differently() -> None:
+    scalable = ScalableLayout(Arena([(0, 1), (0, 1), (0, 1)]), (1 << 20, 1 << 20, 0))
+    assert scalable.scaled((1 << 21, 1 << 21, 0)) is not None
+    assert scalable.scaled((1 << 24, 1 << 20, 0)) is None
+    assert scalable.scaled((1 << 20, 1 << 20, 1)) is None
 
 
 def test_sizes_that_grow_a_little_keep_the_layout_of_before() -> None:

@@ -8,6 +8,7 @@ from ingot.fuse.fuse import fuse
 from ingot.loops.ir import kernels_in
 from ingot.loops.show import show_kernel
 from ingot.prim.tensor import Tensor
+from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.schedule import Scheduled, schedule
 from ingot.schedule.target import Target
 
@@ -16,7 +17,7 @@ V4 = Target("x86_64-unknown-linux-gnu", "skylake-avx512", "", 64, 32)
 
 
 def scheduled(results: Sequence[Tensor], target: Target = V3) -> Scheduled:
-    return schedule(fuse(results), target)
+    return schedule(fuse(results, fusion_limits(target)), target)
 
 
 def texts_of(*results: Tensor) -> str:

@@ -15,6 +15,7 @@ from ingot.loops.ir import BranchStep, Contraction, Kernel, LoopStep, Nest, Tile
 from ingot.prim import apply, concat, contract, pad, permute, reduce_, scan, scatter, window
 from ingot.prim.region import branch, repeat
 from ingot.prim.tensor import Constant, Tensor
+from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.schedule import schedule
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters
@@ -44,10 +45,10 @@ def test_winograd_pays_by_how_much_of_the_filters_stays_in_the_cache(side: int, 
 
 
 def test_filters_are_transformed_and_kept_as_they_are_for_winograd() -> None:
-    fused = fuse([convolution(128, 7)])
+    fused = fuse([convolution(128, 7)], fusion_limits(V4))
     (before,) = fused.constants.values()
     assert isinstance(before, Packed)
-    after = schedule(fused, V3)
+    after = schedule(fused, V4)
     assert {buffer.name: type(memory) for buffer, memory in after.constants.items()} == {
         "k1_weights": Filters,
         "k1_filters": Constant,
@@ -69,9 +70,9 @@ def test_a_panel_is_as_wide_as_the_widest_tile(target: Target, columns: int) -> 
 
 def test_fusion_knows_no_machine_and_the_schedule_leaves_no_plain_nest() -> None:
     x = parameter("x", N, 8)
-    fused = fuse([apply("exp", x), reduce_("add", x, (0,)), concat([x, x], 0)])
+    fused = fuse([apply("exp", x), reduce_("add", x, (0,)), concat([x, x], 0)], fusion_limits(V4))
     assert all(isinstance(nest, Nest) for kernel in kernels_in(fused.steps) for nest in kernel.nests)
-    after = schedule(fused, V3)
+    after = schedule(fused, V4)
     assert not any(isinstance(nest, Nest) for kernel in kernels_in(after.steps) for nest in kernel.nests)
     assert list(after.stores) == list(kernels_in(after.steps))
 

@@ -50,16 +50,16 @@ class Element:
 class Constructor:
     """A type made of another: `Sequence[...]`, `Optional[...]`, `Sparse[...]`."""
 
-    __slots__ = ("_made", "_name")
+    __slots__ = ("_constructor", "_name")
 
-    def __init__(self, name: str, made: type[SequenceType | OptionalType | SparseTensorType]) -> None:
+    def __init__(self, name: str, constructor: type[SequenceType | OptionalType | SparseTensorType]) -> None:
         self._name = name
-        self._made = made
+        self._constructor = constructor
 
     def __getitem__(self, element: object) -> Type:
         inner = _inner(element, self._name)
-        if self._made is not SparseTensorType:
-            return self._made(inner)  # type: ignore[arg-type]
+        if self._constructor is not SparseTensorType:
+            return self._constructor(inner)  # type: ignore[arg-type]
         if not isinstance(inner, TensorType):
             raise failure(f"a sparse tensor of {inner}", hint="its element is a tensor: Sparse[Float32[100, 100]]")
         return SparseTensorType(inner.dtype, inner.shape)
@@ -92,10 +92,10 @@ def as_type(annotation: object) -> Type | None:
 
 
 def _inner(annotation: object, name: str) -> Type:
-    found = as_type(annotation)
-    if found is None:
+    type_ = as_type(annotation)
+    if type_ is None:
         raise failure(f"{name} of {annotation!r}, which is no type", hint=f'as in {name}[Float32["n"]]')
-    return found
+    return type_
 
 
 def _shape(sizes: tuple[object, ...]) -> Shape:

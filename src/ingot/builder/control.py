@@ -72,8 +72,8 @@ def scan(inputs: Sequence[object], body: Fn | Graph, attributes: Mapping[str, ob
         raise failure(f"{len(along)} axes for {len(sliced)} inputs")
     slices = [without_axis(value.type, axis) for value, axis in zip(sliced, along, strict=True)]
     with opened(_inner(scope, "body")) as inner:
-        made = _parameters(inner, body, [*(any_shape(value.type) for value in states), *slices])
-        returned, one = _called(body, made)
+        parameters = _parameters(inner, body, [*(any_shape(value.type) for value in states), *slices])
+        returned, one = _called(body, parameters)
         if len(returned) < len(states):
             raise failure(f"the body returned {len(returned)} values for {len(states)} states")
         _close(inner, returned)
@@ -85,10 +85,10 @@ def scan(inputs: Sequence[object], body: Fn | Graph, attributes: Mapping[str, ob
 def _loop_body(scope: Scope, body: Fn, states: list[Type | None], *, stops: bool) -> tuple[Graph, bool]:
     """The graph of a body that may stop the loop or not, and whether the loop gives one value."""
     with opened(_inner(scope, "body")) as inner:
-        made = _parameters(inner, body, [TensorType(DType.INT64, ()), *states])
+        parameters = _parameters(inner, body, [TensorType(DType.INT64, ()), *states])
         going = Value(scope.trace.fresh_name("going"), TensorType(DType.BOOL, ()))
         inner.graph.inputs.insert(1, going)
-        returned, one = _called(body, made)
+        returned, one = _called(body, parameters)
         if not stops:
             returned.insert(0, going)
         elif len(returned) == 1 and states:
@@ -123,12 +123,12 @@ def _parameters(scope: Scope, body: Fn, types: Sequence[Type | None]) -> list[Va
     scope.trace.constants.note_names(body)
     names = parameter_names(body, len(types))
     declared = annotated_types(body)
-    made = []
+    parameters = []
     for name, type_ in zip(names, types, strict=True):
         value = Value(scope.trace.fresh_name(name), declared.get(name) or type_)
         scope.graph.inputs.append(value)
-        made.append(Var(value))
-    return made
+        parameters.append(Var(value))
+    return parameters
 
 
 def _called(body: Fn, arguments: Sequence[Var]) -> tuple[list[object], bool]:
@@ -158,6 +158,6 @@ def _results(
     one: bool,
     name: str | None,
 ) -> Any:
-    made = emit(op_type, inputs, attributes, outputs=len(types), types=types, name=name)
-    values = tuple(Var(value) for value in made)
+    results = emit(op_type, inputs, attributes, outputs=len(types), types=types, name=name)
+    values = tuple(Var(value) for value in results)
     return values[0] if one and len(values) == 1 else values

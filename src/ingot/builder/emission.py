@@ -40,7 +40,7 @@ def emit(
     reads = [None if value is None else scope.admit(value) for value in inputs]
     while reads and reads[-1] is None:
         reads.pop()
-    given = [as_attribute(key, value, trace) for key, value in (attributes or {}).items()]
+    converted = [as_attribute(key, value, trace) for key, value in (attributes or {}).items()]
     names = _names(trace, name or op_type.lower() or "value", outputs, fixed=name is not None)
     results = [Value(result) for result in names]
     for result, type_ in zip(results, types, strict=False):
@@ -50,7 +50,7 @@ def emit(
             op_type,
             reads,
             results,
-            [attribute for attribute in given if attribute is not None],
+            [attribute for attribute in converted if attribute is not None],
             domain=domain,
             overload=overload,
             name=name or "",

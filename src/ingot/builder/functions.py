@@ -34,7 +34,7 @@ class LocalFunction:
     """A function of models: calling it in a build adds it to the model once, and a node that calls it.
 
     Positional parameters are its inputs, of which those with the default None may be left out; keyword-only ones are
-    its attributes, whose kind the annotation or the default tells. Its body is traced anew in each model, and sees
+    its attributes, with the kind of the annotation or the default. Its body is traced anew in each model, and sees
     nothing of its caller but these.
     """
 
@@ -70,18 +70,20 @@ class LocalFunction:
             )
         self._check_call(inputs, attributes)
         values = [None if item is None else as_value(item) for item in inputs]
-        given = {name: self._given(name, value, scope.trace) for name, value in attributes.items() if value is not None}
+        arguments = {
+            name: self._argument(name, value, scope.trace) for name, value in attributes.items() if value is not None
+        }
         function = self._function_in(scope.trace)
-        made = emit(
+        outputs = emit(
             self.id.name,
             values,
-            given,
+            arguments,
             outputs=len(function.outputs),
             domain=self.id.domain,
             overload=self.id.overload,
             checked=False,
         )
-        results = tuple(Var(value) for value in made)
+        results = tuple(Var(value) for value in outputs)
         return results[0] if len(results) == 1 else results
 
     def __repr__(self) -> str:
@@ -106,21 +108,21 @@ class LocalFunction:
 
     def _attribute(self, name: str, annotation: object, default: object) -> tuple[AttributeKind, Attribute | None]:
         kind = _kind_of(annotation)
-        given = default is not EMPTY and default is not None
-        if kind is None and not given:
+        has_default = default is not EMPTY and default is not None
+        if kind is None and not has_default:
             raise BuildError(
                 f"attribute '{name}' has no kind",
                 where=definition(self._fn, name),
                 hint=f"annotate it, as in {name}: float, or {name}: list[int]",
             )
         try:
-            made = Attribute(name, default, kind) if given else None
+            attribute = Attribute(name, default, kind) if has_default else None
         except InputError as error:
             raise BuildError(error.message, where=definition(self._fn, name), hint=error.hint) from None
         if default is None:
             self._optional.add(name)
-        if made is not None:
-            return made.kind, made
+        if attribute is not None:
+            return attribute.kind, attribute
         assert kind is not None
         return kind, None
 
@@ -138,7 +140,7 @@ class LocalFunction:
             if default is None and name not in attributes and name not in self._optional:
                 raise failure(f"function '{self.id}' needs attribute '{name}'")
 
-    def _given(self, name: str, value: object, trace: Trace) -> Attribute:
+    def _argument(self, name: str, value: object, trace: Trace) -> Attribute:
         kind = self._attributes[name][0]
         if isinstance(value, AttributeRef):
             if value.checked(trace).kind is not kind:
@@ -155,7 +157,7 @@ class LocalFunction:
         if self.id in trace.calls:
             raise failure(f"function '{self.id}' calls itself", hint="a model has no recursion: use op.Loop")
         if trace.sources.setdefault(self.id, self) is not self:
-            raise failure(f"two functions are called '{self.id}'", hint="tell them apart by overload=")
+            raise failure(f"two functions are called '{self.id}'", hint="give each its own overload=")
         if self.id not in trace.functions:
             function = self._traced(trace)
             trace.functions[self.id] = function
@@ -218,20 +220,20 @@ def function(
 ) -> LocalFunction | Callable[[Fn], LocalFunction]:
     """A function that models may call as the operator `domain.name`; see LocalFunction.
 
-    Without `opset` and `opsets` it speaks those of the model it is called in. `overload` tells apart functions of one
+    Without `opset` and `opsets` it speaks those of the model it is called in. `overload` distinguishes functions of one
     name, `outputs` names the results.
     """
     frame = user_frame()
     imports = OpsetImports(opsets or {})
 
-    def made(fn: Fn) -> LocalFunction:
+    def decorate(fn: Fn) -> LocalFunction:
         own = getattr(fn, "__name__", "")
         if not name and not own.isidentifier():
             raise BuildError("a function of a model needs a name", where=definition(fn), hint="give name=")
         id = FunctionId(canonical(domain), name or own, overload)
         return LocalFunction(fn, id, opset, imports, outputs, frame)
 
-    return made if fn is None else made(fn)
+    return decorate if fn is None else decorate(fn)
 
 
 _KINDS: dict[object, AttributeKind] = {

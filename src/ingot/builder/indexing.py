@@ -5,7 +5,6 @@ Axes before an ellipsis are counted from the front and those after it from the b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import index
 from types import EllipsisType
 
@@ -18,6 +17,7 @@ from ingot.builder.location import failure
 from ingot.builder.operand import Traced
 from ingot.builder.scope import current
 from ingot.builder.shapes import is_integer, vector
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ir.types import SequenceType, Shape
@@ -54,10 +54,10 @@ def subscript(x: Value, key: object) -> Value:
     middle = dots[0] if dots else len(items)
     front, back = items[:middle], items[middle + 1 :]
     _refuse_scattered(keys, items)
-    taken = [item for item in (*front, *back) if item is not None]
+    indexing = [item for item in (*front, *back) if item is not None]
     sizes = shape_of(x)
-    if sizes is not None and len(taken) > len(sizes):
-        raise failure(f"{len(taken)} indices into '{x.name}', which has {len(sizes)} axes")
+    if sizes is not None and len(indexing) > len(sizes):
+        raise failure(f"{len(indexing)} indices into '{x.name}', which has {len(sizes)} axes")
     from_front = list(enumerate(item for item in front if item is not None))
     rear = [item for item in back if item is not None]
     from_back = [(position - len(rear), item) for position, item in enumerate(rear)]

@@ -54,19 +54,19 @@ def inserting(
 
 @contextmanager
 def _inserting(trace: Trace, graph: Graph, before: Node | None, after: Node | None) -> Iterator[list[Node]]:
-    made: list[Node] = []
+    inserted: list[Node] = []
 
     def put(node: Node) -> None:
         if before is not None:
             graph.insert_before(before, node)
         elif after is not None:
-            graph.insert_after(made[-1] if made else after, node)
+            graph.insert_after(inserted[-1] if inserted else after, node)
         else:
             graph.append(node)
-        made.append(node)
+        inserted.append(node)
 
     with opened(Scope(trace, graph, place=put)):
-        yield made
+        yield inserted
 
 
 def _imports(model: Model | None) -> Mapping[str, int]:

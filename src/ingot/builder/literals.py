@@ -90,10 +90,10 @@ def _cast(value: Value, like: Value | None, scope: Scope) -> Value:
 
 
 def _from_attribute(ref: AttributeRef, scope: Scope) -> Value:
-    found = _CONSTANT_OF.get(ref.kind)
-    if found is None:
+    constant = _CONSTANT_OF.get(ref.kind)
+    if constant is None:
         raise failure(f"attribute '{ref.name}' of kind {ref.kind.name.lower()} cannot be a value")
-    key, dtype = found
+    key, dtype = constant
     shape = (None,) if ref.kind.is_list else () if dtype is not None else None
     return emit("Constant", (), {key: ref}, types=[tensor(dtype, shape)], outputs=[ref.name], scope=scope)[0]
 
@@ -129,10 +129,10 @@ def _converted(array: Array, own: DType, dtype: DType, literal: object) -> Array
     with np.errstate(over="ignore", invalid="ignore"):
         result = array.astype(dtype.numpy)
         if dtype.is_integer:
-            kept = bool((result.astype(object) == array.astype(object)).all())
+            exact = bool((result.astype(object) == array.astype(object)).all())
         else:
-            kept = own.is_complex or bool((np.isfinite(result.astype(np.float64)) == np.isfinite(array)).all())
-    if not kept:
+            exact = own.is_complex or bool((np.isfinite(result.astype(np.float64)) == np.isfinite(array)).all())
+    if not exact:
         raise failure(f"{literal!r} does not fit {dtype}")
     return result
 

@@ -64,8 +64,8 @@ def definition(fn: Callable[..., object], parameter: str = "") -> Where:
         source = linecache.getline(code.co_filename, number)
         start = source.find(begun) if not within else 0
         within = within or start >= 0
-        if within and (found := pattern.search(source, start)):
-            columns = (len(source[:i].encode()) for i in found.span())
+        if within and (hit := pattern.search(source, start)):
+            columns = (len(source[:i].encode()) for i in hit.span())
             return _shown(code.co_filename, number, code.co_name, *columns)
     return _shown(code.co_filename, code.co_firstlineno, code.co_name)
 

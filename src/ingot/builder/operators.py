@@ -47,8 +47,8 @@ class Operator:
         node and its result; a name already taken gets a number. An attribute that is None is not set.
         """
         current(f"op.{self.op_type}")
-        made = emit(self.op_type, _values(inputs), attributes, outputs=outputs, domain=self.domain, name=name)
-        results = tuple(Var(value) for value in made)
+        values = emit(self.op_type, _values(inputs), attributes, outputs=outputs, domain=self.domain, name=name)
+        results = tuple(Var(value) for value in values)
         return results[0] if outputs == 1 else results
 
     def __repr__(self) -> str:
@@ -138,7 +138,10 @@ def _values(inputs: Sequence[object]) -> list[Value | None]:
     """The inputs as values; a Python float takes the first floating-point type among the others, if there is one."""
     values = [None if item is None or is_literal(item) else as_value(item) for item in inputs]
     floats = (dtype_of(value) for value in values if value is not None)
-    dtype = next((found for found in floats if found is not None and found.is_float), None)
+    dtype = next(
+        (dtype_of_operand for dtype_of_operand in floats if dtype_of_operand is not None and dtype_of_operand.is_float),
+        None,
+    )
     for position, item in enumerate(inputs):
         if is_literal(item):
             values[position] = as_value(item, dtype=dtype if isinstance(item, float) else None)

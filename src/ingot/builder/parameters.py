@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ingot.builder.annotations import as_type
 from ingot.builder.location import definition, user_frame
+from ingot.dataclass import dataclass
 from ingot.errors import BuildError, nearest
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import Type
@@ -71,7 +71,7 @@ def model_inputs(fn: Fn, types: Sequence[object], named: Mapping[str, object], f
     so does one whose default is None and which neither `types` nor `named` asks for.
     """
     parameters = signature_of(fn)
-    given = _given(fn, parameters, types, named)
+    stated = _stated_types(fn, parameters, types, named)
     inputs = []
     for name, parameter in parameters.items():
         if parameter.kind in VARIADIC:
@@ -80,9 +80,9 @@ def model_inputs(fn: Fn, types: Sequence[object], named: Mapping[str, object], f
                 where=definition(fn, name),
                 hint="a model has a fixed number of inputs: name each",
             )
-        found = _input(fn, parameter, given.get(name), frame)
-        if found is not None:
-            inputs.append(found)
+        input_ = _input(fn, parameter, stated.get(name), frame)
+        if input_ is not None:
+            inputs.append(input_)
     return inputs
 
 
@@ -104,16 +104,16 @@ def parameter_names(fn: Fn, count: int) -> list[str]:
 
 def annotated_types(fn: Fn) -> dict[str, Type]:
     """The types that annotations of `fn` give, by parameter; others are left out."""
-    found = {}
+    types = {}
     for name, parameter in signature_of(fn).items():
         if parameter.annotation is not EMPTY:
             type_ = as_type(evaluated(fn, name, parameter.annotation, user_frame()))
             if type_ is not None:
-                found[name] = type_
-    return found
+                types[name] = type_
+    return types
 
 
-def _given(
+def _stated_types(
     fn: Fn, parameters: Mapping[str, inspect.Parameter], types: Sequence[object], named: Mapping[str, object]
 ) -> dict[str, object]:
     positional = [name for name, parameter in parameters.items() if parameter.kind in _POSITIONAL]
@@ -127,13 +127,13 @@ def _given(
     return dict(zip(positional, types, strict=False)) | dict(named)
 
 
-def _input(fn: Fn, parameter: inspect.Parameter, given: object, frame: FrameType | None) -> Input | None:
+def _input(fn: Fn, parameter: inspect.Parameter, stated: object, frame: FrameType | None) -> Input | None:
     name, default = parameter.name, parameter.default
-    annotation = given
-    if given is None and parameter.annotation is not EMPTY:
+    annotation = stated
+    if stated is None and parameter.annotation is not EMPTY:
         annotation = evaluated(fn, name, parameter.annotation, frame)
     type_ = as_type(annotation)
-    if given is None and (default is None or (type_ is None and not _is_array(default) and default is not EMPTY)):
+    if stated is None and (default is None or (type_ is None and not _is_array(default) and default is not EMPTY)):
         return None
     if type_ is None and _is_array(default):
         type_ = (default if isinstance(default, Tensor) else Tensor(default)).type

@@ -87,9 +87,9 @@ def close(fn: Fn, result: object, scope: Scope, names: Sequence[str] | None, dec
     elif names is None:
         names = declared.names
     values, _ = returned_values(fn, result)
-    for what, given in (("names", names), ("types", types or None)):
-        if given is not None and len(given) != len(values):
-            raise BuildError(f"{len(given)} {what} for {len(values)} results", where=returning(fn))
+    for what, stated in (("names", names), ("types", types or None)):
+        if stated is not None and len(stated) != len(values):
+            raise BuildError(f"{len(stated)} {what} for {len(values)} results", where=returning(fn))
     for position, item in enumerate(values):
         value = own_result(as_value(item), scope)
         if names is not None:
@@ -104,10 +104,10 @@ _UNTYPED = (Any, Var, object)
 
 
 def _result_type(fn: Fn, annotation: object) -> Type | None:
-    found = as_type(annotation)
-    if found is None and annotation not in _UNTYPED:
+    type_ = as_type(annotation)
+    if type_ is None and annotation not in _UNTYPED:
         raise BuildError(f"the return annotation {annotation!r} is no type", where=definition(fn))
-    return found
+    return type_
 
 
 def _rename(value: Value, name: str, scope: Scope, fn: Fn) -> None:

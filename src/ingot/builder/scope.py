@@ -112,7 +112,7 @@ class Scope:
         return scope
 
     def admit(self, value: Value) -> Value:
-        """`value` if a node here may read it; BuildError saying why not."""
+        """`value` if a node here may read it; BuildError with the reason why not."""
         graph = value.graph
         if graph is self.graph:
             return value

@@ -79,14 +79,14 @@ def build(
     those of `fn`, and `ir_version` the one released with `opset`. `check` is called with each node as it is made.
     `locations` notes each node's `file:line` in its metadata.
 
-    BuildError, showing the line of `fn`, for what a model cannot say.
+    BuildError, showing the line of `fn`, for what a model cannot express.
     """
     if not 1 <= opset <= OPSET:
         raise failure(f"opset {opset} is not known", hint=f"versions 1 to {OPSET} are")
     imports = OpsetImports({STANDARD: opset} | OpsetImports(opsets or {}))
     frame = user_frame()
 
-    def made(fn: Fn) -> Model:
+    def decorate(fn: Fn) -> Model:
         graph = Graph(name=name or _name_of(fn))
         trace = Trace(
             graph,
@@ -100,7 +100,7 @@ def build(
         _trace(fn, trace, model_inputs(fn, types, inputs or {}, frame), outputs, frame)
         return _model(fn, trace, ir_version, _doc_of(fn) if doc_string is None else doc_string)
 
-    return made if fn is None else made(fn)
+    return decorate if fn is None else decorate(fn)
 
 
 def _trace(
@@ -111,9 +111,9 @@ def _trace(
     keywords: dict[str, Any] = {}
     trace.constants.note_names(fn)
     with opened(Scope(trace, graph)) as scope:
-        for given in inputs:
-            trace.fresh_name(given.name)
-            value = _graph_input(fn, given)
+        for input_ in inputs:
+            trace.fresh_name(input_.name)
+            value = _graph_input(fn, input_)
             graph.inputs.append(value)
             if value.constant is not None:
                 graph.initializers.add(value)
@@ -127,26 +127,26 @@ def _trace(
         close(fn, fn(*positional, **keywords), scope, outputs, declared_results(fn, frame))
 
 
-def _graph_input(fn: Fn, given: Input) -> Value:
+def _graph_input(fn: Fn, input_: Input) -> Value:
     """The value of an input, with its default as its constant; BuildError if the default is not of its type."""
-    if given.default is EMPTY:
-        return Value(given.name, given.type)
-    wanted = given.type.dtype if isinstance(given.type, TensorType) else None
-    if isinstance(given.default, Tensor):
-        constant = given.default.renamed(given.name)
-    elif isinstance(given.default, np.ndarray | np.generic):
-        constant = Tensor(np.asarray(given.default), name=given.name)
+    if input_.default is EMPTY:
+        return Value(input_.name, input_.type)
+    wanted = input_.type.dtype if isinstance(input_.type, TensorType) else None
+    if isinstance(input_.default, Tensor):
+        constant = input_.default.renamed(input_.name)
+    elif isinstance(input_.default, np.ndarray | np.generic):
+        constant = Tensor(np.asarray(input_.default), name=input_.name)
     else:
         try:
-            constant = Tensor(as_array(given.default, wanted), name=given.name)
+            constant = Tensor(as_array(input_.default, wanted), name=input_.name)
         except BuildError as error:
-            raise BuildError(error.message, where=definition(fn, given.name), hint=error.hint) from None
-    if wanted is not constant.dtype or not _fits(constant.shape, given.type):
+            raise BuildError(error.message, where=definition(fn, input_.name), hint=error.hint) from None
+    if wanted is not constant.dtype or not _fits(constant.shape, input_.type):
         raise BuildError(
-            f"the default of '{given.name}' is {constant.type}, declared as {given.type}",
-            where=definition(fn, given.name),
+            f"the default of '{input_.name}' is {constant.type}, declared as {input_.type}",
+            where=definition(fn, input_.name),
         )
-    return Value(given.name, given.type, constant=constant)
+    return Value(input_.name, input_.type, constant=constant)
 
 
 def _fits(shape: tuple[int, ...], type_: Type) -> bool:

@@ -22,7 +22,7 @@ class Var(Traced):
     """A value of the graph in the making; operators on it make nodes.
 
     `value` is the `ir.Value` it stands for, and `Var(value)` gives one the operators. Comparisons make nodes too, so
-    `a is b` tells whether two are the same. Its contents are not known while building: it is neither true nor false,
+    `a is b` is whether two are the same. Its contents are not known while building: it is neither true nor false,
     cannot be iterated over, and has no length.
     """
 

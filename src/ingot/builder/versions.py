@@ -20,7 +20,7 @@ INITIALIZERS_ALONE_SINCE = 4
 
 
 def ir_version_of(opset: int, *, functions: bool = False, overloads: bool = False) -> int:
-    """The IR version released with `opset`, or the first that can say what the model has."""
+    """The IR version released with `opset`, or the first that can express what the model has."""
     version = _newest(_IR_SINCE, opset)
     if functions:
         version = max(version, _FUNCTIONS_SINCE)

@@ -4,7 +4,7 @@ Reading and hashing a model takes longer than everything else about a warm start
 its size and the times of its last changes; while these are the same, so is the content. A file that changed a moment
 ago is read again: the next change might fall into the same tick of the clock.
 
-Of a large file that is new here, the cache can have nothing. A sketch, the digest of its size and its ends, tells that,
+Of a large file that is new here, the cache can have nothing. A sketch, the digest of its size and its ends, shows that,
 and the file is read whole only when a plan is to be written.
 """
 
@@ -16,11 +16,11 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from ingot.cache import directory
+from ingot.dataclass import dataclass
 
 _CHUNK = 8 << 20
 _SKETCHED = 1 << 16

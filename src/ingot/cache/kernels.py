@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 
 from ingot.cache import directory
 from ingot.cache.fingerprint import fingerprint
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, parse
 
 _MAGIC = b"ingot kernel 2\n"

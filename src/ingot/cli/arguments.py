@@ -9,13 +9,13 @@ import click
 
 def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Arguments of the form `KEY=VALUE`, each cut at the first equals sign; a usage error where one has no key."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for value in values:
         key, equals, rest = _encodable(value, param, ctx).partition("=")
         if not (key and equals):
             raise click.BadParameter(f"{value!r} is not KEY=VALUE", ctx, param)
-        found[key] = rest
-    return found
+        by_key[key] = rest
+    return by_key
 
 
 def int64(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:

@@ -111,7 +111,7 @@ def run_cases(cases: dict[str, Case], engines: list[str], threads: list[int], se
     from ingot.tools.bench.measure import STEPS, measure
     from ingot.tools.bench.results import ModelRows, Report, means
 
-    found: list[ModelRows] = []
+    models: list[ModelRows] = []
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     with _bar(len(cases) * len(threads) * len(engines) * STEPS) as advance:
         limits = {count: fma_limit(chosen(count)) for count in threads}
@@ -128,8 +128,8 @@ def run_cases(cases: dict[str, Case], engines: list[str], threads: list[int], se
                     advance=partial(advance, name),
                 )
             ]
-            found.append(ModelRows(name, described(case.feeds), case.arithmetic, rows))
-    return Report(processor(), platform.python_version(), load, limits, found, means(found))
+            models.append(ModelRows(name, described(case.feeds), case.arithmetic, rows))
+    return Report(processor(), platform.python_version(), load, limits, models, means(models))
 
 
 def processor() -> str:
@@ -143,7 +143,7 @@ def processor() -> str:
 
 
 def case_of(model: Model, path: Path, shapes: dict[str, str], files: dict[str, str], seed: int) -> Case:
-    """A model in a file, with inputs for it; sizes taken to be 1 are said."""
+    """A model in a file, with inputs for it; a line on stderr names the sizes assumed to be 1."""
     from ingot.cli.bench_inputs import inputs
     from ingot.tools.bench.arithmetic import arithmetic
     from ingot.tools.bench.measure import Case
@@ -151,7 +151,7 @@ def case_of(model: Model, path: Path, shapes: dict[str, str], files: dict[str, s
     sized = model.copy()
     feeds, open_sizes = inputs(sized, shapes, files, seed)
     if open_sizes:
-        click.echo(printable(f"{path.name}: taken to be 1: {', '.join(open_sizes)}"), err=True)
+        click.echo(printable(f"{path.name}: assumed to be 1: {', '.join(open_sizes)}"), err=True)
     return Case(path.absolute(), feeds, arithmetic(model, feeds))
 
 

@@ -38,17 +38,17 @@ def inputs(
     feeds = {name: read_feed(known[name], Path(file)) for name, file in files.items() if name in known}
     bind_sizes_of(model, {known[name]: value.shape for name, value in feeds.items() if hasattr(value, "shape")})
     wanted = asked(model)
-    made_up = [value for value in model.inputs if value.name not in feeds]
-    for value in made_up:
+    generated = [value for value in model.inputs if value.name not in feeds]
+    for value in generated:
         value.type = _sized(value, wanted)
-    open_sizes = bind_open_sizes(model, made_up)
+    open_sizes = bind_open_sizes(model, generated)
     try:
         for value, type_ in types_of(model).items():
-            value.type = value.type if value in made_up else type_
+            value.type = value.type if value in generated else type_
     except CheckError:
         pass  # engines say what is wrong with it; here it only helps to find the tables that integers look up
-    for value in made_up:
-        feeds[value.name] = _made_up(value, wanted, seed)
+    for value in generated:
+        feeds[value.name] = _generated_value(value, wanted, seed)
     return {value.name: feeds[value.name] for value in model.graph.inputs if value.name in feeds}, open_sizes
 
 
@@ -77,19 +77,19 @@ def _sized(value: Value, wanted: Asked) -> Any:
     return TensorType(type_.dtype, tuple(sizes))
 
 
-def _made_up(value: Value, wanted: Asked, seed: int) -> Any:
-    found = random_value(value.name, value.type, seed)
-    if not isinstance(found, np.ndarray):
-        return found
+def _generated_value(value: Value, wanted: Asked, seed: int) -> Any:
+    array = random_value(value.name, value.type, seed)
+    if not isinstance(array, np.ndarray):
+        return array
     if value.name in wanted.values:
-        return np.full_like(found, wanted.values[value.name])
-    if found.dtype.kind not in "iub":
-        return found
+        return np.full_like(array, wanted.values[value.name])
+    if array.dtype.kind not in "iub":
+        return array
     if MASK in value.name.lower():
-        return np.ones_like(found)
+        return np.ones_like(array)
     limit = index_limit(value)
-    if limit is None or found.dtype.kind == "b":
-        return found
-    most = min(limit, np.iinfo(found.dtype).max) if found.dtype.kind in "iu" else limit
+    if limit is None or array.dtype.kind == "b":
+        return array
+    most = min(limit, np.iinfo(array.dtype).max) if array.dtype.kind in "iu" else limit
     generator = np.random.default_rng([seed, *value.name.encode()])
-    return generator.integers(0, most, found.shape).astype(found.dtype)
+    return generator.integers(0, most, array.shape).astype(array.dtype)

@@ -52,18 +52,18 @@ def seconds_text(seconds: float) -> str:
     return f"{_digits(seconds * 1e9)} ns"
 
 
-def operations_text(found: Arithmetic) -> str:
+def operations_text(arithmetic: Arithmetic) -> str:
     """`3.63 GFLOP`, `at least 1.00 MFLOP`."""
-    amount, units = float(found.operations), ["", "k", "M", "G", "T"]
+    amount, units = float(arithmetic.operations), ["", "k", "M", "G", "T"]
     while amount >= 999.5 and len(units) > 1:
         amount = amount / 1000
         del units[0]
-    return f"{'' if found.complete else 'at least '}{_digits(amount) if units[0] else int(amount)} {units[0]}FLOP"
+    return f"{'' if arithmetic.complete else 'at least '}{_digits(amount) if units[0] else int(amount)} {units[0]}FLOP"
 
 
-def spread_text(found: Spread) -> str:
+def spread_text(spread: Spread) -> str:
     """Half the distance of the quartiles, in per cent of the median."""
-    return f"±{(found.upper - found.lower) / 2 / found.median:.0%}" if found.median and found.count > 1 else ""
+    return f"±{(spread.upper - spread.lower) / 2 / spread.median:.0%}" if spread.median and spread.count > 1 else ""
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -94,12 +94,12 @@ def _whole_size(count: int) -> str:
     return size_text(count) if count < 1 << 20 or count >= 1023.5 * (1 << 20) else f"{count / (1 << 20):.0f} MiB"
 
 
-def _table(found: list[Row]) -> Iterator[RenderableType]:
+def _table(rows_measured: list[Row]) -> Iterator[RenderableType]:
     shown: list[tuple[str | Text, ...]] = [tuple(Text(name, style="dim") for name in COLUMNS)]
-    shown += [cells(row) for row in found if row.measured is not None]
+    shown += [cells(row) for row in rows_measured if row.measured is not None]
     yield rows(shown, right=_RIGHT)
-    notes = [(row.engine, f"failed: {one_line(row.failure, 400)}") for row in found if row.failure is not None]
-    notes += [(row.engine, row.measured.difference.kind) for row in found if _unlike(row)]  # type: ignore[union-attr,misc]
+    notes = [(row.engine, f"failed: {one_line(row.failure, 400)}") for row in rows_measured if row.failure is not None]
+    notes += [(row.engine, row.measured.difference.kind) for row in rows_measured if _unlike(row)]  # type: ignore[union-attr,misc]
     if notes:
         yield rows((engine, Text(note, style="yellow")) for engine, note in notes)
 

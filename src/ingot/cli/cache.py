@@ -24,7 +24,7 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
     """Show or clear the compiled code kept on disk.
 
     Kernels, and models as they were opened last, with their weights as kernels
-    read them. They are kept where INGOT_CACHE says, or in the user's folder
+    read them. They are stored in INGOT_CACHE, or in the user's folder
     for caches, up to INGOT_CACHE_BYTES (4 GiB), and are made again when they
     are missed.
     """
@@ -37,12 +37,12 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
     plans = sorted(((path.stat(), path) for path in directory.entries("plan")), key=lambda each: -each[0].st_mtime)
     total = sum(kernels) + sum(status.st_size for status, _ in plans)
     if as_json:
-        kept = [
+        entries = [
             {"model": source_of(path), "bytes": status.st_size, "used": status.st_mtime, "file": str(path)}
             for status, path in plans
         ]
         counts = {"kernels": len(kernels), "models": len(plans), "bytes": total, "deleted": gone}
-        write_json({"folder": str(directory.root()), **counts, "kept": kept})
+        write_json({"folder": str(directory.root()), **counts, "kept": entries})
         return
     if gone:
         click.echo(f"deleted {counted(gone, 'file')}", err=True)

@@ -73,24 +73,29 @@ def check(
         raise click.UsageError("--fix and -o OUT go together")
     if fix and as_json:
         raise click.UsageError("--fix and --json exclude each other")
-    asked = [target for given in targets for target in given.split(",")]
+    asked = [target for listed in targets for target in listed.split(",")]
     opened = open_model(model, Places(folder, trusted), external="require" if asked or fix else "defer")
     if output is not None:
         _fix(opened.model, output)
-    from ingot.infer.check import check as problems_of  # imports every operator
+    from ingot.infer.check import check as problems_of  # slow to import
 
-    found = problems_of(opened.model)
-    errors = sum(problem.severity == "error" for problem in found)
+    problems = problems_of(opened.model)
+    errors = sum(problem.severity == "error" for problem in problems)
     verdicts = _verdicts(opened.model, asked)
     if as_json and asked:
-        write_json({"problems": [asdict(problem) for problem in found], "targets": [_said(v, model) for v in verdicts]})
+        write_json(
+            {
+                "problems": [asdict(problem) for problem in problems],
+                "targets": [_verdict_json(v, model) for v in verdicts],
+            }
+        )
     elif as_json:
-        write_json([asdict(problem) for problem in found])
+        write_json([asdict(problem) for problem in problems])
     else:
         nodes = counted(sum(1 for _ in opened.model.nodes()), "node")
-        warnings = counted(len(found) - errors, "warning")
+        warnings = counted(len(problems) - errors, "warning")
         summary = f"{counted(errors, 'error') if errors else 'no errors'}, {warnings} in {nodes}"
-        write_text("".join(f"{_shown(problem)}\n\n" for problem in found) + f"{summary}\n")
+        write_text("".join(f"{_shown(problem)}\n\n" for problem in problems) + f"{summary}\n")
         for each in verdicts:
             write_text(f"\n{_page(each, model)}")
     if errors or any(each.errors for each in verdicts):
@@ -121,7 +126,7 @@ def _page(verdict: Verdict, model: str) -> str:
     count = len(verdict.errors)
     summary = f"{verdict.target}: {counted(count, 'error') if count else 'takes the model'}"
     if not count and verdict.remedy is not None:
-        return f"{verdict.target}: can say the model: {printable(verdict.remedy.command(model))}\n"
+        return f"{verdict.target}: can express the model: {printable(verdict.remedy.command(model))}\n"
     lines = [summary, *(_shown(finding) for finding in verdict.findings)]
     if verdict.remedy is not None:
         lines.append(f"fix: {printable(verdict.remedy.shown(model))}")
@@ -131,7 +136,7 @@ def _page(verdict: Verdict, model: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _said(verdict: Verdict, model: str) -> dict[str, object]:
+def _verdict_json(verdict: Verdict, model: str) -> dict[str, object]:
     remedy = verdict.remedy
     return {
         "target": verdict.target,

@@ -8,17 +8,16 @@ from typing import Any
 
 import click
 
+from ingot.cli.engine_runs import ENGINES, run_on
 from ingot.cli.examples import examples
 from ingot.cli.models import MODEL_PATH, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
-from ingot.cli.run import given_feeds
+from ingot.cli.run import feeds_from_options
 from ingot.cli.sizes import bind_shapes, shape_option
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
 from ingot.errors import InputError, VerifyError
 from ingot.ir import Model
-
-ENGINES = ("cpu", "reference", "onnxruntime")
 
 
 @click.command(
@@ -63,22 +62,23 @@ def compare(
     other = one.copy() if second is None else open_model(second, Places(folder, trusted)).model
     for model in (one, other):
         bind_shapes(model, shapes)
-    feeds = given_feeds(one, inputs, seed)
+    feeds = feeds_from_options(one, inputs, seed)
     mine, yours = (engines or ("cpu",))[0], (engines or ("cpu",))[-1]
     names = one.graph.outputs.names
     tolerance = Tolerance(relative, absolute)
-    pairs = zip(names, _run(one, mine, names, feeds), _run(other, yours, _matching(names, other), feeds), strict=True)
+    results = run_on(mine, one, names, feeds), run_on(yours, other, _matching(names, other), feeds)
     wrong: list[str] = []
-    for name, wanted, found in pairs:
-        report, problem = compared(name, wanted, found, tolerance)
+    for name, wanted, actual in zip(names, *results, strict=True):
+        report, problem = compared(name, wanted, actual, tolerance)
         write_text(f"{printable(str(report))}\n")
         if problem is not None:
             wrong.append(f"{name}: {problem}")
     if not wrong:
         return
     if bisect:
-        wrong.append(_first_difference((one, mine), (other, yours), feeds, tolerance))
-    message = f"{counted(len(wrong) - bisect, 'output')} of {len(names)} differ"
+        for line in _first_difference((mine, one), (yours, other), feeds, tolerance):
+            write_text(f"{printable(line)}\n")
+    message = f"{counted(len(wrong), 'output')} of {len(names)} differ"
     raise VerifyError(
         message, where=tuple(wrong), hint=None if bisect else "--bisect finds the first value that differs"
     )
@@ -86,45 +86,22 @@ def compare(
 
 def _matching(names: list[str], other: Model) -> list[str]:
     """The outputs of the other model that go with these: of the same names, or else in the same order."""
-    found = other.graph.outputs.names
-    if set(names) <= set(found):
+    available = other.graph.outputs.names
+    if set(names) <= set(available):
         return names
-    if len(names) != len(found):
-        raise InputError(f"the first model has {len(names)} outputs, the second {len(found)}")
-    return found
-
-
-def _run(model: Model, engine: str, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
-    """Values of a model by name, computed by an engine."""
-    if engine != "onnxruntime":
-        from ingot.session import Session
-
-        return Session(model, providers=("reference",) if engine == "reference" else None).run(names, feeds)
-    try:
-        from onnxruntime import InferenceSession
-    except ModuleNotFoundError:
-        raise InputError("the package 'onnxruntime' is not installed", hint="pip install onnxruntime") from None
-    from ingot.format import encode
-    from ingot.infer import infer
-    from ingot.ir.interface import add_outputs
-
-    asked = model.copy()
-    infer(asked)
-    add_outputs(asked, names)
-    found: list[Any] = InferenceSession(encode(asked)).run(names, dict(feeds))
-    return found
+    if len(names) != len(available):
+        raise InputError(f"the first model has {len(names)} outputs, the second {len(available)}")
+    return available
 
 
 def _first_difference(
-    one: tuple[Model, str], other: tuple[Model, str], feeds: Mapping[str, Any], tolerance: Any
-) -> str:
-    """Which value that both have is the first to differ, in the order of the first model."""
-    from ingot.convert.verify import compare as compared
+    one: tuple[str, Model], other: tuple[str, Model], feeds: Mapping[str, Any], tolerance: Any
+) -> list[str]:
+    """Lines that name the first value that both models have and that differs, in the order of the first."""
+    from ingot.cli.first_difference import describe_first_difference  # not free to import
 
-    known = {value.name for value in other[0].graph.values()}
-    shared = [value.name for node in one[0].graph for value in node.outputs if value.name in known]
-    for name, wanted, found in zip(shared, _run(*one, shared, feeds), _run(*other, shared, feeds), strict=True):
-        _, problem = compared(name, wanted, found, tolerance)
-        if problem is not None:
-            return f"the first value that differs is '{name}': {problem}"
-    return "no value inside that both have differs"
+    graph = one[1].graph
+    known = {value.name for value in other[1].graph.values()}
+    shared = [value.name for node in graph for value in node.outputs if value.name in known]
+    mine, yours = (dict(zip(shared, run_on(*side, shared, feeds), strict=True)) for side in (one, other))
+    return describe_first_difference(graph, shared, mine, yours, tolerance)

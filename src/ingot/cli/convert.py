@@ -12,12 +12,15 @@ import click
 from ingot.cli.arguments import pairs
 from ingot.cli.examples import examples
 from ingot.cli.models import MODEL_PATH, not_a_terminal, write_model
+from ingot.cli.ort_file import onnx_of_ort
 from ingot.cli.printable import printable
 from ingot.cli.progress import steps
 from ingot.cli.torch_module import write_torch_module
 from ingot.cli.units import counted
 from ingot.cli.written import say_written, warn
 from ingot.errors import InputError
+from ingot.format.load import is_ort_path
+from ingot.ir.model import Model
 
 
 @click.command(
@@ -60,17 +63,19 @@ def convert(
 ) -> None:
     """Turn a model of another framework into ONNX, or ONNX into PyTorch.
 
-    From .keras .h5 .json .ubj .txt .cbm .pt2 .pkl .joblib and folders of
+    From .keras .h5 .json .ubj .txt .cbm .pt2 .pkl .joblib .ort and folders of
     TensorFlow; to .onnx, or from .onnx to .py with weights beside it. Both run
     on the same inputs, and one that differs is not written.
     """
+    options_set: dict[str, object] = {"--example": example, "--input-name": input_names, "--output-name": output_names}
+    options_set |= {"--option": options, "--trust-pickle": trust_pickle}
     if Path(output).suffix == ".py":
-        given: dict[str, object] = {"--example": example, "--input-name": input_names, "--output-name": output_names}
-        given |= {"--opset": opset, "--option": options, "--trust-pickle": trust_pickle}
-        for name, value in given.items():
-            if value:
-                raise InputError(f"{name} does not go with a PyTorch module", hint="give the model alone")
+        _refuse(options_set | {"--opset": opset}, "a PyTorch module")
         write_torch_module(str(source), output, verify=not no_verify, seed=seed)
+        return
+    if is_ort_path(source):
+        _refuse(options_set, "a model of onnxruntime")
+        _write(onnx_of_ort(source, opset), output)
         return
     for name, value in ("TF_CPP_MIN_LOG_LEVEL", "3"), ("TF_ENABLE_ONEDNN_OPTS", "0"):
         os.environ.setdefault(name, value)  # TensorFlow speaks of itself as it is imported
@@ -83,7 +88,7 @@ def convert(
         None,
         opset,
         seed,
-        {key: _said(text) for key, text in options.items()},
+        {key: _parsed(text) for key, text in options.items()},
     )
     inputs = None if example is None else _inputs(example)
     with steps() as step:
@@ -94,6 +99,17 @@ def convert(
         click.echo(f"ran both on {counted(report.examples, 'example')}", err=True)
         for line in str(report).splitlines():
             click.echo(printable(f"  {line}"), err=True)
+    _write(model, output)
+
+
+def _refuse(options: dict[str, object], what: str) -> None:
+    """InputError that names the first of the options that is given."""
+    for name, value in options.items():
+        if value:
+            raise InputError(f"{name} does not go with {what}", hint="give the model alone")
+
+
+def _write(model: Model, output: str) -> None:
     write_model(model, output)
     say_written(output, f"{counted(len(model.graph), 'node')}, opset {model.opset}")
     for label, values in ("takes", model.graph.inputs), ("gives", model.graph.outputs):
@@ -101,8 +117,8 @@ def convert(
         click.echo(printable(f"  {label} {listed}"), err=True)
 
 
-def _said(text: str) -> Any:
-    """What an option says: true, false, a number, or text."""
+def _parsed(text: str) -> Any:
+    """The value of an option: true, false, a number, or text."""
     if text in ("true", "false"):
         return text == "true"
     try:
@@ -120,8 +136,8 @@ def _inputs(path: Path) -> Any:
 
     if path.suffix in (".npy", ".npz"):
         try:
-            found = np.load(path, allow_pickle=False)
-            return dict(found) if path.suffix == ".npz" else found
+            arrays = np.load(path, allow_pickle=False)
+            return dict(arrays) if path.suffix == ".npz" else arrays
         except (ValueError, EOFError, BadZipFile) as error:
             raise InputError(f"'{path}' cannot be read: {error}") from None
     if path.suffix != ".csv":

@@ -41,7 +41,7 @@ def downgrade(
 ) -> None:
     """Rewrite a model in older operators.
 
-    What the older ones cannot say is refused. With --prove, a model that would
+    What the older ones cannot express is refused. With --prove, a model that would
     give other results than the new one is not written.
     """
     convert("downgrade", Wish(model, output, versions, prove, shapes, seed, Places(folder, trusted)))

@@ -64,10 +64,10 @@ def dump(
 
     machine = None if target is None else named(target)
     quiet = stage not in (None, "plan")
-    found = look_inside(model, Places(folder, trusted), shapes, threads, quiet=quiet, target=machine)
+    inside = look_inside(model, Places(folder, trusted), shapes, threads, quiet=quiet, target=machine)
     from ingot.tools.inspect.stages import Stages
 
-    stages = Stages(found.session, found.compiled, found.trace, found.sizes, machine)
+    stages = Stages(inside.session, inside.compiled, inside.trace, inside.sizes, machine)
     if output is None:
         assert stage is not None
         write_exactly("\n\n".join(part.text for part in _chosen(stages, stage, kernel)) + "\n")

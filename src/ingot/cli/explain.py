@@ -40,12 +40,12 @@ def explain(
     Who runs it, in which kernel, what was fused with it, and why not more.
     With --seconds 0 nothing is run, and no times are shown.
     """
-    found = look_inside(model, Places(folder, trusted), shapes, threads)
+    inside = look_inside(model, Places(folder, trusted), shapes, threads)
     from ingot.tools.inspect.explained import explained
     from ingot.tools.inspect.measured import measured
 
-    times = measured(found.session, found.trace, found.feeds, seconds) if seconds else None
-    entry = explained(found.compiled, found.trace, found.sizes, times)
+    times = measured(inside.session, inside.trace, inside.feeds, seconds) if seconds else None
+    entry = explained(inside.compiled, inside.trace, inside.sizes, times)
     if as_json:
         write_json(asdict(entry))
         return

@@ -26,35 +26,40 @@ _ABSENT = {
 }
 
 
-def page(model: str, found: Explained) -> Iterator[RenderableType]:
+def page(model: str, explained: Explained) -> Iterator[RenderableType]:
     """The parts of the page, top to bottom."""
-    if found.kernels:
-        yield heading(f"kernels of {model}", f"cpu, {counted(found.threads, 'thread')}")
-        yield from _kernels(found)
-    called = [node for node in found.nodes if node.how == How.CALLED.value]
+    if explained.kernels:
+        yield heading(f"kernels of {model}", f"cpu, {counted(explained.threads, 'thread')}")
+        yield from _kernels(explained)
+    if explained.copies:
+        yield heading("copies", "of every run, between the host and the memory of the device")
+        yield rows((f"to the {copy.to}", copy.value or "", copy.type) for copy in explained.copies)
+    called = [node for node in explained.nodes if node.how == How.CALLED.value]
     if called:
         yield heading("on the reference")
-        yield rows(_called(node, found) for node in called)
+        yield rows(_called(node, explained) for node in called)
     for how, note in _ABSENT.items():
-        nodes = [node for node in found.nodes if node.how == how.value]
+        nodes = [node for node in explained.nodes if node.how == how.value]
         if nodes:
             yield heading(how.value, note)
             yield rows((node.operator, node.node) for node in nodes)
     yield heading("in all")
-    yield rows([(line,) for line in _sums(found)])
+    yield rows([(line,) for line in _sums(explained)])
 
 
-def _kernels(found: Explained) -> Iterator[RenderableType]:
+def _kernels(explained: Explained) -> Iterator[RenderableType]:
     """A line of numbers for each kernel, and under it, further in, a line for each of its nodes and what it stores."""
-    titles = ("kernel", "size", "bytes", *(_TIMES if found.seconds is not None else ()))
-    lines = [titles, *(_numbers(kernel, found) for kernel in found.kernels)]
+    titles = ("kernel", "size", "bytes", *(_TIMES if explained.seconds is not None else ()))
+    lines = [titles, *(_numbers(kernel, explained) for kernel in explained.kernels)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     aligned = [_aligned(line, widths) for line in lines]
-    wide = max([len("stores"), *(len(found.nodes[place].operator) for each in found.kernels for place in each.nodes)])
+    wide = max(
+        [len("stores"), *(len(explained.nodes[place].operator) for each in explained.kernels for place in each.nodes)]
+    )
     yield Text(aligned[0], style="dim")
-    for kernel, line in zip(found.kernels, aligned[1:], strict=True):
+    for kernel, line in zip(explained.kernels, aligned[1:], strict=True):
         yield Text(line)
-        yield rows(_parts(kernel, found, wide), indent=widths[0] + 4)
+        yield rows(_parts(kernel, explained, wide), indent=widths[0] + 4)
 
 
 def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
@@ -63,14 +68,14 @@ def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
     return "  " + "  ".join([kernel, size, *map(str.rjust, map(str.strip, numbers), widths[2:])])
 
 
-def _numbers(kernel: KernelEntry, found: Explained) -> tuple[str, ...]:
-    times = () if found.seconds is None else (_time(kernel.seconds), _share(kernel.seconds, found))
+def _numbers(kernel: KernelEntry, explained: Explained) -> tuple[str, ...]:
+    times = () if explained.seconds is None else (_time(kernel.seconds), _share(kernel.seconds, explained))
     return (kernel.kernel, kernel.amount, _bytes(kernel), *times)
 
 
-def _parts(kernel: KernelEntry, found: Explained, wide: int) -> Iterator[tuple[str | Text, ...]]:
+def _parts(kernel: KernelEntry, explained: Explained, wide: int) -> Iterator[tuple[str | Text, ...]]:
     for place in sorted([*kernel.nodes, *kernel.views]):
-        node = found.nodes[place]
+        node = explained.nodes[place]
         notes = [] if place not in kernel.views else ["read in place"] if kernel.nodes else ["copied"]
         others = [each for each in node.kernels if each != kernel.kernel]
         notes += [f"also in {', '.join(others[:3])}{' ...' if len(others) > 3 else ''}"] if others else []
@@ -79,8 +84,8 @@ def _parts(kernel: KernelEntry, found: Explained, wide: int) -> Iterator[tuple[s
     yield Text("stores".ljust(wide), style="dim"), Text(printable(f"{stored}; {kernel.why}"), style="dim")
 
 
-def _called(node: NodeEntry, found: Explained) -> tuple[str, ...]:
-    times = () if found.seconds is None else (_time(node.seconds), _share(node.seconds, found))
+def _called(node: NodeEntry, explained: Explained) -> tuple[str, ...]:
+    times = () if explained.seconds is None else (_time(node.seconds), _share(node.seconds, explained))
     return *times, node.operator, node.node, node.reason or ""
 
 
@@ -93,30 +98,30 @@ def _time(seconds: float | None) -> str:
     return "" if seconds is None else seconds_text(seconds)
 
 
-def _share(seconds: float | None, found: Explained) -> str:
-    return "" if seconds is None else f"{seconds / _whole(found):.1%}"
+def _share(seconds: float | None, explained: Explained) -> str:
+    return "" if seconds is None else f"{seconds / _whole(explained):.1%}"
 
 
-def _sums(found: Explained) -> Iterator[str]:
-    computed = found.counts.get(How.COMPUTED.value, 0)
-    parts = [f"{computed:,} computed in {counted(len(found.kernels), 'kernel')}"]
-    parts += [f"{count:,} {how}" for how, count in found.counts.items() if how != How.COMPUTED.value]
-    yield f"{counted(len(found.nodes), 'node')}: {', '.join(parts)}"
+def _sums(explained: Explained) -> Iterator[str]:
+    computed = explained.counts.get(How.COMPUTED.value, 0)
+    parts = [f"{computed:,} computed in {counted(len(explained.kernels), 'kernel')}"]
+    parts += [f"{count:,} {how}" for how, count in explained.counts.items() if how != How.COMPUTED.value]
+    yield f"{counted(len(explained.nodes), 'node')}: {', '.join(parts)}"
     moved = [
         kernel.bytes_read + kernel.bytes_written
-        for kernel in found.kernels
+        for kernel in explained.kernels
         if isinstance(kernel.bytes_read, int) and isinstance(kernel.bytes_written, int)
     ]
     yield f"{size_text(sum(moved))} read and written by kernels"
-    if found.seconds is not None:
-        assert found.seconds_in_kernels is not None
-        assert found.seconds_on_the_reference is not None
-        whole, kernels, calls = _whole(found), found.seconds_in_kernels, found.seconds_on_the_reference
+    if explained.seconds is not None:
+        assert explained.seconds_in_kernels is not None
+        assert explained.seconds_on_the_reference is not None
+        whole, kernels, calls = _whole(explained), explained.seconds_in_kernels, explained.seconds_on_the_reference
         shares = f"{kernels / whole:.1%} in kernels, {calls / whole:.1%} on the reference"
-        yield f"{seconds_text(found.seconds)} a run: {shares}, {1 - (kernels + calls) / whole:.1%} around them"
+        yield f"{seconds_text(explained.seconds)} a run: {shares}, {1 - (kernels + calls) / whole:.1%} around them"
 
 
-def _whole(found: Explained) -> float:
+def _whole(explained: Explained) -> float:
     """What shares are of: a run, or its parts if they took longer when they were measured one by one."""
-    parts = (found.seconds_in_kernels or 0.0) + (found.seconds_on_the_reference or 0.0)
-    return max(found.seconds or 0.0, parts)
+    parts = (explained.seconds_in_kernels or 0.0) + (explained.seconds_on_the_reference or 0.0)
+    return max(explained.seconds or 0.0, parts)

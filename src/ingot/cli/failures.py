@@ -1,4 +1,4 @@
-"""How a run that failed ends: what is said on stderr, and the exit code."""
+"""How a run that failed ends: the message on stderr, and the exit code."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _lines(error: BaseException) -> list[str]:
     match error:
         case IngotError():
             hint = [] if error.hint is None else [f"hint: {for_the_command_line(error.hint)}"]
-            kept = [*error.where, *hint]
+            details = [*error.where, *hint]
             bug = [_REPORT] if isinstance(error, CompileError) else []
-            return [printable(error.message), *(printable(line, lines=True) for line in kept), *bug]
+            return [printable(error.message), *(printable(line, lines=True) for line in details), *bug]
         case OSError():
             return _system_lines(error)
         case MemoryError():
@@ -81,13 +81,13 @@ _REPORT = "please report it, with the lines above and the model if you can share
 
 def _system_lines(error: OSError) -> list[str]:
     """`no such file or directory: 'modle.onnx'`, and the name that may have been meant."""
-    said = error.strerror or str(error) or type(error).__name__
-    said = said[:1].lower() + said[1:]
+    message = error.strerror or str(error) or type(error).__name__
+    message = message[:1].lower() + message[1:]
     if error.filename is None:
-        return [printable(said)]
+        return [printable(message)]
     path = Path(os.fsdecode(error.filename))
     hint = None
     if isinstance(error, FileNotFoundError) and path.parent.is_dir():
         hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
-    shown = [f"{said}: '{path}'"] if hint is None else [f"{said}: '{path}'", f"hint: {hint}"]
+    shown = [f"{message}: '{path}'"] if hint is None else [f"{message}: '{path}'", f"hint: {hint}"]
     return [printable(line) for line in shown]

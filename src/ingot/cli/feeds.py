@@ -79,8 +79,8 @@ def _fitting(value: Value, array: np.ndarray[Any, Any], path: Path) -> np.ndarra
     if array.dtype.kind == "V" and array.dtype.itemsize == wanted.itemsize:
         return array.view(wanted)  # bfloat16 and the like, which .npy files do not know
     if array.dtype != wanted and not np.can_cast(array.dtype, wanted, "same_kind"):
-        found = f"{DType.of(array.dtype)}{list(array.shape)}"
-        raise InputError(f"input '{value.name}' is {type_}, '{path}' holds {found}")
+        actual = f"{DType.of(array.dtype)}{list(array.shape)}"
+        raise InputError(f"input '{value.name}' is {type_}, '{path}' holds {actual}")
     return array.astype(wanted, copy=False)
 
 

@@ -18,6 +18,6 @@ OPTIONS = {
 
 def for_the_command_line(hint: str) -> str:
     """`hint` with the options that stand for the arguments it names."""
-    for said, option in OPTIONS.items():
-        hint = hint.replace(said, option)
+    for phrase, option in OPTIONS.items():
+        hint = hint.replace(phrase, option)
     return hint

@@ -60,22 +60,22 @@ def infer(
         raise click.UsageError("--json and -o exclude each other")
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)
-    from ingot.infer.stepwise import types_of  # imports every operator
+    from ingot.infer.stepwise import types_of  # slow to import
     from ingot.repair.repair import with_repairs
 
     try:
         if output is None:
-            found, opened, _ = with_repairs(opened, lambda model: types_of(model, name_sizes=True))
+            types, opened, _ = with_repairs(opened, lambda model: types_of(model, name_sizes=True))
         else:
-            found = types_of(opened, name_sizes=True)
+            types = types_of(opened, name_sizes=True)
     except CheckError as error:
         error.hint = error.hint or f"'ingot check {model}' lists everything that is wrong"
         raise
-    for value, type_ in found.items():
+    for value, type_ in types.items():
         value.type = type_
     if output is not None:
         write_model(opened, output)
-        say_written(output, f"types of {counted(len(found), 'value')}")
+        say_written(output, f"types of {counted(len(types), 'value')}")
     elif as_json:
         write_json([_entry(value, of) for of, graph in _graphs(opened.graph) for value in _values(graph)])
     else:

@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A compiled model, inputs for it, and the named sizes that these tell."""
+    """A compiled model, inputs for it, and the named sizes that follow from them."""
 
     session: Session
     compiled: Artifacts
@@ -54,7 +54,7 @@ def look_inside(
 ) -> Inside:
     """Compile a model, for this machine or a target, and make up inputs as `ingot bench` does.
 
-    Sizes that nobody gives are 1, which is said, unless to be `quiet`. What is compiled for a target cannot be run.
+    Sizes that are not set are 1, reported on stderr unless `quiet`. What is compiled for a target cannot be run.
     """
     from ingot.cli.bench_inputs import inputs
     from ingot.deploy.compiled import compiled_for
@@ -65,8 +65,8 @@ def look_inside(
     model = open_model(source, places).model
     feeds, open_sizes = inputs(model.copy(), shapes, {}, 0)
     if open_sizes and not quiet:
-        given = f"(give --shape {open_sizes[0]}=N)"
-        click.echo(printable(f"taken to be 1: {', '.join(open_sizes)} {given}"), err=True)
+        advice = f"(give --shape {open_sizes[0]}=N)"
+        click.echo(printable(f"assumed to be 1: {', '.join(open_sizes)} {advice}"), err=True)
     if target is None:
         session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
         compiled = session.compiled

@@ -53,21 +53,21 @@ def get(
     """
     if key is not None and field is not None:
         raise click.UsageError("give a KEY of the metadata or a --field of the model, not both")
-    found = open_model(model, Places(folder, trusted), external="defer").model
+    opened = open_model(model, Places(folder, trusted), external="defer").model
     if field is not None:
-        _print(getattr(found, _attribute(field)), as_json)
+        _print(getattr(opened, _attribute(field)), as_json)
     elif key is not None:
-        _print(found.metadata[_known(key, found)], as_json)
+        _print(opened.metadata[_known(key, opened)], as_json)
     elif as_json:
         write_json(
-            {_attribute(name): getattr(found, _attribute(name)) for name in FIELDS} | {"metadata": found.metadata}
+            {_attribute(name): getattr(opened, _attribute(name)) for name in FIELDS} | {"metadata": opened.metadata}
         )
     else:
         from ingot.cli.show import heading, rows, show  # imports rich
 
-        parts = [rows(((name, one_line(str(getattr(found, _attribute(name))))) for name in FIELDS), indent=0)]
-        if found.metadata:
-            parts += [heading("metadata"), rows((key, one_line(value)) for key, value in found.metadata.items())]
+        parts = [rows(((name, one_line(str(getattr(opened, _attribute(name))))) for name in FIELDS), indent=0)]
+        if opened.metadata:
+            parts += [heading("metadata"), rows((key, one_line(value)) for key, value in opened.metadata.items())]
         show(parts)
 
 
@@ -100,20 +100,20 @@ def set_(
     **fields: str | int | None,
 ) -> None:
     """Change the metadata of a model, or its own fields."""
-    given = {name: value for name, value in fields.items() if value is not None}
-    if not (changes or remove or given):
+    settings = {name: value for name, value in fields.items() if value is not None}
+    if not (changes or remove or settings):
         raise click.UsageError("nothing to change: give KEY=VALUE, --remove KEY or a field")
     both = sorted(changes.keys() & set(remove))
     if both:
         raise click.UsageError(f"'{both[0]}' is both set and removed")
     target = in_place(model, output)
-    found = open_model(model, Places(folder, trusted), external="defer").model
+    opened = open_model(model, Places(folder, trusted), external="defer").model
     for key in dict.fromkeys(remove):
-        del found.metadata[_known(key, found)]
-    found.metadata.update(changes)
-    for name, value in given.items():
-        setattr(found, name, value)
-    write_model(found, target)
+        del opened.metadata[_known(key, opened)]
+    opened.metadata.update(changes)
+    for name, value in settings.items():
+        setattr(opened, name, value)
+    write_model(opened, target)
 
 
 def _attribute(field: str) -> str:

@@ -32,7 +32,7 @@ def _lines(operator: Operator, catalog: Catalog) -> Iterator[str]:
         yield ""
         yield "attributes"
         width = max(map(len, operator.attributes))
-        yield from (f"  {name:<{width}}  {_attribute(found)}" for name, found in operator.attributes.items())
+        yield from (f"  {name:<{width}}  {_attribute(parameter)}" for name, parameter in operator.attributes.items())
     yield ""
     yield "versions"
     for meaning in reversed(catalog.versions(operator.domain, operator.name)):
@@ -40,10 +40,10 @@ def _lines(operator: Operator, catalog: Catalog) -> Iterator[str]:
 
 
 def _signature(operator: Operator) -> str:
-    given = [_input(formal) for formal in operator.inputs]
-    given += [name if parameter.required else f"{name}=" for name, parameter in operator.attributes.items()]
+    parameters = [_input(formal) for formal in operator.inputs]
+    parameters += [name if parameter.required else f"{name}=" for name, parameter in operator.attributes.items()]
     results = ", ".join(f"*{f.name}" if f.variadic else f.name for f in operator.outputs)
-    return f"{operator.name}({', '.join(given)}) -> {results or 'nothing'}"
+    return f"{operator.name}({', '.join(parameters)}) -> {results or 'nothing'}"
 
 
 def _input(formal: Formal) -> str:

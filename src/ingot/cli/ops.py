@@ -31,24 +31,24 @@ def ops(name: str | None, as_json: bool) -> None:
     catalog = standard()
     newest = _newest(catalog)
     exact = newest if name is None else [operator for operator in newest if _is_named(operator, name)]
-    found = exact or [operator for operator in newest if name is not None and _mentions(operator, name)]
-    if not found:
+    operators = exact or [operator for operator in newest if name is not None and _mentions(operator, name)]
+    if not operators:
         assert name is not None
         raise InputError(f"there is no operator '{name}'", hint=nearest(name, [operator.name for operator in newest]))
     if as_json:
-        write_json([_entry(operator, catalog) for operator in found])
+        write_json([_entry(operator, catalog) for operator in operators])
     elif name is not None and exact:
         from ingot.cli.operator_page import operator_text
 
         write_text("\n".join(operator_text(operator, catalog) for operator in exact))
     else:
-        _list(found, described=name is not None)
+        _list(operators, described=name is not None)
 
 
 def _newest(catalog: Catalog) -> list[Operator]:
     """The newest meaning of every operator, by domain and name."""
     names = sorted({(operator.domain, operator.name) for operator in catalog})
-    return [found for domain, name in names if (found := catalog.newest(domain, name)) is not None]
+    return [latest for domain, name in names if (latest := catalog.newest(domain, name)) is not None]
 
 
 def _is_named(operator: Operator, name: str) -> bool:
@@ -62,13 +62,13 @@ def _mentions(operator: Operator, words: str) -> bool:
     return words.lower() in f"{operator.name} {headline(operator)}".lower()
 
 
-def _list(found: list[Operator], *, described: bool) -> None:
+def _list(operators: list[Operator], *, described: bool) -> None:
     from ingot.cli.show import flow, heading, rows, show  # imports rich
     from ingot.ops.describe import headline
 
     parts: list[Any] = []
-    for domain in dict.fromkeys(operator.domain for operator in found):
-        members = [operator for operator in found if operator.domain == domain]
+    for domain in dict.fromkeys(operator.domain for operator in operators):
+        members = [operator for operator in operators if operator.domain == domain]
         parts.append(heading(spelled_out(domain), str(len(members))))
         if described:
             parts.append(rows((o.name, headline(o)) for o in members))

@@ -82,7 +82,7 @@ def optimize(
 
 
 def _written(model: Model, before: Model, opset: int | None) -> Model:
-    """The model in the version asked for, or in the oldest from its own on that can say it."""
+    """The model in the version asked for, or in the oldest from its own on that can express it."""
     from ingot.builder.versions import ir_version_of
     from ingot.ir.needs import needed_ir_version
     from ingot.versions.convert import convert_versions

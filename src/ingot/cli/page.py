@@ -142,8 +142,8 @@ def _functions(functions: list[FunctionSummary]) -> Iterator[RenderableType]:
 def _signature(function: FunctionSummary) -> str:
     name = f"{function.domain}.{function.name}" if function.domain else function.name
     name += f":{function.overload}" if function.overload else ""
-    given = [*function.inputs, *(f"{attribute}=" for attribute in function.attributes)]
-    return f"{name}({', '.join(given)}) -> ({', '.join(function.outputs)})"
+    parameters = [*function.inputs, *(f"{attribute}=" for attribute in function.attributes)]
+    return f"{name}({', '.join(parameters)}) -> ({', '.join(function.outputs)})"
 
 
 def _tensor(tensor: TensorSummary) -> tuple[str, str, str]:

@@ -31,15 +31,15 @@ class PlacedFile:
 
 def placement(model: Model) -> list[PlacedFile]:
     """The files a model names, in the order it names them, each with its tensors from the first byte on."""
-    found: dict[str, bool] = {}
+    present: dict[str, bool] = {}
     inside: dict[str, list[PlacedTensor]] = {}
     for name, piece in _pieces(model):
         if (external := piece.external) is not None:
             tensor = PlacedTensor(name, str(piece.type), external.offset or 0, piece.nbytes)
             inside.setdefault(external.location, []).append(tensor)
-            found[external.location] = found.get(external.location, True) and piece.is_loaded
+            present[external.location] = present.get(external.location, True) and piece.is_loaded
     return [
-        PlacedFile(location, found[location], sum(t.bytes for t in tensors), sorted(tensors, key=lambda t: t.offset))
+        PlacedFile(location, present[location], sum(t.bytes for t in tensors), sorted(tensors, key=lambda t: t.offset))
         for location, tensors in inside.items()
     ]
 

@@ -18,8 +18,8 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 def printable(text: str, *, lines: bool = False) -> str:
     """`text` with control characters shown as escapes; with `lines`, newlines and tabs stay."""
 
-    def escape(found: re.Match[str]) -> str:
-        character = found.group()
+    def escape(match: re.Match[str]) -> str:
+        character = match.group()
         return character if lines and character in "\n\t" else character.encode("unicode_escape").decode()
 
     return _UNSAFE.sub(escape, text)

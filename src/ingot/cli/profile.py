@@ -45,19 +45,19 @@ def profile(
 
     Inputs are made up as for 'ingot bench'; sizes that are not given are 1.
     """
-    found = look_inside(model, Places(folder, trusted), shapes, threads)
+    inside = look_inside(model, Places(folder, trusted), shapes, threads)
     from ingot.cli.bench_inputs import described
     from ingot.tools.inspect.chrome import chrome_trace
     from ingot.tools.inspect.measured import measured
 
-    times = measured(found.session, found.trace, found.feeds, seconds)
+    times = measured(inside.session, inside.trace, inside.feeds, seconds)
     if trace is not None:
         write_text_file(json.dumps(chrome_trace(times)) + "\n", str(trace))
         click.echo(printable(f"wrote {trace}: open it in chrome://tracing or ui.perfetto.dev"), err=True)
     if as_json:
-        write_json({**asdict(times), "inputs": described(found.feeds)})
+        write_json({**asdict(times), "inputs": described(inside.feeds)})
         return
     from ingot.cli.profile_page import page  # imports rich
     from ingot.cli.show import show
 
-    show(page(model, described(found.feeds), times, each=each))
+    show(page(model, described(inside.feeds), times, each=each))

@@ -32,25 +32,25 @@ class _Group:
         return sum(step.seconds for step in self.steps)
 
 
-def page(model: str, inputs: Mapping[str, str], found: Measured, *, each: bool = False) -> Iterator[RenderableType]:
+def page(model: str, inputs: Mapping[str, str], measured: Measured, *, each: bool = False) -> Iterator[RenderableType]:
     """The parts of the page, top to bottom; alike kernels have one row, unless `each` is to have its own."""
     about = [f"{name} {type_}" for name, type_ in inputs.items()]
-    yield heading(f"{model}, {counted(found.threads, 'thread')}, {counted(found.runs, 'run')}", ", ".join(about))
-    total = sum(step.seconds for step in found.steps)
+    yield heading(f"{model}, {counted(measured.threads, 'thread')}, {counted(measured.runs, 'run')}", ", ".join(about))
+    total = sum(step.seconds for step in measured.steps)
     shown: list[tuple[str | Text, ...]] = [tuple(Text(name, style="dim") for name in COLUMNS)]
-    groups = sorted(_groups(found.steps, each), key=lambda group: -group.seconds)
+    groups = sorted(_groups(measured.steps, each), key=lambda group: -group.seconds)
     shown += [_cells(group, total) for group in groups]
     yield rows(shown, right=_RIGHT)
     yield heading("in all")
-    yield rows(_totals(found), right=(0,))
-    yield from busy(found.load)
+    yield rows(_totals(measured), right=(0,))
+    yield from busy(measured.load)
 
 
 def _groups(steps: tuple[Step, ...], each: bool) -> list[_Group]:
-    found: dict[str, _Group] = {}
+    groups: dict[str, _Group] = {}
     for place, step in enumerate(steps):
-        found.setdefault(str(place) if each else step.title, _Group(step.title, [])).steps.append(step)
-    return list(found.values())
+        groups.setdefault(str(place) if each else step.title, _Group(step.title, [])).steps.append(step)
+    return list(groups.values())
 
 
 def _cells(group: _Group, total: float) -> tuple[str, ...]:
@@ -71,25 +71,25 @@ def _cells(group: _Group, total: float) -> tuple[str, ...]:
 def _rate(amount: int, seconds: float) -> str:
     if not amount or not seconds:
         return ""
-    found = amount / seconds / 1e9
-    return f"{found:.0f}" if found >= 99.5 else f"{found:.1f}" if found >= 0.05 else "0.0"
+    rate = amount / seconds / 1e9
+    return f"{rate:.0f}" if rate >= 99.5 else f"{rate:.1f}" if rate >= 0.05 else "0.0"
 
 
-def _totals(found: Measured) -> Iterator[tuple[str, str]]:
-    kernels = [step for step in found.steps if step.kernel is not None]
+def _totals(measured: Measured) -> Iterator[tuple[str, str]]:
+    kernels = [step for step in measured.steps if step.kernel is not None]
     operations, moved = (
         sum(step.operations for step in kernels), sum(step.bytes_read + step.bytes_written for step in kernels)
     )  # fmt: skip
-    rates = f"{_rate(operations, found.kernels) or 0} GFLOP/s, {_rate(moved, found.kernels) or 0} GB/s"
-    yield seconds_text(found.kernels), f"in {counted(len(kernels), 'kernel')}: {rates}, {size_text(moved)} moved"
-    if len(kernels) < len(found.steps):
-        yield seconds_text(found.calls), f"in {counted(len(found.steps) - len(kernels), 'node')} on the reference"
-    yield seconds_text(found.whole), f"a run as a whole, {_compared(found)}"
+    rates = f"{_rate(operations, measured.kernels) or 0} GFLOP/s, {_rate(moved, measured.kernels) or 0} GB/s"
+    yield seconds_text(measured.kernels), f"in {counted(len(kernels), 'kernel')}: {rates}, {size_text(moved)} moved"
+    if len(kernels) < len(measured.steps):
+        yield seconds_text(measured.calls), f"in {counted(len(measured.steps) - len(kernels), 'node')} on the reference"
+    yield seconds_text(measured.whole), f"a run as a whole, {_compared(measured)}"
     start = "starting a kernel alone to measure it, which a run does not do"
-    yield seconds_text(found.start), f"{start}: taken off each of them"
+    yield seconds_text(measured.start), f"{start}: taken off each of them"
 
 
-def _compared(found: Measured) -> str:
-    parts = found.kernels + found.calls
-    rest = found.whole - parts
+def _compared(measured: Measured) -> str:
+    parts = measured.kernels + measured.calls
+    rest = measured.whole - parts
     return f"{seconds_text(abs(rest))} {'more' if rest >= 0 else 'less'} than its parts"

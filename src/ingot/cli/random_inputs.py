@@ -15,7 +15,7 @@ from ingot.ir.interface import substitute_sizes
 from ingot.ir.types import OptionalType, SequenceType, Type
 
 UNBOUND = 1
-"""What a size that nobody gives is taken to be."""
+"""The default of a size that is not set."""
 MOST_ELEMENTS = 1 << 28
 
 

@@ -1,4 +1,4 @@
-"""Which nodes of a model a conversion has rewritten, told by what they were before."""
+"""Which nodes of a model a conversion has rewritten, compared with what they were before."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ingot.ir import Model, Node
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A node as it was: its operator and version, what it computed, and what it said, defaults included."""
+    """A node as it was: its operator and version, the names of its outputs, and its content, defaults included."""
 
     label: str
     names: tuple[str, ...]
-    said: tuple[Any, ...]
+    content: tuple[Any, ...]
 
 
 def seen(model: Model) -> dict[Node, Seen]:
@@ -25,17 +25,17 @@ def seen(model: Model) -> dict[Node, Seen]:
 
 
 def rewritten(model: Model, before: Mapping[Node, Seen]) -> Counter[str]:
-    """How many nodes of each operator and version say something else now, or are said by others.
+    """How many nodes of each operator and version have other content now, or were replaced by others.
 
-    A node replaced by one that says the same does not count, and no constant that was dropped since nobody reads it.
+    A node replaced by an equal one does not count, nor a constant that was dropped since nobody reads it.
     """
-    now = {name: node.said for _, node in _known_nodes(model) for name in node.names}
-    kept = {value.name for graph in model.graphs() for value in graph.values()}
-    found: Counter[str] = Counter()
+    now = {name: node.content for _, node in _known_nodes(model) for name in node.names}
+    remaining = {value.name for graph in model.graphs() for value in graph.values()}
+    counts: Counter[str] = Counter()
     for node, old in before.items():
-        if node.graph is None and (not node.applies("Constant") or kept.intersection(old.names)):
-            found[old.label] += not old.names or now.get(old.names[0]) != old.said
-    return +found
+        if node.graph is None and (not node.applies("Constant") or remaining.intersection(old.names)):
+            counts[old.label] += not old.names or now.get(old.names[0]) != old.content
+    return +counts
 
 
 def _known_nodes(model: Model) -> Iterator[tuple[Node, Seen]]:
@@ -53,7 +53,7 @@ def _known_nodes(model: Model) -> Iterator[tuple[Node, Seen]]:
             attributes = {parameter.name: parameter.default for parameter in operator.attributes.values()}
             attributes |= {name: attribute.ref or attribute.value for name, attribute in node.attributes.items()}
             inputs = ["" if value is None else value.name for value in node.inputs]
-            said = {name: value for name, value in attributes.items() if value is not None}
+            settings = {name: value for name, value in attributes.items() if value is not None}
             label = f"{node.op_type}-{effective(operator, imports[node.domain])}"
             names = tuple(value.name for value in node.outputs if value.name)
-            yield node, Seen(label, names, (node.op_type, inputs, said))
+            yield node, Seen(label, names, (node.op_type, inputs, settings))

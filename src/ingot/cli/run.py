@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
-from ingot.cli.models import Places, loading_options, model_argument, open_model
+from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
 from ingot.cli.sizes import bind_shapes, shape_option
 from ingot.cli.stdout import write_text
@@ -56,22 +57,26 @@ def run(
     """Run a model on files or random inputs.
 
     Inputs not given are random. A FILE without NAME= holds all by name (.npz).
+    Numpy runs a new model until it is compiled, later runs are compiled: last
+    bits may differ.
     """
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)
     targets = [_named(option, opened.graph.outputs.names) for option in outputs]
     _refuse_unknown_kinds(targets)
-    feeds = given_feeds(opened, inputs, seed)
+    feeds = feeds_from_options(opened, inputs, seed)
     from ingot.cli.results import lines, plain, summarised
-    from ingot.session import LimitError, RunLimits, Session  # imports every operator
+    from ingot.session import LimitError, RunLimits, Session  # slow to import
 
     wanted = list(dict.fromkeys([*fetch, *(name for name, _ in targets if name)])) or opened.graph.outputs.names
     providers = ("reference",) if reference else None
-    session = Session(opened, seed=seed, limits=RunLimits(memory=memory_limit), providers=providers)
+    limits = RunLimits(memory=memory_limit)
+    source = model if _is_whole(model, folder, trusted) and not reference else opened
+    session = Session(source, seed=seed, limits=limits, providers=providers, start="at once")
     try:
         results = dict(zip(wanted, session.run(wanted, feeds, deadline=deadline), strict=True))
     except LimitError as error:
-        error.hint = error.hint and _MEMORY.sub(lambda found: f"--memory-limit {int(found[1])}", error.hint)
+        error.hint = error.hint and _MEMORY.sub(lambda match: f"--memory-limit {int(match[1])}", error.hint)
         raise
     summaries = [summarised(name, value) for name, value in results.items()]
     if as_json:
@@ -79,6 +84,12 @@ def run(
     else:
         write_text("".join(f"{printable(lines(summary), lines=True)}\n" for summary in summaries))
     _save(results, targets)
+    session.close()  # and keep what is compiled for the next time
+
+
+def _is_whole(model: str, folder: Path | None, trusted: tuple[Path, ...]) -> bool:
+    """Whether the file of a model is all there is to it, so that a plan for it may be in the cache."""
+    return model != STANDARD and os.path.isfile(model) and folder is None and not trusted
 
 
 def _named(option: str, known: list[str]) -> tuple[str, str]:
@@ -88,14 +99,14 @@ def _named(option: str, known: list[str]) -> tuple[str, str]:
     return next((cut for cut in cuts if cut[0] in known), cuts[0] if cuts else ("", option))
 
 
-def given_feeds(model: Model, options: tuple[str, ...], seed: int) -> dict[str, Any]:
-    """The inputs, from files where options name them; the rest random, which is said."""
+def feeds_from_options(model: Model, options: tuple[str, ...], seed: int) -> dict[str, Any]:
+    """The inputs, from files where options name them; the rest random, which a line on stderr reports."""
     from ingot.cli.feeds import read_feed
     from ingot.cli.random_inputs import bind_open_sizes, random_value
 
     known = {value.name: value for value in model.graph.inputs}
     feeds: dict[str, Any] = {}
-    made_up: list[Value] = []
+    generated: list[Value] = []
     for option in options:
         name, file = _named(option, list(known))
         if not name:
@@ -104,15 +115,15 @@ def given_feeds(model: Model, options: tuple[str, ...], seed: int) -> dict[str, 
             hint = nearest(name, known) or f"the inputs are {', '.join(known) or 'none'}"
             raise InputError(f"the model has no input '{name}'", hint=hint)
         elif file == RANDOM:
-            made_up.append(known[name])
+            generated.append(known[name])
         else:
             feeds[name] = read_feed(known[name], Path(file))
-    made_up += [value for value in model.inputs if value.name not in feeds and value not in made_up]
+    generated += [value for value in model.inputs if value.name not in feeds and value not in generated]
     _bind_to(model, known, feeds)
-    names = bind_open_sizes(model, made_up)
+    names = bind_open_sizes(model, generated)
     if names:
-        click.echo(printable(f"taken to be 1: {', '.join(names)} (give --shape {names[0]}=N)"), err=True)
-    for value in made_up:
+        click.echo(printable(f"assumed to be 1: {', '.join(names)} (give --shape {names[0]}=N)"), err=True)
+    for value in generated:
         click.echo(printable(f"random: {value.name}: {value.type or '?'}"), err=True)
         feeds[value.name] = random_value(value.name, value.type, seed)
     return feeds

@@ -39,7 +39,7 @@ def save_result(name: str, value: Any, path: Path) -> None:
 
 
 def refusal(path: Path) -> InputError:
-    """What is said of a file whose kind is not known."""
+    """The message for a file of unknown kind."""
     return InputError(f"'{path}' is no kind of file to write a result to", hint=f"end it in {', '.join(SUFFIXES)}")
 
 

@@ -51,13 +51,13 @@ def bind_shapes(model: Model, shapes: dict[str, str]) -> None:
 
 def size_names(values: Iterable[Value]) -> list[str]:
     """The names of sizes in the types of values, each once, in order."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for value in values:
         if isinstance(value.type, TensorType):
             for dim in value.type.shape or ():
                 if isinstance(dim, Expr):
-                    found.update(dict.fromkeys(sorted(dims.symbols(dim))))
-    return list(found)
+                    names.update(dict.fromkeys(sorted(dims.symbols(dim))))
+    return list(names)
 
 
 def _size(name: str, text: str) -> Dim:

@@ -17,7 +17,7 @@ def is_terminal() -> bool:
 
 
 def write_text(text: str, *, encoding: str | None = None) -> None:
-    """Print `text` in stdout's encoding or the one given; what it cannot say is shown as escapes."""
+    """Print `text` in stdout's encoding or the one given; what it cannot express is shown as escapes."""
     if sys.stdout is None:  # it was closed by whoever started us
         return
     encoding = encoding or sys.stdout.encoding

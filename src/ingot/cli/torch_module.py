@@ -24,18 +24,22 @@ def write_torch_module(source: str, output: str, *, verify: bool, seed: int) -> 
 
     model = open_model(source, Places(None, ())).model
     target = Path(output)
-    made = to_torch_source(model, weights=target.with_suffix(".npz").name)
-    reason = _compared(model, made, seed) if verify else "as was asked"
+    module_source = to_torch_source(model, weights=target.with_suffix(".npz").name)
+    reason = _compared(model, module_source, seed) if verify else "as was asked"
     if reason is not None:
         warn(f"the module was not compared with the model: {reason}")
     with named(output):
-        write_source(made, target)
-    lines = made.text.count("\n")
-    weights = f", {counted(len(made.state), 'weight')} in {target.with_suffix('.npz').name}" if made.state else ""
+        write_source(module_source, target)
+    lines = module_source.text.count("\n")
+    weights = (
+        f", {counted(len(module_source.state), 'weight')} in {target.with_suffix('.npz').name}"
+        if module_source.state
+        else ""
+    )
     say_written(output, f"{counted(lines, 'line')}{weights}")
 
 
-def _compared(model: Model, made: Any, seed: int) -> str | None:
+def _compared(model: Model, source: Any, seed: int) -> str | None:
     """Why module and model could not be compared; VerifyError where they differ."""
     from ingot.convert.source import Tolerance
     from ingot.convert.verify import PROVIDERS, compare
@@ -52,9 +56,9 @@ def _compared(model: Model, made: Any, seed: int) -> str | None:
         expected = Session(model, providers=PROVIDERS).run(None, feeds)
     except IngotError as error:
         return f"{error.message}"
-    found = run_module(made, [feeds[value.name] for value in model.inputs])
+    results = run_module(source, [feeds[value.name] for value in model.inputs])
     click.echo("ran both on random inputs", err=True)
-    for value, wanted, result in zip(model.graph.outputs, expected, found, strict=True):
+    for value, wanted, result in zip(model.graph.outputs, expected, results, strict=True):
         report, wrong = compare(value.name, wanted, result, Tolerance(1e-3, 1e-4))
         if wrong is not None:
             raise VerifyError(f"output '{value.name}' of the module is not the model's: {wrong}")

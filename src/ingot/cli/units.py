@@ -33,7 +33,7 @@ def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int |
     """An option's size in bytes: `1024`, `1K` and `1KiB` are the same, `1KB` is 1000. A usage error if it is none."""
     if value is None:
         return None
-    found = _SIZE.fullmatch(value.strip())
-    if found is None or found[2].upper() not in _FACTORS:
+    match = _SIZE.fullmatch(value.strip())
+    if match is None or match[2].upper() not in _FACTORS:
         raise click.BadParameter(f"{value!r} is not a size; write 1024, 64K, 1.5MiB or 10MB", ctx, param)
-    return int(Decimal(found[1]) * _FACTORS[found[2].upper()])
+    return int(Decimal(match[1]) * _FACTORS[match[2].upper()])

@@ -1,4 +1,4 @@
-"""What `upgrade` and `downgrade` share: the versions asked for, the way there, and what is said about it."""
+"""What `upgrade` and `downgrade` share: the versions asked for, the conversion, and its report."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Wish:
 
 def versions_asked(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     """Arguments of the form `N` or `DOMAIN=N`; a usage error for anything else, or for a domain that is given twice."""
-    found: dict[str, int] = {}
+    versions: dict[str, int] = {}
     for value in values:
         domain, _, number = value.rpartition("=")
         domain = canonical(domain)
         if not number.isdecimal() or not int(number) or value.startswith("="):
             raise click.BadParameter(f"{value!r} is neither a version, such as 17, nor ai.onnx.ml=3", ctx, param)
-        if domain in found:
+        if domain in versions:
             raise click.BadParameter(f"{spelled_out(domain)} is given twice", ctx, param)
-        found[domain] = int(number)
-    return found
+        versions[domain] = int(number)
+    return versions
 
 
 def version_options(opset: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -78,12 +78,12 @@ def convert(direction: Direction, wish: Wish) -> None:
     if wish.shapes and not wish.prove:
         raise click.UsageError("--shape goes with --prove")
     target = in_place(wish.model, wish.output)
-    found = open_model(wish.model, wish.places).model
-    before, imports = found.copy(), _imports(found)
-    nodes = seen(found)
-    wanted = _wanted(found, direction, wish)
+    opened = open_model(wish.model, wish.places).model
+    before, imports = opened.copy(), _imports(opened)
+    nodes = seen(opened)
+    wanted = _wanted(opened, direction, wish)
     try:
-        _change(found, direction, wanted)
+        _change(opened, direction, wanted)
     except UnsupportedError as error:
         error.where = (*error.where, *_nearest(before, wanted, error.message))
         if not error.message.startswith("ai.onnx "):
@@ -92,10 +92,10 @@ def convert(direction: Direction, wish: Wish) -> None:
     if wish.prove:
         from ingot.cli.proof import prove  # runs models
 
-        click.echo(printable(prove(before, found, wish.shapes, wish.seed)), err=True)
-    write_model(found, target)
-    changes = rewritten(found, nodes)
-    say_written(target, f"{imports} became {_imports(found)}, {counted(sum(changes.values()), 'node')} rewritten")
+        click.echo(printable(prove(before, opened, wish.shapes, wish.seed)), err=True)
+    write_model(opened, target)
+    changes = rewritten(opened, nodes)
+    say_written(target, f"{imports} became {_imports(opened)}, {counted(sum(changes.values()), 'node')} rewritten")
     for label, count in changes.most_common():
         click.echo(printable(f"  {count:,} {label}"), err=True)
 
@@ -148,7 +148,7 @@ def _change(model: Model, direction: Direction, wanted: Mapping[str, int]) -> No
         upgrade(model)
     else:
         lacks_standard = model.opset is None and "" in wanted
-        if lacks_standard:  # whatever is said in them is said in the version asked for
+        if lacks_standard:  # its operators are converted to the version asked for
             model.opset_imports[""] = wanted[""]
         convert_versions(model, wanted)
         if lacks_standard and not any(node.domain == STANDARD for node in model.nodes()):
@@ -163,7 +163,7 @@ def _nearest(model: Model, wanted: Mapping[str, int], refusal: str) -> list[str]
     """A line that says how far down a model can go that was refused on its way, if it gets anywhere."""
     from ingot.versions.convert import convert_versions
 
-    place = re.match(r"(\S+) (\d+) cannot say this", refusal)
+    place = re.match(r"(\S+) (\d+) cannot express this", refusal)
     if place is None:
         return []
     domain, version = canonical(place[1]), int(place[2]) + 1
@@ -173,7 +173,7 @@ def _nearest(model: Model, wanted: Mapping[str, int], refusal: str) -> list[str]
         convert_versions(model.copy(), {**wanted, domain: version})
     except IngotError:
         return []
-    return [f"all of the model can be said in {place[1]} {version}"]
+    return [f"all of the model can be expressed in {place[1]} {version}"]
 
 
 def _keeping(model: Model, wish: Wish, wanted: Mapping[str, int]) -> str | None:

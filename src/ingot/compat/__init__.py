@@ -58,7 +58,7 @@ def uninstall() -> None:
 
 
 class _Version(Distribution):
-    """What is said of the package `onnxruntime` to those who ask whether, and in which version, it is installed."""
+    """The metadata of the package `onnxruntime` for those who ask whether, and in which version, it is installed."""
 
     def read_text(self, filename: str) -> str | None:
         version = import_module(f"{_HERE}.environment").API_VERSION

@@ -159,7 +159,7 @@ def in_versions(model: Model, wanted: int | Mapping[str, int] | None) -> Model:
     """The model in the versions wanted of its operator sets, with the IR version that goes with them.
 
     A number is that of the standard operators; other domains stay as they are. UnsupportedError for what the versions
-    cannot say.
+    cannot express.
     """
     versions = {"": DEFAULT_OPSET} if wanted is None else {"": wanted} if isinstance(wanted, int) else dict(wanted)
     versions = OpsetImports({STANDARD: DEFAULT_OPSET, **versions})

@@ -74,17 +74,17 @@ def scores(boosted: Boosted, x: Var) -> Var:
 
 def _lined(boosted: Boosted, lines: LinearLeaves, x: Var, rows: Var) -> Var:
     """What trees with linear leaves add up to; the lines are of the features as they are given."""
-    given = x if x.dtype is DType.FLOAT64 else op.Cast(x, to=int(DType.FLOAT64))
+    wide_rows = x if x.dtype is DType.FLOAT64 else op.Cast(x, to=int(DType.FLOAT64))
     nothing = op.Expand(np.zeros((1, 1)), op.Concat(op.Shape(x, start=0, end=1), np.array([1], np.int64), axis=0))
-    wide = op.Concat(given, nothing, axis=1)
-    found = leaves(rows, boosted.trees, np.float64)
+    wide = op.Concat(wide_rows, nothing, axis=1)
+    leaf_numbers = leaves(rows, boosted.trees, np.float64)
     trees, terms = len(boosted.trees), lines.places.shape[1]
-    asked = op.Reshape(op.Gather(lines.places.astype(np.int64), found), np.array([-1, trees * terms], np.int64))
+    asked = op.Reshape(op.Gather(lines.places.astype(np.int64), leaf_numbers), np.array([-1, trees * terms], np.int64))
     named = op.Reshape(op.GatherElements(wide, asked, axis=1), np.array([-1, trees, terms], np.int64))
     missing = op.Greater(op.ReduceSum(op.Cast(op.IsNaN(named), to=int(DType.INT64)), [2], keepdims=0), np.int64(0))
-    added = op.ReduceSum(named * op.Gather(lines.factors, found), [2], keepdims=0)
+    added = op.ReduceSum(named * op.Gather(lines.factors, leaf_numbers), [2], keepdims=0)
     values = np.concatenate([each.values.reshape(-1) for each in boosted.trees]).astype(np.float64)
-    leaf = op.Where(missing, op.Gather(values, found), op.Gather(lines.constants, found) + added)
+    leaf = op.Where(missing, op.Gather(values, leaf_numbers), op.Gather(lines.constants, leaf_numbers) + added)
     groups = np.eye(boosted.groups)[boosted.targets]
     return op.MatMul(leaf, groups)
 
@@ -106,15 +106,15 @@ def _prepared(boosted: Boosted, x: Var) -> Var:
 
 
 def _mask(width: int, places: tuple[int, ...]) -> Array:
-    found = np.zeros((1, width), bool)
-    found[0, list(places)] = True
-    return found
+    mask = np.zeros((1, width), bool)
+    mask[0, list(places)] = True
+    return mask
 
 
 def _side_by_side(inputs: tuple[Var, ...]) -> Var:
     kinds = {part.dtype for part in inputs}
-    given = DType.FLOAT32 if kinds == {DType.FLOAT32} else DType.FLOAT64
-    wide = [part if part.dtype is given else op.Cast(part, to=int(given)) for part in inputs]
+    common = DType.FLOAT32 if kinds == {DType.FLOAT32} else DType.FLOAT64
+    wide = [part if part.dtype is common else op.Cast(part, to=int(common)) for part in inputs]
     return wide[0] if len(wide) == 1 else op.Concat(*wide, axis=1)
 
 
@@ -144,13 +144,13 @@ def booster_source(
     if prepare is None and table.columns is not None and len(table.columns) != boosted.features:
         raise InputError(f"the example has {len(table.columns)} columns, the model was fitted to {boosted.features}")
     names = checked_names("output", request.output_names, answers.names)
-    given = DType.FLOAT64 if DType.FLOAT64 in table.dtypes else DType.FLOAT32
+    real = DType.FLOAT64 if DType.FLOAT64 in table.dtypes else DType.FLOAT32
 
     def fn(inputs: tuple[Var, ...]) -> dict[str, Var]:
-        made = answers.outputs((prepare or _side_by_side)(inputs)).values()
+        answered = answers.outputs((prepare or _side_by_side)(inputs)).values()
         return {
-            name: op.Cast(value, to=int(given)) if value.dtype is DType.FLOAT64 and given is not value.dtype else value
-            for name, value in zip(names, made, strict=True)
+            name: op.Cast(value, to=int(real)) if value.dtype is DType.FLOAT64 and real is not value.dtype else value
+            for name, value in zip(names, answered, strict=True)
         }
 
     return Source(

@@ -78,7 +78,7 @@ def grown(features: Any, thresholds: Any, left: Any, right: Any, is_leaf: Any, v
         place[np.asarray(left)[inner]],
         place[np.asarray(right)[inner]],
         np.asarray(values)[leaf],
-        members={int(place[node]): found for node, found in members.items()},
+        members={int(place[node]): values for node, values in members.items()},
         **picked,
     )
 
@@ -88,20 +88,20 @@ def summed(x: Var, trees: Sequence[Tree], targets: Sequence[int], n_targets: int
 
     `targets` has the target that each tree adds to.
     """
-    return _ensemble(x, trees, targets, [found.values.reshape(-1) for found in trees], n_targets, dtype)
+    return _ensemble(x, trees, targets, [tree.values.reshape(-1) for tree in trees], n_targets, dtype)
 
 
 def leaves(x: Var, trees: Sequence[Tree], dtype: Any) -> Var:
     """The number of the leaf that each row comes to in each tree, counted through all: int64 [batch, trees]."""
-    starts = np.cumsum([0, *(len(found.values) for found in trees)])
+    starts = np.cumsum([0, *(len(tree.values) for tree in trees)])
     numbers = [np.arange(first, last) for first, last in pairwise(starts.tolist())]
-    found = _ensemble(x, trees, range(len(trees)), numbers, len(trees), dtype)
-    return op.Cast(found, to=7)
+    numbered = _ensemble(x, trees, range(len(trees)), numbers, len(trees), dtype)
+    return op.Cast(numbered, to=7)
 
 
 def summed_rows(x: Var, trees: Sequence[Tree], dtype: Any) -> Var:
     """For each row the sum of the rows of values of the leaves it comes to: shape [batch, values]."""
-    table = np.concatenate([found.values for found in trees]).astype(dtype)
+    table = np.concatenate([tree.values for tree in trees]).astype(dtype)
     return op.ReduceSum(op.Gather(table, leaves(x, trees, dtype), axis=0), [1], keepdims=0)
 
 
@@ -109,35 +109,35 @@ def _ensemble(
     x: Var, trees: Sequence[Tree], targets: Sequence[int], weights: Sequence[Array], n_targets: int, dtype: Any
 ) -> Var:
     real = np.dtype(dtype)
-    whole = [_with_root(found) for found in trees]
-    nodes = np.cumsum([0, *(len(found.features) for found in whole)])
-    ends = np.cumsum([0, *(len(found.values) for found in whole)])
+    whole = [_with_root(tree) for tree in trees]
+    nodes = np.cumsum([0, *(len(tree.features) for tree in whole)])
+    ends = np.cumsum([0, *(len(tree.values) for tree in whole)])
     true, false = (
-        np.concatenate([_moved(getattr(found, side), node, leaf) for found, node, leaf in _with(whole, nodes, ends)])
+        np.concatenate([_moved(getattr(tree, side), node, leaf) for tree, node, leaf in _with(whole, nodes, ends)])
         for side in ("true", "false")
     )
-    members = [found.members[at] for found in whole for at in np.flatnonzero(found.modes == MEMBER).tolist()]
-    modes = np.concatenate([found.modes for found in whole])
-    given: dict[str, Any] = {} if not members else {"membership_values": Tensor(_delimited(members, real))}
-    made: Var = op.domain("ai.onnx.ml").TreeEnsemble(
+    members = [tree.members[at] for tree in whole for at in np.flatnonzero(tree.modes == MEMBER).tolist()]
+    modes = np.concatenate([tree.modes for tree in whole])
+    attributes: dict[str, Any] = {} if not members else {"membership_values": Tensor(_delimited(members, real))}
+    scores: Var = op.domain("ai.onnx.ml").TreeEnsemble(
         x,
         tree_roots=nodes[:-1].tolist(),
         n_targets=n_targets,
         aggregate_function=1,
         post_transform=0,
-        nodes_featureids=np.concatenate([found.features for found in whole]).tolist(),
-        nodes_splits=Tensor(_splits(np.concatenate([found.thresholds for found in whole]), modes, real)),
+        nodes_featureids=np.concatenate([tree.features for tree in whole]).tolist(),
+        nodes_splits=Tensor(_splits(np.concatenate([tree.thresholds for tree in whole]), modes, real)),
         nodes_modes=Tensor(modes.astype(np.uint8)),
         nodes_truenodeids=np.where(true < 0, -1 - true, true).tolist(),
         nodes_falsenodeids=np.where(false < 0, -1 - false, false).tolist(),
         nodes_trueleafs=(true < 0).astype(int).tolist(),
         nodes_falseleafs=(false < 0).astype(int).tolist(),
-        nodes_missing_value_tracks_true=np.concatenate([found.missing_true for found in whole]).tolist(),
-        leaf_targetids=[target for target, found in zip(targets, whole, strict=True) for _ in found.values],
+        nodes_missing_value_tracks_true=np.concatenate([tree.missing_true for tree in whole]).tolist(),
+        leaf_targetids=[target for target, tree in zip(targets, whole, strict=True) for _ in tree.values],
         leaf_weights=Tensor(np.concatenate([np.asarray(part) for part in weights]).astype(real)),
-        **given,
+        **attributes,
     )
-    return made
+    return scores
 
 
 def _with(trees: Sequence[Tree], nodes: Array, ends: Array) -> list[tuple[Tree, int, int]]:
@@ -148,11 +148,11 @@ def _moved(children: Array, node: int, leaf: int) -> Array:
     return np.where(children < 0, children - leaf, children + node)
 
 
-def _with_root(found: Tree) -> Tree:
+def _with_root(grown_tree: Tree) -> Tree:
     """A tree with an inner node at least: one that leads to the single leaf on either side."""
-    if len(found.features):
-        return found
-    return tree([0], [0.0], [-1], [-1], found.values)
+    if len(grown_tree.features):
+        return grown_tree
+    return tree([0], [0.0], [-1], [-1], grown_tree.values)
 
 
 def _splits(thresholds: Array, modes: Array, real: np.dtype[Any]) -> Array:
@@ -170,4 +170,4 @@ def _splits(thresholds: Array, modes: Array, real: np.dtype[Any]) -> Array:
 
 def _delimited(members: Sequence[Array], real: np.dtype[Any]) -> Array:
     end = np.array([np.nan])
-    return np.concatenate([part for found in members for part in (np.asarray(found, np.float64), end)]).astype(real)
+    return np.concatenate([part for values in members for part in (np.asarray(values, np.float64), end)]).astype(real)

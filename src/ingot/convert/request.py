@@ -48,11 +48,11 @@ class Request:
 
 
 def leading_names(
-    what: str, wanted: Sequence[str] | None, default: Sequence[str], *, taken: Sequence[str] = ()
+    what: str, wanted: Sequence[str] | None, default: Sequence[str], *, reserved: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The names asked for, then the default ones of what is left; InputError if they are more than there are values.
 
-    A default name that is `taken`, or asked for by another value, is numbered.
+    A default name that is `reserved`, or asked for by another value, is numbered.
     """
     if wanted is None or len(wanted) >= len(default):
         return checked_names(what, wanted, default)
@@ -60,7 +60,7 @@ def leading_names(
     for name in default[len(wanted) :]:
         count = 1
         unique = name
-        while unique in names or unique in taken:
+        while unique in names or unique in reserved:
             unique = f"{name}_{count}"
             count += 1
         names.append(unique)

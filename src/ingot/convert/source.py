@@ -31,7 +31,7 @@ class Source:
 
     `original` runs the original on feeds named like the inputs of `model`, and gives the outputs in the order of the
     model's: arrays, or for sequences and maps lists and dicts. `examples` are feeds: the user's first, then variants.
-    `inside` gives values of the original by the names that the same values have in `model`, those it can tell.
+    `inside` gives values of the original by the names that the same values have in `model`, as far as it knows them.
     `tolerances` are by output; integers, booleans and strings must be equal whatever they say.
     """
 

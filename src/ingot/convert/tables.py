@@ -102,11 +102,11 @@ def build_table(fn: Callable[[tuple[Var, ...]], Mapping[str, Var]], table: Table
     types = dict(zip(placeholders, table.types.values(), strict=True))
     model = build(called, inputs=types, name=name, doc_string="", check=builder_checker())
     for value, wanted in zip(list(model.graph.inputs), table.types, strict=True):
-        taken = model.graph.find(wanted)
-        if taken is not None and taken.is_output:
+        holder = model.graph.find(wanted)
+        if holder is not None and holder.is_output:
             raise InputError(f"'{wanted}' is the name of an input and of an output", hint="give output_names")
-        if taken is not None and taken is not value:
-            taken.name = model.graph.fresh_name(wanted)
+        if holder is not None and holder is not value:
+            holder.name = model.graph.fresh_name(wanted)
         value.name = wanted
     return model
 
@@ -175,8 +175,8 @@ def _frame(frame: Any, request: Request) -> Table:
     }
 
     def restore(feeds: Mapping[str, Array]) -> Any:
-        made = type(frame)({own: feeds[name].reshape(-1) for own, name in zip(frame.columns, inputs, strict=True)})
-        return made.astype({own: kinds[name] for own, name in zip(frame.columns, inputs, strict=True)})
+        restored = type(frame)({own: feeds[name].reshape(-1) for own, name in zip(frame.columns, inputs, strict=True)})
+        return restored.astype({own: kinds[name] for own, name in zip(frame.columns, inputs, strict=True)})
 
     return Table(types, example, tuple(names), restore)
 
@@ -192,8 +192,8 @@ def _dictionaries(rows: list[Mapping[Any, Any]], request: Request, default: str)
                 raise InputError(f"the value of {key!r} is {value!r}", hint="dictionaries have numbers in a model")
     [name] = checked_names("input", request.input_names, [default])
     type_ = MapType(DType.STRING if keys == {str} else DType.INT64, TensorType(DType.FLOAT32, ()))
-    given = tuple({key: float(np.float32(value)) for key, value in row.items()} for row in rows[:_MOST_ROWS])
-    return Table({name: type_}, {}, None, lambda feeds: [feeds[name]], given)
+    examples = tuple({key: float(np.float32(value)) for key, value in row.items()} for row in rows[:_MOST_ROWS])
+    return Table({name: type_}, {}, None, lambda feeds: [feeds[name]], examples)
 
 
 def _plain(column: Any) -> Any:
@@ -208,7 +208,7 @@ def _batch(name: str, request: Request) -> str:
     axes = request.dynamic_axes
     if axes is None:
         return _BATCH
-    given = axes.get(name) if isinstance(axes, Mapping) else axes[0] if axes else None
-    if isinstance(given, Mapping):
-        return given.get(0, _BATCH)
+    named = axes.get(name) if isinstance(axes, Mapping) else axes[0] if axes else None
+    if isinstance(named, Mapping):
+        return named.get(0, _BATCH)
     return _BATCH

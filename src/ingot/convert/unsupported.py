@@ -1,4 +1,4 @@
-"""What cannot be converted: collected while converting, and said all at once."""
+"""What cannot be converted: collected while converting, and reported all at once."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Report:
 def verify(source: Source, model: Model | None = None, *, providers: Sequence[str] = PROVIDERS) -> Report:
     """A report on `model`, by default the one of `source`; VerifyError where it is further off than the tolerances.
 
-    The error names the output and, where the original tells its values inside, the first of them that differs.
+    The error names the output and, where the original shows its intermediate values, the first of them that differs.
     """
     model = source.model if model is None else model
     session = Session(model, providers=providers)
@@ -67,9 +67,9 @@ def verify(source: Source, model: Model | None = None, *, providers: Sequence[st
         expected = _of_the_original(source, feeds)
         if len(expected) != len(names):
             raise VerifyError(f"the original gives {len(expected)} values, the model {len(names)}: {', '.join(names)}")
-        for name, wanted, found in zip(names, expected, session.run(None, feeds), strict=True):
+        for name, wanted, actual in zip(names, expected, session.run(None, feeds), strict=True):
             tolerance = source.tolerances.get(name, source.tolerance)
-            report, wrong = compare(name, wanted, found, tolerance)
+            report, wrong = compare(name, wanted, actual, tolerance)
             total[name] = _joined(total[name], report) if name in total else report
             if wrong is not None:
                 raise _failure(source, model, session, feeds, f"output '{name}' is not the original's: {wrong}", number)
@@ -90,38 +90,38 @@ def _of_the_original(source: Source, feeds: Feeds) -> list[Any]:
         ) from error
 
 
-def compare(name: str, wanted: Any, found: Any, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
+def compare(name: str, wanted: Any, actual: Any, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
     """What lies between two values, and what is wrong about it: None if it is within the tolerance."""
-    if isinstance(wanted, list | tuple | Mapping) or isinstance(found, list | tuple | Mapping):
-        return _compare_containers(name, wanted, found, tolerance)
-    wanted, found = np.asarray(wanted), np.asarray(found)
-    if wanted.shape != found.shape:
-        return OutputReport(name), f"shape {list(found.shape)}, expected {list(wanted.shape)}"
-    if tolerance.absolute == math.inf and wanted.dtype == found.dtype:
+    if isinstance(wanted, list | tuple | Mapping) or isinstance(actual, list | tuple | Mapping):
+        return _compare_containers(name, wanted, actual, tolerance)
+    wanted, actual = np.asarray(wanted), np.asarray(actual)
+    if wanted.shape != actual.shape:
+        return OutputReport(name), f"shape {list(actual.shape)}, expected {list(wanted.shape)}"
+    if tolerance.absolute == math.inf and wanted.dtype == actual.dtype:
         return OutputReport(name, count=wanted.size, equal=wanted.size, drawn=True), None
-    if wanted.dtype.kind in "biuOSUT" and found.dtype.kind in "biuOSUT":
-        return _compare_labels(name, wanted, found)
+    if wanted.dtype.kind in "biuOSUT" and actual.dtype.kind in "biuOSUT":
+        return _compare_labels(name, wanted, actual)
     try:
-        return _compare_numbers(name, wanted, found, tolerance)
+        return _compare_numbers(name, wanted, actual, tolerance)
     except (TypeError, ValueError):
-        return OutputReport(name), f"{found.dtype}, expected {wanted.dtype}"
+        return OutputReport(name), f"{actual.dtype}, expected {wanted.dtype}"
 
 
-def _compare_labels(name: str, wanted: Array, found: Array) -> tuple[OutputReport, str | None]:
-    if (wanted.dtype.kind in "biu") != (found.dtype.kind in "biu"):
-        wanted, found = wanted.astype(str), found.astype(str)
-    same = np.asarray(wanted == found)
+def _compare_labels(name: str, wanted: Array, actual: Array) -> tuple[OutputReport, str | None]:
+    if (wanted.dtype.kind in "biu") != (actual.dtype.kind in "biu"):
+        wanted, actual = wanted.astype(str), actual.astype(str)
+    same = np.asarray(wanted == actual)
     report = OutputReport(name, count=same.size, equal=int(same.sum()), exact=True)
     if same.all():
         return report, None
     place = tuple(np.argwhere(~same)[0].tolist()) if same.ndim else ()
-    shown = f"at {list(place)} it is {found[place]!r}, expected {wanted[place]!r}"
+    shown = f"at {list(place)} it is {actual[place]!r}, expected {wanted[place]!r}"
     return report, f"{report.count - report.equal:,} of {report.count:,} labels differ; {shown}"
 
 
-def _compare_numbers(name: str, wanted: Array, found: Array, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
-    wide = np.complex128 if "c" in wanted.dtype.kind + found.dtype.kind else np.float64
-    a, b = wanted.astype(wide), found.astype(wide)
+def _compare_numbers(name: str, wanted: Array, actual: Array, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
+    wide = np.complex128 if "c" in wanted.dtype.kind + actual.dtype.kind else np.float64
+    a, b = wanted.astype(wide), actual.astype(wide)
     with np.errstate(all="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         apart = np.where(same, 0.0, np.abs(a - b))
@@ -141,23 +141,23 @@ def _compare_numbers(name: str, wanted: Array, found: Array, tolerance: Toleranc
     if near.all():
         return report, None
     place = tuple(np.argwhere(~near)[0].tolist()) if near.ndim else ()
-    shown = f"at {list(place)} it is {found[place]:.9g}, expected {wanted[place]:.9g}"
+    shown = f"at {list(place)} it is {actual[place]:.9g}, expected {wanted[place]:.9g}"
     return (
         report,
         f"{report.count - report.equal:,} of {report.count:,} values differ, up to {apart.max():.3g}; {shown}",
     )
 
 
-def _compare_containers(name: str, wanted: Any, found: Any, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
+def _compare_containers(name: str, wanted: Any, actual: Any, tolerance: Tolerance) -> tuple[OutputReport, str | None]:
     """Sequences by their elements, maps by their keys."""
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        if set(wanted) != set(found):
-            return OutputReport(name), f"keys {sorted(found)}, expected {sorted(wanted)}"
-        pairs = [(wanted[key], found[key]) for key in wanted]
-    elif isinstance(wanted, Mapping) or isinstance(found, Mapping) or len(wanted) != len(found):
-        return OutputReport(name), f"a {type(found).__name__}, expected a {type(wanted).__name__} of {len(wanted)}"
+    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
+        if set(wanted) != set(actual):
+            return OutputReport(name), f"keys {sorted(actual)}, expected {sorted(wanted)}"
+        pairs = [(wanted[key], actual[key]) for key in wanted]
+    elif isinstance(wanted, Mapping) or isinstance(actual, Mapping) or len(wanted) != len(actual):
+        return OutputReport(name), f"a {type(actual).__name__}, expected a {type(wanted).__name__} of {len(wanted)}"
     else:
-        pairs = list(zip(wanted, found, strict=True))
+        pairs = list(zip(wanted, actual, strict=True))
     total, wrong = OutputReport(name), None
     for place, (one, other) in enumerate(pairs):
         report, problem = compare(name, one, other, tolerance)
@@ -191,14 +191,14 @@ def _first_diverging(source: Source, model: Model, session: Session, feeds: Feed
     """Which value inside is the first that the original has otherwise, in the order of the model's nodes."""
     if source.inside is None:
         return None
-    told = source.inside(feeds)
-    order = [value for node in model.graph.nodes for value in node.outputs if value.name in told]
+    expected = source.inside(feeds)
+    order = [value for node in model.graph.nodes for value in node.outputs if value.name in expected]
     for value in order:
         try:
-            [found] = session.run([value.name], feeds)
+            [actual] = session.run([value.name], feeds)
         except InputError:
             continue  # bringing the model to the newest operators left it behind
-        _, wrong = compare(value.name, told[value.name], found, source.tolerance)
+        _, wrong = compare(value.name, expected[value.name], actual, source.tolerance)
         if wrong is not None:
             node = value.producer
             label = "" if node is None else f" of {node.op_type}"

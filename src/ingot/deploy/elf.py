@@ -31,19 +31,19 @@ class Segment:
 
 def executable(machine: str, entry: int, segments: Sequence[Segment]) -> bytes:
     """A file that Linux runs, from the address `entry` on; segments of no size are left out."""
-    kept = [segment for segment in segments if segment.size]
-    count = len(kept) + 1
+    filled = [segment for segment in segments if segment.size]
+    count = len(filled) + 1
     file = bytearray(-(-(_HEADER.size + count * _SEGMENT.size) // PAGE) * PAGE)
     _HEADER.pack_into(
         file, 0, b"\x7fELF", 2, 1, 1, 0, _EXECUTABLE, MACHINES[machine], 1, entry, _HEADER.size, 0, 0,
         _HEADER.size, _SEGMENT.size, count, 0, 0, 0,
     )  # fmt: skip
-    for number, segment in enumerate(kept):
+    for number, segment in enumerate(filled):
         held = len(segment.content)
-        said = _LOADED, segment.rights, len(file), segment.address, segment.address, held, segment.size, PAGE
-        _SEGMENT.pack_into(file, _HEADER.size + number * _SEGMENT.size, *said)
+        header = _LOADED, segment.rights, len(file), segment.address, segment.address, held, segment.size, PAGE
+        _SEGMENT.pack_into(file, _HEADER.size + number * _SEGMENT.size, *header)
         file += segment.content
         file += bytes(-len(file) % PAGE)
     stack = _STACK, READ | WRITE, 0, 0, 0, 0, 0, 16
-    _SEGMENT.pack_into(file, _HEADER.size + len(kept) * _SEGMENT.size, *stack)
+    _SEGMENT.pack_into(file, _HEADER.size + len(filled) * _SEGMENT.size, *stack)
     return bytes(file)

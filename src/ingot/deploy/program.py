@@ -84,8 +84,8 @@ def program(
     try:
         binding = binder.bind(_sizes(plan, feeds))
     except GuardFailed:
-        said = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
-        raise InputError(f"the model takes no inputs of these shapes: {said}") from None
+        listed = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
+        raise InputError(f"the model takes no inputs of these shapes: {listed}") from None
     names = [value.name for value in compiled.optimised.model.graph.outputs]
     return _laid_out(plan, binder, binding, feeds, dict(zip(names, compiled.outputs, strict=True)), target)
 
@@ -160,8 +160,8 @@ def _laid_out(
             places[tensor] = data.add(array)
             shape, dtype = array.shape, array.dtype
         elif isinstance(tensor, Parameter):
-            given = next(feeds[each] for each, own in plan.inputs.items() if own is tensor)
-            shape, dtype = given.shape, given.dtype
+            fed = next(feeds[each] for each, own in plan.inputs.items() if own is tensor)
+            shape, dtype = fed.shape, fed.dtype
         else:
             shape, dtype = arrays[tensor]
         ports.append(Port(name, dtype, shape))

@@ -92,10 +92,10 @@ def _transfer(module: ir.Module, machine: str) -> ir.Function:
     done.add_incoming(I64(0), entry)
     b.cbranch(b.icmp_signed("<", done, size), body, end)
     b.position_at_end(body)
-    some = b.call(_system(system), [file, b.add(place, done), b.sub(size, done), number])
-    with b.if_then(b.icmp_signed("<=", some, I64(0)), likely=False):
+    transferred = b.call(_system(system), [file, b.add(place, done), b.sub(size, done), number])
+    with b.if_then(b.icmp_signed("<=", transferred, I64(0)), likely=False):
         _end(b, system, machine, BROKEN)
-    done.add_incoming(b.add(done, some), b.block)
+    done.add_incoming(b.add(done, transferred), b.block)
     b.branch(head)
     b.position_at_end(end)
     b.ret_void()

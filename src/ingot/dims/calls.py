@@ -1,6 +1,6 @@
 """Calls, and terms as they are shown: with remainders in place of what these are short for.
 
-`n % d` is kept as `n - d*(n//d)`. To tell the bounds of a size, and to write it, such terms are folded into a call of
+`n % d` is kept as `n - d*(n//d)`. To bound a size, and to write it, such terms are folded into a call of
 `%`; a call is written and bounded when it is made, by what it is of.
 """
 

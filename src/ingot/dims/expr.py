@@ -188,7 +188,7 @@ def is_multiple(dim: Dim, n: int) -> bool:
 
 
 def divide_exactly(a: Dim, b: Dim) -> Dim | None:
-    """The q with `a == q*b`, or None where none is found; `b` is taken to be non-zero unless it is 0 itself."""
+    """The q with `a == q*b`, or None where none is found; `b` is assumed to be non-zero unless it is 0 itself."""
     quotient = exact_quotient(terms_of(a), terms_of(b))
     return None if quotient is None else dim_of(quotient)
 

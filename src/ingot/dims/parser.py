@@ -26,7 +26,7 @@ _MAX_PARENTHESES = 64
 
 
 def parse(text: str) -> Dim:
-    """The size that `text` says, written by `str` or by an exporter; ValueError with the position where it is not one.
+    """The size that `text` denotes, written by `str` or by an exporter; ValueError with the position if it is none.
 
     Understood are numbers, names (`batch`, `input.1_dim_0`, or any text in backticks), `+ - * // % **`, parentheses,
     and `max`, `min`, `Mod`, `floor` and `ceiling` in sympy's and PyTorch's spellings. `/` is exact: `floor(h/2 - 1/2)`

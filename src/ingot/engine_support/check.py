@@ -40,20 +40,20 @@ def check_for(model: Model, target: str) -> list[Finding]:
 def verdict(model: Model, target: str) -> Verdict:
     """What `check_for` finds, and the remedy that was tried out and helps, if there is one.
 
-    Of an opset that can say the whole model, the remedy is the command that brings it there.
+    Of an opset that can express the whole model, the remedy is the command that brings it there.
     """
-    found = tuple(check_for(model, target))
+    findings = tuple(check_for(model, target))
     if target.startswith("opset:"):
         opset, own = opset_of(target), model.opset
-        way = None if found or own in (None, opset) else Remedy((to_opset(own or opset, opset),), 0, ())
-        return Verdict(f"opset {opset}", "the rules that rewrite operators in older versions", found, way)
+        way = None if findings or own in (None, opset) else Remedy((to_opset(own or opset, opset),), 0, ())
+        return Verdict(f"opset {opset}", "the rules that rewrite operators in older versions", findings, way)
     table = table_for(target)
-    errors = [finding for finding in found if finding.severity == "error"]
+    errors = [finding for finding in findings if finding.severity == "error"]
     remedy = None
     if errors:
 
-        def judge(made: Model) -> list[Finding]:
-            return [finding for finding in findings_for(made, table) if finding.severity == "error"]
+        def judge(candidate: Model) -> list[Finding]:
+            return [finding for finding in findings_for(candidate, table) if finding.severity == "error"]
 
         remedy = remedy_for(model, table, errors, judge)
-    return Verdict(f"{table} ({table.where})", table.source, found, remedy)
+    return Verdict(f"{table} ({table.where})", table.source, findings, remedy)

@@ -9,10 +9,10 @@ def depends_on_inputs(value: Value) -> bool:
     """Whether a value is, or is computed from, an input of a graph; sizes of values with known shapes are constants."""
     pending, seen = [value], {value}
     while pending:
-        found = pending.pop()
-        if found.constant is not None:
+        current = pending.pop()
+        if current.constant is not None:
             continue
-        producer = found.producer
+        producer = current.producer
         if producer is None:
             return True
         if producer.applies("Shape", "Size"):

@@ -1,4 +1,4 @@
-"""An older or newer opset as a target: which nodes of a model it cannot say, each with the reason."""
+"""An older or newer opset as a target: which nodes of a model it cannot express, each with the reason."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def at_opset(model: Model, opset: int, *, others: bool = True) -> Model:
 
     With `others`, the other domains of ONNX go along to what was released with it.
     """
-    made = model.copy()
-    imports = made.opset_imports
+    converted = model.copy()
+    imports = converted.opset_imports
     own = imports.get("", opset)
     limit = max if opset > own else min
     wanted = {"": opset} if "" in imports else {}
@@ -42,13 +42,13 @@ def at_opset(model: Model, opset: int, *, others: bool = True) -> Model:
         for domain, version in imports.items():
             if domain in NEWEST and domain and is_of_onnx(domain):
                 wanted[domain] = limit(version, domain_version_of(domain, opset))
-    convert_versions(made, wanted)
-    made.ir_version = max(limit(made.ir_version, ir_version_of(opset)), needed_ir_version(made))
-    return made
+    convert_versions(converted, wanted)
+    converted.ir_version = max(limit(converted.ir_version, ir_version_of(opset)), needed_ir_version(converted))
+    return converted
 
 
 def refused_by(model: Model, opset: int) -> list[Finding]:
-    """What a model has that an opset cannot say, every node of it; nothing if the whole of it can be said there."""
+    """The nodes of a model that an opset cannot express, with reasons; empty if it can express the whole."""
     try:
         at_opset(model, opset)
         return []
@@ -66,7 +66,7 @@ def refused_by(model: Model, opset: int) -> list[Finding]:
 
 
 def _refusals(model: Model, opset: int) -> Iterator[tuple[Node, str]]:
-    """The nodes that cannot be said by themselves, with the reason; calls and what holds subgraphs are not asked."""
+    """The nodes that cannot be converted by themselves, with the reason; without calls and nodes with subgraphs."""
     try:
         types = types_of(model, custom=True)
     except IngotError:
@@ -96,8 +96,10 @@ def _alone(node: Node, types: Mapping[Value, Type], imports: Mapping[str, int], 
         if value.constant is None and value.producer is not None and value.producer.applies("Constant"):
             twin.constant = value.producer.get("value")
         (inputs if twin.constant is None else constants).append(twin)
-    made = copy_node(node, known)
-    for output, twin in zip(node.outputs, made.outputs, strict=True):
+    twin_node = copy_node(node, known)
+    for output, twin in zip(node.outputs, twin_node.outputs, strict=True):
         twin.type = types.get(output) or output.type
-    graph = Graph(inputs, [twin for twin in made.outputs if twin.name], [made], name="one", initializers=constants)
+    graph = Graph(
+        inputs, [twin for twin in twin_node.outputs if twin.name], [twin_node], name="one", initializers=constants
+    )
     return Model(graph, dict(imports), ir_version=ir_version)

@@ -71,11 +71,11 @@ def _candidates(
 
     def smaller() -> Model:
         if not optimised:
-            made = model.copy()
-            optimise(made, 1)
-            made = lowered(made, model.opset_imports)
-            made.ir_version = max(min(made.ir_version, model.ir_version), needed_ir_version(made))
-            optimised.append(made)
+            candidate = model.copy()
+            optimise(candidate, 1)
+            candidate = lowered(candidate, model.opset_imports)
+            candidate.ir_version = max(min(candidate.ir_version, model.ir_version), needed_ir_version(candidate))
+            optimised.append(candidate)
         return optimised[0]
 
     opsets = [] if own is None else _opsets(table, errors, own)

@@ -20,9 +20,9 @@ Restriction: TypeAlias = Callable[[Node, Mapping[Value, Type]], str | None]
 def restrictions_of(target: str, node: Node, types: Mapping[Value, Type]) -> Iterator[str]:
     """Everything about a node that a target refuses: what TensorRT's parser states, what others were seen to."""
     for restriction in node.rule_in(_RESTRICTIONS.get(target, {})) or ():
-        said = restriction(node, types)
-        if said is not None:
-            yield said
+        message = restriction(node, types)
+        if message is not None:
+            yield message
 
 
 def _computed(place: int, name: str) -> Restriction:
@@ -44,15 +44,15 @@ def _rank(*ranks: int) -> Restriction:
 
 
 def _dilated(node: Node, _: Mapping[Value, Type]) -> str | None:
-    given = list(node.get("dilations") or ())
-    return f"with dilations {given}" if any(size != 1 for size in given) else None
+    dilations = list(node.get("dilations") or ())
+    return f"with dilations {dilations}" if any(size != 1 for size in dilations) else None
 
 
 def _only(attribute: str, default: Any, *allowed: Any) -> Restriction:
     def refuse(node: Node, _: Mapping[Value, Type]) -> str | None:
-        given = node.get(attribute, default)
-        given = given.decode() if isinstance(given, bytes) else given
-        return None if given in allowed else f"with {attribute} {given}"
+        value = node.get(attribute, default)
+        value = value.decode() if isinstance(value, bytes) else value
+        return None if value in allowed else f"with {attribute} {value}"
 
     return refuse
 
@@ -69,10 +69,10 @@ def _zero_point(node: Node, _: Mapping[Value, Type]) -> str | None:
 
 
 def _same_activations(node: Node, _: Mapping[Value, Type]) -> str | None:
-    given = [name.decode() if isinstance(name, bytes) else name for name in node.get("activations") or ()]
-    half = len(given) // 2
+    activations = [name.decode() if isinstance(name, bytes) else name for name in node.get("activations") or ()]
+    half = len(activations) // 2
     both = node.get("direction") in ("bidirectional", b"bidirectional")
-    return "with other activations backwards" if both and given[:half] != given[half:] else None
+    return "with other activations backwards" if both and activations[:half] != activations[half:] else None
 
 
 def _open(node: Node, types: Mapping[Value, Type]) -> str | None:
@@ -102,8 +102,10 @@ def _many(node: Node, _: Mapping[Value, Type]) -> str | None:
 
 
 def _odd_constant(node: Node, _: Mapping[Value, Type]) -> str | None:
-    found = next((name for name in ("sparse_value", "value_string", "value_strings") if name in node.attributes), None)
-    return None if found is None else f"with {found}"
+    attribute = next(
+        (name for name in ("sparse_value", "value_string", "value_strings") if name in node.attributes), None
+    )
+    return None if attribute is None else f"with {attribute}"
 
 
 def _constant(value: Value) -> Any:

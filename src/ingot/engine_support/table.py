@@ -19,7 +19,7 @@ Slots: TypeAlias = Mapping[str, frozenset[str]]
 class Version:
     """A version of an operator that a target knows: since when, the signatures it takes and the attributes it knows.
 
-    No signature means that it has nothing that computes the operator; None for attributes that nothing is said of them.
+    No signature means that it has nothing that computes the operator; None for attributes that they are not restricted.
     """
 
     since: int
@@ -48,7 +48,7 @@ class Table:
     operators: Mapping[str, Mapping[str, Sequence[Version]]]
     casts: Mapping[str, str] = field(default_factory=dict)
     quiet_casts: bool = False
-    """Whether a cast keeps the results, so that nobody needs to be told."""
+    """Whether a cast keeps the results, so that no warning is needed."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.release}"
@@ -61,12 +61,12 @@ class Table:
 
 def known_targets() -> dict[str, list[str]]:
     """By target, the releases there are tables of, the newest first."""
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for entry in files("ingot.engine_support").joinpath("tables").iterdir():
         if entry.name.endswith(".json"):
             name, _, release = entry.name.removesuffix(".json").partition("-")
-            found.setdefault(name, []).append(release)
-    return {name: sorted(releases, key=_in_order, reverse=True) for name, releases in sorted(found.items())}
+            by_name.setdefault(name, []).append(release)
+    return {name: sorted(releases, key=_in_order, reverse=True) for name, releases in sorted(by_name.items())}
 
 
 def table_for(target: str) -> Table:
@@ -98,30 +98,30 @@ def _read(name: str, release: str) -> Table:
     return table_of(json.loads(text))
 
 
-def table_of(said: Mapping[str, Any]) -> Table:
+def table_of(document: Mapping[str, Any]) -> Table:
     """A table from what its file holds: kinds are listed once, and named by their place in the list."""
-    kinds = [frozenset(group.split()) for group in said["kinds"]]
-    signatures = [{slot: kinds[place] for slot, place in slots.items()} for slots in said["signatures"]]
-    attributes = [frozenset(group.split()) for group in said["attributes"]]
+    kinds = [frozenset(group.split()) for group in document["kinds"]]
+    signatures = [{slot: kinds[place] for slot, place in slots.items()} for slots in document["signatures"]]
+    attributes = [frozenset(group.split()) for group in document["attributes"]]
 
-    def version(since: int, taken: Sequence[int], known: int | None = None, constants: Sequence[int] = ()) -> Version:
+    def version(since: int, places: Sequence[int], known: int | None = None, constants: Sequence[int] = ()) -> Version:
         named = None if known is None else attributes[known]
-        return Version(since, tuple(signatures[place] for place in taken), named, tuple(constants))
+        return Version(since, tuple(signatures[place] for place in places), named, tuple(constants))
 
     operators = {
-        domain: {name: [version(*said) for said in versions] for name, versions in names.items()}
-        for domain, names in said["operators"].items()
+        domain: {name: [version(*row) for row in versions] for name, versions in names.items()}
+        for domain, names in document["operators"].items()
     }
     return Table(
-        said["target"],
-        said["release"],
-        said["where"],
-        said["source"],
-        said["ir_version"],
-        {domain: (first, last) for domain, (first, last) in said["opsets"].items()},
+        document["target"],
+        document["release"],
+        document["where"],
+        document["source"],
+        document["ir_version"],
+        {domain: (first, last) for domain, (first, last) in document["opsets"].items()},
         operators,
-        said.get("casts", {}),
-        said.get("quiet_casts", False),
+        document.get("casts", {}),
+        document.get("quiet_casts", False),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a target takes of a model: every node held to the target's table, those alike told as one finding."""
+"""What a target takes of a model: every node checked against the target's table, equal ones as one finding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Site:
 
 def findings_for(model: Model, table: Table) -> list[Finding]:
     """Everything of a model that a target does not take, errors before warnings; the model is not changed."""
-    found = [*_versions(model, table), *_size(model)]
+    findings = [*_versions(model, table), *_size(model)]
     whole = model.copy()
     if whole.functions:
         inline(whole)
@@ -55,9 +55,9 @@ def findings_for(model: Model, table: Table) -> list[Finding]:
             operator = _label(node, imports) if severity == "error" else ""
             noted.setdefault((kind, message, operator, severity), []).append(node.label)
     for (kind, message, operator, severity), nodes in noted.items():
-        found.append(Finding(kind, message, operator, tuple(nodes), severity))  # type: ignore[arg-type]
-    found += _open_sizes(whole, table)
-    return sorted(found, key=lambda finding: finding.severity != "error")
+        findings.append(Finding(kind, message, operator, tuple(nodes), severity))  # type: ignore[arg-type]
+    findings += _open_sizes(whole, table)
+    return sorted(findings, key=lambda finding: finding.severity != "error")
 
 
 def _versions(model: Model, table: Table) -> Iterator[Finding]:
@@ -83,30 +83,30 @@ def _of_node(site: Site, imports: Mapping[str, int], table: Table) -> Iterator[t
     node = site.node
     domain = node.domain
     version = min(imports.get(domain, 1), table.opsets.get(domain, (0, 2**31))[1])
-    found = table.version(domain, node.op_type, version)
+    entry = table.version(domain, node.op_type, version)
     name = _label(node, imports)
-    if found is None or not found.signatures:
+    if entry is None or not entry.signatures:
         yield "operator", f"{table} has no {name}", "error"
         return
     for attribute in node.attributes:
-        if found.attributes is not None and attribute not in found.attributes:
+        if entry.attributes is not None and attribute not in entry.attributes:
             yield "operator", f"{table} has no {name} with attribute '{attribute}'", "error"
-    for place in found.constants:
+    for place in entry.constants:
         value = node.inputs[place] if place < len(node.inputs) else None
         if value is not None and depends_on_inputs(value):
             yield "restriction", f"{table} takes no {name} whose input {place} is computed from inputs", "error"
-    signatures = found.signatures
+    signatures = entry.signatures
     if any(_fits(slots, node, site.kind) for slots in signatures):
         yield from _restricted(site, table)
         return
     if any(_fits(slots, node, lambda value: _cast(table, site.kind(value))) for slots in signatures):
         if not table.quiet_casts:
             kinds = {site.kind(value) for value in node.inputs}
-            told = sorted(f"{kind} in {wide}" for kind, wide in table.casts.items() if kind in kinds)
-            yield "type", f"{table} computes {', '.join(told)}", "warning"
+            casts = sorted(f"{kind} in {wide}" for kind, wide in table.casts.items() if kind in kinds)
+            yield "type", f"{table} computes {', '.join(casts)}", "warning"
         yield from _restricted(site, table)
         return
-    yield "type", f"{table} has no {name} of {_given(site, signatures)}", "error"
+    yield "type", f"{table} has no {name} of {_types_of(site, signatures)}", "error"
 
 
 def _restricted(site: Site, table: Table) -> Iterator[tuple[Kind, str, str]]:
@@ -119,8 +119,8 @@ def _fits(slots: Slots, node: Node, kind: Callable[[Value | None], str | None]) 
     for mark, values in ("", node.inputs), (">", node.outputs):
         for place, value in enumerate(values):
             allowed = _at(slots, mark, place)
-            found = kind(value)
-            if allowed is not None and found is not None and found not in allowed:
+            actual = kind(value)
+            if allowed is not None and actual is not None and actual not in allowed:
                 return False
     return True
 
@@ -136,7 +136,7 @@ def _cast(table: Table, kind: str | None) -> str | None:
     return None if kind is None else table.casts.get(kind, kind)
 
 
-def _given(site: Site, signatures: tuple[Slots, ...]) -> str:
+def _types_of(site: Site, signatures: tuple[Slots, ...]) -> str:
     """The kinds that no signature has at their place, or else all of the inputs'."""
     wrong: dict[str, None] = {}
     for mark, values in ("", site.node.inputs), (">", site.node.outputs):
@@ -159,7 +159,7 @@ def _label(node: Node, imports: Mapping[str, int]) -> str:
 
 
 def _open_sizes(model: Model, table: Table) -> Iterator[Finding]:
-    """TensorRT builds an engine for sizes it is told: open ones need a profile."""
+    """TensorRT builds an engine for known sizes: open ones need a profile."""
     if table.name != "tensorrt":
         return
     named = [

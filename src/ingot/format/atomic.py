@@ -14,9 +14,10 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ingot.dataclass import dataclass
 from ingot.format.write import Part
 
 
@@ -40,12 +41,12 @@ def publish(
 ) -> None:
     """Write the data files and then the model whose parts `message` gives for given names of the data files.
 
-    `written` is told of the bytes of the model file, as each data file's own is of its bytes.
+    `written` is called with the bytes of the model file, as each data file's own is with its bytes.
 
     Whatever goes wrong, nothing that the model now at `target` needs is removed, and nothing else is left behind.
     """
     folder = target.parent
-    made: list[Path] = []
+    created: list[Path] = []
     folders: list[Path] = []
     try:
         for file in files:
@@ -53,31 +54,31 @@ def publish(
             _make_folder(final.parent, folders)
             temporary = _temporary(final)
             file.temporary = temporary.relative_to(folder).as_posix()
-            made.append(temporary)
+            created.append(temporary)
             _write(temporary, file.content(), final, durable, file.written)
-        model = _written_model(target, message({}), made, durable, written)
+        model = _written_model(target, message({}), created, durable, written)
         staged = [folder / file.temporary for file in files]
         finals = [folder / file.location for file in files]
         new = [final for final in finals if not os.path.lexists(final)]
         if len(new) < len(finals):
             names = {file.location: file.temporary for file in files}
-            between = _written_model(target, message(names), made, durable, lambda _: None)
+            between = _written_model(target, message(names), created, durable, lambda _: None)
             _sync_folders(finals, durable)
-            _commit(between, target, staged, made)
+            _commit(between, target, staged, created)
             _sync_folders([target], durable)
-            made += new
+            created += new
             for temporary, final in zip(staged, finals, strict=True):
-                _twin(temporary, final, made, durable)
+                _twin(temporary, final, created, durable)
         else:
-            made += new
+            created += new
             for temporary, final in zip(staged, finals, strict=True):
                 os.replace(temporary, final)
         _sync_folders(finals, durable)
-        _commit(model, target, new, made)
-        made += staged
+        _commit(model, target, new, created)
+        created += staged
         _sync_folders([target], durable)
     finally:
-        for path in made:
+        for path in created:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
         for path in reversed(folders):
@@ -85,37 +86,37 @@ def publish(
                 path.rmdir()
 
 
-def _make_folder(folder: Path, made: list[Path]) -> None:
+def _make_folder(folder: Path, created: list[Path]) -> None:
     if not folder.exists():
-        _make_folder(folder.parent, made)
-        made.append(folder)
+        _make_folder(folder.parent, created)
+        created.append(folder)
         folder.mkdir(exist_ok=True)
 
 
-def _commit(model: Path, target: Path, needs: list[Path], made: list[Path]) -> None:
+def _commit(model: Path, target: Path, needs: list[Path], created: list[Path]) -> None:
     """Put a model in place; what it needs is no longer to be removed, unless it certainly did not get there."""
     needed = set(needs)
-    made[:] = [path for path in made if path not in needed]
+    created[:] = [path for path in created if path not in needed]
     try:
         os.replace(model, target)
     except OSError:
-        made += needs
+        created += needs
         raise
 
 
 def _written_model(
-    target: Path, parts: Iterable[Part], made: list[Path], durable: bool, written: Callable[[int], None]
+    target: Path, parts: Iterable[Part], created: list[Path], durable: bool, written: Callable[[int], None]
 ) -> Path:
     temporary = _temporary(target)
-    made.append(temporary)
+    created.append(temporary)
     _write(temporary, parts, target, durable, written)
     return temporary
 
 
-def _twin(source: Path, final: Path, made: list[Path], durable: bool) -> None:
+def _twin(source: Path, final: Path, created: list[Path], durable: bool) -> None:
     """Give the content of `source` a second name, in place of what has that name now."""
     temporary = _temporary(final)
-    made.append(temporary)
+    created.append(temporary)
     try:
         os.link(source, temporary)
     except OSError:  # a file system without hard links

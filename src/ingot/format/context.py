@@ -94,10 +94,10 @@ class Context:
             return Residue(explicit, bytes(fields.get(UNKNOWN, b"")), extra or {})
         if not explicit:
             return None
-        found = self.residues.get(explicit)
-        if found is None:
-            found = self.residues[explicit] = Residue(explicit)
-        return found
+        residue = self.residues.get(explicit)
+        if residue is None:
+            residue = self.residues[explicit] = Residue(explicit)
+        return residue
 
 
 def decode_entries(

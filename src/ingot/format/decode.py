@@ -16,6 +16,7 @@ from ingot.format.decode_sharding import decode_annotation, decode_device_config
 from ingot.format.decode_tensors import decode_sparse, decode_tensor
 from ingot.format.external import ExternalFiles, ExternalPolicy, Refused
 from ingot.format.limits import Limits
+from ingot.format.ort.schema import is_ort
 from ingot.format.parts import Within, decode_metadata, decode_opsets, each
 from ingot.format.wire import Fields, Malformed
 from ingot.ir.assemble import add_attribute, add_initializer, add_input, add_output, connect, link_nodes, new_node
@@ -54,7 +55,7 @@ def decode(
     limits: Limits | None = None,
     policy: ExternalPolicy | None = None,
 ) -> Model:
-    """The model that `buffer` holds; constants stay views of it.
+    """The model that `buffer` holds, in protobuf or in onnxruntime's own format; constants stay views of it.
 
     External data is looked for in `folder`. DecodeError, with the offset and the field, if the bytes are not a model.
     """
@@ -65,6 +66,10 @@ def decode(
     try:
         if not len(view):
             raise Malformed("the input is empty", 0)
+        if is_ort(view):
+            from ingot.format.ort.decode import decode_ort  # rarely needed, and not free to import
+
+            return decode_ort(view, context.limits)
         return _model(context, Source(view, 0, len(view), 0))
     except Malformed as error:
         kind = ExternalDataError if isinstance(error, Refused) else DecodeError

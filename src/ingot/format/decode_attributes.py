@@ -84,20 +84,20 @@ def decode_attribute(context: Context, source: Source, subgraph: Subgraph, depth
 
 
 def _kind(fields: Fields, source: Source) -> AttributeKind:
-    """The kind an attribute has, said or, in the oldest files, seen; Malformed if it holds anything of another kind."""
+    """The kind of an attribute, stated or, in old files, that of its payload; Malformed if it holds another kind."""
     stated = fields.get("type", 0)
-    given = [name for name in fields if name in _KIND_OF]
+    payloads = [name for name in fields if name in _KIND_OF]
     if stated:
         kind = _KINDS.get(stated)
         if kind is None:
             raise Malformed(f"{stated} is not an attribute type", source.offset).within("type")
-    elif len(given) == 1:
-        kind = _KIND_OF[given[0]]
+    elif len(payloads) == 1:
+        kind = _KIND_OF[payloads[0]]
     else:
-        found = " and ".join(given) or "no value"
-        raise Malformed(f"attribute '{fields.get('name', '')}' has no type, and {found}", source.offset)
+        actual = " and ".join(payloads) or "no value"
+        raise Malformed(f"attribute '{fields.get('name', '')}' has no type, and {actual}", source.offset)
     payload = _PAYLOAD[kind]
-    for name in given:
+    for name in payloads:
         if name != payload and not _is_default(fields[name]):
             raise Malformed(
                 f"attribute '{fields.get('name', '')}' is of type {kind.name} but gives '{name}'", source.offset
@@ -115,7 +115,7 @@ def _is_default(payload: Any) -> bool:
 
 
 def _keep_defaults(fields: Fields, kind: AttributeKind) -> None:
-    """Put scalars that say nothing, beside the value of an attribute, among the fields nobody knows."""
+    """Put scalars without effect, beside the value of an attribute, among the fields nobody knows."""
     for name, raw in (("f", b"\x15\0\0\0\0"), ("i", b"\x18\0"), ("s", b"\x22\0")):
         if name in fields and name != _PAYLOAD[kind]:
             fields[UNKNOWN] = bytes(fields.get(UNKNOWN, b"")) + raw

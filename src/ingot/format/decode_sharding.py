@@ -38,9 +38,11 @@ def decode_annotation(context: Context, source: Source, find: Find) -> TensorAnn
 
 def decode_device_configuration(source: Source) -> DeviceConfiguration:
     fields = source.fields(messages.DEVICE_CONFIGURATION)
-    found = DeviceConfiguration(fields.get("name", ""), fields.get("num_devices", 0), tuple(fields.get("device", ())))
-    object.__setattr__(found, "source", bytes(source.view))
-    return found
+    configuration = DeviceConfiguration(
+        fields.get("name", ""), fields.get("num_devices", 0), tuple(fields.get("device", ()))
+    )
+    object.__setattr__(configuration, "source", bytes(source.view))
+    return configuration
 
 
 def decode_node_configuration(context: Context, find: Find, source: Source) -> NodeConfiguration:
@@ -48,9 +50,9 @@ def decode_node_configuration(context: Context, find: Find, source: Source) -> N
     context.spend(source, fields, "sharding_spec")
     shardings = tuple(_sharding(context, source.inner(span), find) for span in fields.get("sharding_spec", ()))
     residue = Residue(extra={"verbatim": bytes(source.view), "names": tuple(s.value.name for s in shardings)})
-    found = NodeConfiguration(fields.get("configuration_id", ""), shardings, fields.get("pipeline_stage"))
-    object.__setattr__(found, "residue", residue)
-    return found
+    configuration = NodeConfiguration(fields.get("configuration_id", ""), shardings, fields.get("pipeline_stage"))
+    object.__setattr__(configuration, "residue", residue)
+    return configuration
 
 
 def _sharding(context: Context, source: Source, find: Find) -> Sharding:

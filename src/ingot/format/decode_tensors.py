@@ -84,18 +84,22 @@ def decode_sparse(context: Context, source: Source) -> SparseTensor:
         except Malformed as error:
             raise error.within(name) from None
     shape = decode_shape(fields, source)
-    values, indices = parts["values"], parts["indices"]
+    tensor = sparse_tensor(parts["values"], parts["indices"], shape, source.offset)
+    tensor.residue = context.residue(fields, ())
+    return tensor
+
+
+def sparse_tensor(values: Tensor, indices: Tensor, shape: tuple[int, ...], offset: int) -> SparseTensor:
+    """The sparse tensor of these parts; Malformed if they do not fit together."""
     if indices.dtype is not DType.INT64:
-        raise Malformed(f"its indices are {indices.dtype}, not int64", source.offset).within("indices")
+        raise Malformed(f"its indices are {indices.dtype}, not int64", offset).within("indices")
     if len(values.shape) != 1 or indices.shape not in ((values.size,), (values.size, len(shape))):
         raise Malformed(
             f"values of shape {list(values.shape)} and indices of shape {list(indices.shape)} do not give a tensor "
             f"of {len(shape)} axes",
-            source.offset,
+            offset,
         )
-    tensor = SparseTensor(values, indices, shape)
-    tensor.residue = context.residue(fields, ())
-    return tensor
+    return SparseTensor(values, indices, shape)
 
 
 def decode_shape(fields: Fields, source: Source) -> tuple[int, ...]:
@@ -155,12 +159,12 @@ def _words(fields: Fields, source: Source, dtype: DType, count: int, extra: dict
     """float_data and double_data: as good as raw bytes."""
     name = _typed(dtype, source, ("float_data", "double_data"), fields)
     extra["stored_in"] = name
-    found: Span | list[float] = fields[name]
+    payload: Span | list[float] = fields[name]
     size = 4 if name == "float_data" else 8
-    if isinstance(found, list):
-        run = memoryview(np.asarray(found, f"<f{size}").tobytes())
+    if isinstance(payload, list):
+        run = memoryview(np.asarray(payload, f"<f{size}").tobytes())
     else:
-        run = memoryview(source.buffer)[found[0] : found[1]]
+        run = memoryview(source.buffer)[payload[0] : payload[1]]
     needed = dtype.nbytes(count)
     if len(run) != needed:
         raise Malformed(f"{count:,} elements of {dtype} take {needed:,} bytes, {len(run):,} are here", source.offset)
@@ -171,17 +175,17 @@ def _integers(fields: Fields, source: Source, dtype: DType, count: int, extra: d
     """int32_data, int64_data and uint64_data: varints, decoded on first use."""
     name = _typed(dtype, source, ("int32_data", "int64_data", "uint64_data"), fields)
     extra["stored_in"] = name
-    found: Span | list[int] = fields[name]
+    payload: Span | list[int] = fields[name]
     run: memoryview | None = None
-    if isinstance(found, list):
-        numbers = np.array([number & 0xFFFFFFFFFFFFFFFF for number in found], np.uint64)
-        entries = len(found)
+    if isinstance(payload, list):
+        numbers = np.array([number & 0xFFFFFFFFFFFFFFFF for number in payload], np.uint64)
+        entries = len(payload)
     else:
-        extra["run"] = run = memoryview(source.buffer)[found[0] : found[1]]
+        extra["run"] = run = memoryview(source.buffer)[payload[0] : payload[1]]
         try:
             entries = count_varints(run)
         except Malformed as error:
-            error.offset = source.base + found[0]
+            error.offset = source.base + payload[0]
             raise
     needed = entries_of(dtype, count)
     if entries != needed:

@@ -43,11 +43,11 @@ def _type(context: Context, source: Source, depth: int, raw: bytes | None) -> Ty
         return None
     name = present[0]
     try:
-        found = _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1)
+        type_ = _DECODERS[name](context, source.inner(fields[name]), fields.get("denotation", ""), depth + 1)
     except Malformed as error:
         raise error.within(name) from None
-    object.__setattr__(found, "source", raw)
-    return found
+    object.__setattr__(type_, "source", raw)
+    return type_
 
 
 def decode_dtype(fields: Fields, name: str, offset: int) -> DType:
@@ -133,9 +133,9 @@ def _shaped(context: Context, source: Source, depth: int) -> tuple[DType, Shape 
 def decode_dim(context: Context, fields: Fields) -> Dim | None:
     """The size a dimension gives: a number, a name or expression, or None."""
     if text := fields.get("dim_param"):
-        found = context.dims.get(text)
-        if found is None:
-            found = context.dims[text] = from_param(text)
-        return found
+        dim = context.dims.get(text)
+        if dim is None:
+            dim = context.dims[text] = from_param(text)
+        return dim
     value: int | None = fields.get("dim_value")
     return value

@@ -282,7 +282,7 @@ def _output_info(value: Value, declared: Declared | None) -> bytes:
 
 
 def _value_infos(graph: Graph, residue: Residue, *, of_function: bool = False) -> list[bytes]:
-    """What the graph says of its inner values: as the file listed them, then what is new, in order of definition."""
+    """The declarations of inner values: as the file listed them, then what is new, in order of definition."""
     inner: dict[str, Value] = {}
     everything: dict[str, Value] = {}
     returned = set(graph.outputs)

@@ -16,10 +16,11 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PureWindowsPath
 from typing import Literal, TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.errors import ExternalDataError
 from ingot.format.wire import Malformed
 from ingot.ir.tensor import External
@@ -49,7 +50,7 @@ class ExternalPolicy:
 
 
 Stamp: TypeAlias = tuple[int, int, int, int]
-"""Device, inode, size and time of the last change: enough to tell whether a file is still the one that was read."""
+"""Device, inode, size and time of the last change: enough to see whether a file is still the one that was read."""
 
 
 class _Map(mmap.mmap):
@@ -307,10 +308,10 @@ def _links_stay(folder: Path, parts: list[str], status: os.stat_result, trusted:
 
 
 def _verify(whole: memoryview, checksum: str, location: str) -> None:
-    found = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-    if found != checksum.strip().lower():
+    digest = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    if digest != checksum.strip().lower():
         raise Refused(
-            f"external data '{location}' is not what the model was saved with: its SHA-1 is {found}, "
+            f"external data '{location}' is not what the model was saved with: its SHA-1 is {digest}, "
             f"the model states {checksum[:60]}"
         )
 

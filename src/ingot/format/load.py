@@ -39,7 +39,8 @@ def load(
     `mapped`: False reads files into memory instead: slower, and safe from whoever may truncate them meanwhile.
     `limits`: bounds on what a file may ask for.
 
-    A path that ends in .onnxtxt is read as ONNX's textual syntax. DecodeError if the input is not a model.
+    A path that ends in .onnxtxt is read as ONNX's textual syntax; a model in onnxruntime's own format, .ort, is
+    recognised by its content. DecodeError if the input is not a model.
     """
     policy = ExternalPolicy(
         missing="error" if external == "require" else "defer", trusted=tuple(Path(t) for t in trusted), mapped=mapped
@@ -66,6 +67,11 @@ def load(
         f"cannot load a model from a {type(source).__name__}",
         hint="give a path, bytes, a file opened in binary mode, or an onnx.ModelProto",
     )
+
+
+def is_ort_path(path: str | os.PathLike[str]) -> bool:
+    """Whether onnxruntime takes a file for one in its own format by its name."""
+    return Path(path).suffix.lower() == ".ort"
 
 
 def read_file(path: Path, *, mapped: bool = True) -> memoryview:

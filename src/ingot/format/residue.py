@@ -1,15 +1,16 @@
-"""What a message said beyond what the graph holds, kept so that saving an untouched model loses nothing.
+"""The fields of a message beyond what the graph holds, kept so that saving an untouched model loses nothing.
 
-Protobuf tells a field that is absent from one that is present and empty, allows fields nobody knows, and lets lists
+Protobuf distinguishes a field that is absent from one that is present and empty, allows unknown fields, and lets lists
 name one thing twice. The graph has no use for such things; its objects carry them along as an opaque residue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ingot.dataclass import dataclass
 from ingot.ir.types import Type
 
 
@@ -24,7 +25,7 @@ class Residue:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A list of key-value entries that a dictionary cannot say: `raw` stands as long as the dictionary is `shown`."""
+    """Key-value entries that a dictionary cannot express: `raw` stands as long as the dictionary is `shown`."""
 
     shown: dict[str, Any]
     raw: tuple[bytes, ...]
@@ -32,7 +33,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a list of value infos says of a value where another place says something else.
+    """The declaration of a value in a list of value infos where it differs from another place.
 
     It stands as long as the value's type is `seen`.
     """

@@ -6,17 +6,18 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.errors import DecodeError, InputError, UnsupportedError
 from ingot.format.atomic import Staged, publish
 from ingot.format.decode import decode
 from ingot.format.encode import LARGEST, encode_parts
 from ingot.format.external import ExternalPolicy, is_still, split_location
-from ingot.format.load import TEXT_SUFFIXES, read_file
+from ingot.format.load import TEXT_SUFFIXES, is_ort_path, read_file
 from ingot.format.onnx import from_onnx, is_model_proto
 from ingot.format.residue import NONE
 from ingot.format.wire import Malformed
@@ -56,7 +57,7 @@ def save(
     `durable`: wait until the bytes are on the disk.
 
     Until the new model is complete, the old one stays in place with its data; an error or a crash leaves the old or the
-    new. A path that ends in .onnxtxt is written as text.
+    new. A path that ends in .onnxtxt is written as text; InputError for one that ends in .ort.
     """
     if is_model_proto(model):
         model = from_onnx(model)
@@ -68,6 +69,11 @@ def save(
         _write_stream(model, path)
         return
     target = Path(path)
+    if is_ort_path(target):
+        raise InputError(
+            f"'{target}' would be in onnxruntime's own format, which ingot reads and does not write",
+            hint="end the path in .onnx",
+        )
     if target.suffix in TEXT_SUFFIXES:
         from ingot.ir.text import to_text  # rarely needed, and not free to import
 
@@ -168,7 +174,7 @@ class _Layout:
         everything = list(model_tensors(model, attributes=True))
         staying = [tensor for tensor in everything if self._may_stay(tensor)]
         self._staying = {id(tensor) for tensor in staying}
-        self._taken = {_normal(tensor.external.location) for tensor in staying if tensor.external is not None}
+        self._used = {_normal(tensor.external.location) for tensor in staying if tensor.external is not None}
         if mode == "auto":
             self._plan_auto(list(model_tensors(model, attributes=False)), threshold)
         elif mode != "never":
@@ -241,16 +247,16 @@ class _Layout:
         where = self._location or f"{self._stem}.weights"
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", tensor.name)[:80].strip("._") or "tensor"
         numbers = itertools.count(len(self._files))
-        while _normal(location := f"{where}/{next(numbers):05}-{name}") in self._taken:
+        while _normal(location := f"{where}/{next(numbers):05}-{name}") in self._used:
             pass
-        self._taken.add(_normal(location))
+        self._used.add(_normal(location))
         self._files.append(_File(location, []))
         return self._files[-1]
 
     def _free_location(self) -> str:
         """The one data file: as asked for, or named like the model, if tensors that stay need no file of that name."""
         location = self._location or f"{self._stem}.data"
-        if _normal(location) not in self._taken:
+        if _normal(location) not in self._used:
             return location
         if self._location is not None:
             raise InputError(
@@ -260,7 +266,7 @@ class _Layout:
         ours = _locations(self._target)
         for count in itertools.count(1):
             location = f"{self._stem}.{count}.data"
-            if location not in self._taken and (location in ours or not (self._target.parent / location).exists()):
+            if location not in self._used and (location in ours or not (self._target.parent / location).exists()):
                 break
         return location
 
@@ -325,8 +331,8 @@ def _locations(path: Path) -> set[str]:
         old = decode(read_file(path), folder=path.parent, policy=ExternalPolicy(missing="defer"))
     except (OSError, DecodeError):
         return set()
-    found = {_normal(t.external.location) for t in model_tensors(old, attributes=True) if t.external is not None}
-    return found | {location.split("/")[0] for location in found}
+    locations = {_normal(t.external.location) for t in model_tensors(old, attributes=True) if t.external is not None}
+    return locations | {location.split("/")[0] for location in locations}
 
 
 def _normal(location: str) -> str:

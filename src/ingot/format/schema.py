@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from ingot.dataclass import dataclass
 
 
 class Kind(IntEnum):

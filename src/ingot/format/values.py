@@ -70,17 +70,17 @@ def _sequence(context: Context, source: Source, depth: int) -> list[Any]:
     context.descend(depth, source.offset)
     fields = source.fields(messages.SEQUENCE)
     kind = fields.get("elem_type", 0)
-    given = [number for number, name in _SEQUENCE_FIELDS.items() if name in fields]
-    if len(given) > 1 or (given and kind not in (0, given[0])):
+    payloads = [number for number, name in _SEQUENCE_FIELDS.items() if name in fields]
+    if len(payloads) > 1 or (payloads and kind not in (0, payloads[0])):
         raise Malformed("it holds items of several kinds, or of another than it says", source.offset)
-    if not given:
+    if not payloads:
         return []
-    name = _SEQUENCE_FIELDS[given[0]]
+    name = _SEQUENCE_FIELDS[payloads[0]]
     context.spend(source, fields, name)
     items = []
     for index, span in enumerate(fields[name]):
         try:
-            items.append(_DECODERS[given[0]](context, source.inner(span), depth + 1))
+            items.append(_DECODERS[payloads[0]](context, source.inner(span), depth + 1))
         except Malformed as error:
             raise error.within(f"{name}[{index}]") from None
     return items
@@ -102,14 +102,14 @@ def _map(context: Context, source: Source, depth: int) -> dict[int | str, Any]:
 def _optional(context: Context, source: Source, depth: int) -> Item:
     context.descend(depth, source.offset)
     fields = source.fields(messages.OPTIONAL)
-    given = [number for number, name in _OPTIONAL_FIELDS.items() if name in fields]
-    if len(given) > 1:
+    payloads = [number for number, name in _OPTIONAL_FIELDS.items() if name in fields]
+    if len(payloads) > 1:
         raise Malformed("it holds several values", source.offset)
-    if not given:
+    if not payloads:
         return None
-    name = _OPTIONAL_FIELDS[given[0]]
+    name = _OPTIONAL_FIELDS[payloads[0]]
     try:
-        return _DECODERS[given[0]](context, source.inner(fields[name]), depth + 1)
+        return _DECODERS[payloads[0]](context, source.inner(fields[name]), depth + 1)
     except Malformed as error:
         raise error.within(name) from None
 

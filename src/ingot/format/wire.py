@@ -349,8 +349,8 @@ def _skip_unknown(table: Message, buffer: Buffer, start: int, position: int, tag
         raise Malformed(f"{number} is not a field number", base + start)
     known = table.numbers.get(number)
     if known is not None:
-        found = _WIRE_NAMES[wire] if wire < 6 else f"wire type {wire}"
-        raise Malformed(f"expected {_WIRE_NAMES[known.wire]}, found {found}", base + start).within(known.name)
+        actual = _WIRE_NAMES[wire] if wire < 6 else f"wire type {wire}"
+        raise Malformed(f"expected {_WIRE_NAMES[known.wire]}, found {actual}", base + start).within(known.name)
     groups: list[int] = []
     while True:
         if wire == 0:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingot.dataclass import dataclass
+from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.fuse.contraction import is_constant
 from ingot.prim.make import count
 from ingot.prim.tensor import AssumeShape, Constant, Contract, Expand, Map, Reduce, Reshape, Tensor
 
 _MOST_INSIDE = 64
-"""Primitives between the two contractions that are followed."""
-
-_FEWEST_ROWS = 5
-"""Rows from which on packing keys and values pays."""
+"""Primitives between the two contractions that are followed: bounds the search, whatever the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +35,12 @@ class AttentionMatch:
 
 
 def attention_in(
-    second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: Collection[Tensor]
+    second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: Collection[Tensor], fewest: int
 ) -> AttentionMatch | None:
     """The attention that ends with a contraction; None if there is none, or something else reads its scores.
 
-    A product with weights is none: these are packed once, when the model is compiled, and not in every run.
+    One of fewer than `fewest` rows is none. Nor is a product with weights: these are packed once, when the model is
+    compiled, and not in every run.
     """
     if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or is_constant(second.rhs):
         return None
@@ -66,7 +65,10 @@ def attention_in(
         inside = _between(first, second, readers, stored)
         reductions = {candidate for candidate in inside or () if isinstance(candidate, Reduce)}
         match = None if inside is None else AttentionMatch(first, second, scores, total.axes[0], seen, sound, inside)
-        if match is not None and reductions == {greatest, total} and roles_of(match) is not None:
+        if match is None or reductions != {greatest, total}:
+            continue
+        roles = roles_of(match)
+        if roles is not None and not (isinstance(roles.row_count, int) and roles.row_count < fewest):
             return match
     return None
 
@@ -78,6 +80,7 @@ class Roles:
     batch: str
     rows: str
     columns: str
+    row_count: Dim
 
 
 def roles_of(attention: AttentionMatch) -> Roles | None:
@@ -103,10 +106,7 @@ def roles_of(attention: AttentionMatch) -> Roles | None:
     batch = "".join(shares[place] for place, both in zip(others, shared, strict=True) if both)
     rows = [place for place, both in zip(others, shared, strict=True) if not both]
     lengths = [second.lhs.shape[place] for place in rows]
-    whole = count(tuple(lengths))
-    if isinstance(whole, int) and whole < _FEWEST_ROWS:
-        return None
-    return Roles(batch, "".join(shares[place] for place in rows), "".join(columns))
+    return Roles(batch, "".join(shares[place] for place in rows), "".join(columns), count(tuple(lengths)))
 
 
 # --- the parts of a softmax

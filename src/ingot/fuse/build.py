@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.fuse.contraction import Packed
 from ingot.fuse.decision import Decision, Planned, Reading, Store, StoreBranch, StoreLoop, stores_in
 from ingot.fuse.kernels import read
+from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Placed
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.evaluate import evaluate
@@ -34,7 +35,9 @@ class Fused:
 
 def build(decision: Decision) -> Fused:
     """The steps of a decision with their kernels, and the contents of constant buffers."""
-    readings = {store: decision.readings.get(store) or _read(store) for store in stores_in(decision.steps)}
+    readings = {
+        store: decision.readings.get(store) or _read(store, decision.limits) for store in stores_in(decision.steps)
+    }
     constants: dict[Buffer, Tensor | Packed] = {
         placed.buffer: tensor for tensor, placed in decision.placed.items() if isinstance(tensor, Constant)
     }
@@ -48,9 +51,9 @@ def build(decision: Decision) -> Fused:
     return Fused(steps, decision.placed, constants, stores, decision.why, decision.guards)
 
 
-def _read(store: Store) -> Reading:
+def _read(store: Store, limits: FusionLimits) -> Reading:
     """The kernels of a step, which loads nothing but what the decision says."""
-    reading = read(store, store.reads)
+    reading = read(store, store.reads, limits)
     assert isinstance(reading, Reading), f"{store.name} requires more than was decided: {reading.why}"
     return reading
 

@@ -7,13 +7,13 @@ to need more (`fuse.decide`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.fuse.attention_match import AttentionMatch, attention_in
 from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
+from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts
-from ingot.fuse.long_reduction import is_few_and_long
 from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.make import count
@@ -64,7 +64,7 @@ class Choice:
     states: frozenset[Tensor]
 
 
-def choose(uses: Uses) -> Choice:
+def choose(uses: Uses, limits: FusionLimits) -> Choice:
     """The tensors stored beside the results: those that are not elementwise, and those that several kernels read."""
     stored = dict.fromkeys(uses.results, RESULT)
     in_order, states = set(uses.results), set[Tensor]()
@@ -80,7 +80,7 @@ def choose(uses: Uses) -> Choice:
         in_order.update(around)
         for tensor, why in around.items():
             stored.setdefault(tensor, why)
-    attentions = _attentions(uses, stored)
+    attentions = _attentions(uses, stored, limits)
     inside = frozenset[Tensor]().union(*(result.inside for result in attentions.values()))
     epilogues = Epilogues(uses, stored, in_order)
     chains: dict[Tensor, tuple[Tensor, ...]] = {}
@@ -89,25 +89,29 @@ def choose(uses: Uses) -> Choice:
             chain = epilogues.chain(tensor)
             chains[chain[-1]] = chain
             stored.setdefault(chain[-1], CONTRACTION)
-        elif (alone := _stored_alone(tensor, stored)) is not None and not is_constant(tensor):  # it may only be packed
+        elif (alone := _stored_alone(tensor, stored, limits)) is not None and not is_constant(
+            tensor
+        ):  # it may only be packed
             stored.setdefault(tensor, alone)
-    for tensor in cuts(uses, stored, inside):
+    for tensor in cuts(uses, stored, inside, limits.inlined):
         stored.setdefault(tensor, LONG_EXPRESSION)
     _store_shared(uses, stored)
     return Choice(stored, frozenset(in_order), chains, attentions, frozenset(states))
 
 
-def _attentions(uses: Uses, stored: Mapping[Tensor, str]) -> dict[Tensor, AttentionMatch]:
+def _attentions(uses: Uses, stored: Mapping[Tensor, str], limits: FusionLimits) -> dict[Tensor, AttentionMatch]:
     attentions: dict[Tensor, AttentionMatch] = {}
     placements = uses.placements
     for tensor in uses.order:
-        match = attention_in(tensor, uses.readers, stored) if isinstance(tensor, Contract) else None
+        match = None
+        if isinstance(tensor, Contract):
+            match = attention_in(tensor, uses.readers, stored, limits.attention_rows)
         if match is not None and all(placements[inner] == placements[tensor] for inner in match.inside):
             attentions[tensor] = match
     return attentions
 
 
-def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str]) -> str | None:
+def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLimits) -> str | None:
     """Why a tensor is never computed where it is read, from parts or in parts; None if it may be."""
     match tensor:
         case Scan():
@@ -116,17 +120,17 @@ def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str]) -> str | None:
             return SCATTER
         case Concat():
             return CONCAT
-        case Reduce() if _is_divided(tensor, stored):
+        case Reduce() if _is_divided(tensor, stored, limits):
             return LONG_REDUCTION
     return None
 
 
-def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str]) -> bool:
+def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str], limits: FusionLimits) -> bool:
     """Whether threads are to share the rows of a reduction, and nothing costly is computed twice for that."""
     sizes = tensor.x.shape
     rows = count([size for axis, size in enumerate(sizes) if axis not in tensor.axes])
     length = count([sizes[axis] for axis in tensor.axes])
-    if not isinstance(length, int) or not is_few_and_long(rows, length):
+    if not isinstance(length, int) or not limits.divides(rows, length):
         return False
     pending: list[Tensor] = [tensor.x]
     while pending:

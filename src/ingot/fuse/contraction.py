@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
@@ -28,9 +28,6 @@ from ingot.prim.tensor import (
     View,
     Window,
 )
-
-_SHORTEST = 16
-"""Elements of a row from which on a padded row is checked once, as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +85,11 @@ def contraction_order(chain: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def contraction_nest(
-    chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed], name: str
+    chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed], name: str, padded_row: int
 ) -> ContractionNest:
     """The contraction that stores the last of a chain, its epilogue, at `target`.
 
+    `padded_row` is from which length on a padded row is checked as a whole (`FusionLimits`).
     StoreFirst if an operand, or what else is read, has to be stored before.
     """
     contract, tensor = chain[0], chain[-1]
@@ -104,7 +102,7 @@ def contraction_nest(
     reader = Reader(placed, lambda read, at: _sum(read, at, contract, [variables[label] for label in result]))
     require_stored(lhs, placed)
     left_load = require_load(lhs, reader.read(lhs, _place(left, variables, sizes)))
-    along = _few_last(left_load, [variables[label] for label in summed])
+    along = _few_last(left_load, [variables[label] for label in summed], padded_row)
     if along:
         summed = [summed[-1], *summed[:-1]]
     at = place_after(chain, tuple(of_var(variables[label]) for label in result))
@@ -138,7 +136,7 @@ def contraction_nest(
         if tensor is not contract and (packed is not None or rhs in placed):  # its epilogue is in the way
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
-    _require_readable(whole, lhs, placed, along)
+    _require_readable(whole, lhs, placed, along, padded_row)
     return ContractionNest(product, packed)
 
 
@@ -188,22 +186,24 @@ def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...
     return tuple(order)
 
 
-def _few_last(load: Load, summed: Sequence[Var]) -> bool:
+def _few_last(load: Load, summed: Sequence[Var], few: int) -> bool:
     """Whether the innermost summed axis is short and strided, and the one before it is contiguous.
 
     The few channels of an image in NCHW are: each is summed on its own, instead of copying them side by side first.
     """
     if len(summed) < 2 or load.index.factor(summed[-1]) == 1 or load.index.factor(summed[-2]) != 1:
         return False
-    return isinstance(summed[-1].extent, int) and summed[-1].extent < _SHORTEST
+    return isinstance(summed[-1].extent, int) and summed[-1].extent < few
 
 
-def _require_readable(product: Contraction, lhs: Tensor, placed: Mapping[Tensor, Placed], along: bool) -> None:
+def _require_readable(
+    product: Contraction, lhs: Tensor, placed: Mapping[Tensor, Placed], along: bool, shortest: int
+) -> None:
     """StoreFirst for what the left operand is a view of, where another layout is needed.
 
     Rows in the padding are read as zeros: their length must be known, the condition invariant along them, and the rows
-    not too short. Windows that slide over memory want their innermost axis contiguous; `along` means that another axis
-    was made the innermost because it is.
+    not shorter than `shortest`. Windows that slide over memory want their innermost axis contiguous; `along` means that
+    another axis was made the innermost because it is.
     """
     inner = product.k[-1]
     factor = product.lhs.index.factor(inner)
@@ -211,7 +211,7 @@ def _require_readable(product: Contraction, lhs: Tensor, placed: Mapping[Tensor,
     if source is not lhs and factor != 1 and inner.extent != 1 and source not in placed:
         raise StoreFirst(source, "a product slides windows over it", in_order=True)
     for condition in product.lhs.where:
-        short = isinstance(inner.extent, int) and inner.extent < _SHORTEST
+        short = isinstance(inner.extent, int) and inner.extent < shortest
         if (
             condition.index.factor(inner) != 0
             or not isinstance(inner.extent, int)

@@ -19,6 +19,7 @@ from ingot.fuse.decision import Decision, Planned, Reading, Store
 from ingot.fuse.gemv import is_gemv
 from ingot.fuse.guards import guards_in
 from ingot.fuse.kernels import read
+from ingot.fuse.limits import FusionLimits
 from ingot.fuse.memory import Memory
 from ingot.fuse.order import order_like
 from ingot.fuse.placement import ROOT, Placement
@@ -45,21 +46,19 @@ from ingot.prim.tensor import (
 )
 from ingot.prim.walk import sizes_of
 
-_MOST_KNOWN = 1 << 22
-"""Bytes of a tensor that is folded when the model is compiled, unless it is a result."""
 
-
-def decide(results: Sequence[Tensor], prefix: str = "") -> Decision:
+def decide(results: Sequence[Tensor], limits: FusionLimits, prefix: str = "") -> Decision:
     """How `results` are computed, each stored in the order of its axes; names of steps begin with `prefix`."""
     uses = uses_of(results)
-    return _Deciding(uses, choose(uses), prefix).run()
+    return _Deciding(uses, choose(uses, limits), limits, prefix).run()
 
 
 class _Deciding:
     """A decision in progress: steps are added in the order they run in, each after all that it reads."""
 
-    def __init__(self, uses: Uses, choice: Choice, prefix: str) -> None:
+    def __init__(self, uses: Uses, choice: Choice, limits: FusionLimits, prefix: str) -> None:
         self.uses = uses
+        self.limits = limits
         self.choice = choice
         self.stored = dict(choice.stored)
         self.in_order = set(choice.in_order)
@@ -83,6 +82,7 @@ class _Deciding:
             self.why,
             self.size_calls,
             guards_in(self.uses, ROOT),
+            self.limits,
             self.readings,
         )
 
@@ -128,7 +128,7 @@ class _Deciding:
         """Add a step to a body: the fixpoint over what it requires."""
         while True:
             store, loads = planned(), _Loads(self, tensor)
-            reading = read(store, loads)
+            reading = read(store, loads, self.limits)
             if isinstance(reading, Reading):
                 store = replace(store, reads=loads.reads)
                 self.steps[body].append(store)
@@ -186,7 +186,7 @@ class _Deciding:
     def _is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor is folded when the model is compiled: constant, not too large, no result and no state."""
         total = count(tensor.shape)
-        small = isinstance(total, int) and total * tensor.dtype.numpy.itemsize <= _MOST_KNOWN
+        small = isinstance(total, int) and total * tensor.dtype.numpy.itemsize <= self.limits.folded_bytes
         return small and tensor not in self.uses.results and tensor not in self.choice.states and is_constant(tensor)
 
     # --- calls

@@ -6,12 +6,14 @@ Every tensor that no step stores is fused: computed wherever a step reads it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.fuse.attention_match import AttentionMatch
 from ingot.fuse.contraction import Packed
+from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Placed, c_strides
 from ingot.loops.ir import Buffer, Index, Kernel
 from ingot.prim.guard import Guards
@@ -92,8 +94,8 @@ class Decision:
 
     `placed` is the placement of each stored tensor; those of `known` are folded when the model is compiled. `why` is
     the reason for each tensor that a step stores. `size_calls` are the calls whose results have named sizes. `guards`
-    are what is assumed of sizes whichever branches are taken. `readings` saves reading tensors again to build kernels:
-    without it they are the same.
+    are what is assumed of sizes whichever branches are taken. `limits` are what was decided by. `readings` saves
+    reading tensors again to build kernels: without it they are the same.
     """
 
     results: tuple[Tensor, ...]
@@ -103,6 +105,7 @@ class Decision:
     why: Mapping[Tensor, str]
     size_calls: Mapping[str, Call]
     guards: Guards
+    limits: FusionLimits
     readings: Mapping[Store, Reading] = field(default_factory=dict, repr=False)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ingot.dataclass import dataclass
 from ingot.fuse.read import split
 from ingot.fuse.uses import External, Uses
 from ingot.loops.ir import Index
 from ingot.prim.tensor import Contract, Map, Permute, Reduce, RegionResult, Reshape, Tensor
 
 _MOST_BESIDE = 24
-"""Elementwise functions that are followed until they join in one."""
+"""Elementwise functions that are followed until they join in one: bounds the search, whatever the machine."""
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from ingot.dims import Dim
 from ingot.fuse.attention import attention_nest
 from ingot.fuse.contraction import contraction_nest
 from ingot.fuse.decision import Reading, Store
+from ingot.fuse.limits import FusionLimits
 from ingot.fuse.nest import nest_of
 from ingot.fuse.read import Placed, Requirement, StoreFirst
 from ingot.fuse.sequential import running, scattered
@@ -16,21 +17,21 @@ from ingot.loops.kernel import kernel_of
 from ingot.prim.tensor import Concat, Scan, Scatter, Tensor
 
 
-def read(store: Store, placed: Mapping[Tensor, Placed]) -> Reading | Requirement:
+def read(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits) -> Reading | Requirement:
     """The kernels of a step that may load what is `placed`, or what has to be stored before there can be any."""
     try:
-        return _kernels(store, placed)
+        return _kernels(store, placed, limits)
     except StoreFirst as first:
         return first.requirement
 
 
-def _kernels(store: Store, placed: Mapping[Tensor, Placed]) -> Reading:
+def _kernels(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits) -> Reading:
     name, tensor, target = store.name, store.tensor, store.target
     if store.attention is not None:
         attention = attention_nest(store.attention, store.chain, target, placed)
         return _reading(kernel_of(name, (attention,), (target.buffer,)))
     if store.chain:
-        nest = contraction_nest(store.chain, target, placed, name)
+        nest = contraction_nest(store.chain, target, placed, name, limits.padded_row)
         constants = {} if nest.packed is None else {nest.product.rhs.buffer: nest.packed}
         return Reading((kernel_of(name, (nest.product,), (target.buffer,)),), constants)
     match tensor:

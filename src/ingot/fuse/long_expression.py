@@ -7,12 +7,9 @@ from collections.abc import Collection, Mapping
 from ingot.fuse.uses import External, Uses
 from ingot.prim.tensor import Expand, Gather, Map, RegionResult, Tensor
 
-_MOST_INLINE = 96
-"""Primitives in one expression."""
 
-
-def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> list[Tensor]:
-    """The tensors to store besides `stored`, so that no expression has too many primitives; none of `fixed` is."""
+def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor], most: int) -> list[Tensor]:
+    """The tensors to store besides `stored`, none of `fixed`, so that no expression has more than `most` primitives."""
     chosen: list[Tensor] = []
     inlined: dict[Tensor, frozenset[Tensor]] = {}
     for tensor in uses.order:
@@ -20,7 +17,7 @@ def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor]) -> l
             inlined[tensor] = frozenset()
             continue
         inlined[tensor] = _with_reads(tensor, inlined)
-        if len(inlined[tensor]) > _MOST_INLINE and tensor not in fixed:
+        if len(inlined[tensor]) > most and tensor not in fixed:
             narrow = _narrowest(tensor, inlined[tensor], uses, fixed)
             if narrow is None:
                 continue

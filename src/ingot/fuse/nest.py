@@ -6,8 +6,9 @@ Elementwise functions before a reduction are its prologue, those after it its ep
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ingot.dataclass import dataclass
 from ingot.fuse.contraction import require_stored
 from ingot.fuse.gemv import as_reduction, is_gemv
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var

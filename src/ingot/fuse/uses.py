@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.fuse.placement import Placement, placements_of
 from ingot.prim.tensor import BodyArgument, CallResult, Constant, Parameter, RegionResult, Tensor
 from ingot.prim.walk import in_order, reachable

@@ -23,24 +23,24 @@ def attribute_errors(operator: Operator, node: Node, version: int, catalog: Cata
         if parameter is None or not parameter.exists_at(version):
             yield _unknown(operator, name, version, catalog)
         elif attribute.kind is not parameter.kind and not (attribute.value == () and parameter.kind.is_list):
-            taken = parameter.kind.name.lower()
-            yield CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {shown} takes {taken}")
+            expected = parameter.kind.name.lower()
+            yield CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {shown} takes {expected}")
     for name, parameter in operator.attributes.items():
         if parameter.required and parameter.exists_at(version) and name not in node.attributes:
             yield CheckError(f"{shown} needs attribute '{name}' ({parameter.kind.name.lower()})")
 
 
 def _unknown(operator: Operator, name: str, version: int, catalog: Catalog) -> CheckError:
-    said = f"{versioned(operator, version)} has no attribute '{name}'"
+    message = f"{versioned(operator, version)} has no attribute '{name}'"
     elsewhere = [
         text
         for other in catalog.versions(operator.domain, operator.name)
         if (parameter := other.attributes.get(name)) is not None and (text := _versions(other, parameter)) is not None
     ]
     if elsewhere:
-        return CheckError(f"{said}: {' and '.join(elsewhere)} had it", hint=_hint(operator, name, version, catalog))
+        return CheckError(f"{message}: {' and '.join(elsewhere)} had it", hint=_hint(operator, name, version, catalog))
     known = [key for key, parameter in operator.attributes.items() if parameter.exists_at(version)]
-    return CheckError(said, hint=nearest(name, known) or f"it has {', '.join(known) or 'none'}")
+    return CheckError(message, hint=nearest(name, known) or f"it has {', '.join(known) or 'none'}")
 
 
 def _versions(operator: Operator, parameter: Parameter) -> str | None:

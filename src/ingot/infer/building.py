@@ -23,12 +23,12 @@ def builder_checker(
     """
     known = catalog or standard()
     nothing = Model(Graph(), {})
-    found: Facts = {} if facts is None else facts
+    known_facts: Facts = {} if facts is None else facts
 
     def check(node: Node, opsets: Mapping[str, int]) -> None:
         imports = OpsetImports(opsets)
         inference = Inference(nothing, known, imports)
-        inference.facts = found
+        inference.facts = known_facts
         for error in node_errors(node, inference.read(node), imports, known):
             raise type(error)(error.message, where=inference.place(node), hint=error.hint)
         operator = known.operator_of(node, imports)

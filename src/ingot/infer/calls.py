@@ -40,16 +40,16 @@ def call_errors(node: Node, function: Function) -> Iterator[CheckError]:
             continue
         default = function.attributes[name]
         if default is not None and default.kind is not attribute.kind:
-            given, taken = attribute.kind.name.lower(), default.kind.name.lower()
-            yield CheckError(f"attribute '{name}' is {given}, function '{function.id}' takes {taken}")
+            actual, expected = attribute.kind.name.lower(), default.kind.name.lower()
+            yield CheckError(f"attribute '{name}' is {actual}, function '{function.id}' takes {expected}")
 
 
 def _reached(start: set[FunctionId], calls: dict[FunctionId, set[FunctionId]]) -> set[FunctionId]:
-    found: set[FunctionId] = set()
+    reached: set[FunctionId] = set()
     pending = list(start)
     while pending:
         key = pending.pop()
-        if key not in found:
-            found.add(key)
+        if key not in reached:
+            reached.add(key)
             pending.extend(calls[key])
-    return found
+    return reached

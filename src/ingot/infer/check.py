@@ -33,12 +33,12 @@ def check(model: Model, *, catalog: Catalog | None = None) -> list[Problem]:
     so that one mistake is not reported again wherever it flows. The model is not changed.
     """
     catalog = catalog or standard()
-    found = [Problem(message) for message in structural_problems(model)]
-    sound = not found
-    found += declaration_problems(model)
+    problems = [Problem(message) for message in structural_problems(model)]
+    sound = not problems
+    problems += declaration_problems(model)
     collected = _Collected(recursive_functions(model))
     for name in sorted(map(str, collected.recursive)):
-        found.append(Problem(f"function '{name}' calls itself", hint="a function may call only others"))
+        problems.append(Problem(f"function '{name}' calls itself", hint="a function may call only others"))
     twin = model.copy()
     if sound:
         run = _Check(twin, catalog, collected)
@@ -46,7 +46,7 @@ def check(model: Model, *, catalog: Catalog | None = None) -> list[Problem]:
             run.graph(twin.graph)
         except ShapeError as error:  # a declared input that contradicts what is known of it
             collected.add(Problem.of(error))
-    else:  # values may be undefined or out of order: nothing can be said of types
+    else:  # values may be undefined or out of order: types cannot be inferred
         _Check(twin, catalog, collected).alone(twin.graph)
     for training in twin.training:
         for graph in (training.initialization, training.algorithm):
@@ -55,7 +55,7 @@ def check(model: Model, *, catalog: Catalog | None = None) -> list[Problem]:
     for key, function in twin.functions.items():
         if key not in collected.entered:
             _Check(twin, catalog, collected, function.opset_imports, within=_within(function)).alone(function.graph)
-    return [*found, *collected.problems]
+    return [*problems, *collected.problems]
 
 
 def node_errors(node: Node, inputs: list[Fact], imports: Mapping[str, int], catalog: Catalog) -> Iterator[CheckError]:
@@ -63,7 +63,7 @@ def node_errors(node: Node, inputs: list[Fact], imports: Mapping[str, int], cata
     domain = node.domain
     version = imports.get(domain)
     if version is None:
-        return  # said once for the whole model
+        return  # reported once for the whole model
     operator = catalog.operator_of(node, imports)
     if operator is None:
         if is_of_onnx(domain) or catalog.versions(domain, node.op_type):
@@ -130,7 +130,7 @@ class _Check(Stepwise):
 
     def node(self, node: Node) -> None:
         """What a node computes, if nothing is wrong with it by itself."""
-        if node in self.rewritten:
+        if node in self.origins:
             super().node(node)
         elif self.is_call(node):
             self._call_of(node)

@@ -87,9 +87,9 @@ def _defaults(graph: Graph) -> Iterator[Problem]:
     for value in graph.initializers.values():
         if value.constant is None or value.type is None:
             continue
-        found: Type = value.constant.type
+        actual: Type = value.constant.type
         try:
-            if type(value.type) is type(found):
-                merge_types(value.type, found)
+            if type(value.type) is type(actual):
+                merge_types(value.type, actual)
         except ShapeError:
-            yield Problem(f"initialiser '{value.name}' is {found}, it is declared {value.type}")
+            yield Problem(f"initialiser '{value.name}' is {actual}, it is declared {value.type}")

@@ -25,7 +25,7 @@ from ingot.ops.facts import Fact, of_constant
 
 Facts = dict[Value, Fact]
 
-OMITTED = Fact(given=False)
+OMITTED = Fact(present=False)
 
 MOST_EXPANDED = 10_000
 """Calls of functions that are followed in one model: two in each body, twenty deep, are a million."""
@@ -45,13 +45,13 @@ def infer(
     catalog: Catalog | None = None,
     name_sizes: bool = True,
     most_calls: int = MOST_EXPANDED,
-    given: Mapping[Value, Fact] | None = None,
+    input_facts: Mapping[Value, Fact] | None = None,
     overrule: bool = False,
 ) -> Facts:
     """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
 
-    What the model declares and what is inferred are merged; `given` is what else is known of its inputs. A size that
-    nothing tells, as that of an input declared without one or of what NonZero finds, gets a name of its own, unless
+    What the model declares and what is inferred are merged; `input_facts` is what else is known of its inputs. A
+    statically unknown size, as of an input declared without one or a result of NonZero, gets a name of its own, unless
     `name_sizes` is False. CheckError, with the node and its inputs, where an operator refuses what it is given, where
     the two contradict each other (with `overrule`, only where they differ in more than rank and sizes: else what is
     inferred holds), and where functions are called more than `most_calls` times in each other.
@@ -60,7 +60,7 @@ def infer(
     inference.most_calls = most_calls
     inference.overrules = overrule
     inference.naming = Naming(model, names=name_sizes)
-    inference.graph(model.graph, given)
+    inference.graph(model.graph, input_facts)
     return inference.facts
 
 
@@ -87,8 +87,8 @@ class Inference:
         for value in graph.inputs:
             if value.type is not None:
                 value.type = map_shapes(value.type, _without_marks)
-            given = (inputs or {}).get(value, Fact())
-            known = given if value.type is None else self._settled(value, given, None)
+            passed = (inputs or {}).get(value, Fact())
+            known = passed if value.type is None else self._merge(value, passed, None)
             known = self.naming.filled(value, known)
             self.facts[value] = known
             if value.type is None or (isinstance(value.type, TensorType) and value.type.shape != known.shape):
@@ -106,13 +106,13 @@ class Inference:
     def node(self, node: Node) -> None:
         """What a node computes; a node nothing is known of leaves its outputs as declared."""
         try:
-            found = self.naming.told_apart(node.outputs, self._ask(node, self.read(node)))
+            inferred = self.naming.named_apart(node.outputs, self._ask(node, self.read(node)))
         except CheckError as error:
             self.refuse(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
-            found = []
+            inferred = []
         for index, value in enumerate(node.outputs):
-            fact = found[index] if index < len(found) else Fact()
-            merged = self._settled(value, fact, node)
+            fact = inferred[index] if index < len(inferred) else Fact()
+            merged = self._merge(value, fact, node)
             merged = self.naming.filled(value, merged)
             self.facts[value] = merged
             if merged.type is not None:
@@ -132,27 +132,28 @@ class Inference:
         """What becomes of an error, which has its place: it is raised. Who overrides this may note it and go on."""
         raise error from None
 
-    def contradiction(self, value: Value, found: Fact, node: Node | None) -> Fact:
-        """What is known of a value whose declared type contradicts what was found: an error, then what is declared.
+    def _contradiction(self, value: Value, inferred: Fact, node: Node | None) -> Fact:
+        """What is known of a value whose declared type contradicts the inferred one: after an error, the declared one.
 
-        A run that overrules declarations goes on with what it found. `node` is what computes the value; None for an
+        A run that overrules declarations goes on with the inferred one. `node` is what computes the value; None for an
         input of a graph.
         """
-        right = corrected(value.type, found.type) if self.overrules and value.type and found.type else None
-        if right is not None:
-            return replace(found, type=right)
-        said = f"'{value.name}' is declared {value.type}: found {found.type}"
+        if self.overrules and value.type is not None and inferred.type is not None:
+            right = corrected(value.type, inferred.type)
+            if right is not None:
+                return replace(inferred, type=right)
+        message = f"'{value.name}' is declared {value.type}: found {inferred.type}"
         if node is None:
-            raise ShapeError(said)
-        self.refuse(ShapeError(said, where=self.place(node)))
+            raise ShapeError(message)
+        self.refuse(ShapeError(message, where=self.place(node)))
         return Fact(value.type)
 
-    def _settled(self, value: Value, found: Fact, node: Node | None) -> Fact:
-        """One fact from what is declared of a value and what was found of it."""
+    def _merge(self, value: Value, inferred: Fact, node: Node | None) -> Fact:
+        """One fact from what is declared of a value and what is inferred."""
         try:
-            return _merged(Fact(value.type), found)
+            return _merged(Fact(value.type), inferred)
         except ShapeError:
-            return self.contradiction(value, found, node)
+            return self._contradiction(value, inferred, node)
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
@@ -167,8 +168,8 @@ class Inference:
         arguments = {**operator.defaults, **keywords(operator, node)}
         into = operator.apply("body", inputs, arguments) if "body" in operator.rules else ()
         for subgraph in node.subgraphs:
-            given = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
-            self.graph(subgraph, given)
+            input_facts = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
+            self.graph(subgraph, input_facts)
         if "infer" not in operator.rules:
             return []
         parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
@@ -224,67 +225,67 @@ def _without_marks(shape: Shape) -> Shape:
     return tuple(None if dim == _QUESTION or (isinstance(dim, int) and dim < 0) else dim for dim in shape)
 
 
-def _merged(declared: Fact, found: Fact) -> Fact:
+def _merged(declared: Fact, inferred: Fact) -> Fact:
     """One fact from two; ShapeError where they contradict each other."""
-    if declared.type is None or found.type is None:
-        return found if declared.type is None else replace(found, type=declared.type)
-    return replace(found, type=merge_types(declared.type, found.type))
+    if declared.type is None or inferred.type is None:
+        return inferred if declared.type is None else replace(inferred, type=declared.type)
+    return replace(inferred, type=merge_types(declared.type, inferred.type))
 
 
-def merge_types(declared: Type, found: Type) -> Type:
-    """What both say of a type: the more exact of either, part by part; ShapeError where they contradict each other."""
-    match declared, found:
+def merge_types(declared: Type, inferred: Type) -> Type:
+    """A type that meets both: the more exact of either, part by part; ShapeError where they contradict each other."""
+    match declared, inferred:
         case TensorType(), TensorType():
-            if declared.dtype and found.dtype and declared.dtype != found.dtype:
-                raise ShapeError(f"found {found}")
-            shape = _merge_shapes(declared.shape, found.shape, found)
-            if shape == declared.shape and (declared.dtype or not found.dtype):
+            if declared.dtype and inferred.dtype and declared.dtype != inferred.dtype:
+                raise ShapeError(f"found {inferred}")
+            shape = _merge_shapes(declared.shape, inferred.shape, inferred)
+            if shape == declared.shape and (declared.dtype or not inferred.dtype):
                 return declared
-            return TensorType(declared.dtype or found.dtype, shape, denotation=declared.denotation)
+            return TensorType(declared.dtype or inferred.dtype, shape, denotation=declared.denotation)
         case SparseTensorType(), SparseTensorType():
             return declared
-        case SequenceType(), SequenceType() if declared.element is not None and found.element is not None:
-            return SequenceType(merge_types(declared.element, found.element))
-        case OptionalType(), OptionalType() if declared.element is not None and found.element is not None:
-            return OptionalType(merge_types(declared.element, found.element))
-    if type(declared) is type(found):
+        case SequenceType(), SequenceType() if declared.element is not None and inferred.element is not None:
+            return SequenceType(merge_types(declared.element, inferred.element))
+        case OptionalType(), OptionalType() if declared.element is not None and inferred.element is not None:
+            return OptionalType(merge_types(declared.element, inferred.element))
+    if type(declared) is type(inferred):
         return declared
-    if isinstance(declared, OptionalType) or isinstance(found, OptionalType):
-        return found  # the standard's own cases give an optional where what it holds is declared
-    raise ShapeError(f"found {found}")
+    if isinstance(declared, OptionalType) or isinstance(inferred, OptionalType):
+        return inferred  # the standard's own cases give an optional where what it holds is declared
+    raise ShapeError(f"found {inferred}")
 
 
-def corrected(declared: Type, found: Type) -> Type | None:
-    """A declared type with what was found where the two differ in rank or sizes; None if they differ in more."""
-    match declared, found:
+def corrected(declared: Type, inferred: Type) -> Type | None:
+    """A declared type with the rank and the sizes of the inferred one; None if the two differ in more than these."""
+    match declared, inferred:
         case TensorType(), TensorType():
-            if declared.dtype and found.dtype and declared.dtype != found.dtype:
+            if declared.dtype and inferred.dtype and declared.dtype != inferred.dtype:
                 return None
-            return TensorType(declared.dtype or found.dtype, _corrected_shape(declared.shape, found.shape))
-        case SequenceType(), SequenceType() if declared.element is not None and found.element is not None:
-            element = corrected(declared.element, found.element)
+            return TensorType(declared.dtype or inferred.dtype, _corrected_shape(declared.shape, inferred.shape))
+        case SequenceType(), SequenceType() if declared.element is not None and inferred.element is not None:
+            element = corrected(declared.element, inferred.element)
             return None if element is None else SequenceType(element)
-        case OptionalType(), OptionalType() if declared.element is not None and found.element is not None:
-            element = corrected(declared.element, found.element)
+        case OptionalType(), OptionalType() if declared.element is not None and inferred.element is not None:
+            element = corrected(declared.element, inferred.element)
             return None if element is None else OptionalType(element)
     return None
 
 
-def _corrected_shape(declared: Shape | None, found: Shape | None) -> Shape | None:
-    if declared is None or found is None or len(declared) != len(found):
-        return declared if found is None else found
+def _corrected_shape(declared: Shape | None, inferred: Shape | None) -> Shape | None:
+    if declared is None or inferred is None or len(declared) != len(inferred):
+        return declared if inferred is None else inferred
     return tuple(
         b if a is None or isinstance(b, int) or not isinstance(a, int) else a
-        for a, b in zip(declared, found, strict=True)
+        for a, b in zip(declared, inferred, strict=True)
     )
 
 
-def _merge_shapes(declared: Shape | None, found: Shape | None, shown: Type) -> Shape | None:
-    if declared is None or found is None:
-        return found if declared is None else declared
-    if len(declared) != len(found):
+def _merge_shapes(declared: Shape | None, inferred: Shape | None, shown: Type) -> Shape | None:
+    if declared is None or inferred is None:
+        return inferred if declared is None else declared
+    if len(declared) != len(inferred):
         raise ShapeError(f"found {shown}")
-    return tuple(_merge_dims(a, b, shown) for a, b in zip(declared, found, strict=True))
+    return tuple(_merge_dims(a, b, shown) for a, b in zip(declared, inferred, strict=True))
 
 
 def _merge_dims(a: Dim | None, b: Dim | None, shown: Type) -> Dim | None:

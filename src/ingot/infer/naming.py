@@ -1,4 +1,4 @@
-"""Names for sizes that nothing tells before a model runs, so that what depends on them can be followed."""
+"""Names for statically unknown and data-dependent sizes, so that what depends on them can be followed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Naming:
     def __init__(self, model: Model, *, names: bool = True) -> None:
         self._model = model
         self._names = names
-        self._taken: set[str] | None = None
+        self._used: set[str] | None = None
 
-    def told_apart(self, outputs: Sequence[Value], facts: list[Fact]) -> list[Fact]:
-        """What a rule said of one node, the sizes it calls fresh under names of this node alone.
+    def named_apart(self, outputs: Sequence[Value], facts: list[Fact]) -> list[Fact]:
+        """The facts inferred for one node, the sizes that are fresh under names of this node alone.
 
         One that is declared under a name keeps that.
         """
@@ -51,28 +51,28 @@ class Naming:
         return replace(fact, type=replace(type_, shape=shape))
 
     def _new(self, value: Value, axis: int) -> Dim:
-        if self._taken is None:
-            self._taken = _names_in(self._model)
+        if self._used is None:
+            self._used = _names_in(self._model)
         stem = re.sub(r"\W+", "_", f"{value.name}_{axis}", flags=re.ASCII)
         stem = stem if stem.isidentifier() else f"_{stem}"
         name, count = stem, 1
-        while name in self._taken:
+        while name in self._used:
             count += 1
             name = f"{stem}_{count}"
-        self._taken.add(name)
+        self._used.add(name)
         return symbol(name)
 
 
-def _marks(found: Type | None, declared: Type | None) -> list[tuple[int, str, Dim | None]]:
+def _marks(inferred: Type | None, declared: Type | None) -> list[tuple[int, str, Dim | None]]:
     """The axes of a tensor whose size a rule calls fresh: axis, what it calls it, and the size declared there."""
-    if not isinstance(found, TensorType) or found.shape is None:
+    if not isinstance(inferred, TensorType) or inferred.shape is None:
         return []
-    beside: Shape = (None,) * len(found.shape)
+    beside: Shape = (None,) * len(inferred.shape)
     if isinstance(declared, TensorType) and declared.shape is not None and len(declared.shape) == len(beside):
         beside = declared.shape
     return [
         (place, name, size)
-        for place, (dim, size) in enumerate(zip(found.shape, beside, strict=True))
+        for place, (dim, size) in enumerate(zip(inferred.shape, beside, strict=True))
         if isinstance(dim, Expr)
         for name in symbols(dim)
         if name.startswith(FRESH) and dim == symbol(name)
@@ -95,16 +95,16 @@ def _settled(dim: Dim | None, known: dict[str, Dim | None]) -> Dim | None:
 
 def _names_in(model: Model) -> set[str]:
     """The names of sizes that the values of a model are declared with."""
-    found: set[str] = set()
+    names: set[str] = set()
 
     def note(shape: Shape) -> Shape:
         for dim in shape:
             if isinstance(dim, Expr):
-                found.update(symbols(dim))
+                names.update(symbols(dim))
         return shape
 
     for graph in model.graphs():
         for value in graph.values():
             if value.type is not None:
                 map_shapes(value.type, note)
-    return found
+    return names

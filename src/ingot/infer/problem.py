@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from ingot.dataclass import dataclass
 from ingot.errors import IngotError
 
 Severity = Literal["error", "warning"]
@@ -12,7 +12,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a model, or (a warning) that cannot be told."""
+    """One thing that is wrong with a model, or (a warning) that is unknown."""
 
     message: str
     where: tuple[str, ...] = ()

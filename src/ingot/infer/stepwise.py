@@ -1,4 +1,4 @@
-"""Inference over a model of any version: each old node is said in the newest operators just before it is asked."""
+"""Inference over a model of any version: each old node is upgraded just before its rule is applied."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def types_of(
 ) -> dict[Value, Type]:
     """The types found of the values of the main graph and its subgraphs, whatever operator sets the model imports.
 
-    The model is not changed. With `name_sizes` a size that nothing tells gets a name of its own; with `custom` what
+    The model is not changed. With `name_sizes` a statically unknown size gets a name of its own; with `custom` what
     operators of domains that nobody knows compute is what is declared. CheckError as `infer` raises it.
     """
     twin = model.copy()
@@ -34,8 +34,8 @@ def types_of(
     inference.custom = custom
     inference.naming = Naming(twin, names=name_sizes)
     inference.graph(twin.graph)
-    found = ((value, inference.facts.get(other, Fact()).type or other.type) for value, other in pairs)
-    return {value: type_ for value, type_ in found if type_ is not None}
+    types = ((value, inference.facts.get(other, Fact()).type or other.type) for value, other in pairs)
+    return {value: type_ for value, type_ in types if type_ is not None}
 
 
 class Stepwise(Inference):
@@ -49,7 +49,7 @@ class Stepwise(Inference):
         super().__init__(model, catalog, self.old, depth)
         if imports is None:
             model.opset_imports = newest(self.old)
-        self.rewritten: dict[Node, tuple[str, ...]] = {}
+        self.origins: dict[Node, tuple[str, ...]] = {}
         """Nodes that stand in for those of the model, and the lines that show the originals."""
         self.custom = False
         """Whether what nobody knows of is left as it is declared."""
@@ -59,8 +59,8 @@ class Stepwise(Inference):
         if self.custom and self._is_unknown(node):
             self.leave(node)
             return
-        with self._speaking(newest(self.old) if node in self.rewritten else self.old):
-            operator = None if node in self.rewritten or self.is_call(node) else self.meaning(node)
+        with self._speaking(newest(self.old) if node in self.origins else self.old):
+            operator = None if node in self.origins or self.is_call(node) else self.meaning(node)
             if operator is None or operator is self.catalog.newest(node.domain, node.op_type):
                 super().node(node)
             else:
@@ -81,13 +81,13 @@ class Stepwise(Inference):
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        found = Stepwise(self.model, self.catalog, function.opset_imports, self.depth + 1)
-        found.custom = self.custom
-        return found
+        function_types = Stepwise(self.model, self.catalog, function.opset_imports, self.depth + 1)
+        function_types.custom = self.custom
+        return function_types
 
     def place(self, node: Node) -> tuple[str, ...]:
         """Lines that show a node and what it reads: of one that stands in, the node that the model has."""
-        return self.rewritten.get(node) or super().place(node)
+        return self.origins.get(node) or super().place(node)
 
     def leave(self, node: Node) -> None:
         """Take the outputs of a node as they are declared; its subgraphs are gone through all the same."""
@@ -100,7 +100,7 @@ class Stepwise(Inference):
         graph = node.graph
         assert graph is not None
         place = self.place(node)
-        kept = set(_inner(node))
+        before = set(_inner(node))
         try:
             rewritten = rewrite(node, operator, graph, self.model)
         except CheckError as error:
@@ -111,7 +111,7 @@ class Stepwise(Inference):
             self.leave(node)
             return
         for new in rewritten.nodes:
-            self.rewritten.update({each: place for each in (new, *_inner(new)) if each not in kept})
+            self.origins.update({each: place for each in (new, *_inner(new)) if each not in before})
             self.node(new)
         for old, result in rewritten.results.items():
             self.facts[old] = self.facts.get(result, Fact(result.type))

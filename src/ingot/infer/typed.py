@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot.dataclass import dataclass
 from ingot.infer.driver import infer
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
@@ -22,7 +21,7 @@ class TypedModel:
 def type_model(model: Model, catalog: Catalog, most_calls: int, *, overrule: bool = False) -> TypedModel:
     """A model, which belongs to the result from now on, with the types of its values; see `infer`.
 
-    Sizes that only a run can tell have no names yet: a user sees them as the model declares them.
+    Data-dependent sizes have no names yet: a user sees them as the model declares them.
     """
     infer(model, catalog=catalog, name_sizes=False, most_calls=most_calls, overrule=overrule)
     return TypedModel(model)

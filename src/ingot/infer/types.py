@@ -22,27 +22,27 @@ def signature_errors(operator: Operator, node: Node, inputs: Sequence[Fact], ver
     name = versioned(operator, version)
     yield from _count_errors(operator.inputs, _counted(operator, node), version, f"{name} takes", "inputs")
     yield from _count_errors(operator.outputs, len(node.outputs), version, f"{name} has", "outputs")
-    for formal, value in zip(operator.inputs, node.inputs[: _given(node)], strict=False):
+    for formal, value in zip(operator.inputs, node.inputs[: _argument_count(node)], strict=False):
         if value is None and not formal.optional and not formal.variadic:
             yield CheckError(f"{name} needs input '{formal.name}', the node omits it")
     bound: dict[str, tuple[str, str]] = {}
     for index, fact in enumerate(inputs):
-        found = _formal_at(operator.inputs, index)
-        if found is None or fact.type is None or not fact.given:
+        parameter = _formal_at(operator.inputs, index)
+        if parameter is None or fact.type is None or not fact.present:
             continue
-        given = name_of(fact.type)
-        if "undefined" in given or "?" in given:
+        actual = name_of(fact.type)
+        if "undefined" in actual or "?" in actual:
             continue
-        taken = found.types.at(version)
-        if given not in taken:
-            yield CheckError(f"{found.name} is {given}; {name} takes {_shown(taken)} there")
+        expected = parameter.types.at(version)
+        if actual not in expected:
+            yield CheckError(f"{parameter.name} is {actual}; {name} takes {_shown(expected)} there")
             continue
-        variable = found.types.name
-        if variable and not found.heterogeneous:
-            other = bound.setdefault(variable, (found.name, given))
-            if other[1] != given:
+        variable = parameter.types.name
+        if variable and not parameter.heterogeneous:
+            other = bound.setdefault(variable, (parameter.name, actual))
+            if other[1] != actual:
                 yield CheckError(
-                    f"{other[0]} is {other[1]} and {found.name} is {given}; {name} takes one type for both",
+                    f"{other[0]} is {other[1]} and {parameter.name} is {actual}; {name} takes one type for both",
                     hint="put a Cast before one of them",
                 )
 
@@ -63,7 +63,7 @@ def output_errors(operator: Operator, node: Node, inputs: Sequence[Fact], versio
     bound: dict[str, str] = {}
     for index, fact in enumerate(inputs):
         formal = _formal_at(operator.inputs, index)
-        if formal is not None and fact.type is not None and fact.given and not formal.heterogeneous:
+        if formal is not None and fact.type is not None and fact.present and not formal.heterogeneous:
             bound.setdefault(formal.types.name, name_of(fact.type))
     for index, value in enumerate(node.outputs):
         formal = _formal_at(operator.outputs, index)
@@ -72,10 +72,10 @@ def output_errors(operator: Operator, node: Node, inputs: Sequence[Fact], versio
         declared = name_of(value.type)
         if "undefined" in declared or "?" in declared:
             continue
-        given = bound.get(formal.types.name) if formal.types.name else None
-        given = None if given is None or "undefined" in given or "?" in given else given
-        if declared not in formal.types.at(version) or declared != (given or declared):
-            wanted = given or _shown(formal.types.at(version))
+        bound_type = bound.get(formal.types.name) if formal.types.name else None
+        bound_type = None if bound_type is None or "undefined" in bound_type or "?" in bound_type else bound_type
+        if declared not in formal.types.at(version) or declared != (bound_type or declared):
+            wanted = bound_type or _shown(formal.types.at(version))
             yield CheckError(f"'{value.name}' is declared {declared}; {versioned(operator, version)} gives {wanted}")
 
 
@@ -91,10 +91,10 @@ def versioned(operator: Operator, version: int) -> str:
 
 def _counted(operator: Operator, node: Node) -> int:
     """How many inputs a node has, without those it omits at the end, if it names no more than there are."""
-    return _given(node) if len(node.inputs) <= len(operator.inputs) else len(node.inputs)
+    return _argument_count(node) if len(node.inputs) <= len(operator.inputs) else len(node.inputs)
 
 
-def _given(node: Node) -> int:
+def _argument_count(node: Node) -> int:
     count = len(node.inputs)
     while count and node.inputs[count - 1] is None:
         count -= 1

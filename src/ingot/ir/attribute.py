@@ -1,4 +1,4 @@
-"""Attributes: what a node is told besides its inputs."""
+"""Attributes: the constant arguments of a node besides its inputs."""
 
 from __future__ import annotations
 
@@ -95,8 +95,10 @@ class Attribute:
         """
         if ref and (value is not None or kind is None):
             raise InputError(f"attribute '{name}' refers to '{ref}': it has a kind and no value of its own")
-        found, payload = (kind, None) if ref else _coerce(name, value, kind)
-        self.assemble(name=name, kind=found, value=payload, ref=ref, doc_string=doc_string, source=None, residue=None)
+        own_kind, payload = (kind, None) if ref else _coerce(name, value, kind)
+        self.assemble(
+            name=name, kind=own_kind, value=payload, ref=ref, doc_string=doc_string, source=None, residue=None
+        )
 
     def assemble(self, **parts: object) -> Attribute:
         """Set parts of an attribute that nobody has seen yet; for those who make attributes."""
@@ -174,9 +176,9 @@ class Attributes(dict[str, Attribute]):
         old = self.get(name)
         if old is attribute:
             return
-        kept = () if old is None else old.graphs
+        replaced = () if old is None else old.graphs
         for graph in attribute.graphs:
-            if graph.owner is not None and graph not in kept:
+            if graph.owner is not None and graph not in replaced:
                 raise CheckError("the graph already belongs elsewhere", hint="give a copy: graph.copy()")
         if old is not None:
             self._release(old)
@@ -204,9 +206,9 @@ class Attributes(dict[str, Attribute]):
     def pop(self, name: str, *default: object) -> Any:
         if name not in self and default:
             return default[0]
-        found = self[name]
+        attribute = self[name]
         del self[name]
-        return found
+        return attribute
 
     def popitem(self) -> tuple[str, Attribute]:
         name = next(reversed(self))
@@ -252,19 +254,19 @@ def _coerce(name: str, value: object, kind: AttributeKind | None) -> tuple[Attri
         return _coerce_list(name, value, kind)
     if kind is not None and kind.is_list:
         raise InputError(f"attribute '{name}' is a list ({kind.name.lower()}), got {value!r}")
-    found, payload = _coerce_one(name, value)
-    if kind is AttributeKind.FLOAT and found is AttributeKind.INT:
+    own_kind, payload = _coerce_one(name, value)
+    if kind is AttributeKind.FLOAT and own_kind is AttributeKind.INT:
         return kind, float(payload)
-    if kind is not None and kind is not found:
+    if kind is not None and kind is not own_kind:
         raise InputError(f"attribute '{name}' is of kind {kind.name.lower()}, got {value!r}")
-    return found, payload
+    return own_kind, payload
 
 
 def _coerce_list(
     name: str, values: Sequence[object], kind: AttributeKind | None
 ) -> tuple[AttributeKind, AttributeValue]:
     pairs = [_coerce_one(name, value) for value in values]
-    kinds = {found for found, _ in pairs}
+    kinds = {own_kind for own_kind, _ in pairs}
     element = None if kind is None else kind.element
     if AttributeKind.FLOAT in (kinds | {element}) and kinds <= {AttributeKind.INT, AttributeKind.FLOAT}:
         return AttributeKind.FLOATS, tuple(float(payload) for _, payload in pairs)

@@ -157,9 +157,9 @@ class Initializers(Mapping[str, "Value"]):
             value._graph = None
 
     def __getitem__(self, name: str) -> Value:
-        found = self._index.get(name)
-        if found is not None and found._name == name and found in self._members:
-            return found
+        indexed = self._index.get(name)
+        if indexed is not None and indexed._name == name and indexed in self._members:
+            return indexed
         self._index = {value.name: value for value in reversed(self._members)}
         return self._index[name]
 

@@ -91,9 +91,9 @@ def _copy_part(
     for value in graph.initializers.values():
         if value in wanted:
             part.initializers.add(copy_value(value, known))
-    given = set(starts)
+    boundary = set(starts)
     for node in nodes:
-        part.append(_copied(node, known, given))
+        part.append(_copied(node, known, boundary))
     part.outputs.extend(known[value] for value in ends)
     for note in graph.quantization:
         if note.value in known and all(value in known for value in note.parameters.values()):
@@ -105,11 +105,11 @@ def _copy_part(
 
 def _copied(node: Node, known: Known, starts: set[Value]) -> Node:
     """A copy whose outputs are new, but for those given from outside, which nobody reads any more."""
-    given = {value: known[value] for value in node.outputs if value in starts}
-    for value in given:
+    outputs = {value: known[value] for value in node.outputs if value in starts}
+    for value in outputs:
         del known[value]
     twin = copy_node(node, known)
-    for value, stand_in in given.items():
+    for value, stand_in in outputs.items():
         known[value]._name = ""
         known[value] = stand_in
     return twin

@@ -144,10 +144,10 @@ class Graph(Annotated):
 
     def value(self, name: str) -> Value:
         """The value this graph defines under `name`; InputError with the nearest names if there is none."""
-        found = self.find(name)
-        if found is None:
+        value = self.find(name)
+        if value is None:
             raise InputError(f"the graph has no value '{name}'", hint=nearest(name, [v.name for v in self.values()]))
-        return found
+        return value
 
     def find(self, name: str) -> Value | None:
         """The value this graph defines under `name`, or None."""
@@ -156,9 +156,9 @@ class Graph(Annotated):
     def values(self) -> Iterator[Value]:
         """Every value the graph defines: inputs, initialisers, what its nodes compute."""
         yield from self.inputs
-        given = set(self.inputs)
+        inputs = set(self.inputs)
         for value in self.initializers.values():
-            if value not in given:
+            if value not in inputs:
                 yield value
         for node in self.nodes:
             for value in node.outputs:

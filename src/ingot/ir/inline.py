@@ -40,13 +40,13 @@ def inline(model: Model, which: Callable[[Function], bool] = lambda _: True, *, 
 
 def call_arguments(call: Node, function: Function) -> dict[str, Attribute | None]:
     """What each attribute of the function is in this call: the call's, the default, or None where neither is."""
-    found: dict[str, Attribute | None] = {}
+    arguments: dict[str, Attribute | None] = {}
     for name, default in function.attributes.items():
-        found[name] = call.attributes.get(name, default)
+        arguments[name] = call.attributes.get(name, default)
     unknown = [name for name in call.attributes if name not in function.attributes]
     if unknown:
         raise CheckError(f"node '{call.label}' gives '{unknown[0]}', which function '{function.id}' does not have")
-    return found
+    return arguments
 
 
 def bind(node: Node, arguments: dict[str, Attribute | None], omitted: set[Value], graph: Graph) -> None:
@@ -88,9 +88,9 @@ def _inline_graph(root: Graph, chosen: dict[FunctionId, Function], imports: dict
             continue
         _import(function, imports)
         budget.spend(len(function.graph))
-        made = _replace_call(node, function)
+        copies = _replace_call(node, function)
         calls += 1
-        for copy in made:
+        for copy in copies:
             pending.append(copy)
             for subgraph in copy.attributes.graphs():
                 pending.extend(inner for graph in nested_graphs(subgraph) for inner in graph)
@@ -117,7 +117,7 @@ def _replace_call(call: Node, function: Function) -> list[Node]:
     attributes = call_arguments(call, function)
     for value in body.initializers.values():
         graph.initializers.add(_fresh(value, known, graph))
-    made: list[Node] = []
+    copies: list[Node] = []
     stem = call.name or call.op_type
     for node in body.nodes:
         for output in node.outputs:
@@ -128,8 +128,8 @@ def _replace_call(call: Node, function: Function) -> list[Node]:
             copy.name = f"{stem}/{copy.name}"
         copy.inputs = [None if value in omitted else value for value in copy.inputs]
         bind(copy, attributes, omitted, graph)
-        made.append(copy)
-    graph.insert_before(call, *made)
+        copies.append(copy)
+    graph.insert_before(call, *copies)
     for formal, actual in zip(body.outputs, call.outputs, strict=False):
         if not actual.name:
             continue
@@ -138,7 +138,7 @@ def _replace_call(call: Node, function: Function) -> list[Node]:
             raise CheckError(f"function '{function.id}' returns its input '{formal.name}', which the call omits")
         actual.replace_uses(result)
     graph.remove(call)
-    return made
+    return copies
 
 
 def _fresh(value: Value, known: Known, graph: Graph) -> Value:
@@ -180,10 +180,10 @@ def _refuse_recursion(model: Model) -> None:
 
 
 def _callees(model: Model, name: FunctionId) -> list[FunctionId]:
-    found: dict[FunctionId, None] = {}
+    callees: dict[FunctionId, None] = {}
     for graph in nested_graphs(model.functions[name].graph):
         for node in graph.nodes:
             callee = model.function_of(node)
             if callee is not None:
-                found[callee.id] = None
-    return list(found)
+                callees[callee.id] = None
+    return list(callees)

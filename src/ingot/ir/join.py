@@ -39,7 +39,7 @@ def join(
     links = {heads[target]: sources[source] for source, target in pairs.items()}
     _check_types(links)
     _check_names(left.graph, right.graph, links)
-    kept = [value for name, value in sources.items() if name not in pairs]
+    remaining = [value for name, value in sources.items() if name not in pairs]
     results = [links.get(value, value) for value in right.graph.outputs]
     right.graph.outputs.clear()
     for head, source in links.items():
@@ -48,7 +48,7 @@ def join(
         if head.is_initializer:
             right.graph.initializers.remove(head)
     _move(right.graph, left.graph)
-    left.graph.outputs[:] = [*kept, *results]
+    left.graph.outputs[:] = [*remaining, *results]
     left.graph.name = name
     _merge(left, right)
     if outputs is not None:
@@ -96,9 +96,9 @@ def _check_types(links: Mapping[Value, Value]) -> None:
 
 
 def _check_names(left: Graph, right: Graph, links: Mapping[Value, Value]) -> None:
-    taken = {value.name for graph in nested_graphs(left) for value in graph.values()}
+    used = {value.name for graph in nested_graphs(left) for value in graph.values()}
     theirs = (value for graph in nested_graphs(right) for value in graph.values() if value not in links)
-    clashing = [value.name for value in theirs if value.name in taken]
+    clashing = [value.name for value in theirs if value.name in used]
     if clashing:
         shown = ", ".join(f"'{name}'" for name in clashing[:5])
         raise CheckError(f"both models use the names {shown}", hint="give prefixes: prefixes=('first/', 'second/')")

@@ -1,11 +1,12 @@
-"""A model: a graph, the functions it may call, the operator sets it speaks, and what is said about it."""
+"""A model: a graph, the functions it may call, the operator sets it imports, and its metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ingot.dataclass import dataclass
 from ingot.ir.annotated import Annotated
 from ingot.ir.attribute import Attribute
 from ingot.ir.domains import STANDARD, OpsetImports, canonical, spelled_out

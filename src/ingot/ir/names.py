@@ -21,9 +21,9 @@ def rename(model: Model, names: Mapping[str, str]) -> None:
     for old in names:
         if old not in present:
             raise CheckError(f"the model has no value '{old}'", hint=nearest(old, present))
-    kept = present - set(names)
+    unchanged = present - set(names)
     for old, new in names.items():
-        if new in kept or list(names.values()).count(new) > 1:
+        if new in unchanged or list(names.values()).count(new) > 1:
             raise CheckError(f"cannot rename '{old}': another value is named '{new}'")
     for value in everything:
         if value.name in names:
@@ -55,7 +55,7 @@ def uniquify(model: Model) -> None:
 def separate_scopes(model: Model) -> list[tuple[Value, str]]:
     """Rename values of subgraphs that have the name of a value around them; those, each with the name it had.
 
-    Values of one graph that share a name are left: which of them is meant cannot be told.
+    Values of one graph that share a name are left: which of them a name stands for is open.
     """
     renamed: list[tuple[Value, str]] = []
     for root in model.roots():

@@ -1,4 +1,4 @@
-"""What a model needs of the format: the oldest IR version that can say it."""
+"""What a model needs of the format: the oldest IR version that can express it."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ class Node(Annotated):
         self._previous = self._next = None
         self._live = True
         self._inputs = tuple(inputs)
-        made = [Value() for _ in range(outputs)] if isinstance(outputs, int) else outputs
-        self._outputs = tuple(Value(out) if isinstance(out, str) else out for out in made)
+        values = [Value() for _ in range(outputs)] if isinstance(outputs, int) else outputs
+        self._outputs = tuple(Value(out) if isinstance(out, str) else out for out in values)
         for index, value in enumerate(self._outputs):
             if value.producer is not None or value._graph is not None:
                 raise CheckError(f"value '{value.name}' is already defined elsewhere")
@@ -140,14 +140,14 @@ class Node(Annotated):
 
     def add_output(self, value: Value | str | None = None) -> Value:
         """One more output at the end."""
-        made = value if isinstance(value, Value) else Value(value)
-        if made.producer is not None or made._graph is not None:
-            raise CheckError(f"value '{made.name}' is already defined elsewhere")
-        made.producer, made.index = self, len(self._outputs)
-        self._outputs += (made,)
-        if self.graph is not None and made._name is None:
-            made.name = self.graph.fresh_name(self.op_type.lower())
-        return made
+        output = value if isinstance(value, Value) else Value(value)
+        if output.producer is not None or output._graph is not None:
+            raise CheckError(f"value '{output.name}' is already defined elsewhere")
+        output.producer, output.index = self, len(self._outputs)
+        self._outputs += (output,)
+        if self.graph is not None and output._name is None:
+            output.name = self.graph.fresh_name(self.op_type.lower())
+        return output
 
     @property
     def subgraphs(self) -> tuple[Graph, ...]:

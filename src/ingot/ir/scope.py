@@ -22,17 +22,17 @@ class Scope:
         """The value of that name, or None."""
         scope: Scope | None = self
         while scope is not None:
-            if (found := scope.names.get(name)) is not None:
-                return found
+            if (value := scope.names.get(name)) is not None:
+                return value
             scope = scope.outer
         return None
 
     def meant(self, value: Value) -> Value | None:
         """The value that the name of `value` stands for: itself if nothing else defines the name."""
-        found = self.find(value.name)
-        if found is None and value.name:
-            found = self.names[value.name] = value
-        return found
+        visible = self.find(value.name)
+        if visible is None and value.name:
+            visible = self.names[value.name] = value
+        return visible
 
     def need(self, name: str) -> Value:
         """The value of that name; one that nothing defines if there is none, the same for every reader."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.ir.model import Model
 from ingot.ir.tensor import External, SparseTensor, Tensor

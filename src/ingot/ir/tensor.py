@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType, pack, unpack
 from ingot.errors import InputError, UnsupportedError
 from ingot.ir.types import SparseTensorType, TensorType
@@ -171,8 +171,8 @@ class Tensor:
             assert self._load is not None
             array = self._load()
             if array.shape != self.shape or DType.of(array.dtype) is not self.dtype:
-                found = f"{array.dtype}{list(array.shape)}"
-                raise InputError(f"tensor '{self.name}' is declared {self.type}, its loader returned {found}")
+                actual = f"{array.dtype}{list(array.shape)}"
+                raise InputError(f"tensor '{self.name}' is declared {self.type}, its loader returned {actual}")
         self._array = _frozen(array)
         return self._array
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, Expr
 from ingot.dtypes import DType
 

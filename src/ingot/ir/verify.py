@@ -18,11 +18,11 @@ from ingot.ir.value import Value
 
 def verify(model: Model) -> None:
     """CheckError listing every structural problem; nothing if there is none."""
-    found = list(problems(model))
-    if found:
-        more = [f"and {len(found) - 20} more"] if len(found) > 20 else []
-        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-        raise CheckError(f"the model has {count}", where=(*found[:20], *more))
+    messages = list(problems(model))
+    if messages:
+        more = [f"and {len(messages) - 20} more"] if len(messages) > 20 else []
+        count = "1 problem" if len(messages) == 1 else f"{len(messages)} problems"
+        raise CheckError(f"the model has {count}", where=(*messages[:20], *more))
 
 
 def verify_names(model: Model) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import (
     Apply,

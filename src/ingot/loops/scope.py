@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, lower_bound, upper_bound
 from ingot.dtypes import DType
 from ingot.errors import CompileError

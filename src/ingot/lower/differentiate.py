@@ -35,5 +35,5 @@ def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, fix
     try:
         derivatives = gradients(program.values[part.graph.outputs[0]], [program.inputs[name] for name in xs])
     except Refused as reason:
-        raise UnsupportedError(f"the gradient of '{y}' cannot be said: {reason}") from None
+        raise UnsupportedError(f"the gradient of '{y}' cannot be computed: {reason}") from None
     return evaluate(derivatives, dict(fixed), {})

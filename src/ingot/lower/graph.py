@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbols
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph
@@ -100,7 +100,7 @@ class _Lowering:
         program = self.program
         inputs = [None if value is None else program.values[value] for value in node.inputs]
         input_facts = [
-            Fact(given=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
+            Fact(present=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
         ]
         output_facts = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
         calls, lowered, guarded = dict(program.calls), len(program.values), len(program.guards)
@@ -188,7 +188,7 @@ def lower_node(
         _without_trailing_none(list(inputs)),
         arguments,
         facts=tuple(input_facts),
-        found=tuple(output_facts),
+        inferred=tuple(output_facts),
         regions=regions,
     )
     computed = [part for part in parts if isinstance(part, Tensor)]
@@ -220,7 +220,7 @@ def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
 def _require_known(size: Dim, program: Program) -> None:
     """Refused for a size with a name that no input and no call result has: no kernel could be passed it."""
     if not symbols(size) <= program.known_sizes:
-        raise Refused(f"a size '{size}', which only a run can tell")
+        raise Refused(f"a statically unknown size '{size}'")
 
 
 def _without_trailing_none(inputs: list[Tensor | None]) -> list[Tensor | None]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.infer import infer
 from ingot.infer.driver import Facts
 from ingot.ir.extract import extract
@@ -34,7 +34,7 @@ def hoist_invariants(outlined: Outlined, catalog: Catalog) -> Hoisted | None:
     """Hoist the invariants out of the model of a body, which is changed; None if there are none."""
     model = outlined.model
     graph = model.graph
-    facts = infer(model, catalog=catalog, given=outlined.input_facts)
+    facts = infer(model, catalog=catalog, input_facts=outlined.input_facts)
     captured = list(graph.inputs)[len(graph.inputs) - len(outlined.captured) :]
     values = list(_invariants(model, captured, facts, catalog))
     if not values:

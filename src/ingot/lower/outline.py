@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, Expr, symbol, symbols
 from ingot.errors import CheckError
 from ingot.infer import infer
@@ -73,7 +74,9 @@ class _Outlining:
             twin = outlined.model.copy()
             same = dict(zip(outlined.model.graph.inputs, twin.graph.inputs, strict=True))
             after = infer(
-                twin, catalog=self.catalog, given={same[value]: fact for value, fact in outlined.input_facts.items()}
+                twin,
+                catalog=self.catalog,
+                input_facts={same[value]: fact for value, fact in outlined.input_facts.items()},
             )
             changed = list(types)
             for place, output in carried:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, substitute, symbols
 from ingot.ir.node import Node
 from ingot.ir.types import map_shapes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbols
 from ingot.infer.driver import Inference
 from ingot.infer.naming import Naming
@@ -51,7 +51,7 @@ class LoweredRegions:
         inference.graph(graph, known)
         for guard in (guard for inner in nested_graphs(graph) for guard in no_zeros(inner, inference.facts)):
             if not (self.is_known(guard.left) and self.is_known(guard.right)):
-                raise Refused("a size that may be zero, which only a run can tell")
+                raise Refused("a statically unknown size that may be zero")
             self.program.guards.append(guard)
         self.program.values.update(zip(graph.inputs, inputs, strict=True))
         return self.lower(graph, inference.facts)

@@ -7,8 +7,8 @@ can have. Where the sizes are unknown, the branch for equal sizes is assumed, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, Expr, lower_bound, minimum
 from ingot.infer import infer
 from ingot.infer.driver import Facts
@@ -74,12 +74,12 @@ def specialise_branches(
 
     `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before.
     """
-    facts = infer(model, catalog=catalog, given=input_facts)
+    facts = infer(model, catalog=catalog, input_facts=input_facts)
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
         if not _inline_decided_branches(model, facts, guards):
             break
-        facts = infer(model, catalog=catalog, given=input_facts)
+        facts = infer(model, catalog=catalog, input_facts=input_facts)
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))

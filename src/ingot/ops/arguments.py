@@ -15,7 +15,7 @@ def keywords(operator: Operator, node: Node) -> dict[str, Any]:
 
     CheckError if one is missing, unknown, of another kind, or a reference that nobody resolved.
     """
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, attribute in node.attributes.items():
         parameter = operator.attributes.get(name)
         if parameter is None:
@@ -23,13 +23,13 @@ def keywords(operator: Operator, node: Node) -> dict[str, Any]:
         if attribute.ref:
             raise CheckError(f"attribute '{name}' refers to '{attribute.ref}', and there is no function around")
         if attribute.kind is not parameter.kind and not _empty_list(attribute.value, parameter.kind):
-            taken = parameter.kind.name.lower()
-            raise CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {operator.name} takes {taken}")
-        found[_python_name(operator, name)] = attribute.value
+            expected = parameter.kind.name.lower()
+            raise CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {operator.name} takes {expected}")
+        arguments[_python_name(operator, name)] = attribute.value
     for name, parameter in operator.attributes.items():
-        if parameter.required and _python_name(operator, name) not in found:
+        if parameter.required and _python_name(operator, name) not in arguments:
             raise CheckError(f"{operator.name} needs attribute '{name}'")
-    return found
+    return arguments
 
 
 def _empty_list(value: object, kind: AttributeKind) -> bool:

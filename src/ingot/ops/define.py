@@ -10,11 +10,12 @@ from __future__ import annotations
 import inspect
 import types as python_types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.ir import AttributeKind, Graph, SparseTensor, Tensor
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.types import Type
@@ -44,7 +45,7 @@ class Heterogeneous:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """How many values a variadic parameter takes at the least; one, if not said."""
+    """How many values a variadic parameter takes at least, one by default."""
 
     count: int
 
@@ -87,8 +88,8 @@ class Runtime(Protocol):
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a graph that an attribute holds, for these inputs; it may read the values around the node."""
 
-    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
-        """The derivative of value `y` of the main graph by each of `xs`, computed anew from what is given by name."""
+    def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
+        """The derivative of value `y` of the main graph by each of `xs`, computed anew from `values` by name."""
 
     def generator(self, seed: float | None) -> np.random.Generator:
         """The source of random numbers of this node: the same for the same seed, model and run."""
@@ -96,7 +97,7 @@ class Runtime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function says by its parameters and annotations: of `runtime` it is told who evaluates it."""
+    """The schema in a function's parameters and annotations; `runtime` names its `Runtime` parameter, if it has one."""
 
     inputs: tuple[Formal, ...]
     outputs: tuple[Formal, ...]
@@ -124,7 +125,7 @@ class Operator:
 
     @property
     def signature(self) -> Signature:
-        """What the function says; TypeError if no schema can."""
+        """The schema that the function declares; TypeError if it is none."""
         if self._signature is None:
             self._signature = _signature(self.name, self.evaluate)
         return self._signature
@@ -170,19 +171,19 @@ class Operator:
         return inspect.getdoc(self.evaluate) or ""
 
     def infer(self, rule: Rule) -> Rule:
-        """Attach what says the types and shapes of the outputs."""
+        """Attach the inference rule: types and shapes of the outputs from facts of the inputs."""
         return self._attach("infer", rule)
 
     def body(self, rule: Rule) -> Rule:
-        """Attach what says the types of the inputs of the graphs that the operator runs, where they declare none."""
+        """Attach the inference rule for the inputs of the operator's subgraphs, where they declare no types."""
         return self._attach("body", rule)
 
     def upgrade(self, rule: Rule) -> Rule:
-        """Attach what says this meaning in newer operators."""
+        """Attach the rewrite of this meaning in newer operators."""
         return self._attach("upgrade", rule)
 
     def downgrade(self, rule: Rule) -> Rule:
-        """Attach what says this meaning in older operators, all of version `version`, which it is told if it asks.
+        """Attach the rewrite of this meaning in older operators, all of version `version` (passed on request).
 
         It is called for the version before the first with this meaning, and for one before that takes less, such as
         fewer types, and cannot have the node as it is.
@@ -190,17 +191,17 @@ class Operator:
         return self._attach("downgrade", rule)
 
     def lower(self, rule: Rule) -> Rule:
-        """Attach what says this meaning in primitives."""
+        """Attach the lowering of this meaning to primitives."""
         return self._attach("lower", rule)
 
     def gradient(self, rule: Rule) -> Rule:
         """Attach a gradient of its own, where that of the primitives is unstable or costly."""
         return self._attach("gradient", rule)
 
-    def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], **told: Any) -> tuple[Any, ...]:
-        """What a rule says, one answer an output; of `told`, it is told what it has parameters for."""
+    def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], **context: Any) -> tuple[Any, ...]:
+        """The results of a rule, one an output; entries of `context` are passed if the rule has parameters for them."""
         answer = self.rules[kind](
-            *arguments, **named, **{name: value for name, value in told.items() if self.takes(kind, name)}
+            *arguments, **named, **{name: value for name, value in context.items() if self.takes(kind, name)}
         )
         return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
 
@@ -226,16 +227,16 @@ def operator(
 ) -> Callable[[Rule], Operator]:
     """Make a function an operator; `since` lists the versions whose meaning it is, oldest first.
 
-    TypeError if the signature says something no schema can.
+    TypeError if the signature is no schema.
     """
     versions = (since,) if isinstance(since, int) else tuple(since)
 
     def define(evaluate: Rule) -> Operator:
         _round_defaults(evaluate)
-        found = Operator(name, domain, versions, evaluate, deprecated)
+        defined = Operator(name, domain, versions, evaluate, deprecated)
         if not evaluate.__module__.startswith(_OWN):
-            found.signature  # noqa: B018  # what is wrong with it is said where it is written
-        return found
+            defined.signature  # noqa: B018  # raises TypeError where the function is written
+        return defined
 
     return define
 
@@ -338,8 +339,8 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     marks: tuple[Any, ...] = ()
     while True:
         if get_origin(hint) is Annotated:
-            hint, *found = get_args(hint)
-            marks += tuple(found)
+            hint, *annotations = get_args(hint)
+            marks += tuple(annotations)
         elif _is_optional(hint) and hint != Type:
             arms = [arm for arm in get_args(hint) if arm is not type(None)]
             hint = arms[0] if len(arms) == 1 else Union[tuple(arms)]  # noqa: UP007

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ir.tensor import Tensor
@@ -22,7 +22,7 @@ class Fact:
     type: Type | None = None
     elements: tuple[Dim | None, ...] | None = None
     constant: Tensor | None = None
-    given: bool = True
+    present: bool = True
     """False stands for an optional input that the node omits."""
 
     @property
@@ -53,7 +53,7 @@ class Fact:
 
 
 Inferred: TypeAlias = "Fact | Type | None"
-"""What a rule says of one output: a type, a fact, or nothing."""
+"""The result of an inference rule for one output: a type, a fact, or None (unknown)."""
 
 
 def of_constant(tensor: Tensor) -> Fact:

@@ -1,4 +1,4 @@
-"""What a rule that says an operator in an older version may ask of the values it is given."""
+"""What a downgrade rule may ask about its inputs."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def constant_of(value: Value) -> Array | None:
 
 def integers_of(value: Value) -> list[int]:
     """The integers that a value holds in every run; UnsupportedError if they are computed while the model runs."""
-    found = constant_of(value)
-    if found is None:
+    constant = constant_of(value)
+    if constant is None:
         raise UnsupportedError(
             f"'{value.name}' is computed while the model runs, the older version takes it as an attribute"
         )
-    return [int(item) for item in found.reshape(-1)]
+    return [int(item) for item in constant.reshape(-1)]
 
 
 def _is_fixed(value: Value) -> bool:

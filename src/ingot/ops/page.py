@@ -24,7 +24,7 @@ Every operator that ingot knows, in the newest version of each domain: what it m
 - **types**: what the first input takes (or the output gives). *floats* are float16, float32 and float64, *signed* and
   *unsigned* the integers of 8 to 64 bits, *integers* both, *numbers* floats and integers; *all* is every type of
   opset 1, *all-25* every one that opset 25 has.
-- **provider**: who runs it. *cpu* compiles it where its rule can say it (`ingot explain MODEL` tells for a model); the
+- **provider**: who runs it. *cpu* compiles it where its rule can lower it (`ingot explain MODEL` shows where); the
   element types that the compiler computes with are floats, bfloat16, integers and bool.
 - This page is made by `python -m ingot.ops.page`; a test fails where it is not up to date.
 """
@@ -39,7 +39,7 @@ def _lines(catalog: Catalog) -> Iterator[str]:
     yield _INTRODUCTION
     for domain in catalog.domains():
         names = sorted({operator.name for operator in catalog if operator.domain == domain})
-        members = [found for name in names if (found := catalog.newest(domain, name)) is not None]
+        members = [newest for name in names if (newest := catalog.newest(domain, name)) is not None]
         yield f"## {spelled_out(domain)} ({len(members)})\n"
         families: dict[str, list[Operator]] = {}
         for operator in members:
@@ -63,10 +63,10 @@ def _row(operator: Operator, catalog: Catalog) -> str:
     versions = ", ".join(map(str, operator.since)) + "".join(_older(meaning) for meaning in reversed(older))
     formals = [*operator.inputs, *operator.outputs]
     types = abbreviated(formals[0].types.at(operator.version)) if formals else ""
-    said = ("deprecated: " if operator.deprecated else "") + headline(operator)
+    description = ("deprecated: " if operator.deprecated else "") + headline(operator)
     compiled = "lower" in operator.rules or (not operator.domain and operator.name in _REGIONS)
     providers = "cpu, reference" if compiled else "reference"
-    cells = (operator.name, versions, types, providers, said)
+    cells = (operator.name, versions, types, providers, description)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

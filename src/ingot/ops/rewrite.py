@@ -1,13 +1,13 @@
-"""One node said in other operators: an old meaning in the newest, or a new one in older."""
+"""One node rewritten in other operators: an old meaning in the newest, or a new one in older."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ingot.builder import OPSET, Var, inserting, op
 from ingot.builder.versions import domain_version_of
+from ingot.dataclass import dataclass
 from ingot.errors import IngotError, UnsupportedError
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
@@ -40,7 +40,7 @@ def drop_superseded(node: Node, operator: Operator) -> None:
 
 
 def drop_defaults(node: Node, operator: Operator, version: int) -> None:
-    """Take attributes off a node that `version` of its operator has not, where they say what it does anyway."""
+    """Take attributes off a node that `version` of its operator has not, where they set what it does anyway."""
     for name, attribute in list(node.attributes.items()):
         parameter = operator.attributes.get(name)
         if parameter is not None and not parameter.exists_at(version) and attribute.value == parameter.default:
@@ -49,7 +49,7 @@ def drop_defaults(node: Node, operator: Operator, version: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The nodes that say a node anew, in order, and what stands in for what the old one computed."""
+    """The nodes that replace a node, in order, and the replacements of its outputs."""
 
     nodes: list[Node]
     results: dict[Value, Value]
@@ -61,19 +61,19 @@ def rewrite(
     graph: Graph,
     model: Model,
     rule: Literal["upgrade", "downgrade"] = "upgrade",
-    **told: Any,
+    **context: Any,
 ) -> Rewritten:
-    """Replace a node of `graph`, which means `operator`, by what a rule of it says; names stay.
+    """Replace a node of `graph`, which means `operator`, by what a rule of it returns; names stay.
 
-    `told` is passed to the rule if it asks for it. UnsupportedError if there is no rule to say it anew.
+    Entries of `context` are passed if the rule has parameters for them. UnsupportedError if there is no rule.
     """
     age = "newer" if rule == "upgrade" else "older"
     try:
         if rule not in operator.rules:
             raise UnsupportedError(f"{operator.name}-{operator.version} has no equivalent in {age} versions")
         arguments = {**operator.defaults, **keywords(operator, node)}
-        with inserting(before=node, model=model) as made:
-            parts = operator.apply(rule, (op, *node.inputs), arguments, outputs=len(node.outputs), **told)
+        with inserting(before=node, model=model) as inserted:
+            parts = operator.apply(rule, (op, *node.inputs), arguments, outputs=len(node.outputs), **context)
     except IngotError as error:
         error.where = (f"in node '{node.label}' ({node.op_type}-{operator.version})", *error.where)
         raise
@@ -87,17 +87,17 @@ def rewrite(
     for old, new in zip(node.outputs, parts, strict=False):
         if old.name and new is not None:
             results[old] = new.value if isinstance(new, Var) else new
-            _stand_in(old, results[old], set(made), graph)
+            _stand_in(old, results[old], set(inserted), graph)
     graph.remove(node)
-    return Rewritten(made, results)
+    return Rewritten(inserted, results)
 
 
-def _stand_in(old: Value, new: Value, made: set[Node], graph: Graph) -> None:
+def _stand_in(old: Value, new: Value, inserted: set[Node], graph: Graph) -> None:
     """Put what a rule made in the place of what the old node computed, under its name."""
     new.type = new.type or old.type
     returned = old.is_output
     old.replace_uses(new)
-    if not returned and new.producer in made:
+    if not returned and new.producer in inserted:
         name = old.name
         old.name = graph.fresh_name(name)
         new.name = name

@@ -94,10 +94,10 @@ def axis_of(axis: int, rank: int, name: str = "axis") -> int:
 
 def axes_of(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
     """Axes counted from the front, in order given; ShapeError if one is outside or named twice."""
-    found = tuple(axis_of(axis, rank, name) for axis in axes)
-    if len(set(found)) < len(found):
+    counted = tuple(axis_of(axis, rank, name) for axis in axes)
+    if len(set(counted)) < len(counted):
         raise ShapeError(f"{name} names an axis twice: {list(axes)}")
-    return found
+    return counted
 
 
 def unify(a: Dim | None, b: Dim | None, what: str = "sizes") -> Dim | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Type
 
@@ -56,11 +56,11 @@ class TypeSet:
 
     def at(self, version: int) -> TypeNames:
         """The types a version of the operator takes."""
-        found = self.by_version[0][1]
+        newest = self.by_version[0][1]
         for since, names in self.by_version:
             if since <= version:
-                found = names
-        return found
+                newest = names
+        return newest
 
 
 def types(name: str, sets: TypeNames | Mapping[int, TypeNames]) -> TypeSet:

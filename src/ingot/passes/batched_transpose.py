@@ -8,7 +8,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
-from ingot.queries.values import made_by, shape
+from ingot.queries.values import produced_by, shape
 
 
 def unstack_transposes(model: Model, facts: Facts) -> int:
@@ -25,8 +25,10 @@ def unstack_transposes(model: Model, facts: Facts) -> int:
 
 
 def _replace(node: Node, facts: Facts) -> bool:
-    flip = made_by(node.inputs[0], "Transpose")
-    merge = made_by(flip.inputs[0], *VIEWS) if flip is not None and tuple(flip.get("perm", ())) == (0, 2, 1) else None
+    flip = produced_by(node.inputs[0], "Transpose")
+    merge = (
+        produced_by(flip.inputs[0], *VIEWS) if flip is not None and tuple(flip.get("perm", ())) == (0, 2, 1) else None
+    )
     if merge is None:
         return False
     source, stack, result = (shape(value, facts) for value in (merge.inputs[0], merge.output, node.output))
@@ -36,6 +38,6 @@ def _replace(node: Node, facts: Facts) -> bool:
         return False
     count = len(source)
     with inserting(before=node):
-        made = op.Transpose(merge.inputs[0], perm=[*range(count - 2), count - 1, count - 2]).value
-    replace(node.output, made, facts)
+        flipped = op.Transpose(merge.inputs[0], perm=[*range(count - 2), count - 1, count - 2]).value
+    replace(node.output, flipped, facts)
     return True

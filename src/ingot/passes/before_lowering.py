@@ -37,14 +37,14 @@ def story(level: int, catalog: Catalog) -> dict[str, Pass]:
     refuse_level(level)
     if level == 0:
         return {}
-    found: dict[str, Pass] = {
+    passes: dict[str, Pass] = {
         "evaluate shape arithmetic": known_integers,
         "fold constants": partial(fold, catalog=catalog, constant_nodes=False),
     }
     if level >= 2:
-        found |= {
+        passes |= {
             "absorb padding": absorb_padding,
             # a product of matrices scales its sums for nothing; to scale its weights takes reading them all
             "fold scales into weights": partial(fold_scales, into=("Conv", "ConvTranspose")),
         }
-    return {**found, "remove dead code": dead}
+    return {**passes, "remove dead code": dead}

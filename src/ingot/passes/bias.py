@@ -9,7 +9,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
-from ingot.queries.values import dtype, made_by, only_reader, read, shape
+from ingot.queries.values import dtype, only_reader, produced_by, read, shape
 
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16)
 
@@ -23,14 +23,14 @@ def recover_bias(model: Model, facts: Facts) -> int:
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             for source, other in ((0, 1), (1, 0)) if node.applies("Add") else ():
-                product = made_by(node.inputs[source], "MatMul", "Gemm")
+                product = produced_by(node.inputs[source], "MatMul", "Gemm")
                 bias = node.inputs[other]
                 if product is None or bias is None or _refuses(product, bias, facts):
                     continue
-                kept = {name: product.get(name) for name in ("alpha", "transA", "transB") if name in product}
+                attributes = {name: product.get(name) for name in ("alpha", "transA", "transB") if name in product}
                 with inserting(before=node):
-                    made = op.Gemm(product.inputs[0], product.inputs[1], bias, **kept).value
-                replace(node.output, made, facts)
+                    biased = op.Gemm(product.inputs[0], product.inputs[1], bias, **attributes).value
+                replace(node.output, biased, facts)
                 recovered += 1
                 break
     return recovered

@@ -17,9 +17,9 @@ def settle_branches(model: Model, facts: Facts) -> int:
         for node in graph:
             if graph.root is not model.graph or not node.applies("If"):
                 continue  # a graph of a branch that went
-            taken = number(read(node, 0), facts)
-            if taken is not None:
-                branch = node["then_branch" if taken else "else_branch"]
+            condition = number(read(node, 0), facts)
+            if condition is not None:
+                branch = node["then_branch" if condition else "else_branch"]
                 assert isinstance(branch, Graph)
                 put_in_place(branch, node, graph)
                 settled += 1

@@ -16,7 +16,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace
 from ingot.passes.transpose import UNARY
-from ingot.queries.values import constant, made_by, only_reader, read, shape
+from ingot.queries.values import constant, only_reader, produced_by, read, shape
 
 
 def transpose_weights(model: Model, facts: Facts) -> int:
@@ -33,7 +33,7 @@ def transpose_weights(model: Model, facts: Facts) -> int:
 
 
 def _rewrite(node: Node, facts: Facts) -> bool:
-    flip = made_by(node.inputs[0], "Transpose")
+    flip = produced_by(node.inputs[0], "Transpose")
     order = None if flip is None or flip.graph is not node.graph else flip.get("perm")
     sizes, rows = shape(node.inputs[0], facts), shape(node.output, facts)
     if flip is None or order is None or order[0] != 0 or sizes is None or rows is None or len(rows) != 2:
@@ -69,10 +69,10 @@ def _again(node: Node, first: Value | None, weights: Value | None) -> Value:
     rest = list(node.inputs[1:])
     if weights is not None:
         rest[0] = weights
-    made = emit(node.op_type, [first, *rest], dict(node.attributes), domain=node.domain)[0]
-    assert made.producer is not None
-    made.producer.name = node.name
-    return made
+    twin = emit(node.op_type, [first, *rest], dict(node.attributes), domain=node.domain)[0]
+    assert twin.producer is not None
+    twin.producer.name = node.name
+    return twin
 
 
 def _until_product(value: Value) -> tuple[list[Node], Node | None]:

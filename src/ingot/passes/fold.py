@@ -24,7 +24,7 @@ MOST_BYTES = 1 << 20
 _MOST_READ = 1 << 28
 """Bytes of one constant that are read to make another of it; what is larger stays where it is, often in a file."""
 
-_KEPT = {"": ("DequantizeLinear",), "com.microsoft": ("DequantizeLinear", "DequantizeBFP")}
+_NEVER_FOLDED = {"": ("DequantizeLinear",), "com.microsoft": ("DequantizeLinear", "DequantizeBFP")}
 """Operators by domain whose constant input is smaller than what they make of it: that is why a model has them."""
 
 
@@ -67,21 +67,21 @@ def _refuses(node: Node, operator: Operator, facts: Facts, most_bytes: int) -> s
     """Why a node is not evaluated here."""
     if operator.runtime is not None or node.subgraphs:
         return "it is random, or runs graphs"
-    if node.applies(*_KEPT.get(node.domain, ()), domain=node.domain):
+    if node.applies(*_NEVER_FOLDED.get(node.domain, ()), domain=node.domain):
         return "its input is the smaller form"
     if node.applies("Constant", "Identity") and node.output.is_output:
         return "a node has to bear the name of the output"
     if any(value is not None and constant(value, facts) is None for value in node.inputs):
         return "an input is no constant"
-    given = [constant(value, facts) for value in node.inputs]
-    if not node.applies("Constant") and any(tensor is not None and tensor.nbytes > _MOST_READ for tensor in given):
+    constants = [constant(value, facts) for value in node.inputs]
+    if not node.applies("Constant") and any(tensor is not None and tensor.nbytes > _MOST_READ for tensor in constants):
         return "an input is too large"
     bound = max(most_bytes, _freed(node, facts))
     for value in node.outputs:
-        found = fact(value, facts)
-        if found.dtype is not None and found.shape is not None and is_static(found.shape):
-            size = int(np.prod([float(dim) for dim in found.shape if isinstance(dim, int)]))
-            if found.dtype.numpy.itemsize * size > bound:
+        output = fact(value, facts)
+        if output.dtype is not None and output.shape is not None and is_static(output.shape):
+            size = int(np.prod([float(dim) for dim in output.shape if isinstance(dim, int)]))
+            if output.dtype.numpy.itemsize * size > bound:
                 return "the result is too large"
     return None
 
@@ -102,20 +102,20 @@ def _evaluated(node: Node, operator: Operator, facts: Facts) -> list[Tensor | No
         return None
     several = len(operator.outputs) != 1 or operator.outputs[0].variadic
     results = list(result) if several and isinstance(result, tuple | list) else [result]
-    made: list[Tensor | None] = []
+    constants: list[Tensor | None] = []
     for value, array in zip(node.outputs, results, strict=False):
         if not value.name or not (value.uses or value.is_output):
-            made.append(None)
+            constants.append(None)
         elif isinstance(array, np.ndarray | np.generic):
-            made.append(Tensor(np.ascontiguousarray(array).reshape(np.shape(array))))
+            constants.append(Tensor(np.ascontiguousarray(array).reshape(np.shape(array))))
         else:
             return None  # a sequence, a map, an optional
-    return made if len(made) == len(node.outputs) else None
+    return constants if len(constants) == len(node.outputs) else None
 
 
 def _affordable(node: Node, results: list[Tensor | None], facts: Facts, most_bytes: int) -> bool:
-    made = sum(tensor.nbytes for tensor in results if tensor is not None)
-    return node.applies("Constant") or made <= max(most_bytes, _freed(node, facts))
+    nbytes = sum(tensor.nbytes for tensor in results if tensor is not None)
+    return node.applies("Constant") or nbytes <= max(most_bytes, _freed(node, facts))
 
 
 def _freed(node: Node, facts: Facts) -> int:

@@ -13,7 +13,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace, stands_in
-from ingot.queries.values import dtype, elements, integers, made_by, number, rank, read, same_type
+from ingot.queries.values import dtype, elements, integers, number, produced_by, rank, read, same_type
 
 Rule: TypeAlias = Callable[[Node, Facts], "Value | None"]
 """Which value the first output of a node is; None where it is none of them."""
@@ -56,8 +56,8 @@ def _alone(node: Node, facts: Facts) -> Value | None:  # noqa: ARG001
 
 
 def _same_dtype(node: Node, facts: Facts) -> Value | None:
-    found = dtype(read(node, 0), facts)
-    return node.inputs[0] if found is not None and found is dtype(node.output, facts) else None
+    source_type = dtype(read(node, 0), facts)
+    return node.inputs[0] if source_type is not None and source_type is dtype(node.output, facts) else None
 
 
 def _same_shape(node: Node, facts: Facts) -> Value | None:
@@ -99,7 +99,7 @@ def _in_order(node: Node, facts: Facts) -> Value | None:
 
 def _twice(node: Node, facts: Facts) -> Value | None:  # noqa: ARG001
     """An operator that undoes itself."""
-    inner = made_by(read(node, 0), node.op_type)
+    inner = produced_by(read(node, 0), node.op_type)
     return None if inner is None else inner.inputs[0]
 
 
@@ -121,10 +121,10 @@ def _neutral(right: Callable[[Any], bool], left: Callable[[Any], bool] | None = 
 
     def rule(node: Node, facts: Facts) -> Value | None:
         for other, source, test in ((1, 0, right), (0, 1, left)):
-            given = elements(read(node, other), facts)
-            if test is None or given is None or not 0 < given.size <= _MOST or given.dtype.kind == "c":
+            operand = elements(read(node, other), facts)
+            if test is None or operand is None or not 0 < operand.size <= _MOST or operand.dtype.kind == "c":
                 continue
-            numbers = given if given.dtype.kind in "biu" else given.astype(np.float64)
+            numbers = operand if operand.dtype.kind in "biu" else operand.astype(np.float64)
             if all(map(test, numbers.reshape(-1).tolist())) and same_type(node.inputs[source], node.output, facts):
                 return node.inputs[source]
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ingot.builder import Checker, Var, inserting, op
 from ingot.builder.emission import emit
 from ingot.builder.literals import as_value
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.infer.building import builder_checker
 from ingot.infer.driver import Facts
@@ -19,7 +19,7 @@ from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace, stands_in
 from ingot.passes.transpose import BINARY, UNARY
-from ingot.queries.values import constant, integers, made_by, rank, read, shape
+from ingot.queries.values import constant, integers, produced_by, rank, read, shape
 
 CHANNELS_FIRST = "_nchw"
 """What the name of a value ends in that is another one, channels first."""
@@ -59,9 +59,9 @@ def views_for_transposes(model: Model, facts: Facts) -> int:
             if sizes is None or not _keeps_order(sizes, tuple(node["perm"])):  # type: ignore[arg-type]
                 continue
             with inserting(before=node, check=builder_checker()):
-                made = _regrouped(node.inputs[0], sizes, tuple(node["perm"]))  # type: ignore[arg-type]
-            if made.value is not node.inputs[0]:
-                replace(node.output, made.value, facts)
+                regrouped = _regrouped(node.inputs[0], sizes, tuple(node["perm"]))  # type: ignore[arg-type]
+            if regrouped.value is not node.inputs[0]:
+                replace(node.output, regrouped.value, facts)
                 replaced += 1
     return replaced
 
@@ -81,7 +81,7 @@ class _Site:
 
     def source(self, index: int) -> Value | None:
         """What the Transpose in front of an input transposes; None if there is no such Transpose."""
-        flip = made_by(read(self.node, index), "Transpose")
+        flip = produced_by(read(self.node, index), "Transpose")
         known = flip is not None and flip.graph is self.node.graph and tuple(flip.get("perm", ())) == self.order
         return flip.inputs[0] if flip is not None and known else None
 
@@ -95,9 +95,9 @@ class _Site:
         values = [None if item is None else as_value(item) for item in inputs]
         attributes: dict[str, object] = {**node.attributes, **changed}
         names = [f"{value.name}{CHANNELS_FIRST}" if value.name else None for value in node.outputs]
-        made = emit(node.op_type, values, attributes, outputs=names, domain=node.domain)
-        made[0].producer.name = node.name  # type: ignore[union-attr]
-        return [Var(value) for value in made]
+        results = emit(node.op_type, values, attributes, outputs=names, domain=node.domain)
+        results[0].producer.name = node.name  # type: ignore[union-attr]
+        return [Var(value) for value in results]
 
 
 Moved: TypeAlias = "list[tuple[Var, Order]] | None"
@@ -107,11 +107,11 @@ Moved: TypeAlias = "list[tuple[Var, Order]] | None"
 def _move(rule: Callable[[_Site], Moved], site: _Site, check: Checker) -> bool:
     node, facts = site.node, site.facts
     with inserting(before=node, check=check):
-        made = rule(site)
-        if made is None:
+        moved = rule(site)
+        if moved is None:
             return False
         results = []
-        for old, (new, then) in zip(node.outputs, made, strict=True):
+        for old, (new, then) in zip(node.outputs, moved, strict=True):
             plain = list(then) == sorted(then)
             if plain and not stands_in(old, new.value):
                 new = op.Identity(new)
@@ -124,7 +124,7 @@ def _move(rule: Callable[[_Site], Moved], site: _Site, check: Checker) -> bool:
 def _order_before(node: Node) -> Order | None:
     """The order of the first Transpose that puts channels last and that a node reads."""
     for value in node.inputs:
-        flip = made_by(value, "Transpose")
+        flip = produced_by(value, "Transpose")
         if flip is None or flip.graph is not node.graph:
             continue
         order = tuple(flip.get("perm", ()))
@@ -149,7 +149,7 @@ def _together(site: _Site) -> Moved:
 
 
 def _operand(site: _Site, index: int) -> Callable[[], Value | Var | Array] | None:
-    """How to say an operand channels first; None where that would take a Transpose more."""
+    """An operand channels first; None where that would take a Transpose more."""
     value, source = read(site.node, index), site.source(index)
     if source is not None:
         return lambda: source
@@ -180,8 +180,8 @@ def _turned(array: Array, back: Order) -> Array:
 
 def _keeps_order(sizes: Sequence[object], order: Order) -> bool:
     """Whether a Transpose moves only axes of size one past others."""
-    kept = [axis for axis in order if sizes[axis] != 1]
-    return kept == sorted(kept)
+    visible = [axis for axis in order if sizes[axis] != 1]
+    return visible == sorted(visible)
 
 
 def _lifted(value: Value, more: int) -> Value:
@@ -238,18 +238,18 @@ def _arg(site: _Site) -> Moved:
     if source is None:
         return None
     axis = site.axis(site.node.get("axis", 0))
-    made = site.again([source], axis=axis)[0]
-    return [(made, site.order if site.node.get("keepdims", 1) else _without(site.order, {axis}))]
+    place = site.again([source], axis=axis)[0]
+    return [(place, site.order if site.node.get("keepdims", 1) else _without(site.order, {axis}))]
 
 
 def _reduce(site: _Site) -> Moved:
-    source, given = site.source(0), read(site.node, 1)
-    axes = list(range(len(site.order))) if given is None else integers(given, site.facts)
-    if source is None or axes is None or (given is None and site.node.get("noop_with_empty_axes", 0)) or not axes:
+    source, axes_input = site.source(0), read(site.node, 1)
+    axes = list(range(len(site.order))) if axes_input is None else integers(axes_input, site.facts)
+    if source is None or axes is None or (axes_input is None and site.node.get("noop_with_empty_axes", 0)) or not axes:
         return None
     places = sorted(site.axis(axis) for axis in axes)
-    made = site.again([source, np.array(places, np.int64)])[0]
-    return [(made, site.order if site.node.get("keepdims", 1) else _without(site.order, set(places)))]
+    reduced = site.again([source, np.array(places, np.int64)])[0]
+    return [(reduced, site.order if site.node.get("keepdims", 1) else _without(site.order, set(places)))]
 
 
 def _squeeze(site: _Site) -> Moved:
@@ -299,10 +299,10 @@ def _pad(site: _Site) -> Moved:
 
 def _slice(site: _Site) -> Moved:
     source, (starts, ends) = site.source(0), site.node.inputs[1:3]
-    sizes, given = shape(starts, site.facts), read(site.node, 3)
+    sizes, axes_input = shape(starts, site.facts), read(site.node, 3)
     if source is None or sizes is None or not isinstance(sizes[0], int):
         return None
-    axes = list(range(sizes[0])) if given is None else integers(given, site.facts)
+    axes = list(range(sizes[0])) if axes_input is None else integers(axes_input, site.facts)
     if axes is None:
         return None
     mapped = np.array([site.axis(axis) for axis in axes], np.int64)
@@ -319,12 +319,12 @@ def _per_axis(*places: int) -> Callable[[_Site], Moved]:
             return None
         inputs: list[Value | Var | None] = [source, *site.node.inputs[1:]]
         for place in places:
-            given = read(site.node, place)
-            if given is None or shape(given, site.facts) == (0,):
+            setting = read(site.node, place)
+            if setting is None or shape(setting, site.facts) == (0,):
                 continue
-            if shape(given, site.facts) != (len(site.order),):
+            if shape(setting, site.facts) != (len(site.order),):
                 return None
-            inputs[place] = op.Gather(given, np.array(site.back, np.int64))
+            inputs[place] = op.Gather(setting, np.array(site.back, np.int64))
         return [(site.again(inputs)[0], site.order)]
 
     return rule

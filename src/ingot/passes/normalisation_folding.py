@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.infer.driver import Facts
 from ingot.ir.attribute import Attribute
@@ -16,7 +16,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace
-from ingot.queries.values import constant, elements, fact, made_by, only_reader, rank, read
+from ingot.queries.values import constant, elements, fact, only_reader, produced_by, rank, read
 
 LINEAR = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
@@ -33,8 +33,8 @@ def fold_scales(model: Model, facts: Facts, *, into: Sequence[str] = LINEAR) -> 
     folded = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            found = _affine(node, facts, into)
-            value = _past_sum(node, facts, into) if found is None else _with(found, facts)
+            affine = _affine(node, facts, into)
+            value = _past_sum(node, facts, into) if affine is None else _with(affine, facts)
             if value is not None:
                 replace(node.output, value, facts)
                 folded += 1
@@ -81,7 +81,7 @@ def _past_sum(node: Node, facts: Facts, into: Sequence[str]) -> Value | None:
     if not node.applies("Mul", "Div") or len(node.inputs) != 2 or node.graph is None:
         return None
     for source, other in ((0, 1),) if node.applies("Div") else ((0, 1), (1, 0)):
-        added, factors = made_by(node.inputs[source], "Add"), elements(node.inputs[other], facts)
+        added, factors = produced_by(node.inputs[source], "Add"), elements(node.inputs[other], facts)
         if added is None or factors is None or only_reader(added.output) is None:
             continue
         for value, bias in (added.inputs, added.inputs[::-1]):
@@ -108,8 +108,8 @@ def _normalisation(node: Node, linear: Node, facts: Facts) -> _Affine | None:
         return None
     if not linear.applies("Conv", "ConvTranspose") and rank(linear.output, facts) != 2:
         return None  # its channels are not the last axis
-    given = [elements(value, facts) for value in node.inputs[1:5]]
-    gamma, beta, mean, variance = (None if array is None else array.astype(np.float64) for array in given)
+    parameters = [elements(value, facts) for value in node.inputs[1:5]]
+    gamma, beta, mean, variance = (None if array is None else array.astype(np.float64) for array in parameters)
     if gamma is None or beta is None or mean is None or variance is None:
         return None
     scale = gamma / np.sqrt(variance + node.get("epsilon", np.float32(1e-5).item()))
@@ -120,7 +120,7 @@ def _normalisation(node: Node, linear: Node, facts: Facts) -> _Affine | None:
 
 def _linear(value: Value | None, facts: Facts, into: Sequence[str]) -> Node | None:
     """The convolution or product that a value comes from, if it may be changed."""
-    node = made_by(value, *into)
+    node = produced_by(value, *into)
     if node is None or only_reader(node.output) is None:
         return None
     weight = read(node, 1)
@@ -162,9 +162,9 @@ def _by_channel(array: Array, linear: Node, facts: Facts) -> Array | None:
     return np.broadcast_to(array.reshape(-1).astype(np.float64), (channels,))
 
 
-def _with(found: _Affine, facts: Facts) -> Value | None:
+def _with(affine: _Affine, facts: Facts) -> Value | None:
     """What a linear node computes with a scale and a shift in its weights; None if it has no place for a shift."""
-    node, scale, shift = found.linear, found.scale, found.shift
+    node, scale, shift = affine.linear, affine.scale, affine.shift
     graph, weight, bias = node.graph, node.inputs[1], read(node, 2)
     tensor = constant(weight, facts)
     assert graph is not None

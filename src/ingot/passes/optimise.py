@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TypeAlias
 
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, ir_version_of
+from ingot.dataclass import dataclass
 from ingot.errors import InputError, UnsupportedError
 from ingot.infer.driver import Facts
 from ingot.ir.interface import inputs_to_initializers
@@ -36,7 +37,7 @@ from ingot.queries.lenient_inference import gather
 from ingot.versions.upgrade import upgrade
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
-"""A pass edits a model by what is known of its values, and says how much it changed; no value changes what it holds."""
+"""A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
 
 MOST_ROUNDS = 12
 """Rounds of all passes; a model is done after three or four."""

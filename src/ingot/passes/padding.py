@@ -7,7 +7,7 @@ from ingot.ir.attribute import Attribute
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.passes.replacing import replace
-from ingot.queries.values import integers, made_by, number, rank, read
+from ingot.queries.values import integers, number, produced_by, rank, read
 
 
 def absorb_padding(model: Model, facts: Facts) -> int:
@@ -15,14 +15,16 @@ def absorb_padding(model: Model, facts: Facts) -> int:
     absorbed = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
-            pad = made_by(read(node, 0), "Pad") if node.applies("Conv") else None
+            pad = produced_by(read(node, 0), "Pad") if node.applies("Conv") else None
             pads = None if pad is None else _spatial(pad, facts)
             if pad is None or pads is None or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
                 continue
             own = node.get("pads", [0] * len(pads))
-            kept = [attribute for attribute in node.attributes.values() if attribute.name not in ("pads", "auto_pad")]
+            attributes = [
+                attribute for attribute in node.attributes.values() if attribute.name not in ("pads", "auto_pad")
+            ]
             wide = Attribute("pads", [a + b for a, b in zip(own, pads, strict=True)])
-            twin = Node("Conv", [pad.inputs[0], *node.inputs[1:]], 1, [*kept, wide], name=node.name)
+            twin = Node("Conv", [pad.inputs[0], *node.inputs[1:]], 1, [*attributes, wide], name=node.name)
             graph.insert_before(node, twin)
             replace(node.output, twin.output, facts)
             absorbed += 1

@@ -7,18 +7,18 @@ constant of that value; or `Op`, an operator of patterns. Additions and products
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import isclose
 from typing import Any, TypeAlias
 
 from ingot.builder import inserting
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
-from ingot.queries.values import dtype, made_by, number
+from ingot.queries.values import dtype, number, produced_by
 
 Pattern: TypeAlias = "str | float | Op | Either"
 
@@ -45,7 +45,7 @@ class Either:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Match:
     """A match: the values by name, and the nodes of the operators."""
 
     values: dict[str, Value]
@@ -65,8 +65,8 @@ class Rule:
     """What to look for, why it may not be rewritten after all, and what to write; `write` uses `op`."""
 
     pattern: Op
-    refuses: Callable[[Found], str | None]
-    write: Callable[[Found], Any]
+    refuses: Callable[[Match], str | None]
+    write: Callable[[Match], Any]
 
 
 def rewrite_all(rules: Sequence[Rule], model: Model, facts: Facts) -> int:
@@ -81,21 +81,21 @@ def rewrite_all(rules: Sequence[Rule], model: Model, facts: Facts) -> int:
     return applied
 
 
-def find(pattern: Pattern, value: Value, facts: Facts) -> Found | None:
+def find(pattern: Pattern, value: Value, facts: Facts) -> Match | None:
     """The first match of a pattern that ends in `value`, whose inner values nothing else reads."""
     for values, nodes in _matches(pattern, value, {}, (), facts):
         if all(_closed(node, nodes) for node in nodes if node is not value.producer):
-            return Found(values, nodes, facts)
+            return Match(values, nodes, facts)
     return None
 
 
 def _apply(rule: Rule, node: Node, facts: Facts) -> bool:
-    found = find(rule.pattern, node.output, facts)
-    if found is None or rule.refuses(found) is not None:
+    match = find(rule.pattern, node.output, facts)
+    if match is None or rule.refuses(match) is not None:
         return False
     with inserting(before=node):
-        made = rule.write(found).value
-    replace(node.output, made, facts)
+        written = rule.write(match).value
+    replace(node.output, written, facts)
     return True
 
 
@@ -128,15 +128,15 @@ def _matches(
 def _operator_matches(
     pattern: Op, value: Value | None, values: dict[str, Value], nodes: tuple[Node, ...], facts: Facts
 ) -> Iterator[_Match]:
-    node = made_by(value, pattern.operator)
+    node = produced_by(value, pattern.operator)
     if node is None or value is None or values.get(pattern.name, value) is not value:
         return
     named = {**values, pattern.name: value} if pattern.name else values
     seen = nodes if node in nodes else (*nodes, node)
-    given = list(node.inputs)
-    while given and given[-1] is None:
-        given.pop()
-    orders = [given, given[::-1]] if pattern.operator in _COMMUTATIVE and len(given) == 2 else [given]
+    operands = list(node.inputs)
+    while operands and operands[-1] is None:
+        operands.pop()
+    orders = [operands, operands[::-1]] if pattern.operator in _COMMUTATIVE and len(operands) == 2 else [operands]
     for inputs in orders:
         if len(inputs) == len(pattern.inputs):
             yield from _all_match(pattern.inputs, inputs, named, seen, facts)

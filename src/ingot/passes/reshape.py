@@ -14,7 +14,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace, stands_in
-from ingot.queries.values import constant, made_by, read, shape
+from ingot.queries.values import constant, produced_by, read, shape
 
 VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that give the elements as they are, in another shape."""
@@ -23,7 +23,7 @@ VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def merge_views(model: Model, facts: Facts) -> int:
     """Replace a view of a view by one Reshape, or by nothing, and computed targets of Reshape by constants; how many.
 
-    A size that only the inputs tell can be written in a constant target if there is one, or where it is at the place
+    A statically unknown size can be written in a constant target if there is one, or where it is at the place
     it had.
     """
     merged = 0
@@ -42,7 +42,7 @@ def merge_views(model: Model, facts: Facts) -> int:
 def _source(node: Node) -> Value | None:
     """What the views in a row that end with a node begin with."""
     value = node.inputs[0]
-    while (before := made_by(value, *VIEWS)) is not None and before.graph is node.graph:
+    while (before := produced_by(value, *VIEWS)) is not None and before.graph is node.graph:
         value = before.inputs[0]
     return value
 
@@ -60,8 +60,8 @@ def _merge(node: Node, source: Value | None, facts: Facts) -> bool:
     assert node.graph is not None
     constant_target = add_constant(Tensor(np.array(target, np.int64)), "shape", node.graph, facts)
     with inserting(before=node):
-        made = op.Reshape(source, constant_target).value
-    replace(node.output, made, facts)
+        merged = op.Reshape(source, constant_target).value
+    replace(node.output, merged, facts)
     return True
 
 
@@ -73,8 +73,8 @@ def _write_target(node: Node, facts: Facts) -> bool:
     assert node.graph is not None
     value = add_constant(Tensor(np.array(target, np.int64)), "shape", node.graph, facts)
     with inserting(before=node):
-        made = op.Reshape(node.inputs[0], value).value
-    replace(node.output, made, facts)
+        reshaped = op.Reshape(node.inputs[0], value).value
+    replace(node.output, reshaped, facts)
     return True
 
 
@@ -83,7 +83,7 @@ def _target(before: Sequence[Dim], after: Sequence[Dim]) -> list[int] | None:
     if all(isinstance(dim, int) and dim > 0 for dim in after):
         return [dim for dim in after if isinstance(dim, int)]
     if any(dim == 0 for dim in after):
-        return None  # what is left to the others cannot be told among no elements
+        return None  # with no elements, the remaining size is undetermined
     open_ = [axis for axis, dim in enumerate(after) if not isinstance(dim, int)]
     if len(open_) == 1:
         return [dim if isinstance(dim, int) else -1 for dim in after]

@@ -13,7 +13,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, replace
-from ingot.queries.values import constant, made_by, only_reader, rank
+from ingot.queries.values import constant, only_reader, produced_by, rank
 
 
 def _words(names: str) -> frozenset[str]:
@@ -52,7 +52,7 @@ def cancel_transposes(model: Model, facts: Facts) -> int:
 
 def _sink(node: Node, facts: Facts) -> bool:
     """Transpose after a node of two operands that are transposed alike, instead of before it."""
-    flips = [made_by(value, "Transpose") for value in node.inputs]
+    flips = [produced_by(value, "Transpose") for value in node.inputs]
     first, second = flips if len(flips) == 2 else (None, None)
     if first is None or second is None or first is second or node.graph is None:
         return False
@@ -61,12 +61,12 @@ def _sink(node: Node, facts: Facts) -> bool:
         return False
     if any(only_reader(flip.output) is None for flip in (first, second)):
         return False
-    kept = list(node.attributes.values())
-    twin = Node(node.op_type, [first.inputs[0], second.inputs[0]], 1, kept, domain=node.domain, name=node.name)
+    attributes = list(node.attributes.values())
+    twin = Node(node.op_type, [first.inputs[0], second.inputs[0]], 1, attributes, domain=node.domain, name=node.name)
     node.graph.insert_before(node, twin)
     with inserting(before=node):
-        made = op.Transpose(twin.output, perm=order or None).value
-    replace(node.output, made, facts)
+        flipped = op.Transpose(twin.output, perm=order or None).value
+    replace(node.output, flipped, facts)
     return True
 
 
@@ -75,7 +75,7 @@ def _between(node: Node, facts: Facts) -> list[Node] | None:
     chain: list[Node] = []
     value = node.inputs[0]
     while value is not None:
-        before = made_by(value, "Transpose")
+        before = produced_by(value, "Transpose")
         if before is not None:
             known = all(_order(each, facts) is not None for each in (before, node))
             return chain if known else None
@@ -105,9 +105,9 @@ def _moving(node: Node, facts: Facts) -> Value | None:
 
 def _compose(node: Node, between: Sequence[Node], facts: Facts) -> None:
     value = (between[-1] if between else node).inputs[0]
-    if between and made_by(value, "Transpose") is None:
+    if between and produced_by(value, "Transpose") is None:
         value = between[-1].inputs[1]
-    first = made_by(value, "Transpose")
+    first = produced_by(value, "Transpose")
     assert first is not None
     order, then = _order(first, facts), _order(node, facts)
     current = first.inputs[0]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, evaluate, symbols
 
 

@@ -16,10 +16,10 @@ from ingot.ops.facts import Fact, of_constant
 def fact(value: Value | None, facts: Facts) -> Fact:
     """What is known of a value; of one made since the inference, its constant or its type."""
     if value is None:
-        return Fact(given=False)
-    found = facts.get(value)
-    if found is not None:
-        return found
+        return Fact(present=False)
+    known = facts.get(value)
+    if known is not None:
+        return known
     if isinstance(value.constant, Tensor) and not value.is_input:
         return of_constant(value.constant)
     return Fact(value.type)
@@ -46,10 +46,10 @@ def number(value: Value | None, facts: Facts) -> Any:
 
 def integers(value: Value | None, facts: Facts) -> list[int] | None:
     """The elements of a value whose integers are all known."""
-    found = fact(value, facts)
-    if found.integers is not None:
-        return found.integers
-    tensor = found.constant
+    known = fact(value, facts)
+    if known.integers is not None:
+        return known.integers
+    tensor = known.constant
     return [int(x) for x in tensor.numpy().reshape(-1)] if tensor is not None and tensor.dtype.is_integer else None
 
 
@@ -59,10 +59,10 @@ def dtype(value: Value | None, facts: Facts) -> DType | None:
 
 def shape(value: Value | None, facts: Facts) -> tuple[Dim, ...] | None:
     """The sizes of a tensor where each is known, as a number or as an expression."""
-    found = fact(value, facts).shape
-    if found is None or any(dim is None for dim in found):
+    sizes = fact(value, facts).shape
+    if sizes is None or any(dim is None for dim in sizes):
         return None
-    return tuple(dim for dim in found if dim is not None)
+    return tuple(dim for dim in sizes if dim is not None)
 
 
 def rank(value: Value | None, facts: Facts) -> int | None:
@@ -75,7 +75,7 @@ def same_type(a: Value | None, b: Value | None, facts: Facts) -> bool:
     return sizes is not None and sizes == shape(b, facts) and dtype(a, facts) is dtype(b, facts) is not None
 
 
-def made_by(value: Value | None, *names: str) -> Node | None:
+def produced_by(value: Value | None, *names: str) -> Node | None:
     """The node whose first output a value is, if it applies one of these standard operators."""
     if value is None or value.producer is None or value.index != 0:
         return None

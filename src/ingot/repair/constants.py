@@ -33,7 +33,7 @@ def list_constants(subject: Subject) -> Iterator[Repair]:
     graph.inputs.extend(missing)
     if missing:
         names = ", ".join(f"'{value.name}'" for value in missing[:5]) + (", ..." if len(missing) > 5 else "")
-        yield Repair("constant-inputs", "the main graph", f"made initialisers {names} inputs too")
+        yield Repair("constant-inputs", "the main graph", f"initialisers {names} are inputs too")
 
 
 def name_main_graph(subject: Subject) -> Iterator[Repair]:

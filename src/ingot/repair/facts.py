@@ -6,8 +6,8 @@ Where a model declares a type that contradicts what is inferred, the inferred ty
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, IngotError, ShapeError
 from ingot.infer.driver import Inference, corrected, merge_types
 from ingot.infer.stepwise import Stepwise, twins
@@ -54,9 +54,9 @@ def facts_of(model: Model, catalog: Catalog) -> RepairFacts:
     return RepairFacts(known, tuple(errors))
 
 
-def _agree(declared: Type, found: Type) -> bool:
+def _agree(declared: Type, inferred: Type) -> bool:
     try:
-        merge_types(declared, found)
+        merge_types(declared, inferred)
     except ShapeError:
         return False
     return True
@@ -73,13 +73,13 @@ class _Forgiving(Stepwise):
 
     def node(self, node: Node) -> None:
         """What a node computes; nothing beyond its declared outputs where it means nothing."""
-        if not self.is_call(node) and node not in self.rewritten and self.meaning(node) is None:
+        if not self.is_call(node) and node not in self.origins and self.meaning(node) is None:
             self.leave(node)
         else:
             super().node(node)
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        found = _Forgiving(self.model, self.catalog, function.opset_imports, self.depth + 1)
-        found.errors = self.errors
-        return found
+        body = _Forgiving(self.model, self.catalog, function.opset_imports, self.depth + 1)
+        body.errors = self.errors
+        return body

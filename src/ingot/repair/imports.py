@@ -45,7 +45,7 @@ def import_once(subject: Subject) -> Iterator[Repair]:
         entries = residue.extra.get("opset_import") if isinstance(residue, Residue) else None
         if not isinstance(entries, Entries) or len(entries.raw) <= len(entries.shown):
             continue
-        extra = {topic: kept for topic, kept in residue.extra.items() if topic != "opset_import"}
+        extra = {topic: part for topic, part in residue.extra.items() if topic != "opset_import"}
         holder.residue = replace(residue, extra=extra)
         versions = ", ".join(f"{spelled_out(domain)} {number}" for domain, number in holder.opset_imports.items())
         where = f"function '{holder.id}'" if isinstance(holder, Function) else "the model"

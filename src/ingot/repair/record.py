@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot.dataclass import dataclass
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
 from ingot.repair.facts import RepairFacts, facts_of

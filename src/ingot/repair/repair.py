@@ -25,15 +25,15 @@ def repair(model: Model, *, catalog: Catalog | None = None) -> list[Repair]:
     to list. CheckError, naming the nodes, if nodes read each other in a cycle.
     """
     subject = Subject(model, catalog or standard())
-    repairs = [done for rule in RULES if not rule.needs_types for done in rule.apply(subject)]
+    repairs = [each for rule in RULES if not rule.needs_types for each in rule.apply(subject)]
     if any(problems(model)):
         return repairs  # values may be undefined: nothing can be inferred
     subject.changed()
     for _ in range(_MOST_ROUNDS):
-        found = next((done for rule in RULES if rule.needs_types and (done := list(rule.apply(subject)))), None)
-        if found is None:
+        more = next((more for rule in RULES if rule.needs_types and (more := list(rule.apply(subject)))), None)
+        if more is None:
             break
-        repairs += found
+        repairs += more
         subject.changed()
     return repairs
 
@@ -43,7 +43,7 @@ def with_repairs(
 ) -> tuple[_Result, Model, tuple[Repair, ...]]:
     """What a function makes of a model, or, if it raises a CheckError, of a copy with repairs; that model; the repairs.
 
-    The model given is not changed. The CheckError stands if there is nothing to repair.
+    The model itself is not changed. The CheckError stands if there is nothing to repair.
     """
     try:
         return use(model), model, ()

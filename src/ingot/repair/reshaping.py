@@ -19,14 +19,14 @@ def reshaped(value: Value, shape: Sequence[int], before: Node, model: Model) -> 
     """A value in another shape, computed just before a node; 0 stands for the size that the axis has."""
     graph = before.graph
     assert graph is not None
-    made = Value(graph.fresh_name(value.name), _type(value, shape))
+    result = Value(graph.fresh_name(value.name), _type(value, shape))
     if (model.opset or 0) < _SHAPE_IS_INPUT_SINCE:
-        graph.insert_before(before, Node("Reshape", [value], [made], {"shape": list(shape)}))
-        return made
+        graph.insert_before(before, Node("Reshape", [value], [result], {"shape": list(shape)}))
+        return result
     constant = Node("Constant", [], [graph.fresh_name(f"{value.name}_shape")])
     constant.attributes["value"] = Tensor(np.array(shape, np.int64))
-    graph.insert_before(before, constant, Node("Reshape", [value, constant.output], [made]))
-    return made
+    graph.insert_before(before, constant, Node("Reshape", [value, constant.output], [result]))
+    return result
 
 
 def _type(value: Value, shape: Sequence[int]) -> TensorType | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.repair.coefficients import drop_spare_coefficients
 from ingot.repair.constants import list_constants, merge_constants, name_main_graph
 from ingot.repair.declared import believe_inference

@@ -83,10 +83,10 @@ def _fitted(value: Value, shape: tuple[int, ...], node: Node, model: Model) -> V
     if isinstance(value.constant, Tensor) and graph is not None and not value.is_input:
         array = value.constant.numpy().reshape(shape)
         name = graph.fresh_name(value.name)
-        made = graph.add_initializer(name, Tensor(array, value.constant.dtype, name=name))
+        result = graph.add_initializer(name, Tensor(array, value.constant.dtype, name=name))
         if not value.uses and not value.is_output:
             graph.initializers.remove(value)
-        return made
+        return result
     return reshaped(value, shape, node, model)
 
 
@@ -121,16 +121,16 @@ def _give_list(body: Graph, index: int, dtype: DType, model: Model) -> None:
         for place in returned:
             body.outputs[place] = scalar
         return
-    made = reshaped(scalar, (1,), body.nodes[0], model)
+    result = reshaped(scalar, (1,), body.nodes[0], model)
     for node, place in readers:
-        node.replace_input(place, made)
+        node.replace_input(place, result)
     for place in returned:
-        body.outputs[place] = made
+        body.outputs[place] = result
 
 
 def _return_scalar(body: Graph, model: Model) -> None:
     """Return the condition of a body as a scalar."""
     end = body.append(Node("Identity", [body.outputs[0]], [body.fresh_name(body.outputs[0].name)]))
-    made = reshaped(body.outputs[0], (), end, model)
+    result = reshaped(body.outputs[0], (), end, model)
     body.remove(end)
-    body.outputs[0] = made
+    body.outputs[0] = result

@@ -23,4 +23,4 @@ def make_dense(subject: Subject) -> Iterator[Repair]:
                 continue
             if value.type is None or isinstance(value.type, SparseTensorType):
                 value.type = TensorType(value.constant.dtype, value.constant.shape)
-            yield Repair("sparse", place_of(graph), f"made initialiser '{value.name}' dense")
+            yield Repair("sparse", place_of(graph), f"initialiser '{value.name}' is dense")

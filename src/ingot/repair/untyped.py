@@ -13,7 +13,7 @@ def declare_outputs(subject: Subject) -> Iterator[Repair]:
     for value in subject.model.graph.outputs:
         declared = value.type
         lacks_shape = isinstance(declared, TensorType | SparseTensorType) and declared.shape is None
-        found = subject.facts.of(value).type
-        if (declared is None or lacks_shape) and found is not None and getattr(found, "shape", ()) is not None:
-            value.type = found
-            yield Repair("untyped", "the main graph", f"output '{value.name}' is declared {found}")
+        inferred = subject.facts.of(value).type
+        if (declared is None or lacks_shape) and inferred is not None and getattr(inferred, "shape", ()) is not None:
+            value.type = inferred
+            yield Repair("untyped", "the main graph", f"output '{value.name}' is declared {inferred}")

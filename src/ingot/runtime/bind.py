@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter, le
+from math import ceil
+from operator import itemgetter, le, mul
 
 from ingot.codegen.jumps import FAIL, GO
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, evaluate
 from ingot.errors import InputError
-from ingot.runtime.arena import Arena, rounded
+from ingot.runtime.arena import ALIGN, Arena, rounded
 from ingot.runtime.formula import Formula, Values
 from ingot.runtime.guards import GuardFailed
-from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Jump, KernelStep, Segment
+from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Jump, KernelStep, Placement, Segment
 
 MOST_BYTES = 1 << 46
 MOST_STEPS = 1 << 62
@@ -34,6 +35,43 @@ class Layout:
     total: int
     bytes: int
     """The sum of the sizes, which is more than the total where allocations share memory."""
+
+
+_PARTS = 16
+"""Layouts are scaled in steps of this part of them."""
+
+_NEVER = 1e300
+"""The inverse of a size of zero, which no scale makes larger."""
+
+
+class ScalableLayout:
+    """A layout for sizes that all grow or shrink alike, as they do with the batch: one is computed for all of them.
+
+    Where every size is at most `scale` times what it was, `scale` times the offsets keep all allocations apart. Sizes
+    are rounded up to lines for each step of the scale, so that offsets begin at lines at all scales.
+    """
+
+    def __init__(self, arena: Arena, sizes: Sequence[int]) -> None:
+        step = _PARTS * ALIGN
+        self._sizes = [-(-rounded(size) // step) * step for size in sizes]
+        self._starts, self._total = arena.offsets(self._sizes)
+        self._bytes = sum(self._sizes)
+        self._inverses = [_PARTS / size if size else _NEVER for size in self._sizes]
+
+    def scaled(self, sizes: tuple[int, ...]) -> Layout | None:
+        """A layout for these sizes; None if they have changed so differently that much of it would be unused."""
+        steps = max(map(mul, sizes, self._inverses), default=0.0)
+        if steps > _NEVER / _PARTS:
+            return None
+        parts = ceil(steps)  # exact enough: sizes are below the precision of a double
+        if 2 * self._bytes * parts > 3 * _PARTS * (sum(sizes) + len(sizes) * _PARTS * ALIGN):
+            return None
+        return Layout(
+            tuple([size * parts // _PARTS for size in self._sizes]),
+            tuple([start * parts // _PARTS for start in self._starts]),
+            self._total * parts // _PARTS,
+            self._bytes * parts // _PARTS,
+        )
 
 
 class Binding:
@@ -66,7 +104,8 @@ class Binder:
 
     def __init__(self, segment: Segment, most_trips: int = MOST_TRIPS) -> None:
         self.segment = segment
-        self.arena = [allocation for allocation in segment.allocations if allocation.tensor is None]
+        private = [allocation for allocation in segment.allocations if allocation.tensor is None]
+        self.arena = [allocation for allocation in private if allocation.placement is not Placement.SHARED]
         self.results = [allocation for allocation in segment.allocations if allocation.tensor is not None]
         self._allocations = [*self.arena, *self.results]
         self._key = _key(segment.names)
@@ -90,6 +129,7 @@ class Binder:
         self.places, self._packed = _placed([count for _, count in self._counts])
         self._bindings: dict[tuple[int, ...], Binding] = {}
         self._layout: Layout | None = None
+        self._scalable: ScalableLayout | None = None
         self._arena = Arena([(allocation.first, allocation.last) for allocation in self.arena])
 
     @property
@@ -191,12 +231,17 @@ class Binder:
         That of the last binding, if they fit; else a new one: exact if it is the first, then for sizes that may grow.
         """
         layout = self._layout
-        if layout is not None:
-            if _fits(sizes, layout):
-                return layout
-            sizes = tuple([rounded(size) for size in sizes])
-        starts, total = self._arena.offsets(sizes)
-        self._layout = layout = Layout(sizes, tuple(starts), total, sum(sizes))
+        if layout is None:
+            starts, total = self._arena.offsets(sizes)
+            layout = Layout(sizes, tuple(starts), total, sum(sizes))
+        elif not _fits(sizes, layout):
+            scaled = None if self._scalable is None else self._scalable.scaled(sizes)
+            if scaled is None:
+                self._scalable = scalable = ScalableLayout(self._arena, sizes)
+                scaled = scalable.scaled(sizes)
+            assert scaled is not None
+            layout = scaled
+        self._layout = layout
         return layout
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
 from ingot.prim.tensor import Call

@@ -156,9 +156,9 @@ class Evaluation:
     def function(self, node: Node) -> Function | None:
         return self._model.function_of(node)
 
-    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
+    def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         """The derivative of a value by others, for arrays by name."""
-        return list(differentiate(self._model, self._catalog, xs, y, given))
+        return list(differentiate(self._model, self._catalog, xs, y, values))
 
     def generator(self, seed: float | None) -> np.random.Generator:
         """A new random generator: seeded by the node, else by the run and the number of generators before."""
@@ -296,8 +296,8 @@ class _Scope:
             raise too_deep(self._evaluation.nesting)
         return self._depth + 1
 
-    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
-        return self._evaluation.gradient(xs, y, given)
+    def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
+        return self._evaluation.gradient(xs, y, values)
 
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._evaluation.generator(seed)
@@ -322,8 +322,8 @@ class _NodeRuntime:
             if running is not None:
                 running.close()
 
-    def gradient(self, xs: Sequence[str], y: str, given: Mapping[str, Any]) -> list[Any]:
-        return self._scope.gradient(xs, y, given)
+    def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
+        return self._scope.gradient(xs, y, values)
 
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._scope.generator(seed)
@@ -353,7 +353,7 @@ def _takes(evaluator: Evaluator, node: Node, operator: Operator, inputs: Sequenc
 def _fact(argument: Any) -> Fact:
     """The fact of an argument."""
     if argument is None:
-        return Fact(given=False)
+        return Fact(present=False)
     return Fact(TensorType(DType.of(argument.dtype), argument.shape)) if isinstance(argument, np.ndarray) else Fact()
 
 
@@ -367,7 +367,7 @@ time would make it costly to grow a sequence one by one."""
 
 
 def _value(graph: Graph, name: str) -> Value:
-    """The value of that name; InputError, saying how to see it, for one of a subgraph."""
+    """The value of that name; InputError, with a hint how to see it, for one of a subgraph."""
     value = graph.find(name)
     if value is not None:
         return value

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
@@ -101,9 +101,9 @@ class FastPath:
 
 
 def _has_fast_path(runner: PlanRunner) -> bool:
-    """Whether a plan is one segment of kernels without a call that computes all outputs, each once."""
+    """Whether a plan is one segment of kernels without a call or a copy that computes all outputs, each once."""
     segments, plan = runner.segments, runner.plan
-    if len(segments) != 1 or segments[0].call is not None or not segments[0].binder.words:
+    if plan.device is not None or len(segments) != 1 or segments[0].call is not None or not segments[0].binder.words:
         return False
     if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
         return False

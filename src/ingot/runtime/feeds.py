@@ -69,7 +69,7 @@ def _array(name: str, feed: Any, type_: TensorType) -> Array:
     if feed is None:
         raise InputError(f"input '{name}' is {type_}, got None")
     if not isinstance(feed, np.ndarray | np.generic) and hasattr(feed, "__dlpack__"):
-        feed = np.from_dlpack(feed)
+        feed = _from_dlpack(name, feed, type_)
     if isinstance(feed, np.ndarray | np.generic) or hasattr(feed, "__array__"):
         array = np.asarray(feed)
         if array.dtype.kind in "USTO":
@@ -87,6 +87,16 @@ def _array(name: str, feed: Any, type_: TensorType) -> Array:
         return _strings(name, array) if wanted is DType.STRING else array
     except (TypeError, ValueError):
         raise InputError(f"input '{name}' is {type_}, and a {type(feed).__name__} makes no such array") from None
+
+
+def _from_dlpack(name: str, feed: Any, type_: TensorType) -> Any:
+    """The array that shares the memory of a feed; the feed itself where numpy can make an array of it otherwise."""
+    try:
+        return np.from_dlpack(feed)
+    except (BufferError, RuntimeError, TypeError) as error:  # an element type that numpy does not know, another device
+        if hasattr(feed, "__array__"):
+            return feed
+        raise InputError(f"input '{name}' is {type_}, and numpy cannot take the memory given: {error}") from None
 
 
 def _strings(name: str, array: Array) -> Array:

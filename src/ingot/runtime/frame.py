@@ -10,7 +10,9 @@ import numpy as np
 from ingot.dtypes import Array
 from ingot.runtime.arena import ALIGN
 from ingot.runtime.bind import Binding, Layout
-from ingot.runtime.plan import Ints, Plan
+from ingot.runtime.device import Block
+from ingot.runtime.plan import Ints, Placement, Plan
+from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job
 
@@ -18,13 +20,35 @@ from ingot.runtime.thread_pool import Job
 class SegmentFrame:
     """A segment in a frame: its steps and their scalars, its arena, and the job that runs it."""
 
-    __slots__ = ("_layout", "_scalars", "_slots", "_threads", "arena", "binding", "job", "prepared", "rows")
+    __slots__ = (
+        "_block",
+        "_device",
+        "_layout",
+        "_scalars",
+        "_shared",
+        "_slots",
+        "_threads",
+        "arena",
+        "binding",
+        "job",
+        "prepared",
+        "rows",
+    )
 
-    def __init__(self, prepared: PreparedSegment, slots: Ints, words: memoryview, state: Array, threads: int) -> None:
+    def __init__(
+        self,
+        prepared: PreparedSegment,
+        slots: Ints,
+        words: memoryview,
+        state: Array,
+        threads: int,
+        device: DeviceMemory | None,
+    ) -> None:
         """`words` are `slots` as a memory view, which is quicker to write to."""
         self.prepared = prepared
         self.binding: Binding | None = None
         self.arena: Array | None = None
+        self._block: Block | None = None
         scalars: Any = np.zeros(max(1, prepared.binder.words), np.int64)
         self.rows = prepared.table.at(scalars.ctypes.data)
         self.job = Job(self.rows, slots, state, 1) if len(self.rows) else None
@@ -32,6 +56,8 @@ class SegmentFrame:
         self._layout: Layout | None = None
         self._slots = words
         self._threads = threads
+        self._device = device
+        self._shared = [] if device is None else self._share(device)
 
     def install(self, binding: Binding) -> None:
         """Prepare to run with a binding: write its scalars, and place its allocations in the arena."""
@@ -50,12 +76,30 @@ class SegmentFrame:
     def _place(self, layout: Layout) -> None:
         if not layout.total:
             return
-        if self.arena is None or not is_enough(self.arena, layout.total):
-            self.arena = None  # before there is another
-            self.arena = aligned(layout.total)
-        start = self.arena.ctypes.data
+        start = self._arena_at(layout.total)
         for allocation, offset in zip(self.prepared.binder.arena, layout.offsets, strict=True):
             self._slots[allocation.slot] = start + offset
+
+    def _arena_at(self, size: int) -> int:
+        """The address of an arena of so many bytes: that of before, if it is large enough."""
+        if self._device is not None:
+            if self._block is None or self._block.size < size:
+                self._block = None  # before there is another
+                self._block = Block(self._device, size)
+            return self._block.address
+        if self.arena is None or not is_enough(self.arena, size):
+            self.arena = None
+            self.arena = aligned(size)
+        return int(self.arena.ctypes.data)
+
+    def _share(self, device: DeviceMemory) -> list[Block]:
+        """Place what the device and jumps share: single numbers, as jumps read no more."""
+        blocks = []
+        for allocation in self.prepared.binder.segment.allocations:
+            if allocation.placement is Placement.SHARED:
+                blocks.append(Block(device, allocation.dtype.numpy.itemsize, shared=True))
+                self._slots[allocation.slot] = blocks[-1].address
+        return blocks
 
 
 class Frame:
@@ -74,7 +118,7 @@ class Frame:
         self.state = np.zeros(16, np.int32)
         self.words = _words(self.state)
         self.segments = [
-            SegmentFrame(segment, self.table, self.slots, self.state, plan.threads) for segment in segments
+            SegmentFrame(segment, self.table, self.slots, self.state, plan.threads, plan.device) for segment in segments
         ]
         self.first = self.segments[0]
         self.values: list[Any] = []

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ingot.codegen.elf import LinkedCode
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Tensor
+
+if TYPE_CHECKING:
+    from ingot.runtime.provider import DeviceMemory
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -59,9 +64,21 @@ class Arm:
     guards: tuple[Guard, ...]
 
 
+class Placement(Enum):
+    """Where the memory of a slot is."""
+
+    HOST = "host"
+    DEVICE = "device"
+    SHARED = "shared"
+    """On the device, where the host reads and writes it in place, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The memory of a slot: in the arena of its segment, or, for a tensor seen from outside, an array of its own."""
+    """The memory of a slot: in the arena of its segment, or, for a tensor seen from outside, an array of its own.
+
+    What is shared with a device is in no arena.
+    """
 
     slot: int
     dtype: DType
@@ -69,6 +86,16 @@ class Allocation:
     first: int
     last: int
     tensor: Tensor | None = None
+    placement: Placement = Placement.HOST
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Copy:
+    """A tensor copied between its array on the host and the memory of a slot on the device."""
+
+    tensor: Tensor
+    slot: int
+    to_host: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,6 +111,8 @@ class Segment:
     arms: tuple[Arm, ...] = ()
     base: int = 0
     """The number of the first step, where allocations count those of all segments."""
+    copies: tuple[Copy, ...] = ()
+    """Those to the device are made before the steps, those to the host after them; none where memory is the host's."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -129,6 +158,8 @@ class Plan:
     """How often the bodies of loops are run, all together, before the run ends in an error."""
     bodies: Mapping[Call, tuple[Body | None, ...]] = field(default_factory=dict)
     """The subgraphs of the nodes of calls, in order, that have plans of their own."""
+    device: DeviceMemory | None = None
+    """The memory that kernels read and write; None where it is the host's."""
 
 
 StepObserver: TypeAlias = Callable[[KernelStep | Call, float, Mapping[str, int]], None]

@@ -30,7 +30,7 @@ from ingot.runtime.plan_schema import (
 
 _DTYPES = {int(dtype): dtype for dtype in DType}
 _KERNEL_FIELDS = 6
-"""A jump has more fields: the length of a record tells the two apart."""
+"""A jump has more fields: the length of a record distinguishes the two."""
 
 
 class PlanDecoder:

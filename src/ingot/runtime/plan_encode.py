@@ -58,6 +58,8 @@ class PlanEncoder:
         self._plans = self._number = 0
 
     def plan(self, plan: Plan) -> StoredPlan:
+        if plan.device is not None:
+            raise Unstorable("memory of a device")
         number = self._number = self._plans
         self._plans += 1
         segments = [self._segment(segment, plan.codes) for segment in plan.segments]

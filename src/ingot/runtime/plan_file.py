@@ -12,7 +12,6 @@ import json
 import mmap
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from ingot.cache import directory
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import mapped, placed
+from ingot.dataclass import dataclass
 from ingot.errors import IngotError
 from ingot.ir.types import TensorType
 from ingot.prim.tensor import Tensor

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode
     from ingot.dtypes import Array
     from ingot.fuse.build import Fused
+    from ingot.fuse.limits import FusionLimits
     from ingot.ir.node import Node
     from ingot.loops.ir import Buffer, Kernel
     from ingot.ops.define import Operator
@@ -46,6 +47,33 @@ class Evaluator(Provider, Protocol):
         """The results of a node's operator: one, or a tuple of several."""
 
 
+class DeviceMemory(Protocol):
+    """The memory of a machine that the host does not read or write in place.
+
+    An address is a number that kernels get in the table of slots; those in between belong to the same allocation. A
+    plan has an arena for each frame, holds the constants, and copies inputs and results: each at most once in a run,
+    as its segments list. Where there is no memory left, `allocate` raises ProviderError.
+    """
+
+    def allocate(self, size: int, shared: bool = False) -> int:
+        """The address of so many bytes, at a multiple of 64. The host reads and writes shared ones in place, too.
+
+        Shared is what jumps read, such as the condition of a branch; a kernel that writes it returns when it is there.
+        """
+
+    def free(self, address: int) -> None:
+        """Give back what was allocated; any thread may call this, at any time."""
+
+    def upload(self, array: Array, address: int) -> None:
+        """Copy a contiguous array of the host to an address."""
+
+    def download(self, address: int, array: Array) -> None:
+        """Copy as many bytes as a contiguous array of the host has from an address to it, once kernels are done."""
+
+    def finish(self) -> None:
+        """Wait until all kernels that were begun are done, and their errors are in the state of the run."""
+
+
 @runtime_checkable
 class Compiler(Provider, Protocol):
     """A provider that compiles kernels for a machine; a plan runs them.
@@ -65,6 +93,13 @@ class Compiler(Provider, Protocol):
     def warm_up(self) -> None:
         """Start what compiling will need, in the background: a model is being loaded meanwhile."""
 
+    @property
+    def memory(self) -> DeviceMemory | None:
+        """The memory of its machine; None where that is the host's, and arrays are read and written where they are."""
+
+    def limits(self) -> FusionLimits:
+        """The numbers that fusion decides by, for the machine."""
+
     def schedule(self, fused: Fused) -> Scheduled:
         """The fused kernels scheduled for the machine."""
 
@@ -72,7 +107,7 @@ class Compiler(Provider, Protocol):
         """Begin to compile every kernel, in the background; `link` takes the result."""
 
     def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
-        """The memory of every constant buffer, packed as the kernels read it."""
+        """The contents of every constant buffer, packed as the kernels read it; the plan copies them to `memory`."""
 
     def link(self, emitted: Mapping[Kernel, Any]) -> Mapping[Kernel, KernelCode]:
         """The code of every kernel, once compiled; CompileError if that fails."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from ingot.codegen.jumps import BEGIN, CHOOSE, GO, NEXT_RUN
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.tensor import Call
@@ -26,8 +26,19 @@ class JumpRow:
     def buffers(self) -> tuple[Buffer, ...]:
         """The buffers that it reads, writes or swaps."""
         if isinstance(self.step, BranchStep):
+            return self.inspects
+        return (*self.inspects, *chain(*self.pairs))
+
+    @property
+    def is_branch(self) -> bool:
+        return isinstance(self.step, BranchStep)
+
+    @property
+    def inspects(self) -> tuple[Buffer, ...]:
+        """The buffers whose contents it reads or writes."""
+        if isinstance(self.step, BranchStep):
             return (self.step.condition,) if self.kind == CHOOSE else ()
-        return (self.step.number, *filter(None, (self.limit, self.going)), *chain(*self.pairs))
+        return (self.step.number, *filter(None, (self.limit, self.going)))
 
     @property
     def allocates(self) -> tuple[Buffer, ...]:

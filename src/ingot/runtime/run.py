@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ingot.dataclass import dataclass
 from ingot.prim.tensor import Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.entry import Entry
@@ -15,6 +15,7 @@ from ingot.runtime.frame import Frame, SegmentFrame, fresh_array
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, exceeded
 from ingot.runtime.plan import Jump, Plan, StepObserver
+from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.segment import Caller, PreparedSegment
 from ingot.runtime.thread_pool import thread_pool
 
@@ -128,7 +129,7 @@ class PlanRunner:
         for check in self._checks:
             check.require(values, sizes)
         charge, few, held = limit.charge_new, limit.few, 0
-        start = thread_pool().start
+        start, device = thread_pool().start, self.plan.device
         for segment in frame.segments:
             prepared = segment.prepared
             binding = prepared.binder.bind(sizes)
@@ -144,13 +145,19 @@ class PlanRunner:
                 slots[slot] = address_of(array)
                 if charge is not None:
                     charge(array)
+            if device is not None:
+                _upload(device, prepared, values, slots)
             if segment.job is not None:
                 if observe is None:
                     start(segment.job)
                 else:
                     self._observed(segment, frame, sizes, observe)
+                if device is not None:
+                    device.finish()
                 if words[0] or words[1]:
                     return None
+            if device is not None:
+                _download(device, prepared, values, slots)
             if prepared.call is not None:
                 begin = perf_counter()
                 prepared.make(prepared.call, call, values, sizes, slots)
@@ -170,6 +177,20 @@ class PlanRunner:
             else:
                 observe(step, perf_counter() - begin, sizes)
                 row += 1
+
+
+def _upload(device: DeviceMemory, prepared: PreparedSegment, values: list[Any], slots: Any) -> None:
+    """Copy what the kernels of a segment read from the host, and the segments before it did not."""
+    for number, slot in prepared.uploads:
+        if values[number].nbytes:
+            device.upload(values[number], slots[slot])
+
+
+def _download(device: DeviceMemory, prepared: PreparedSegment, values: list[Any], slots: Any) -> None:
+    """Copy the results of a segment to their arrays."""
+    for number, slot in prepared.downloads:
+        if values[number].nbytes:
+            device.download(slots[slot], values[number])
 
 
 def _excess(needed: int, left: int, limit: ByteLimit | Ledger) -> LimitError:

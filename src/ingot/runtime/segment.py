@@ -29,6 +29,8 @@ class PreparedSegment:
             for allocation in self.binder.results
             if allocation.tensor is not None
         ]
+        self.uploads = [(numbers[copy.tensor], copy.slot) for copy in segment.copies if not copy.to_host]
+        self.downloads = [(numbers[copy.tensor], copy.slot) for copy in segment.copies if copy.to_host]
         self.call = segment.call
         results = () if segment.call is None else plan.call_results.get(segment.call, ())
         arguments = () if segment.call is None else segment.call.arguments

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ingot.cache import kernels
 from ingot.codegen.elf import LinkedCode, linkable
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.job import MAX_THREADS, JobEntry, JobLayout
+from ingot.runtime.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,6 +166,7 @@ class Native:
 
 
 _CODE: list[Future[Code]] = []
+_LOCK = threading.Lock()
 
 
 def provide(code: Code) -> None:
@@ -175,13 +178,31 @@ def provide(code: Code) -> None:
 
 
 def begin_thread_pool(target: Target) -> None:
-    """Compile the code of the thread pool in the background, unless it has code or the target is another machine."""
+    """Compile the code of the thread pool in the background, unless it has code or the target is another machine.
+
+    The cache may have it, from another model.
+    """
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
     from ingot.codegen.llvm.host import host
-    from ingot.codegen.llvm.thread_pool import thread_pool_text
 
-    if not _CODE and target == host():
-        _CODE.append(code_later(thread_pool_text(target), target, lambda code: load(code, target)))
+    if target != host():
+        return
+    with _LOCK:
+        if _CODE:
+            return
+        key = kernels.key_of("thread pool", repr(target))
+        entry = kernels.read(key)
+        if entry is not None:
+            provide(load(LinkedCode(entry.code, entry.entries), target))
+            return
+
+        from ingot.codegen.llvm.thread_pool import thread_pool_text
+
+        def loaded(code: LinkedCode) -> Code:
+            kernels.write(key, kernels.Entry(code.code, code.entries, ()))
+            return load(code, target)
+
+        _CODE.append(code_later(thread_pool_text(target), target, loaded))
 
 
 def code() -> LinkedCode | None:
@@ -222,26 +243,10 @@ def thread_pool() -> ThreadPool:
     return _POOL[0]
 
 
-def processors() -> int:
-    """How many processors this process may use: by its affinity, and by the quota of its control group."""
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:
-        count = os.cpu_count() or 1
-    return max(1, min(count, _quota() or count))
-
-
-def _quota() -> int | None:
-    try:
-        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
-            limit, period = file.read().split()
-        return None if limit == "max" else max(1, -(-int(limit) // int(period)))
-    except (OSError, ValueError):
-        return None
-
-
 def _after_fork() -> None:
     """In a forked process none of the threads is there, nor what another process was about to make."""
+    global _LOCK
+    _LOCK = threading.Lock()
     _POOL.clear()
     if _CODE and not _CODE[0].done():
         _CODE.clear()

@@ -25,9 +25,6 @@ _FARTHEST = 8
 _MOST_FUNCTIONS = 24
 """Functions in the sums and in their epilogue, up to which these are unrolled for several rows."""
 
-_MOST_SUMS = 16
-"""Accumulators at once: half the registers, so that the other half holds operands."""
-
 
 @dataclass(frozen=True, slots=True)
 class Jam:
@@ -61,8 +58,11 @@ class Jam:
         return Reindexed(change)
 
 
-def jam_of(nest: Nest, across: Var) -> Jam | None:
-    """How the innermost rows that are not run in vectors are jammed; None if nothing is gained by it."""
+def jam_of(nest: Nest, across: Var, registers: int) -> Jam | None:
+    """How the innermost rows that are not run in vectors are jammed; None if nothing is gained by it.
+
+    Half the vector registers hold accumulators, so that the other half holds operands.
+    """
     rows = [row for row in nest.rows if row is not across]
     sums = sum(len(stage.starts) for stage in nest.stages)
     if not isinstance(across.extent, int) or across.extent > LONGEST_JAMMED:
@@ -72,12 +72,12 @@ def jam_of(nest: Nest, across: Var) -> Jam | None:
     body = [statement for stage in nest.stages for statement in stage.body]
     if sum(isinstance(part, Apply) for part in parts(list(values(body)))) > _MOST_FUNCTIONS:
         return None
-    var = rows[-1]
-    counts = [count for count in _COUNTS if count * sums <= _MOST_SUMS and _divides(count, var.extent)]
+    var, most = rows[-1], registers // 2
+    counts = [count for count in _COUNTS if count * sums <= most and _divides(count, var.extent)]
     if counts:
         steps = var.extent // counts[0]
         return Jam(var, None if steps == 1 else Var(f"{var.name}s", steps), Var(f"{var.name}t", counts[0]), None)
-    if len(rows) == 1 or _USUAL * sums > _MOST_SUMS or (isinstance(var.extent, int) and var.extent < _USUAL):
+    if len(rows) == 1 or _USUAL * sums > most or (isinstance(var.extent, int) and var.extent < _USUAL):
         return None  # the rest is run apart, and threads share the rows around both
     steps, rest = var.extent // _USUAL, var.extent % _USUAL
     return Jam(var, Var(f"{var.name}s", steps), Var(f"{var.name}t", _USUAL), Var(f"{var.name}r", rest))

@@ -9,19 +9,20 @@ from ingot.loops.rewrite import indices, joined, joins
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
 from ingot.schedule.reuse_costly import reuse_costly
+from ingot.schedule.target import Target
 
 _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
 
 
-def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
+def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
     bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
     across, gain = _vector(nest.rows, bodies)
     inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
     if across is not None and gain > inner:
-        return _across(nest, across)
+        return _across(nest, across, target)
     chains = interleave_chains(nest)
     if chains is not None:
         return _shared(*chains)
@@ -29,11 +30,11 @@ def schedule_nest(nest: Nest) -> tuple[Statement, ...]:
     return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
 
 
-def _across(nest: Nest, across: Var) -> tuple[Statement, ...]:
+def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
     body = tuple(statement for stage in nest.stages for statement in _serial(stage))
     rows = [row for row in nest.rows if row is not across]
-    split = jam_of(nest, across)
+    split = jam_of(nest, across, target.registers)
     if split is None:
         return _shared(rows, (For(across, body, Kind.VECTOR),))
     jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)

@@ -31,6 +31,7 @@ from ingot.prim.guard import Guards
 from ingot.prim.tensor import Tensor
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
+from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
 from ingot.schedule.nest import collapse, schedule_nest
 from ingot.schedule.sequential import schedule_statements
@@ -81,10 +82,12 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
 def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
     """One kernel, or the two that a long reduction becomes."""
     if len(kernel.nests) == 1 and isinstance(nest := kernel.nests[0], Nest):
-        split = split_reduction(collapse(nest), kernel.name)
+        split = split_reduction(collapse(nest), kernel.name, fusion_limits(target))
         if split is not None:
-            parts = kernel_of(f"{kernel.name}_parts", tuple(map(schedule_nest, split.parts)), (split.buffer,))
-            return parts, kernel_of(kernel.name, (schedule_nest(split.whole),), kernel.writes)
+            parts = kernel_of(
+                f"{kernel.name}_parts", tuple(schedule_nest(part, target) for part in split.parts), (split.buffer,)
+            )
+            return parts, kernel_of(kernel.name, (schedule_nest(split.whole, target),), kernel.writes)
     nests = tuple(_schedule(nest, kernel.name, target) for nest in kernel.nests)
     return (kernel_of(kernel.name, nests, kernel.writes),)
 
@@ -92,7 +95,7 @@ def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
 def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
     match nest:
         case Nest():
-            return schedule_nest(nest)
+            return schedule_nest(nest, target)
         case Contraction():
             return schedule_contraction(nest, name, target)
         case Attention():

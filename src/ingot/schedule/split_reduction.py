@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot.dims import Dim
-from ingot.fuse.long_reduction import is_few_and_long
+from ingot.fuse.limits import FusionLimits
 from ingot.loops.ir import Buffer, Index, Load, Local, Nest, Stage, Store, Update, Var, extent
 from ingot.loops.rewrite import Reindexed
 
@@ -30,13 +30,13 @@ class SplitReduction:
     whole: Nest
 
 
-def split_reduction(nest: Nest, name: str) -> SplitReduction | None:
+def split_reduction(nest: Nest, name: str, limits: FusionLimits) -> SplitReduction | None:
     """A nest that reduces each of a few long rows, once, split in two; None for any other nest."""
     if len(nest.stages) != 2:
         return None
     first, last = nest.stages
     rows = extent(nest.rows)
-    if last.inner or len(first.body) != 1 or not is_few_and_long(rows, extent(first.inner)):
+    if last.inner or len(first.body) != 1 or not limits.divides(rows, extent(first.inner)):
         return None
     (update,) = first.body
     count = _parts(first)

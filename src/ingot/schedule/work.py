@@ -40,3 +40,9 @@ MOST_JAMMED = 256
 
 HEAVY_FOR_UNROLLING = 24
 """Operations in the body of a reduction from which on it is not unrolled four times."""
+
+FEW_ROWS = 8
+"""Rows of a reduction up to which threads share each of them."""
+
+MOST_INLINED = 96
+"""Primitives in one expression: with more, compiling it takes longer than storing a tensor in it costs."""

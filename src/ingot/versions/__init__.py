@@ -1,1 +1,1 @@
-"""Versions of operator sets: a model upgraded to the newest, converted to others, or to the oldest that can say it."""
+"""Versions of operator sets: a model upgraded to the newest, to others, or to the oldest that can express it."""

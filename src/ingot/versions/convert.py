@@ -20,10 +20,10 @@ from ingot.versions.downgrade import Descent, fit, refusals
 def convert_versions(model: Model, versions: Mapping[str, int], *, catalog: Catalog | None = None) -> int:
     """Rewrite a model in the given versions of the domains it imports; returns how many nodes were rewritten.
 
-    A node whose meaning is the same in both versions stays as it is; any other is said in the newest operators first
-    where its version is older than the one wanted, and then in one older version after another. Domains that `versions`
-    does not name stay. UnsupportedError, naming the node, for what the version wanted cannot say: the model is then
-    half rewritten, so give a copy to keep it.
+    A node whose meaning is the same in both versions stays as it is; any other is rewritten in the newest operators
+    first where its version is older than the one wanted, and then in one older version after another. Domains that
+    `versions` does not name stay. UnsupportedError, naming the node, for what the version wanted cannot express: the
+    model is then half rewritten, so give a copy to keep it.
     """
     catalog = catalog or standard()
     wanted = OpsetImports(versions)
@@ -38,7 +38,7 @@ def convert_versions(model: Model, versions: Mapping[str, int], *, catalog: Cata
             rewritten += _convert(roots, holder, wanted, model, catalog)
     for problem in check(model, catalog=catalog):
         if problem.message not in broken:
-            raise UnsupportedError(f"the versions wanted cannot say this: {problem.message}", where=problem.where)
+            raise UnsupportedError(f"the versions wanted cannot express this: {problem.message}", where=problem.where)
     return rewritten
 
 
@@ -52,7 +52,7 @@ def _convert(
     source = holder.opset_imports.copy()
     target = {domain: wanted.get(domain, version) for domain, version in source.items()}
     nodes = [node for root in roots for graph in nested_graphs(root) for node in graph]
-    kept = set(nodes)
+    before = set(nodes)
     falling: list[Node] = []
     rising: list[Node] = []
     for node in nodes:
@@ -66,9 +66,9 @@ def _convert(
         if graph is None:
             continue  # it was in a subgraph that the rewriting of another node left behind
         operator = catalog.get(node.domain, node.op_type, source[node.domain])
-        made = rewrite(node, operator, graph, model).nodes
-        descent.find_types(made)
-        descent.take((new for new in _with_inner(made) if new not in kept), top)
+        rewritten = rewrite(node, operator, graph, model).nodes
+        descent.find_types(rewritten)
+        descent.take((new for new in _with_inner(rewritten) if new not in before), top)
         descent.rewritten += 1
     for domain in sorted(top, reverse=True):  # the standard operators last: rules of other domains end in them
         descent.to(domain, target[domain])
@@ -76,7 +76,7 @@ def _convert(
 
 
 def _stands(node: Node, source: Mapping[str, int], target: Mapping[str, int], model: Model, catalog: Catalog) -> bool:
-    """Whether a node says the same in the version wanted; attributes without effect there are taken off it."""
+    """Whether a node means the same in the version wanted; attributes without effect there are taken off it."""
     domain = node.domain
     if model.function_of(node) is not None:
         return True

@@ -1,4 +1,4 @@
-"""The way down: what newer operators mean, said in those of an older version, one version at a time."""
+"""The way down: newer operators rewritten in those of an older version, one version at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEGATIVE_AXES_SINCE = 11
 
 
 class Descent:
-    """Nodes of one set of graphs on their way down, `level` the versions they are said in now."""
+    """Nodes of one set of graphs on their way down, `level` the versions they are in now."""
 
     def __init__(self, model: Model, holder: Model | Function, catalog: Catalog, level: Mapping[str, int]) -> None:
         self._model = model
@@ -38,12 +38,12 @@ class Descent:
         holder.opset_imports = self.level
 
     def take(self, nodes: Iterable[Node], versions: Mapping[str, int]) -> None:
-        """Have nodes, said in the given versions, come along from there."""
+        """Add nodes of the given versions, to come along from there."""
         for node in nodes:
             self._pending[node] = versions.get(node.domain, 0)
 
     def to(self, domain: str, target: int) -> None:
-        """Bring the nodes of a domain down to a version of it; UnsupportedError if one cannot be said there."""
+        """Bring the nodes of a domain down to a version of it; UnsupportedError if one cannot be expressed there."""
         while self.level[domain] > target:
             version = self.level[domain]
             self.level[domain] = version - 1
@@ -63,32 +63,32 @@ class Descent:
             refusal = next(refusals(node, self.level, self._catalog), None)
             if refusal is None:
                 return
-        self._say_older(node, operator, version, refusal)
+        self._rewrite_older(node, operator, version, refusal)
 
-    def _say_older(self, node: Node, operator: Operator, version: int, refusal: CheckError | None) -> None:
+    def _rewrite_older(self, node: Node, operator: Operator, version: int, refusal: CheckError | None) -> None:
         graph = node.graph
         assert graph is not None
         place = f"in node '{node.label}' ({node.op_type}-{version})"
         shown = f"{spelled_out(operator.domain)} {version - 1}"
         if "downgrade" not in operator.rules:
             reason = refusal.message if refusal else f"{node.op_type} has no equivalent there"
-            raise UnsupportedError(f"{shown} cannot say this: {reason}", where=(place,))
+            raise UnsupportedError(f"{shown} cannot express this: {reason}", where=(place,))
         inputs = list(node.inputs)
         try:
-            made = rewrite(node, operator, graph, self._model, "downgrade", version=version - 1).nodes
+            rewritten = rewrite(node, operator, graph, self._model, "downgrade", version=version - 1).nodes
         except IngotError as error:
             if refusal is not None and isinstance(error, UnsupportedError):
                 error.message = f"{error.message} ({refusal.message})"
-            error.message = f"{shown} cannot say this: {error.message}"
+            error.message = f"{shown} cannot express this: {error.message}"
             raise
         self.rewritten += 1
         self._pending.pop(node, None)
-        self.find_types(made)
-        for new in made:
+        self.find_types(rewritten)
+        for new in rewritten:
             inner = (each for graph in new.subgraphs for nested in nested_graphs(graph) for each in nested)
             self.take((new, *(each for each in inner if each not in self._pending)), self.level)
             for wrong in refusals(new, self.level, self._catalog):
-                raise UnsupportedError(f"{shown} cannot say this: {wrong.message}", where=(place,))
+                raise UnsupportedError(f"{shown} cannot express this: {wrong.message}", where=(place,))
         _drop_unread(inputs)
 
     def find_types(self, nodes: list[Node]) -> None:
@@ -103,14 +103,14 @@ class Descent:
                     (scratch.inputs.append if value.constant is None else scratch.initializers.add)(twin)
         for node in nodes:
             scratch.append(copy_node(node, known))
-        found: dict[Value, Type] = {}
+        inferred: dict[Value, Type] = {}
         try:
-            found = types_of(Model(scratch, dict(self.level)), catalog=self._catalog, custom=True)
+            inferred = types_of(Model(scratch, dict(self.level)), catalog=self._catalog, custom=True)
         except IngotError:
-            return  # a model the rule cannot be told from: the whole is checked in the end
+            return  # no types for an inconsistent model: the whole is checked in the end
         inner = (graph for node in nodes for subgraph in node.subgraphs for graph in nested_graphs(subgraph))
         for value in (*own, *(value for graph in inner for value in graph.values())):
-            if value.type is None and (type_ := found.get(known.get(value, value))) is not None:
+            if value.type is None and (type_ := inferred.get(known.get(value, value))) is not None:
                 value.type = type_
 
 
@@ -125,8 +125,8 @@ def fit(node: Node, operator: Operator, source: int, target: int) -> None:
 
 
 def refusals(node: Node, versions: Mapping[str, int], catalog: Catalog) -> Iterator[CheckError]:
-    """What keeps a node from being said as it is in the given versions."""
-    facts = [Fact(given=False) if value is None else _fact(value) for value in node.inputs]
+    """What keeps a node from being valid as it is in the given versions."""
+    facts = [Fact(present=False) if value is None else _fact(value) for value in node.inputs]
     return node_errors(node, facts, versions, catalog)
 
 

@@ -1,4 +1,4 @@
-"""The oldest operator sets that can say a model: what a file should import so that most programs can read it."""
+"""The oldest operator sets that can express a model: what a file should import so that most programs can read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ingot.versions.convert import convert_versions
 def lowered(model: Model, imports: Mapping[str, int], *, catalog: Catalog | None = None) -> Model:
     """A copy of a model in the oldest versions, not older than `imports`, that have its operators under their names.
 
-    Where these cannot say something that a node means, it is the next version of the standard operators, and so on. The
+    Where these cannot express what a node means, it is the next version of the standard operators, and so on. The
     IR version is the one released with them, or the first that has what the model is made of.
     """
     catalog = catalog or standard()

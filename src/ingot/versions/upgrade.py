@@ -1,4 +1,4 @@
-"""Upgrading a model to the newest operators: what an old one means, said in the words of today."""
+"""Upgrading a model to the newest operators: old ones are rewritten in those of today."""
 
 from __future__ import annotations
 

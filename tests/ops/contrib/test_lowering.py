@@ -144,9 +144,9 @@ def test_a_length_beyond_the_cache_is_an_error_of_the_run() -> None:
         session.run(None, of_cache(1, 2, (5, 2)))
 
 
-def test_a_total_that_only_a_run_tells_is_refused() -> None:
+def test_a_statically_unknown_total_is_refused() -> None:
     graph = microsoft(f"{CACHED}, int32 t", "GroupQueryAttention <num_heads = 4, kv_num_heads = 2> (q, k, v, , , n, t)")
-    assert refusal(graph) == "GroupQueryAttention: a total length that only a run tells"
+    assert refusal(graph) == "GroupQueryAttention: a statically unknown total length"
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])

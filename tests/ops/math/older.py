@@ -54,7 +54,7 @@ def said(
 
 
 def refusal(op_type: str, inputs: Sequence[Any], to: int, **how: Any) -> str:
-    """Why a node cannot be said in `to`."""
+    """Why a node cannot be expressed in `to`."""
     with pytest.raises(UnsupportedError) as caught:
         converted(op_type, inputs, to, **how)
     return caught.value.message

@@ -49,7 +49,7 @@ def older(
 
 
 def refusal(op_type: str, *inputs: Any, opset: Any, to: Any, **said: Any) -> str:
-    """Why a node cannot be said in version `to`."""
+    """Why a node cannot be expressed in version `to`."""
     names = ("dims", "constants", "outputs")
     dims, constants, outputs = (said.pop(name, default) for name, default in zip(names, ({}, (), 1), strict=True))
     proto, _ = _model(op_type, inputs, opset, dims, constants, outputs, said)

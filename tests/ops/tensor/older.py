@@ -34,7 +34,7 @@ def older(graph: str, to: int, *feeds: Mapping[str, Any], opset: int = 28) -> li
 
 
 def refusal(graph: str, to: int, *, opset: int = 28) -> str:
-    """Why a graph cannot be said in version `to`."""
+    """Why a graph cannot be expressed in version `to`."""
     with pytest.raises(UnsupportedError) as caught:
         converted(graph, to, opset=opset)
     return caught.value.message

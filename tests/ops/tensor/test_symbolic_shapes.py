@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused_before_it_runs(name: str, inputs: list[Fact],
 
 
 def test_an_input_left_out_before_others_is_no_unknown_one() -> None:
-    out = Fact(given=False)
+    out = Fact(present=False)
     assert infer("Slice", floats(N, 8), sizes(0), sizes(FAR), out, sizes(2)).shape == (parse("(n + 1)//2"), 8)
     assert infer("Pad", floats(N, 8), sizes(1, 1), out, constant([1])).shape == (N, 10)
     assert infer("Squeeze", floats(1, 3), out).shape == (3,)

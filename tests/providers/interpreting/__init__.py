@@ -1,4 +1,7 @@
-"""A provider that compiles nothing: its machine interprets fused kernels, called back from the thread pool."""
+"""A provider that compiles nothing: its machine, with memory of its own, interprets fused kernels.
+
+Its kernels are called back from the thread pool.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from ingot.dims import Expr, symbol, symbols
 from ingot.dtypes import Array
 from ingot.fuse.build import Fused
 from ingot.fuse.contraction import Packed
+from ingot.fuse.limits import FusionLimits
 from ingot.ir.node import Node
 from ingot.loops.ir import Attention, Buffer, Kernel, kernels_in
 from ingot.lower.refuse import refuse_to_lower
@@ -23,6 +27,7 @@ from ingot.ops.facts import Fact
 from ingot.prim.tensor import Constant
 from ingot.schedule.schedule import Scheduled
 from providers.interpreting.machine import Machine
+from providers.interpreting.memory import OwnMemory
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
 
@@ -36,6 +41,7 @@ class Interpreting:
 
     def __init__(self) -> None:
         self.ran: list[str] = []
+        self.memory = OwnMemory()
 
     def warm_up(self) -> None:
         """There is nothing to start."""
@@ -44,6 +50,12 @@ class Interpreting:
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
     ) -> str | None:
         return "it cannot say hello" if node.applies("Hello") else refuse_to_lower(node, operator, inputs, outputs)
+
+    def limits(self) -> FusionLimits:
+        """No vectors, no attention, one thread."""
+        return FusionLimits(
+            padded_row=1, attention_rows=1 << 62, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0
+        )
 
     def schedule(self, fused: Fused) -> Scheduled:
         """Nothing is adapted: this machine has no vectors, no caches and one thread."""
@@ -72,7 +84,8 @@ class Interpreting:
             sizes = dict(zip(names, _read(scalars, len(names), np.int64).tolist(), strict=True))
             places = _read(which, len(buffers), np.int32)
             table = _read(slots, int(places.max()) + 1, np.int64)
-            Machine(sizes, dict(zip(buffers, table[places].tolist(), strict=True))).run(kernel)
+            addresses = dict(zip(buffers, table[places].tolist(), strict=True))
+            Machine(sizes, addresses, self.memory.bytes_at).run(kernel)
             self.ran.append(kernel.name)
             return 0
 

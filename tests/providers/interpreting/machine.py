@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -39,8 +38,11 @@ from ingot.prim.functions import FUNCTIONS
 class Machine:
     """The memory of one kernel, and the variables and locals of where it is."""
 
-    def __init__(self, sizes: Mapping[str, int], addresses: Mapping[Buffer, int]) -> None:
+    def __init__(
+        self, sizes: Mapping[str, int], addresses: Mapping[Buffer, int], memory: Callable[[int, int], memoryview]
+    ) -> None:
         self._sizes = sizes
+        self._bytes_at = memory
         self._memory = {buffer: self._view(buffer, address) for buffer, address in addresses.items()}
         self._variables: dict[Var, int] = {}
         self._locals: dict[str, Any] = {}
@@ -137,5 +139,4 @@ class Machine:
         count = self._size(buffer.elements)
         if not count or not address:
             return np.zeros(0, buffer.dtype.numpy)
-        memory: Any = (ctypes.c_byte * (count * buffer.dtype.numpy.itemsize)).from_address(address)
-        return np.frombuffer(memory, buffer.dtype.numpy)
+        return np.frombuffer(self._bytes_at(address, count * buffer.dtype.numpy.itemsize), buffer.dtype.numpy)

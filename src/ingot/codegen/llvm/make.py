@@ -7,14 +7,55 @@ to compile.
 from __future__ import annotations
 
 import marshal
+import os
 import sys
 from functools import cache
+from types import ModuleType
 from typing import IO, Any, TypeAlias
+
+
+class _Folder(str):
+    """A folder as llvmlite reads it: the path of a file in it, which is as good as a context."""
+
+    def __truediv__(self, name: str) -> _Folder:
+        return _Folder(os.path.join(self, name))
+
+    def __enter__(self) -> str:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _leave_out_unused() -> None:
+    """Put empty modules in the place of two that llvmlite's binding imports, and a worker never uses.
+
+    They are half of the time until it is ready: `importlib.resources`, for the path of a library that is beside the
+    binding, and `llvmlite.ir`, for the classes of types.
+    """
+    import llvmlite
+
+    resources: Any = ModuleType("importlib.resources")
+    resources.files = lambda package: _Folder(os.path.dirname(sys.modules[package].__file__ or ""))
+    resources.as_file = lambda folder: folder
+    types: Any = ModuleType("llvmlite.ir")
+    types.__getattr__ = lambda _: None
+    llvmlite.ir = types
+    sys.modules.update({"importlib.resources": resources, "llvmlite.ir": types})
+
 
 if __name__ == "__main__":
     sys.path.append(sys.argv[1])  # where llvmlite is: it is started without the packages of others
+    _leave_out_unused()
 
-import llvmlite.binding as llvm
+try:
+    import llvmlite.binding as llvm
+except Exception:
+    if __name__ != "__main__":
+        raise
+    for name in [name for name in sys.modules if name.startswith(("llvmlite", "importlib.resources"))]:
+        del sys.modules[name]  # another version of llvmlite uses more of them
+    import llvmlite.binding as llvm
 
 Facts: TypeAlias = tuple[str, str, str, tuple[str, ...]]
 """Of this processor: its triple, its name, all its features as LLVM takes them, and those that it has."""
@@ -111,7 +152,6 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 def main() -> None:
     """Serve on stdin and what was stdout; what LLVM prints goes to stderr."""
-    import os
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for those who ask

@@ -63,6 +63,7 @@ class Workers:
         self._most = most
         self._work: PriorityQueue[tuple[int, int, Callable[[Ask], None]]] = PriorityQueue()
         self._submitted = 0
+        self._has_facts = False
         self._lock = threading.Lock()
         self._waiting = self._runners = 0
         self._processes: set[_Process] = set()
@@ -110,8 +111,9 @@ class Workers:
         """Work off the queue until it has been empty for a while."""
         process = self._started()
         with self._lock:
-            if not self.facts.done():
-                _settle(self.facts, lambda: _facts_here() if process is None else process.facts)
+            first, self._has_facts = not self._has_facts, True
+        if first:  # who waits for them may submit work: not under the lock
+            _settle(self.facts, lambda: _facts_here() if process is None else process.facts)
 
         def ask(request: Request) -> Answer:
             nonlocal process

@@ -5,9 +5,10 @@ What computes is ingot's; what is missing raises an error that names it.
 
 from typing import Any
 
-from ingot.compat.onnxruntime.absent import AdapterFormat, LoraAdapter, ModelCompiler
+from ingot.compat.onnxruntime.adapters import AdapterFormat, LoraAdapter
 from ingot.compat.onnxruntime.arguments import ModelMetadata, NodeArg
 from ingot.compat.onnxruntime.binding import IOBinding
+from ingot.compat.onnxruntime.compiling import ModelCompiler, OrtExternalInitializerInfo
 from ingot.compat.onnxruntime.devices import OrtArenaCfg, OrtDevice, OrtMemoryInfo
 from ingot.compat.onnxruntime.enums import (
     ExecutionMode,
@@ -50,6 +51,7 @@ from ingot.compat.onnxruntime.ep_devices import (
     get_ep_devices,
 )
 from ingot.compat.onnxruntime.inference import InferenceSession
+from ingot.compat.onnxruntime.native import NativeBinding
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions
 from ingot.compat.onnxruntime.providers import get_all_providers, get_available_providers
 from ingot.compat.onnxruntime.sparse import SparseTensor
@@ -58,7 +60,7 @@ from ingot.compat.onnxruntime.values import OrtValue, copy_tensors
 __version__ = version = API_VERSION
 package_name = "onnxruntime"
 cuda_version = ""
-SessionIOBinding = IOBinding
+SessionIOBinding = NativeBinding
 
 __all__ = [
     "AdapterFormat",
@@ -81,6 +83,7 @@ __all__ = [
     "OrtEpAssignedSubgraph",
     "OrtEpDevice",
     "OrtExecutionProviderDevicePolicy",
+    "OrtExternalInitializerInfo",
     "OrtHardwareDevice",
     "OrtHardwareDeviceType",
     "OrtMemType",

@@ -12,6 +12,9 @@ from ingot.ir.types import MapType, OpaqueType, OptionalType, SequenceType, Spar
 
 Size = int | str | None
 
+_NO_VERSION = (1 << 63) - 1
+"""The version of a model that has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeArg:
@@ -39,7 +42,7 @@ class ModelMetadata:
 
 
 def node_arg(name: str, declared: Type | None, inferred: Type | None = None) -> NodeArg:
-    """How an input or output is described: as declared, with the sizes that inference adds where nothing is."""
+    """How an input or output is described: as declared, with the numbers that inference knows for its sizes."""
     type_ = declared or inferred
     return NodeArg(name, type_name(type_), _merged(_shape(declared), _shape(inferred)))
 
@@ -51,9 +54,14 @@ def metadata(model: Model) -> ModelMetadata:
         model.domain,
         model.doc_string,
         model.graph.doc_string,
-        model.model_version,
+        model.model_version if _has_version(model) else _NO_VERSION,
         dict(model.metadata),
     )
+
+
+def _has_version(model: Model) -> bool:
+    """Whether a model has a version, be it 0."""
+    return bool(model.model_version) or "model_version" in getattr(model.residue, "explicit", ())
 
 
 def type_name(type_: Type | None) -> str:
@@ -103,10 +111,17 @@ def _merged(declared: Iterable[Dim | None] | None, inferred: Iterable[Dim | None
     if declared is None:
         return [_size(dim) if _is_plain(dim) else None for dim in inferred or ()]
     own = [_size(dim) for dim in declared]
-    found = list(inferred or ())
-    if len(found) != len(own):
+    types = list(inferred or ())
+    if len(types) != len(own):
         return own
-    return [_size(new) if old is None and _is_plain(new) else old for old, new in zip(own, found, strict=True)]
+    return [_more(old, new) for old, new in zip(own, types, strict=True)]
+
+
+def _more(declared: Size, inferred: Dim | None) -> Size:
+    """A number where there is one, else a name."""
+    if isinstance(declared, int) or not _is_plain(inferred):
+        return declared
+    return _size(inferred) if declared is None or isinstance(inferred, int) else declared
 
 
 def _is_plain(dim: Dim | None) -> bool:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ingot.compat.onnxruntime.devices import OrtDevice, require_cpu
 from ingot.compat.onnxruntime.errors import Status
-from ingot.compat.onnxruntime.values import OrtValue, element_dtype
+from ingot.compat.onnxruntime.native import NativeBinding
+from ingot.compat.onnxruntime.values import OrtValue, OrtValueVector, element_dtype
 from ingot.dtypes import Array, DType
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class IOBinding:
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         known = [*self._session.get_inputs(), *self._session.get_overridable_initializers()]
         if name not in [argument.name for argument in known]:
-            raise RuntimeError(f"the model has no input '{name}'")
+            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
         self._inputs[name] = ortvalue
 
     def bind_output(
@@ -85,9 +86,9 @@ class IOBinding:
         """The outputs of the last run, in the order they were bound."""
         return list(self._results)
 
-    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
-        """The same: a vector of onnxruntime is a list here."""
-        return self.get_outputs()
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """The same as a vector."""
+        return OrtValueVector(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Copies of the same, as `run` would return them."""
@@ -100,6 +101,10 @@ class IOBinding:
     def clear_binding_outputs(self) -> None:
         self._outputs.clear()
         self._results.clear()
+
+    @property
+    def _iobinding(self) -> NativeBinding:
+        return NativeBinding(self)
 
     def _write(self, results: Sequence[Any]) -> None:
         """Put the results of a run where they are bound; RuntimeError if one does not fit."""
@@ -127,7 +132,7 @@ def run_bound(session: InferenceSession, binding: IOBinding, run_options: RunOpt
     if binding._session is not session:
         raise ValueError("IOBinding must be used with the session that created it.")
     if not binding._outputs:
-        raise RuntimeError("Error in execution: no output is bound")
+        raise RuntimeError("Error in execution: At least one output should be requested.")
     try:
         results = session.run(list(binding._outputs), binding._inputs, run_options)
     except Exception as error:
@@ -139,7 +144,7 @@ def run_bound(session: InferenceSession, binding: IOBinding, run_options: RunOpt
 def _at(address: int, dtype: DType, shape: Sequence[int]) -> Array:
     """The array at an address; as unsafe as it sounds, and what the API asks for."""
     if dtype is DType.STRING:
-        raise RuntimeError("strings cannot be bound by their address")
+        raise RuntimeError("Only binding non-string Tensors is currently supported: strings have no address")
     count = int(np.prod(tuple(shape), dtype=np.int64))
     memory = (ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address)
     return np.frombuffer(memoryview(memory).cast("B"), dtype.numpy, count).reshape(tuple(shape))

@@ -122,6 +122,7 @@ class OrtMemoryInfo:
     mem_type: OrtMemType
     device_mem_type: OrtDeviceMemoryType = OrtDeviceMemoryType.DEFAULT
     device_vendor_id: int = 0
+    device_type: int = 0
 
     @staticmethod
     def create_v2(
@@ -133,8 +134,9 @@ class OrtMemoryInfo:
         alignment: int,
         allocator_type: OrtAllocatorType,
     ) -> OrtMemoryInfo:
-        del device_type, alignment
-        return OrtMemoryInfo(name, allocator_type, device_id, OrtMemType.DEFAULT, memory_type, vendor_id)
+        del alignment
+        info = (name, allocator_type, device_id, OrtMemType.DEFAULT, memory_type, vendor_id)
+        return OrtMemoryInfo(*info, device_type=int(device_type))
 
 
 CPU_MEMORY = OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)
@@ -150,16 +152,16 @@ class OrtArenaCfg:
         initial_chunk_size_bytes: int = -1,
         max_dead_bytes_per_chunk: int = -1,
     ) -> None:
-        given = max_mem if isinstance(max_mem, dict) else {"max_mem": max_mem}
-        unknown = set(given) - {*_ARENA}
+        settings = max_mem if isinstance(max_mem, dict) else {"max_mem": max_mem}
+        unknown = set(settings) - {*_ARENA}
         if unknown:
-            raise ValueError(f"no such arena option: {', '.join(sorted(unknown))}")
-        self.max_mem = given.get("max_mem", 0)
-        self.arena_extend_strategy = given.get("arena_extend_strategy", arena_extend_strategy)
-        self.initial_chunk_size_bytes = given.get("initial_chunk_size_bytes", initial_chunk_size_bytes)
-        self.max_dead_bytes_per_chunk = given.get("max_dead_bytes_per_chunk", max_dead_bytes_per_chunk)
-        self.initial_growth_chunk_size_bytes = given.get("initial_growth_chunk_size_bytes", -1)
-        self.max_power_of_two_extend_bytes = given.get("max_power_of_two_extend_bytes", -1)
+            raise RuntimeError(f"Invalid OrtArenaCfg option: {', '.join(sorted(unknown))}")
+        self.max_mem = settings.get("max_mem", 0)
+        self.arena_extend_strategy = settings.get("arena_extend_strategy", arena_extend_strategy)
+        self.initial_chunk_size_bytes = settings.get("initial_chunk_size_bytes", initial_chunk_size_bytes)
+        self.max_dead_bytes_per_chunk = settings.get("max_dead_bytes_per_chunk", max_dead_bytes_per_chunk)
+        self.initial_growth_chunk_size_bytes = settings.get("initial_growth_chunk_size_bytes", -1)
+        self.max_power_of_two_extend_bytes = settings.get("max_power_of_two_extend_bytes", -1)
 
 
 _ARENA = (

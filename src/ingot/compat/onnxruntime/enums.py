@@ -105,6 +105,25 @@ class OrtCompileApiFlags(_Named):
     ERROR_IF_OUTPUT_FILE_EXISTS = 2
 
 
+class OrtCompiledModelCompatibility(_Named):
+    """Whether what a provider compiled can be used on a device."""
+
+    EP_NOT_APPLICABLE = 0
+    EP_SUPPORTED_OPTIMAL = 1
+    EP_SUPPORTED_PREFER_RECOMPILATION = 2
+    EP_UNSUPPORTED = 3
+
+
+class OrtDeviceEpIncompatibilityReason(_Named):
+    """Why a provider cannot use a device: bits of a mask."""
+
+    NONE = 0
+    DRIVER_INCOMPATIBLE = 1
+    DEVICE_INCOMPATIBLE = 2
+    MISSING_DEPENDENCY = 4
+    UNKNOWN = -0x80000000
+
+
 class ArenaExtendStrategy(_Named):
     """How an arena would grow."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import operator
+import os
 import platform
 import secrets
 import sys
@@ -11,7 +13,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
+from ingot.compat.onnxruntime.devices import OrtMemoryInfo
+from ingot.compat.onnxruntime.errors import Fail, Unsupported
 from ingot.version import __version__ as ingot_version
 
 API_VERSION = "1.31.1"
@@ -37,9 +40,18 @@ class _Seeds:
 SEEDS = _Seeds()
 
 
+class _GlobalThreads:
+    """How many threads sessions share; 0 for as many as there are processors."""
+
+    intra_op = 0
+
+
+GLOBAL_THREADS = _GlobalThreads()
+
+
 def set_seed(seed: int) -> None:
     """Make the random numbers of the runs that follow a function of `seed`; they are not onnxruntime's own."""
-    SEEDS.begin(int(seed))
+    SEEDS.begin(operator.index(seed))
 
 
 def get_device() -> str:
@@ -51,23 +63,24 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    return f"ingot {ingot_version} with the API of onnxruntime {API_VERSION}"
+    return f"ORT Build Info: ingot {ingot_version} with the API of onnxruntime {API_VERSION}"
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Accepted and without effect: nothing is logged. InvalidArgument for a level there is not (0 to 4)."""
-    if not 0 <= severity <= 4:
-        raise InvalidArgument(f"the severity of a log is 0 to 4, not {severity}")
+    """Accepted and without effect: nothing is logged. RuntimeError for a level there is not (0 to 4)."""
+    if not 0 <= operator.index(severity) <= 4:
+        raise RuntimeError("Invalid logging severity. 0:Verbose, 1:Info, 2:Warning, 3:Error, 4:Fatal")
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
     """Accepted and without effect: nothing is logged."""
-    int(verbosity)
+    operator.index(verbosity)
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
-    """Accepted and without effect."""
-    int(intra_op_num_threads), int(inter_op_num_threads)
+    """Set how many threads run sessions whose options say `use_per_session_threads = False`."""
+    operator.index(inter_op_num_threads)
+    GLOBAL_THREADS.intra_op = operator.index(intra_op_num_threads)
 
 
 def enable_telemetry_events() -> None:
@@ -89,14 +102,21 @@ def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, direc
 
 def create_and_register_allocator(memory: object, arena: object = None) -> None:
     """Accepted and without effect: numpy takes the memory."""
-    del memory, arena
+    del arena
+    _require_memory(memory)
 
 
 def create_and_register_allocator_v2(
     provider_type: str, memory: object, options: Mapping[str, str], arena: object = None
 ) -> None:
     """Accepted and without effect, as the one before."""
-    del provider_type, memory, options, arena
+    del provider_type, options, arena
+    _require_memory(memory)
+
+
+def _require_memory(memory: object) -> None:
+    if not isinstance(memory, OrtMemoryInfo):
+        raise TypeError(f"memory is described by an OrtMemoryInfo, not by a {type(memory).__name__}")
 
 
 def print_debug_info() -> None:
@@ -108,8 +128,10 @@ def print_debug_info() -> None:
 
 
 def register_execution_provider_library(registration_name: str, library_path: str) -> NoReturn:
+    if not os.path.exists(library_path):
+        raise Fail(f"Failed to load library {library_path}: there is no such file")
     raise Unsupported(f"provider libraries cannot be registered: {registration_name} ({library_path})")
 
 
 def unregister_execution_provider_library(registration_name: str) -> NoReturn:
-    raise Unsupported(f"no provider library of the name {registration_name} is registered")
+    raise Fail(f"Execution provider library: {registration_name} was not registered.")

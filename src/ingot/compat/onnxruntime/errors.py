@@ -129,30 +129,24 @@ class DeviceReset(Status):
 
 @contextmanager
 def loading(place: str) -> Iterator[None]:
-    """Turn what goes wrong while a session is made into what onnxruntime raises then; `place` names the model."""
+    """Turn what goes wrong while a session is made into what onnxruntime raises then; messages begin with `place`."""
     try:
         yield
     except FileNotFoundError as error:
-        raise NoSuchFile(f"{place}: {error}") from error
+        raise NoSuchFile(f"{place}:File doesn't exist: {error}") from error
     except IsADirectoryError as error:
-        raise InvalidProtobuf(f"{place}: {error}") from error
+        raise InvalidProtobuf(f"{place}:Protobuf parsing failed: {error}") from error
     except OSError as error:
-        raise Fail(f"{place}: {error}") from error
+        raise Fail(f"{place}:{error}") from error
     except IngotError as error:
-        raise _at_load(error)(str(error)) from error
+        raise _at_load(error)(f"{place}:{error}") from error
 
 
-class running:  # noqa: N801 used as `loading` is; a generator would take longer than a small run
-    """Turn what goes wrong in a run into what onnxruntime raises then."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, IngotError):
-            raise _at_run(error)(str(error)) from error
-        if isinstance(error, Exception) and not isinstance(error, Status):
-            raise RuntimeException(f"{type(error).__name__}: {error}") from error
+def at_run(error: Exception) -> Exception:
+    """What onnxruntime raises for what went wrong in a run."""
+    if isinstance(error, IngotError):
+        return _at_run(error)(str(error))
+    return error if isinstance(error, Status) else RuntimeException(f"{type(error).__name__}: {error}")
 
 
 def _at_load(error: IngotError) -> type[Status]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ingot.compat.onnxruntime.arguments import dim_name
-from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
+from ingot.compat.onnxruntime.arguments import dim_name, type_name
+from ingot.compat.onnxruntime.errors import InvalidArgument
 from ingot.compat.onnxruntime.sparse import SparseTensor
-from ingot.compat.onnxruntime.values import OrtValue
+from ingot.compat.onnxruntime.values import contents_of, type_of
 from ingot.dims import Expr
 from ingot.dtypes import DType
 from ingot.ir.types import OptionalType, SequenceType, TensorType, Type
@@ -25,11 +25,44 @@ def opened(inputs: Mapping[str, Type | None], feed: Mapping[str, Any]) -> dict[s
     missing = [name for name, type_ in inputs.items() if name not in feed and not isinstance(type_, OptionalType)]
     if missing:
         raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
-    found = {name: _opened(name, inputs.get(name), value) for name, value in feed.items()}
+    values = {name: _opened(name, inputs.get(name), value) for name, value in feed.items()}
     for name, type_ in inputs.items():
         if isinstance(type_, OptionalType):
-            found.setdefault(name, None)
-    return found
+            values.setdefault(name, None)
+    return values
+
+
+def is_plain(type_: Type | None) -> bool:
+    """Whether what is fed for an input can be an array as it is: numbers or truth values, and not left out."""
+    return isinstance(type_, TensorType) and type_.dtype is not DType.STRING
+
+
+def misfit(inputs: Mapping[str, Type | None], feeds: Mapping[str, Any]) -> str:
+    """What does not fit an input, in onnxruntime's words; empty where they have none."""
+    for name, value in feeds.items():
+        if name not in inputs:
+            return f"Invalid input name: {name}"
+        type_ = inputs[name]
+        if not isinstance(type_, TensorType) or not isinstance(value, np.ndarray):
+            continue
+        actual = type_of(value)
+        if actual != type_name(type_):
+            return f"Unexpected input data type. Actual: ({actual}) , expected: ({type_name(type_)})"
+        if type_.shape is None:
+            continue
+        advice = "Please fix either the inputs/outputs or the model."
+        if len(type_.shape) != value.ndim:
+            return f"Invalid rank for input: {name} Got: {value.ndim} Expected: {len(type_.shape)} {advice}"
+        sizes = zip(value.shape, type_.shape, strict=True)
+        wrong = [
+            f" index: {axis} Got: {got} Expected: {dim}"
+            for axis, (got, dim) in enumerate(sizes)
+            if isinstance(dim, int) and dim != got
+        ]
+        if wrong:
+            listed = "\n".join(wrong)
+            return f"Got invalid dimensions for input: {name} for the following indices\n{listed}\n {advice}"
+    return ""
 
 
 SharedSizes = Mapping[str, Sequence[tuple[str, int]]]
@@ -58,10 +91,9 @@ def names_agree(shared: SharedSizes, feeds: Mapping[str, Any]) -> bool:
 def _opened(name: str, type_: Type | None, value: Any) -> Any:
     if type(value) is np.ndarray and type(type_) is TensorType and type_.dtype is not DType.STRING:
         return value
-    if isinstance(value, OrtValue):
-        value = value.to_object()
+    value = contents_of(value)
     if isinstance(value, SparseTensor):
-        raise Unsupported(f"input '{name}' is a sparse tensor: these cannot be fed")
+        return value.dense()
     if value is None and type_ is not None and not isinstance(type_, OptionalType):
         raise InvalidArgument(f"input '{name}' is {type_}, got None")
     match type_:
@@ -73,8 +105,17 @@ def _opened(name: str, type_: Type | None, value: Any) -> Any:
             return _texts(value)
         case TensorType() if isinstance(value, list | tuple | bool | int | float):
             return _listed(name, type_, value)
+        case TensorType() if not _has_array(value):
+            raise RuntimeError(f"Unable to handle object of type {type(value)}")
         case _:
             return value
+
+
+def _has_array(value: Any) -> bool:
+    kinds = ("__array__", "__array_interface__", "__dlpack__")
+    return isinstance(value, np.ndarray | np.generic | memoryview | bytes) or any(
+        hasattr(value, kind) for kind in kinds
+    )
 
 
 def _listed(name: str, type_: TensorType, value: Any) -> Any:

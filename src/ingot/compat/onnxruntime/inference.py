@@ -10,19 +10,30 @@ from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
+from ingot.compat.onnxruntime import model_config
 from ingot.compat.onnxruntime.arguments import ModelMetadata, NodeArg, metadata, node_arg
 from ingot.compat.onnxruntime.binding import IOBinding, run_bound
 from ingot.compat.onnxruntime.devices import CPU_MEMORY, OrtDevice, OrtMemoryInfo
-from ingot.compat.onnxruntime.environment import SEEDS
+from ingot.compat.onnxruntime.environment import GLOBAL_THREADS, SEEDS
 from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevice, assigned, get_ep_devices
-from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, loading, running
-from ingot.compat.onnxruntime.feeds import names_agree, opened, shared_sizes
-from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, entries_of
-from ingot.compat.onnxruntime.prepare import forget_unknown_sizes, leaves_alone, prepared, without_names
+from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, at_run, loading
+from ingot.compat.onnxruntime.feeds import is_plain, misfit, names_agree, opened, shared_sizes
+from ingot.compat.onnxruntime.loosen import loosen, without_names
+from ingot.compat.onnxruntime.native import NativeSession
+from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, adapted, custom_operators, entries_of
+from ingot.compat.onnxruntime.prepare import (
+    leaves_alone,
+    level_of,
+    prepared,
+    write_optimised,
+)
 from ingot.compat.onnxruntime.profile import Profile
 from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
-from ingot.compat.onnxruntime.values import OrtValue
+from ingot.compat.onnxruntime.sparse import SparseTensor
+from ingot.compat.onnxruntime.values import OrtValue, contents_of
+from ingot.errors import InputError
 from ingot.ir.model import Model
+from ingot.ir.types import SparseTensorType, Type
 from ingot.session import RunLimits, Session
 
 _RANDOM = frozenset(
@@ -53,16 +64,21 @@ class InferenceSession:
         """
         source: str | bytes
         if isinstance(path_or_bytes, bytes):
-            source, place = path_or_bytes, "the model given as bytes"
+            source, place = path_or_bytes, "Load model from bytes failed"
+            if not source:
+                raise InvalidArgument("No graph was found in the protobuf.")
         elif isinstance(path_or_bytes, str | os.PathLike):
             source = os.fspath(path_or_bytes)
-            place = f"model {source}"
+            place = f"Load model from {source} failed"
         else:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         self._model_path = source if isinstance(source, str) else None  # private there too, and read by programs
         if sess_options is not None and not isinstance(sess_options, SessionOptions):
             raise TypeError(f"sess_options are SessionOptions, not {type(sess_options).__name__}")
         self._options = SessionOptions() if sess_options is None else sess_options
+        if model_config.is_wanted():
+            with loading(place):
+                self._options = model_config.options_of(source)
         self._fallback = int(kwargs.get("enable_fallback", 1)) == 1
         self._providers = chosen(providers, provider_options, fallback=self._fallback)
         self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
@@ -73,20 +89,26 @@ class InferenceSession:
         self._inputs = [node_arg(value.name, value.type) for value in model.inputs]
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
-            as_it_is = not forget_unknown_sizes(model) and leaves_alone(self._options) and isinstance(source, str)
+            write_optimised(model, self._options)
+            as_it_is = not loosen(model) and leaves_alone(self._options) and isinstance(source, str)
             self._engine = Session(
                 source if as_it_is else model,
+                operators=custom_operators(self._options),
                 limits=_limits(self._options),
-                threads=self._options.intra_op_num_threads or None,
-                optimise=_level(self._options),
+                threads=_threads(self._options),
+                optimise=level_of(self._options.graph_optimization_level),
             )
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
-        self._output_names = frozenset(inferred)
+        self._all_outputs = list(inferred)
         self._input_types = self._engine.inputs
         self._shared_sizes = shared_sizes(self._input_types)
         self._overridable = _overridable(model)
         self._is_random = any(node.applies(*_RANDOM) for node in model.nodes())
+        self._sparse = frozenset(name for name, type_ in declared if isinstance(type_, SparseTensorType))
+        self._is_plain = not (self._profile or self._is_random or self._sparse) and all(
+            map(is_plain, self._input_types.values())
+        )
 
     def get_inputs(self) -> list[NodeArg]:
         """What must be fed."""
@@ -112,8 +134,8 @@ class InferenceSession:
         return {name: dict(options) for name, options in self._providers.items()}
 
     def set_providers(self, providers: Asked = None, provider_options: Settings = None) -> None:
-        """Choose the providers anew, as when the session was made."""
-        self._providers = chosen(providers, provider_options, fallback=self._fallback)
+        """Choose the providers anew, as when the session was made; RuntimeError for one that nobody knows."""
+        self._providers = chosen(providers, provider_options, fallback=False)
 
     def enable_fallback(self) -> None:
         self._fallback = True
@@ -134,8 +156,20 @@ class InferenceSession:
 
         Feeds are arrays, lists or OrtValues. Beyond what onnxruntime allows, any value of the model can be named.
         """
-        feeds = opened(self._input_types, input_feed)
-        return self._run(self._named(output_names), feeds, run_options)
+        if OrtValue in map(type, input_feed.values()):
+            input_feed = {name: contents_of(value) for name, value in input_feed.items()}
+        if self._is_plain:
+            names = None if not output_names or output_names == self._all_outputs else output_names
+            try:
+                if run_options is None:
+                    return self._engine.run(names, input_feed)
+                if type(run_options) is RunOptions and not run_options._adapters:
+                    return self._engine.run(names, input_feed, cancel=run_options._cancel)
+            except InputError:
+                pass  # feeds of other forms are opened below, and what does not fit is said in onnxruntime's words
+            except Exception as error:
+                raise at_run(error) from error
+        return self._run(self._named(output_names), self._opened(input_feed, run_options), run_options)
 
     def run_async(
         self,
@@ -146,7 +180,7 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> None:
         """Return at once; another thread calls `callback(results, user_data, "")`, or `([], user_data, message)`."""
-        feeds = opened(self._input_types, input_feed)
+        feeds = self._opened(input_feed, run_options)
         names = self._named(output_names)
 
         def work() -> None:
@@ -224,39 +258,66 @@ class InferenceSession:
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """Which provider runs which node; Fail, as in onnxruntime, unless an entry of the options asks to record it."""
         if entries_of(self._options).get(_RECORD) != "1":
-            raise Fail(f"session configuration entry '{_RECORD}' must be set to \"1\"")
+            raise Fail(f"Session configuration entry '{_RECORD}' must be set to \"1\"")
         return assigned(self._engine.model.graph)
 
     def get_input_epdevices(self) -> list[OrtEpDevice]:
         """The device of each input: the CPU."""
         return get_ep_devices() * len(self._inputs)
 
+    @property
+    def _sess(self) -> NativeSession:
+        return NativeSession(self)
+
     def _named(self, names: Sequence[str] | None) -> list[str] | None:
         """The names as a list, None for all outputs; InvalidArgument for one that no value of the model has."""
         if not names:
             return None
         for name in names:
-            if name not in self._output_names and self._engine.model.graph.find(name) is None:
+            if name not in self._all_outputs and self._engine.model.graph.find(name) is None:
                 known = ", ".join(output.name for output in self._outputs)
-                raise InvalidArgument(f"Invalid output name:{name}: the outputs are {known}")
+                raise InvalidArgument(f"Invalid output name:{name}\nthe outputs are {known}")
         return list(names)
 
-    def _run(self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
-        engine = self._engine if names_agree(self._shared_sizes, feeds) else self._nameless
+    def _opened(self, feeds: Mapping[str, Any], options: RunOptions | None) -> dict[str, Any]:
+        """The feeds of a run, its adapters among them; TypeError for what are no options."""
         if options is not None and not isinstance(options, RunOptions):
             raise TypeError(f"run_options are RunOptions, not {type(options).__name__}")
+        values = opened(self._input_types, feeds)
+        return values if options is None else {**values, **adapted(options)}
+
+    def _run(self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
         cancel = None if options is None else options._cancel
         observe = None if self._profile is None else self._profile.node
         seed = SEEDS.next() if self._is_random else None
-        with running(), self._phase("model_run"):
-            return engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe)
+        try:
+            with self._phase("model_run"):
+                engine = self._engine if names_agree(self._shared_sizes, feeds) else self._nameless
+                results = engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe)
+        except InputError as error:
+            optional: dict[str, Type | None] = dict.fromkeys(argument.name for argument in self._overridable)
+            reason = misfit({**optional, **self._input_types}, feeds)
+            raise InvalidArgument(f"{reason}\n{error}" if reason else str(error)) from error
+        except Exception as error:
+            raise at_run(error) from error
+        if not self._sparse:
+            return results
+        return [
+            SparseTensor.of_dense(result) if name in self._sparse else result
+            for name, result in zip(names or engine.outputs, results, strict=True)
+        ]
 
     @cached_property
     def _nameless(self) -> Session:
         """For feeds in which sizes of one name differ."""
-        with running():
-            given = without_names(self._engine.model)
-            return Session(given, limits=self._engine.limits, optimise=_level(self._options))
+        level = level_of(self._options.graph_optimization_level)
+        return Session(
+            without_names(self._engine.model),
+            catalog=self._engine.catalog,
+            limits=self._engine.limits,
+            threads=_threads(self._options),
+            optimise=level,
+        )
 
     def _phase(self, name: str) -> Any:
         return nullcontext() if self._profile is None else self._profile.phase(name)
@@ -265,17 +326,18 @@ class InferenceSession:
         return {**self.__dict__, "_profile": None}
 
 
-def _level(options: SessionOptions) -> int:
-    """How much a model may be changed before it is compiled; past `extended` onnxruntime changes where values lie."""
-    return min(int(options.graph_optimization_level), 2)
+def _threads(options: SessionOptions) -> int | None:
+    """How many threads run a session; None for as many as there are processors."""
+    own = options.intra_op_num_threads if options.use_per_session_threads else GLOBAL_THREADS.intra_op
+    return own or None
 
 
 def _limits(options: SessionOptions) -> RunLimits:
     """What a run may take: as an entry that onnxruntime does not know says, in bytes, else the default."""
-    said = entries_of(options).get(_MEMORY)
-    if said is not None and not (said.isascii() and said.isdigit() and int(said)):
-        raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {said!r}")
-    return RunLimits(memory=None if said is None else int(said))
+    limit = entries_of(options).get(_MEMORY)
+    if limit is not None and not (limit.isascii() and limit.isdigit() and int(limit)):
+        raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {limit!r}")
+    return RunLimits(memory=None if limit is None else int(limit))
 
 
 def _overridable(model: Model) -> list[NodeArg]:

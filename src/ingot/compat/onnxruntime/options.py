@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
+from ingot.compat.onnxruntime.adapters import LoraAdapter
+from ingot.compat.onnxruntime.custom_ops import operators_of
 from ingot.compat.onnxruntime.enums import (
     ExecutionMode,
     ExecutionOrder,
@@ -14,10 +18,14 @@ from ingot.compat.onnxruntime.enums import (
 )
 from ingot.compat.onnxruntime.ep_devices import OrtEpDevice
 from ingot.compat.onnxruntime.errors import InvalidArgument, Unsupported
+from ingot.compat.onnxruntime.providers import get_all_providers, get_available_providers
 from ingot.compat.onnxruntime.values import OrtValue
+from ingot.ops.define import Operator
 from ingot.session import Cancel
 
 T = TypeVar("T")
+
+_LONGEST_KEY = 1024
 
 
 class _Field(Generic[T]):
@@ -37,17 +45,17 @@ class _Field(Generic[T]):
     def __get__(self, instance: _Options | None, owner: type) -> T | _Field[T]:
         if instance is None:
             return self
-        found: T = instance._fields.get(self._name, self._default)
-        return found
+        current: T = instance._fields.get(self._name, self._default)
+        return current
 
     def __set__(self, instance: _Options, value: T) -> None:
-        given: Any = value
-        fits = hasattr(given, "__index__") if self._kind is int else isinstance(given, self._kind)
+        own: Any = value
+        fits = hasattr(own, "__index__") if self._kind is int else isinstance(own, self._kind)
         if not fits:
             raise TypeError(
-                f"{type(instance).__name__}.{self._name} is a {self._kind.__name__}, not a {type(given).__name__}"
+                f"{type(instance).__name__}.{self._name} is a {self._kind.__name__}, not a {type(own).__name__}"
             )
-        instance._fields[self._name] = int(given) if self._kind is int else given
+        instance._fields[self._name] = int(own) if self._kind is int else own
 
 
 class _Options:
@@ -63,8 +71,8 @@ class _Options:
         for text in (key, value):
             if not isinstance(text, str):
                 raise TypeError(f"configuration entries are strings, not {type(text).__name__}")
-        if not key:
-            raise InvalidArgument("the key of a configuration entry is empty")
+        if not key or len(key) > _LONGEST_KEY:
+            raise RuntimeError(f"Config key is empty or longer than maximum length {_LONGEST_KEY}")
         self._entries[key] = value
 
     def _get(self, key: str) -> str:
@@ -84,6 +92,7 @@ class SessionOptions(_Options):
         "_external",
         "_files",
         "_initializers",
+        "_operators",
         "_providers",
     )
 
@@ -113,6 +122,7 @@ class SessionOptions(_Options):
         self._initializers: dict[str, OrtValue] = {}
         self._external: dict[str, OrtValue] = {}
         self._files: dict[str, bytes | memoryview] = {}
+        self._operators: list[Operator] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
 
     def add_session_config_entry(self, key: str, value: str) -> None:
@@ -124,14 +134,19 @@ class SessionOptions(_Options):
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fix every size of this name in the model."""
-        self._dims_by_name[name] = int(size)
+        self._dims_by_name[name] = operator.index(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """Fix every input size that carries this denotation."""
-        self._dims_by_denotation[denotation] = int(size)
+        self._dims_by_denotation[denotation] = operator.index(size)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
-        """Use `value` where the model has an initialiser of this name; a name it has not is ignored, as there."""
+        """Use `value` where the model has an initialiser of this name; a name it has not is ignored, as there.
+
+        RuntimeError for what is no OrtValue of a tensor, and for a name that was given before.
+        """
+        if name in self._initializers:
+            raise RuntimeError(f"An OrtValue for this name has already been added: {name}")
         self._initializers[name] = _tensor(name, value)
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
@@ -151,8 +166,12 @@ class SessionOptions(_Options):
 
     def add_provider(self, provider_name: str, provider_options: dict[str, str]) -> None:
         """Ask for a provider; one that is not available is refused, as in onnxruntime."""
-        if provider_name != "CPUExecutionProvider":
-            raise InvalidArgument(f"provider {provider_name} is not available: only CPUExecutionProvider is")
+        if provider_name not in get_all_providers():
+            raise RuntimeError(f"Unknown Provider Type: {provider_name}")
+        if provider_name not in get_available_providers():
+            raise InvalidArgument(
+                f"Failed to add provider of type '{provider_name}' to SessionOptions: only the cpu's is available"
+            )
         self._providers.append((provider_name, dict(provider_options)))
 
     def has_providers(self) -> bool:
@@ -162,8 +181,14 @@ class SessionOptions(_Options):
         """Make sessions of these options fail with ModelLoadCanceled."""
         self._cancelled = bool(cancel)
 
-    def register_custom_ops_library(self, path: str) -> NoReturn:
-        raise Unsupported(f"custom operator libraries are not supported: {path}")
+    def register_custom_ops_library(self, path: str | os.PathLike[str]) -> None:
+        """Add the operators that a Python file defines; NotImplemented, with an example, for a library of machine code.
+
+        ```python
+        options.register_custom_ops_library("my_operators.py")
+        ```
+        """
+        self._operators += operators_of(path)
 
     def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], provider_options: dict[str, str]) -> None:
         """Ask for the provider of devices that `get_ep_devices` gave."""
@@ -226,6 +251,11 @@ def is_cancelled(options: SessionOptions) -> bool:
     return options._cancelled
 
 
+def custom_operators(options: SessionOptions) -> Sequence[Operator]:
+    """The operators that were registered."""
+    return options._operators
+
+
 def entries_of(options: SessionOptions) -> Mapping[str, str]:
     """The configuration entries that were set."""
     return options._entries
@@ -234,7 +264,7 @@ def entries_of(options: SessionOptions) -> Mapping[str, str]:
 class RunOptions(_Options):
     """How one run goes."""
 
-    __slots__ = ("_cancel",)
+    __slots__ = ("_adapters", "_cancel")
 
     log_severity_level = _Field(-1)
     log_verbosity_level = _Field(0)
@@ -244,6 +274,7 @@ class RunOptions(_Options):
     def __init__(self) -> None:
         super().__init__()
         self._cancel = Cancel()
+        self._adapters: list[LoraAdapter] = []
 
     @property
     def terminate(self) -> bool:
@@ -265,13 +296,21 @@ class RunOptions(_Options):
     def get_run_config_entry(self, key: str) -> str:
         return self._get(key)
 
-    def add_active_adapter(self, adapter: object) -> NoReturn:
-        raise Unsupported(f"adapters are not supported: {adapter}")
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """Feed the parameters of an adapter to the runs that use these options."""
+        if not isinstance(adapter, LoraAdapter):
+            raise TypeError(f"an adapter is a LoraAdapter, not a {type(adapter).__name__}")
+        self._adapters.append(adapter)
+
+
+def adapted(options: RunOptions) -> dict[str, Any]:
+    """What the adapters of a run feed to it."""
+    return {name: value.numpy() for adapter in options._adapters for name, value in adapter.parameters.items()}
 
 
 def _tensor(name: str, value: OrtValue) -> OrtValue:
     if not isinstance(value, OrtValue):
-        raise TypeError(f"initialiser '{name}' must be an OrtValue, not a {type(value).__name__}")
+        raise RuntimeError(f"initialiser '{name}' must be an OrtValue, not a {type(value).__name__}")
     if not value.is_tensor():
         raise InvalidArgument(f"initialiser '{name}' must be a tensor, not a {value.data_type()}")
     return value

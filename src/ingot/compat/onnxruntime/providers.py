@@ -35,28 +35,41 @@ def chosen(providers: Asked, settings: Settings, *, fallback: bool) -> dict[str,
     """The providers a session gets, with their options, for those asked for.
 
     One that is not available is warned of in onnxruntime's words and passed over. One that nobody knows is, without
-    `fallback`, a ValueError; so are arguments of the wrong form.
+    `fallback`, a RuntimeError; arguments of the wrong form are a ValueError.
     """
-    asked = _normalised(providers, settings)
-    for name in asked:
-        if name != CPU:
-            warnings.warn(
-                f"Specified provider '{name}' is not in available provider names."
-                f"Available providers: '{', '.join(get_available_providers())}'",
-                stacklevel=3,
-            )
-        if name not in _KNOWN and not fallback:
-            raise ValueError(f"Unknown Provider Type: {name}")
-    return {CPU: asked.get(CPU, {})}
-
-
-def _normalised(providers: Asked, settings: Settings) -> dict[str, dict[str, str]]:
-    if providers is None:
-        return {}
     if isinstance(providers, str):
         providers = [providers]
+    names, options = check_and_normalize_provider_args(providers, settings, get_available_providers(), stacklevel=4)
+    for name in names:
+        if name not in _KNOWN and not fallback:
+            raise RuntimeError(f"Unknown Provider Type: {name}")
+    return {CPU: dict(zip(names, options, strict=True)).get(CPU, {})}
+
+
+def check_and_normalize_provider_args(
+    providers: Asked, provider_options: Settings, available_provider_names: Sequence[str], *, stacklevel: int = 2
+) -> tuple[list[str], list[dict[str, str]]]:
+    """The names of providers, and the options of each as text.
+
+    A name that is not available is warned of, one given twice is warned of and left out. ValueError for arguments of
+    the wrong form.
+    """
+    options = _normalised(providers, provider_options, stacklevel + 1)
+    for name in options:
+        if name not in available_provider_names:
+            warnings.warn(
+                f"Specified provider '{name}' is not in available provider names."
+                f"Available providers: '{', '.join(available_provider_names)}'",
+                stacklevel=stacklevel,
+            )
+    return list(options), list(options.values())
+
+
+def _normalised(providers: Asked, settings: Settings, stacklevel: int) -> dict[str, dict[str, str]]:
+    if providers is None:
+        return {}
     if not isinstance(providers, list | tuple):
-        raise ValueError(f"'providers' should be a list, not {providers!r}")
+        raise ValueError(f"'providers' should be a sequence, not {providers!r}")
     pairs: list[tuple[str, Mapping[Any, Any]]] = []
     for index, provider in enumerate(providers):
         match provider:
@@ -73,11 +86,11 @@ def _normalised(providers: Asked, settings: Settings) -> dict[str, dict[str, str
             raise ValueError(f"{len(providers)} 'providers' and {len(settings)} 'provider_options' are given")
         if not all(isinstance(provider, str) for provider in providers):
             raise ValueError("with 'provider_options', 'providers' should be names")
-        pairs = [(name, said) for (name, _), said in zip(pairs, settings, strict=True)]
-    found: dict[str, dict[str, str]] = {}
+        pairs = [(name, setting) for (name, _), setting in zip(pairs, settings, strict=True)]
+    by_name: dict[str, dict[str, str]] = {}
     for name, options in pairs:
-        if name in found:
-            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
+        if name in by_name:
+            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=stacklevel)
         else:
-            found[name] = {str(key): str(value) for key, value in options.items()}
-    return found
+            by_name[name] = {str(key): str(value) for key, value in options.items()}
+    return by_name

@@ -57,7 +57,7 @@ class SparseTensor:
         """For the three functions below; they check what they are given."""
         self._format = format
         self._shape = [int(size) for size in dense_shape]
-        self._values = values
+        self._values = _read_only(values)
         self._view = view
 
     @classmethod
@@ -74,7 +74,15 @@ class SparseTensor:
             raise ValueError(f"the indices have {indices.shape[1]} coordinates, the shape {len(bounds)}")
         if ((indices < 0) | (indices >= bounds)).any():
             raise ValueError(f"an index is outside of the shape {list(dense_shape)}")
-        return cls(OrtSparseFormat.ORT_SPARSE_COO, dense_shape, values, SparseCooView(indices))
+        return cls(OrtSparseFormat.ORT_SPARSE_COO, dense_shape, values, SparseCooView(_read_only(indices)))
+
+    @classmethod
+    def of_dense(cls, array: Array) -> SparseTensor:
+        """The elements of an array that are not zero, at flat positions."""
+        flat = array.reshape(-1)
+        indices = np.flatnonzero(flat).astype(np.int64)
+        view = SparseCooView(_read_only(indices))
+        return cls(OrtSparseFormat.ORT_SPARSE_COO, array.shape, flat[indices], view)
 
     @classmethod
     def sparse_csr_from_numpy(
@@ -93,7 +101,8 @@ class SparseTensor:
                 f"{len(values)} values, {len(inner)} inner and {len(outer)} outer indices do not make rows of a"
                 f" matrix {list(dense_shape)}"
             )
-        return cls(OrtSparseFormat.ORT_SPARSE_CSRC, dense_shape, values, SparseCsrView(inner, outer))
+        view = SparseCsrView(_read_only(inner), _read_only(outer))
+        return cls(OrtSparseFormat.ORT_SPARSE_CSRC, dense_shape, values, view)
 
     @classmethod
     def blocksparse_from_numpy(
@@ -101,11 +110,27 @@ class SparseTensor:
     ) -> SparseTensor:
         """Blocks of elements."""
         require_cpu(ort_device)
-        view = SparseBlockSparseView(np.asarray(block_indices, np.int32))
+        view = SparseBlockSparseView(_read_only(np.asarray(block_indices, np.int32)))
         return cls(OrtSparseFormat.ORT_SPARSE_BLOCK_SPARSE, dense_shape, values, view)
 
     def values(self) -> Array:
+        """The elements, not to be written to."""
         return self._values
+
+    def dense(self) -> Array:
+        """The whole tensor, zeros and all; NotImplemented for blocks."""
+        array = np.zeros(self._shape, self._values.dtype)
+        match self._view:
+            case SparseCooView():
+                indices = self._view.indices()
+                places = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, self._shape)
+                array[places] = self._values
+            case SparseCsrView():
+                rows = np.repeat(np.arange(self._shape[0]), np.diff(self._view.outer()))
+                array[rows, self._view.inner()] = self._values
+            case _:
+                raise Unsupported("a sparse tensor of blocks cannot be fed")
+        return array
 
     def dense_shape(self) -> list[int]:
         return list(self._shape)
@@ -134,8 +159,19 @@ class SparseTensor:
             raise RuntimeError(f"this sparse tensor has no blocks: its format is {self._format}")
         return self._view
 
+    get_coo_data = as_coo_view
+    get_csrc_data = as_csrc_view
+    get_blocksparse_data = as_blocksparse_view
+
     def to_cuda(self, ort_device: OrtDevice) -> SparseTensor:
-        raise Unsupported(f"SparseTensor.to_cuda is not supported: {ort_device} is not available")
+        raise RuntimeError(f"SparseTensor.to_cuda: {ort_device} is not available, only the cpu is")
 
     def _get_c_tensor(self) -> SparseTensor:
         return self
+
+
+def _read_only(array: Array) -> Array:
+    """A view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

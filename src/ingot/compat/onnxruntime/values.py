@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ingot.compat.onnxruntime.devices import OrtDevice, require_cpu
+from ingot.compat.onnxruntime.devices import OrtDevice, OrtMemoryInfo, require_cpu
+from ingot.compat.onnxruntime.dlpack import from_capsule, to_capsule
 from ingot.compat.onnxruntime.sparse import SparseTensor
 from ingot.dtypes import Array, DType
 
@@ -47,12 +49,20 @@ class OrtValue:
         device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
+        memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
-        """A tensor whose elements are yet to be written."""
-        require_cpu(_device(device_type, device_id, vendor_id))
+        """A tensor whose elements are yet to be written; `memory_info` says where, whatever the device is."""
+        if memory_info is None:
+            require_cpu(_device(device_type, device_id, vendor_id))
+        else:
+            if (device_type, device_id, vendor_id) != ("cpu", 0, -1):
+                ignored = "device_type, device_id, and vendor_id are ignored when memory_info is provided."
+                warnings.warn(ignored, stacklevel=2)
+            if memory_info.device_type != OrtDevice.cpu():
+                raise RuntimeError(f"No shared allocator found for {memory_info.name}: only the cpu has memory here")
         dtype = element_dtype(element_type)
         if dtype is DType.STRING:
-            raise RuntimeError("a tensor of strings cannot be made without its strings")
+            raise RuntimeError("only tensors of non-string numpy arrays can be made without their elements")
         return cls(np.zeros(tuple(shape), dtype.numpy))
 
     @staticmethod
@@ -61,9 +71,10 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
-        """A tensor that shares what `data` offers by DLPack; bytes can be said to be booleans."""
-        array = np.from_dlpack(data)
-        return OrtValue(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
+        """A tensor that shares what `data`, a capsule or what has one, offers by DLPack; bytes may be booleans."""
+        if hasattr(data, "__dlpack_device__") and int(data.__dlpack_device__()[0]) != 1:
+            raise RuntimeError("only tensors of the cpu can be taken")
+        return OrtValue(from_capsule(data.__dlpack__() if hasattr(data, "__dlpack__") else data, is_bool_tensor))
 
     def numpy(self) -> Array:
         """The array; RuntimeError for anything but a tensor."""
@@ -85,7 +96,8 @@ class OrtValue:
         own = self.numpy()
         if np_arr.size != own.size or np_arr.dtype != own.dtype:
             raise RuntimeError(
-                f"cannot update {own.dtype}{list(own.shape)} with {np_arr.dtype}{list(np_arr.shape)}: they differ"
+                "The input size of numpy arrays does not match the size of the OrtValue:"
+                f" {np_arr.dtype}{list(np_arr.shape)} against {own.dtype}{list(own.shape)}"
             )
         own[...] = np_arr.reshape(own.shape)
 
@@ -124,12 +136,24 @@ class OrtValue:
     def is_tensor_sequence(self) -> bool:
         return isinstance(self._content, list) and all(isinstance(item, np.ndarray) for item in self._content)
 
-    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
-        return self.numpy().__dlpack__(stream=stream, **options)
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """The array itself unless another type or a copy is asked for."""
+        array = self.numpy()
+        if copy is None:
+            return np.asarray(array, dtype)
+        return np.array(array, dtype, copy=copy)
+
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule over the memory of the tensor."""
+        return to_capsule(self.numpy())
+
+    def __dlpack__(self, *, stream: int | None = None, **_options: Any) -> Any:
+        if stream not in (None, -1):
+            raise RuntimeError("a tensor of the cpu has no streams")
+        return self.to_dlpack()
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        kind, number = self.numpy().__dlpack_device__()
-        return int(kind), int(number)
+        return 1, 0
 
     @property
     def _ortvalue(self) -> OrtValue:
@@ -137,6 +161,41 @@ class OrtValue:
 
     def _get_c_value(self) -> OrtValue:
         return self
+
+
+def contents_of(value: Any) -> Any:
+    """What an OrtValue holds; anything else as it is."""
+    return value._content if isinstance(value, OrtValue) else value
+
+
+class OrtValueVector(list[OrtValue]):
+    """Values in order, as runs on native values return them."""
+
+    def push_back(self, value: OrtValue | Any, is_bool_tensor: bool = False) -> None:
+        """Append a value, or the tensor in a DLPack capsule."""
+        self.append(value if isinstance(value, OrtValue) else OrtValue.from_dlpack(value, is_bool_tensor))
+
+    def reserve(self, count: int) -> None:
+        """Nothing: a list grows by itself."""
+        int(count)
+
+    def shrink_to_fit(self) -> None:
+        """Nothing, as `reserve`."""
+
+    def element_type_at(self, index: int) -> int:
+        return self[index].element_type()
+
+    def bool_tensor_indices(self) -> list[int]:
+        """Where the tensors of booleans are."""
+        return [index for index, value in enumerate(self) if value.data_type() == "tensor(bool)"]
+
+    def dlpack_at(self, index: int) -> Any:
+        return self[index].to_dlpack()
+
+    def to_dlpacks(self, to_tensor: Callable[[Any], Any] | None) -> list[Any]:
+        """A capsule for each, or what a function makes of it."""
+        capsules = [value.to_dlpack() for value in self]
+        return capsules if to_tensor is None else [to_tensor(capsule) for capsule in capsules]
 
 
 def element_dtype(element_type: npt.DTypeLike | int) -> DType:

@@ -74,9 +74,9 @@ class Categories:
         c = Conversion()
         places = []
         for column, values in zip(self.columns, self.values, strict=True):
-            found = positions(c, inputs[column], values)
-            unknown = op.Less(found, np.array(0, np.int64))
-            places.append(op.Where(unknown, np.array(len(values), np.int64), found))
+            position = positions(c, inputs[column], values)
+            unknown = op.Less(position, np.array(0, np.int64))
+            places.append(op.Where(unknown, np.array(len(values), np.int64), position))
         parts = [op.Cast(part, to=int(DType.FLOAT32)) for part in (*floats, *places)]
         for statistic in self.statistics:
             axes = [places[feature] for feature in statistic.features]
@@ -105,10 +105,12 @@ def categories_of(model: Any, document: dict[str, Any], frame: Any) -> Categorie
     features = document["features_info"]["categorical_features"]
     columns = tuple(int(one["flat_feature_index"]) for one in features)
     values = tuple(np.unique(np.asarray(frame.iloc[:, column].tolist())) for column in columns)
-    for found in values:
-        if found.dtype.kind not in "USiu":
-            raise ConvertError(f"a categorical column of {found.dtype} has no rule", hint="strings or integers")
-    hashes = tuple(tuple(known.get(str(value), _NOBODY) for value in found.tolist()) for found in values)
+    for column_values in values:
+        if column_values.dtype.kind not in "USiu":
+            raise ConvertError(f"a categorical column of {column_values.dtype} has no rule", hint="strings or integers")
+    hashes = tuple(
+        tuple(known.get(str(value), _NOBODY) for value in column_values.tolist()) for column_values in values
+    )
     for one, own in zip(features, hashes, strict=True):
         if set(one.get("values", ())) - set(own):
             raise ConvertError("the model splits by a category that the example does not have", hint=_ALL)
@@ -116,7 +118,9 @@ def categories_of(model: Any, document: dict[str, Any], frame: Any) -> Categorie
     noted = document["features_info"].get("ctrs") or []
     floats = document["features_info"].get("float_features", [])
     statistics = tuple(_statistic(one, tables[one["identifier"]], hashes, floats) for one in noted)
-    as_stored = tuple(found.astype(object) if found.dtype.kind in "US" else found for found in values)
+    as_stored = tuple(
+        column_values.astype(object) if column_values.dtype.kind in "US" else column_values for column_values in values
+    )
     return Categories(columns, as_stored, hashes, statistics)
 
 
@@ -138,8 +142,8 @@ def _hashes(model: Any, frame: Any) -> dict[str, int]:
         tree = ast.parse(path.read_text("utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "cat_features_hashes":
-            found: dict[str, int] = ast.literal_eval(node.value)
-            return found
+            hashes: dict[str, int] = ast.literal_eval(node.value)
+            return hashes
     raise ConvertError("CatBoost does not say what its categories are known by")
 
 
@@ -180,22 +184,22 @@ def _statistic(
     table = np.empty(shape)
     seen = set()
     for place in product(*(range(size) for size in shape)):
-        found = 0
+        combined = 0
         for feature, index in zip(features, place, strict=False):
             own = hashes[feature][index] if index < len(hashes[feature]) else _NOBODY
-            found = _joined(found, own)
+            combined = _joined(combined, own)
         for answer in place[len(features) :]:
-            found = _joined(found, answer)
-        seen.add(found)
-        table[place] = _value(noted, counts.get(found), float(data["counter_denominator"]))
+            combined = _joined(combined, answer)
+        seen.add(combined)
+        table[place] = _value(noted, counts.get(combined), float(data["counter_denominator"]))
     if set(counts) - seen:
         raise ConvertError("the model knows categories that the example does not have", hint=_ALL)
     return Statistic(features, tuple(questions), table)
 
 
-def _joined(found: int, own: int) -> int:
+def _joined(combined: int, own: int) -> int:
     """CatBoost's hash of what was hashed before and one thing more."""
-    return (_FACTOR * ((found + _FACTOR * own) & _WHOLE)) & _WHOLE
+    return (_FACTOR * ((combined + _FACTOR * own) & _WHOLE)) & _WHOLE
 
 
 def _value(noted: dict[str, Any], counts: list[float] | None, denominator: float) -> float:

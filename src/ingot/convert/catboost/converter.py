@@ -63,14 +63,14 @@ def _answers(model: Any, boosted: Boosted) -> Answers:
     several = boosted.objective in ("MultiLogloss", "MultiCrossEntropy")
 
     def outputs(x: Var) -> dict[str, Var]:
-        found = scores(boosted, x)
-        which = label(boosted, found)
+        raw = scores(boosted, x)
+        which = label(boosted, raw)
         named = which if several else op.Gather(classes, which)
-        return {"label": named, "probabilities": chances(boosted, found)}
+        return {"label": named, "probabilities": chances(boosted, raw)}
 
     def expected(rows: Any) -> list[Any]:
-        found = np.asarray(predict(model, rows, prediction_type="Class"))
+        classes = np.asarray(predict(model, rows, prediction_type="Class"))
         sure = np.asarray(predict(model, rows, prediction_type="Probability"))
-        return [found if several else found.reshape(-1), sure.reshape(len(rows), -1)]
+        return [classes if several else classes.reshape(-1), sure.reshape(len(rows), -1)]
 
     return Answers(outputs, expected, ("label", "probabilities"))

@@ -85,8 +85,8 @@ def document_of(model: Any, frame: Any = None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json", **named)
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return found
+        document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return document
 
 
 def _split(document: dict[str, Any], categories: Categories | None, split: dict[str, Any]) -> Split:
@@ -119,7 +119,7 @@ def _oblivious(document: dict[str, Any], ask: Callable[[dict[str, Any]], Split],
             asked.append(split)
             false.append(-1 - low if last else below + low)
             true.append(-1 - high if last else below + high)
-    return _made(asked, true, false, values)
+    return _tree_of(asked, true, false, values)
 
 
 def _branching(document: dict[str, Any], ask: Callable[[dict[str, Any]], Split], scale: float) -> Tree:
@@ -142,10 +142,10 @@ def _branching(document: dict[str, Any], ask: Callable[[dict[str, Any]], Split],
             waiting.append((node["left"], false, place))
         if side is not None:
             side[parent] = place
-    return _made(asked, true, false, np.stack(values))
+    return _tree_of(asked, true, false, np.stack(values))
 
 
-def _made(asked: list[Split], true: list[int], false: list[int], values: Array) -> Tree:
+def _tree_of(asked: list[Split], true: list[int], false: list[int], values: Array) -> Tree:
     return tree(
         [split.column for split in asked],
         [split.threshold for split in asked],

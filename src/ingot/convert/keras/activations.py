@@ -86,8 +86,8 @@ def sparsemax(c: Conversion, x: Var, axis: int = -1) -> Var:
     total = op.CumSum(sorted_, np.array(axis, np.int64))
     support = c.number(1, x) + place * sorted_ > total
     count = op.ReduceSum(op.Where(support, c.number(1, x), c.number(0, x)), [axis], keepdims=1)
-    kept = op.ReduceSum(op.Where(support, total, c.number(0, x)), [axis], keepdims=1)
-    return op.Relu(x - (kept - c.number(1, x)) / count)
+    supported = op.ReduceSum(op.Where(support, total, c.number(0, x)), [axis], keepdims=1)
+    return op.Relu(x - (supported - c.number(1, x)) / count)
 
 
 def glu(c: Conversion, x: Var, axis: int = -1) -> Var:

@@ -40,7 +40,7 @@ class State:
 
     name: str
     variable: Any
-    given: Var
+    before: Var
 
 
 class Conversion:
@@ -226,7 +226,7 @@ class Conversion:
             value = Value(called, TensorType(dtype_named(variable.dtype), tuple(variable.shape)))
             self._graph.inputs.append(value)
             self.states[id(variable)] = State(called, variable, Var(value))
-        return self.changed.get(id(variable), self.states[id(variable)].given)
+        return self.changed.get(id(variable), self.states[id(variable)].before)
 
     def change(self, variable: Any, value: Var) -> None:
         """Note what such a tensor is after the call."""

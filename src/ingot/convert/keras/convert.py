@@ -14,7 +14,7 @@ from keras import tree
 
 from ingot.builder import OPSET, Var, inserting, ir_version_of, op
 from ingot.convert.keras.conversion import Conversion, Unfinished, as_array
-from ingot.convert.keras.examples import examples_of, given_example
+from ingot.convert.keras.examples import example_arrays, examples_of
 from ingot.convert.keras.files import loaded
 from ingot.convert.keras.quiet import quiet
 from ingot.convert.keras.signature import Signature, signature_of
@@ -53,7 +53,7 @@ def convert_keras(model: Any, example: Any, request: Request) -> Source:
         raise ConvertError(f"a {type(model).__name__} of Keras is no model", hint="a keras.Model or keras.Layer")
     signature = signature_of(model, example, request)
     graph = Graph(name=model.name)
-    made = Model(graph, {"": OPSET}, producer_name="ingot", producer_version=__version__)
+    converted = Model(graph, {"": OPSET}, producer_name="ingot", producer_version=__version__)
     try:
         conversion = _written(signature, graph)
     except ConvertError as error:
@@ -61,12 +61,12 @@ def convert_keras(model: Any, example: Any, request: Request) -> Source:
         if handed_over is None:
             raise
         return handed_over
-    made.ir_version = ir_version_of(OPSET)
+    converted.ir_version = ir_version_of(OPSET)
     notes = {value.name: tensor for value, tensor in conversion.notes}
-    channels_first(made)
+    channels_first(converted)
     original = _original(model, signature, conversion)
     return Source(
-        made,
+        converted,
         original,
         examples_of(model, signature, conversion, example, request, original),
         inside=_inside(model, signature, notes),
@@ -76,16 +76,16 @@ def convert_keras(model: Any, example: Any, request: Request) -> Source:
 
 def _written(signature: Signature, graph: Graph) -> Conversion:
     """Write the model into a graph; ConvertError listing every layer that has no way there."""
-    given = []
+    arguments = []
     for name, type_ in signature.inputs.items():
         graph.inputs.append(Value(name, type_))
-        given.append(Var(graph.inputs[-1]))
+        arguments.append(Var(graph.inputs[-1]))
     for name in signature.outputs or ():
         graph.claim(name)
-    with inserting(at_end_of=graph, check=builder_checker()) as made:
-        conversion = Conversion(graph, made)
+    with inserting(at_end_of=graph, check=builder_checker()) as inserted:
+        conversion = Conversion(graph, inserted)
         try:
-            results = tree.flatten(signature.call(conversion, given))
+            results = tree.flatten(signature.call(conversion, arguments))
         except Unfinished:
             results = []
         conversion.unsupported.refuse("Keras")
@@ -112,12 +112,12 @@ def _original(model: Any, signature: Signature, conversion: Conversion) -> Calla
     states = list(conversion.states.values())
 
     def original(feeds: Feeds) -> list[Any]:
-        kept = [as_array(state.variable) for state in states]
+        before_call = [as_array(state.variable) for state in states]
         for state in states:
             state.variable.assign(feeds[state.name])
-        made = _called(model, signature.restore(feeds))
-        results = [*_arrays(made), *(as_array(state.variable) for state in states)]
-        for state, before in zip(states, kept, strict=True):
+        returned = _called(model, signature.restore(feeds))
+        results = [*_arrays(returned), *(as_array(state.variable) for state in states)]
+        for state, before in zip(states, before_call, strict=True):
             state.variable.assign(before)
         return results
 
@@ -132,8 +132,8 @@ def _called(model: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> An
         return model(*args, **kwargs)
 
 
-def _arrays(made: Any) -> list[Array]:
-    return [as_array(part) for part in tree.flatten(made)]
+def _arrays(returned: Any) -> list[Array]:
+    return [as_array(part) for part in tree.flatten(returned)]
 
 
 def _inside(model: Any, signature: Signature, notes: dict[str, Any]) -> Callable[[Feeds], dict[str, Array]] | None:
@@ -146,12 +146,12 @@ def _inside(model: Any, signature: Signature, notes: dict[str, Any]) -> Callable
         args, _ = signature.restore(feeds)
         with quiet():
             part = keras.Model(model.inputs, list(wanted.values()))
-            made = part(tree.flatten(args), training=False)
-        found = dict(zip(wanted, _arrays(made), strict=True))
+            returned = part(tree.flatten(args), training=False)
+        arrays = dict(zip(wanted, _arrays(returned), strict=True))
         images = {
-            f"{name}{CHANNELS_FIRST}": np.moveaxis(array, -1, 1) for name, array in found.items() if array.ndim > 2
+            f"{name}{CHANNELS_FIRST}": np.moveaxis(array, -1, 1) for name, array in arrays.items() if array.ndim > 2
         }
-        return images | found
+        return images | arrays
 
     return inside
 
@@ -166,7 +166,7 @@ def _by_tensorflow(
 ) -> Source | None:
     """The same model by way of its TensorFlow graph; None where it has none, or that has no way to ONNX either.
 
-    A model of code is told what of its TensorFlow graph is in the way; a graph of layers, which of them are.
+    For a model of code the message names operations of its TensorFlow graph; for a graph of layers, the layers.
     """
     if keras.backend.backend() != "tensorflow":
         return None
@@ -184,12 +184,12 @@ def _by_tensorflow(
         return _called(model, signature.rebuild(dict(zip(signature.inputs, tensors, strict=True))))
 
     function = tf.function(call, input_signature=specs, autograph=False)
-    given = None if example is None else tuple(given_example(example, signature).values())
+    arrays = None if example is None else tuple(example_arrays(example, signature).values())
     named = replace(request, input_names=tuple(signature.inputs), output_names=signature.outputs)
     try:
-        made: Source = convert_tensorflow(function, given, named)
+        source: Source = convert_tensorflow(function, arrays, named)
     except ConvertError as other:
         if signature.functional:
             return None
         raise other from error
-    return made
+    return source

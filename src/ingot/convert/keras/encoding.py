@@ -18,9 +18,9 @@ def hot(x: Var, count: int, dtype: str, axis: int = -1) -> Var:
     places = x if x.dtype is DType.INT64 else op.Cast(x, to=int(DType.INT64))
     inside = op.And(places >= np.array(0, np.int64), places < np.array(count, np.int64))
     beyond = op.Where(inside, places, np.array(count, np.int64))  # OneHot counts negative places from the back
-    made = op.OneHot(beyond, np.array(count + 1, np.int64), np.array([0, 1], np.float32), axis=axis)
-    kept = op.Slice(made, [0], [count], [axis])
-    return cast(kept, dtype)
+    encoded = op.OneHot(beyond, np.array(count + 1, np.int64), np.array([0, 1], np.float32), axis=axis)
+    known = op.Slice(encoded, [0], [count], [axis])
+    return cast(known, dtype)
 
 
 def encoded(c: Conversion, x: Var, mode: str, count: int, dtype: str, weights: Any = None) -> Var:

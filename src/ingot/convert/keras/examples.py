@@ -35,28 +35,28 @@ def examples_of(
     """The example given first, then others, those of them that the original takes."""
     generator = np.random.default_rng(request.seed)
     words, most = _vocabulary(model)
-    found: list[dict[str, Array]] = []
+    examples: list[dict[str, Array]] = []
     if example is not None:
-        found.append(given_example(example, signature) | _states(conversion))
+        examples.append(example_arrays(example, signature) | _states(conversion))
     for batch, steps in zip(_BATCHES, _STEPS, strict=True):
-        made = {
-            name: _made(type_, {**_sizes(found, name, type_, steps), "batch": batch}, generator, words, most)
+        feeds = {
+            name: _array_of(type_, {**_sizes(examples, name, type_, steps), "batch": batch}, generator, words, most)
             for name, type_ in signature.inputs.items()
         }
-        if found and example is not None:
-            made = _like(made, found[0], generator)
-        made |= _states(conversion)
+        if examples and example is not None:
+            feeds = _like(feeds, examples[0], generator)
+        feeds |= _states(conversion)
         try:
-            original(made)
+            original(feeds)
         except Exception:  # sizes or values that the model's own conditions exclude
-            if not found:
+            if not examples:
                 raise
             continue
-        found.append(made)
-    return found
+        examples.append(feeds)
+    return examples
 
 
-def given_example(example: Any, signature: Signature) -> dict[str, Array]:
+def example_arrays(example: Any, signature: Signature) -> dict[str, Array]:
     """The user's example by the names of the inputs, in their types."""
     if isinstance(example, Mapping) and signature.functional:
         by_name = {
@@ -72,7 +72,7 @@ def given_example(example: Any, signature: Signature) -> dict[str, Array]:
         leaves = {next(iter(signature.inputs)): np.asarray(example)}
     else:
         leaves = dict(zip(signature.inputs, tree.flatten(example), strict=True))
-    found = {}
+    arrays = {}
     for name, tensor in zip(signature.inputs, signature.tensors, strict=True):
         array = as_array(leaves[name])
         dtype = dtype_named(tensor.dtype)
@@ -86,20 +86,20 @@ def given_example(example: Any, signature: Signature) -> dict[str, Array]:
         ):
             wanted = [size if size is not None else "?" for size in tensor.shape]
             raise InputError(f"input '{name}' has shape {wanted}, the example {list(array.shape)}")
-        found[name] = array
-    return found
+        arrays[name] = array
+    return arrays
 
 
-def _sizes(found: list[dict[str, Array]], name: str, type_: TensorType, steps: int) -> dict[str, int]:
+def _sizes(examples: list[dict[str, Array]], name: str, type_: TensorType, steps: int) -> dict[str, int]:
     """What open sizes are: as in the example, a little more each time, or `steps`."""
     sizes = {}
     for axis, size in enumerate(type_.shape or ()):
         if isinstance(size, Expr):
-            sizes[str(size)] = found[0][name].shape[axis] + steps % 4 if found else steps
+            sizes[str(size)] = examples[0][name].shape[axis] + steps % 4 if examples else steps
     return sizes
 
 
-def _made(
+def _array_of(
     type_: TensorType, sizes: Mapping[str, int], generator: np.random.Generator, words: list[str], most: int
 ) -> Array:
     shape = [size if isinstance(size, int) else sizes.get(str(size), 3) for size in type_.shape or ()]
@@ -113,21 +113,21 @@ def _made(
     return generator.normal(size=shape).astype(dtype.numpy)
 
 
-def _like(made: Mapping[str, Array], example: Mapping[str, Array], generator: np.random.Generator) -> dict[str, Array]:
-    """Arrays of the sizes of `made`, of elements drawn from the example; floats are moved a little."""
-    found = {}
-    for name, array in made.items():
+def _like(feeds: Mapping[str, Array], example: Mapping[str, Array], generator: np.random.Generator) -> dict[str, Array]:
+    """Arrays of the sizes of `feeds`, of elements drawn from the example; floats are moved a little."""
+    arrays = {}
+    for name, array in feeds.items():
         pool = example[name].reshape(-1)
         if not pool.size or array.shape == ():
-            found[name] = example[name]
+            arrays[name] = example[name]
             continue
         drawn = pool[generator.integers(0, pool.size, array.shape)]
         if array.dtype.kind == "f":
             drawn = (drawn + 0.1 * np.std(pool.astype(np.float64)) * generator.normal(size=array.shape)).astype(
                 array.dtype
             )
-        found[name] = drawn
-    return found
+        arrays[name] = drawn
+    return arrays
 
 
 def _states(conversion: Conversion) -> dict[str, Array]:

@@ -26,8 +26,8 @@ class Call:
         def value(item: Any) -> Any:
             return values[id(item)] if isinstance(item, keras.KerasTensor) else item
 
-        made: tuple[tuple[Any, ...], dict[str, Any]] = tree.map_structure(value, (self.args, self.kwargs))
-        return made
+        arguments: tuple[tuple[Any, ...], dict[str, Any]] = tree.map_structure(value, (self.args, self.kwargs))
+        return arguments
 
 
 def calls_between(inputs: Sequence[Any], outputs: Any) -> list[Call]:

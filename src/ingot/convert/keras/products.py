@@ -12,9 +12,9 @@ def einsum(equation: str, *operands: Var) -> Var:
     """What keras.ops.einsum gives; an ellipsis may stand for any axes."""
     equation = equation.replace(" ", "")
     if len(operands) == 2:
-        made = _matrices(equation, *operands)
-        if made is not None:
-            return made
+        product = _matrices(equation, *operands)
+        if product is not None:
+            return product
     return op.Einsum(*operands, equation=equation)
 
 
@@ -37,10 +37,10 @@ def _matrices(equation: str, x: Var, weights: Var) -> Var | None:
     if count > 1 or len(outer) != 1:
         flat = op.Reshape(weights, np.array([inner, int(np.prod(outer, dtype=np.int64))], np.int64))
     rows = x if count == 1 else op.Reshape(x, np.array([0] * (rank(x) - count) + [inner], np.int64))
-    made = op.MatMul(rows, flat)
+    product = op.MatMul(rows, flat)
     if len(outer) == 1:
-        return made
-    return op.Reshape(made, np.array([0] * (rank(x) - count) + outer, np.int64))
+        return product
+    return op.Reshape(product, np.array([0] * (rank(x) - count) + outer, np.int64))
 
 
 def _spelled(term: str, count: int) -> str:

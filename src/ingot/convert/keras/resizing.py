@@ -37,15 +37,15 @@ def _by_operator(image: Var, sizes: Sequence[Any], **attributes: Any) -> Var:
     parts = [size if isinstance(size, Var) else np.array([size], np.int64) for size in sizes]
     wanted = op.Concat(op.Shape(image, start=0, end=2), *parts, axis=0)
     real = image if image.dtype is not None and image.dtype.is_float else cast(image, "float32")
-    made: Var = op.Resize(real, None, None, wanted, **attributes)
-    return made
+    resized_image: Var = op.Resize(real, None, None, wanted, **attributes)
+    return resized_image
 
 
 @cache
 def _matrix(size: int, wanted: int, interpolation: str, antialias: bool) -> Array:
     """Interpolation is linear: the matrix that Keras' own makes of one axis."""
     unit = np.eye(size, dtype=np.float32)[None, :, :, None]
-    made = keras.ops.image.resize(
+    columns = keras.ops.image.resize(
         unit, (wanted, size), interpolation=interpolation, antialias=antialias, data_format="channels_last"
     )
-    return as_array(made)[0, :, :, 0]
+    return as_array(columns)[0, :, :, 0]

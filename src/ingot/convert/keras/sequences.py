@@ -18,7 +18,7 @@ def flipped(x: Var, axis: int) -> Var:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """A sequence whose counted steps come first, in their order, and what tells where they were.
+    """A sequence whose counted steps come first, in their order, and the places they had.
 
     `lengths` are how many there are, int64 of shape [batch]; `reached` is true from the first that counts on.
     """

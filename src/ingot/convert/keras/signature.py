@@ -56,9 +56,9 @@ class Signature:
 
 
 def signature_of(model: Any, example: Any, request: Request) -> Signature:
-    """What a model takes, told by itself where it is a graph of layers, else by an example.
+    """The inputs of a model: its own where it is a graph of layers, else those of an example.
 
-    InputError where neither tells it, or the example does not fit.
+    InputError where there is neither, or the example does not fit.
     """
     if _is_functional(model):
         return _functional(model, example, request)
@@ -91,13 +91,13 @@ def _functional(model: Any, example: Any, request: Request) -> Signature:
     structure = _graph(model)._inputs_struct
 
     def rebuild(feeds: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        given = [feeds[name] for name in names]
+        leaves = [feeds[name] for name in names]
         if isinstance(structure, dict):
-            return (tree.pack_sequence_as(structure, given),), {}
-        return (given if len(given) > 1 else given[0],), {}
+            return (tree.pack_sequence_as(structure, leaves),), {}
+        return (leaves if len(leaves) > 1 else leaves[0],), {}
 
-    def call(conversion: Conversion, given: Sequence[Any]) -> Any:
-        return conversion.run(tensors, given, _outputs(model))
+    def call(conversion: Conversion, arguments: Sequence[Any]) -> Any:
+        return conversion.run(tensors, arguments, _outputs(model))
 
     return Signature(types, tensors, True, request.output_names, _output_names(model, names), call, rebuild)
 
@@ -111,21 +111,21 @@ def _outputs(model: Any) -> Any:
     return _graph(model)._outputs_struct
 
 
-def _output_names(model: Any, taken: Sequence[str]) -> tuple[str, ...]:
+def _output_names(model: Any, used: Sequence[str]) -> tuple[str, ...]:
     """The keys of a dict of outputs, or the names of the layers that give them, each once."""
     structure = _outputs(model)
     if isinstance(structure, dict) and all(not tree.is_nested(part) for part in structure.values()):
         names = [str(key) for key in sorted(structure)]
     else:
         names = [tensor._keras_history.operation.name for tensor in tree.flatten(structure)]
-    found: list[str] = []
+    unique_names: list[str] = []
     for name in names:
         called, number = name, 0
-        while called in found or called in taken:
+        while called in unique_names or called in used:
             number += 1
             called = f"{name}_{number}"
-        found.append(called)
-    return tuple(found)
+        unique_names.append(called)
+    return tuple(unique_names)
 
 
 def _called(model: Any, example: Any, request: Request) -> Signature:
@@ -139,13 +139,13 @@ def _called(model: Any, example: Any, request: Request) -> Signature:
     types = _types(names, default, tensors, request)
 
     def rebuild(feeds: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        made: tuple[tuple[Any, ...], dict[str, Any]] = tree.pack_sequence_as(
+        arguments: tuple[tuple[Any, ...], dict[str, Any]] = tree.pack_sequence_as(
             (args, kwargs), [feeds[name] for name in names]
         )
-        return made
+        return arguments
 
-    def call(conversion: Conversion, given: Sequence[Any]) -> Any:
-        again, named = tree.pack_sequence_as((args, kwargs), list(given))
+    def call(conversion: Conversion, arguments: Sequence[Any]) -> Any:
+        again, named = tree.pack_sequence_as((args, kwargs), list(arguments))
         _build(model, rebuild(dict(zip(names, map(np.asarray, leaves), strict=True))))
         return conversion.call(model, *again, **named)
 
@@ -173,12 +173,12 @@ def _arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _argument_names(parameters: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
+    names: list[str] = []
     named = [*zip(parameters, args, strict=False), *sorted(kwargs.items())]
     for name, argument in named:
         for path, _ in tree.flatten_with_path(argument):
-            found.append("_".join([name, *(str(key) for key in path)]))
-    return found
+            names.append("_".join([name, *(str(key) for key in path)]))
+    return names
 
 
 def _tensor_like(array: Any) -> Any:
@@ -214,18 +214,18 @@ def _word(name: str) -> str:
     return word if word[:1].isalpha() else f"n_{word}"
 
 
-def _axes(given: DynamicAxes | None, names: Sequence[str], own: Sequence[str]) -> dict[str, dict[int, str | None]]:
+def _axes(stated: DynamicAxes | None, names: Sequence[str], own: Sequence[str]) -> dict[str, dict[int, str | None]]:
     """The axes that are asked for by input, with the names they are to have."""
-    if given is None:
+    if stated is None:
         return {}
-    if not isinstance(given, Mapping):
-        given = dict(zip(names, given, strict=False))
+    if not isinstance(stated, Mapping):
+        stated = dict(zip(names, stated, strict=False))
     renamed = dict(zip(own, names, strict=True))
-    found: dict[str, dict[int, str | None]] = {}
-    for name, axes in given.items():
+    by_name: dict[str, dict[int, str | None]] = {}
+    for name, axes in stated.items():
         called = name if name in names else renamed.get(name, name)
-        found[called] = dict(axes) if isinstance(axes, Mapping) else dict.fromkeys(axes)
-    return found
+        by_name[called] = dict(axes) if isinstance(axes, Mapping) else dict.fromkeys(axes)
+    return by_name
 
 
 def _refuse_arity(example: Any, tensors: Sequence[Any]) -> None:

@@ -13,25 +13,25 @@ from ingot.convert.keras.conversion import Conversion, as_array
 from ingot.errors import UnsupportedError
 
 
-def initial_states(c: Conversion, layer: Any, x: Var, given: Any) -> list[Var | None]:
+def initial_states(c: Conversion, layer: Any, x: Var, stated: Any) -> list[Var | None]:
     """One value for each state, in a row; None where it is zeros."""
-    if given is not None:
-        return list(tree.flatten(given))
+    if stated is not None:
+        return list(tree.flatten(stated))
     if layer.stateful:
         return [c.state(variable, f"state_{place}") for place, variable in enumerate(tree.flatten(layer.states))]
     try:
         begun = tree.flatten(layer.get_initial_state(batch_size=1))
     except Exception as error:  # code of the user's cell
         raise UnsupportedError(f"its initial state cannot be had: {error}") from None
-    found: list[Var | None] = []
+    states: list[Var | None] = []
     for place, state in enumerate(begun):
         array = as_array(state)
         if not array.any():
-            found.append(None)
+            states.append(None)
             continue
         first = c.constant(array[:1], f"initial_state_{place}")
-        found.append(op.Expand(first, op.Concat(op.Shape(x, start=0, end=1), [1] * (array.ndim - 1), axis=0)))
-    return found
+        states.append(op.Expand(first, op.Concat(op.Shape(x, start=0, end=1), [1] * (array.ndim - 1), axis=0)))
+    return states
 
 
 def zeros(x: Var, sizes: Sequence[int], dtype: Any) -> Var:

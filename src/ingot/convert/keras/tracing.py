@@ -28,24 +28,24 @@ def traced_call(
     """
     symbols = Symbols()
     args, kwargs = symbols.of((args, kwargs))
-    for tensor, value in list(zip(symbols.inputs, symbols.given, strict=True)):
+    for tensor, value in list(zip(symbols.inputs, symbols.values, strict=True)):
         own = mask(value)
         if own is not None:
             set_keras_mask(tensor, symbols.of(own))
     if not isinstance(function, keras.Layer):
-        return symbols.inputs, symbols.given, _run(function, args, kwargs)
+        return symbols.inputs, symbols.values, _run(function, args, kwargs)
     if "training" in function._call_signature.parameters:
         kwargs = {**kwargs, "training": False}
     with _autocast(function), _symbolic_backend(function):
-        return symbols.inputs, symbols.given, _run(function.call, args, kwargs)
+        return symbols.inputs, symbols.values, _run(function.call, args, kwargs)
 
 
 def traced_mask(layer: Any, first: Any, previous: Any) -> tuple[list[Any], list[Var], list[Any]]:
     """The same of `compute_mask`: the masks of the outputs, in their order."""
     symbols = Symbols()
     first, previous = symbols.of((first, previous))
-    made = _run(layer.compute_mask, (first, previous), {})
-    return symbols.inputs, symbols.given, [None] if made is None else _flat(made)
+    masks = _run(layer.compute_mask, (first, previous), {})
+    return symbols.inputs, symbols.values, [None] if masks is None else _flat(masks)
 
 
 def _flat(masks: Any) -> list[Any]:
@@ -60,7 +60,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self.inputs: list[Any] = []
-        self.given: list[Var] = []
+        self.values: list[Var] = []
         self._by_value: dict[Any, Any] = {}
 
     def of(self, structure: Any) -> Any:
@@ -75,10 +75,10 @@ class Symbols:
             if sizes is None or item.dtype is None:
                 raise Untraceable(f"nothing is known of the shape of '{item.name}'")
             known = tuple(size if isinstance(size, int) else None for size in sizes)
-            made = keras.KerasTensor(known, dtype=item.dtype.name.lower())
-            self._by_value[item.value] = made
-            self.inputs.append(made)
-            self.given.append(item)
+            symbol = keras.KerasTensor(known, dtype=item.dtype.name.lower())
+            self._by_value[item.value] = symbol
+            self.inputs.append(symbol)
+            self.values.append(item)
         return self._by_value[item.value]
 
 

@@ -42,14 +42,14 @@ def _answers(booster: Any, boosted: Boosted) -> Answers:
         return {"variable": answer(boosted, scores(boosted, x))}
 
     def classes(x: Var) -> dict[str, Var]:
-        found = scores(boosted, x)
-        return {"label": label(boosted, found), "probabilities": chances(boosted, found)}
+        raw = scores(boosted, x)
+        return {"label": label(boosted, raw), "probabilities": chances(boosted, raw)}
 
     def expected(rows: Any) -> list[Any]:
-        found = np.asarray(booster.predict(rows))
-        if found.ndim == 2:
-            return [found.argmax(axis=1), found]
-        return [(found > 0.5).astype(np.int64), np.stack([1 - found, found], axis=1)]
+        predicted = np.asarray(booster.predict(rows))
+        if predicted.ndim == 2:
+            return [predicted.argmax(axis=1), predicted]
+        return [(predicted > 0.5).astype(np.int64), np.stack([1 - predicted, predicted], axis=1)]
 
     if is_classifier(boosted):
         return Answers(classes, expected, ("label", "probabilities"))

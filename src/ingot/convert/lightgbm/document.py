@@ -22,7 +22,7 @@ def boosted_of(booster: Any, *, rounds: int | None = None) -> Boosted:
         share = groups / len(trees)
     seen: dict[str, set[int]] = {"Zero": set(), "categories": set()}
     lines: list[tuple[float, list[int], list[float]]] = []
-    made = [_tree(item, share, seen, lines) for item in trees]
+    read_trees = [_tree(item, share, seen, lines) for item in trees]
     features = int(document["max_feature_idx"]) + 1
     name, parameters = _objective(document.get("objective", ""))
     return Boosted(
@@ -30,8 +30,8 @@ def boosted_of(booster: Any, *, rounds: int | None = None) -> Boosted:
         features,
         groups,
         np.zeros(groups),
-        made,
-        [place % groups for place in range(len(made))],
+        read_trees,
+        [place % groups for place in range(len(read_trees))],
         tuple(sorted(seen["Zero"])),
         tuple(sorted(seen["categories"])),
         lines=_lines(lines, features) if any(places for _, places, _ in lines) else None,
@@ -50,7 +50,7 @@ def _lines(lines: list[tuple[float, list[int], list[float]]], features: int) -> 
 
 
 def _objective(text: str) -> tuple[str, dict[str, Any]]:
-    """The name of an objective, and what is said after it: `binary sigmoid:1`."""
+    """The name of an objective, and its parameters: `binary sigmoid:1`."""
     name, *rest = text.split() or [""]
     parameters: dict[str, Any] = {}
     for word in rest:

@@ -12,25 +12,25 @@ _IDENTITY = ("", "regression_l1", "huber", "fair", "quantile", "mape", "lambdara
 _EXP = ("poisson", "gamma", "tweedie")
 
 
-def answer(boosted: Boosted, found: Var) -> Var:
+def answer(boosted: Boosted, raw: Var) -> Var:
     """Of these scores, what `predict` of a booster gives with raw scores off: [batch, groups]."""
     name = boosted.objective
     steep = np.float64(boosted.parameters.get("sigmoid", 1.0))
     if name == "regression":
-        return op.Sign(found) * found * found if boosted.parameters.get("sqrt") else found
+        return op.Sign(raw) * raw * raw if boosted.parameters.get("sqrt") else raw
     if name in _IDENTITY:
-        return found
+        return raw
     if name in _EXP:
-        return op.Exp(found)
+        return op.Exp(raw)
     if name in ("binary", "multiclassova"):
-        return op.Sigmoid(found * steep)
+        return op.Sigmoid(raw * steep)
     if name == "cross_entropy":
-        return op.Sigmoid(found)
+        return op.Sigmoid(raw)
     if name == "cross_entropy_lambda":
         # Softplus, which engines have in float32 only
-        return op.Max(found, np.float64(0)) + op.Log(op.Exp(op.Neg(op.Abs(found))) + np.float64(1))
+        return op.Max(raw, np.float64(0)) + op.Log(op.Exp(op.Neg(op.Abs(raw))) + np.float64(1))
     if name == "multiclass":
-        return op.Softmax(found, axis=1)
+        return op.Softmax(raw, axis=1)
     raise ConvertError(f"there is no rule for the objective '{name}'")
 
 
@@ -40,13 +40,13 @@ def is_classifier(boosted: Boosted) -> bool:
 
 def chances(boosted: Boosted, scores: Var) -> Var:
     """The probabilities of classes: of two, where there is one score."""
-    found = answer(boosted, scores)
-    return op.Concat(np.float64(1) - found, found, axis=1) if boosted.groups == 1 else found
+    chance = answer(boosted, scores)
+    return op.Concat(np.float64(1) - chance, chance, axis=1) if boosted.groups == 1 else chance
 
 
 def label(boosted: Boosted, scores: Var) -> Var:
     """Which class it is: int64 [batch]."""
-    found = answer(boosted, scores)
+    chance = answer(boosted, scores)
     if boosted.groups == 1:
-        return op.Reshape(op.Cast(found > np.float64(0.5), to=7), [-1])
-    return op.ArgMax(found, axis=1, keepdims=0)
+        return op.Reshape(op.Cast(chance > np.float64(0.5), to=7), [-1])
+    return op.ArgMax(chance, axis=1, keepdims=0)

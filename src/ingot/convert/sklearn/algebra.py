@@ -27,15 +27,15 @@ def labels(c: Conversion, classes: Any, index: Var) -> Var:
 
 def class_array(classes: Any) -> Array:
     """Classes as a constant: integers as int64, strings as strings, others as they are."""
-    found = np.asarray(classes)
-    if found.dtype.kind in "iub":
-        return found.astype(np.int64)
-    if found.dtype.kind in "US" or found.dtype == object:
-        flat = found.reshape(-1).tolist()
+    array = np.asarray(classes)
+    if array.dtype.kind in "iub":
+        return array.astype(np.int64)
+    if array.dtype.kind in "US" or array.dtype == object:
+        flat = array.reshape(-1).tolist()
         if all(isinstance(item, int | np.integer | bool | np.bool_) for item in flat):
-            return found.astype(np.int64)
-        return np.array([*(str(item) for item in flat), None], object)[:-1].reshape(found.shape)
-    return found
+            return array.astype(np.int64)
+        return np.array([*(str(item) for item in flat), None], object)[:-1].reshape(array.shape)
+    return array
 
 
 def argmax(scores: Var) -> Var:
@@ -108,5 +108,5 @@ def interpolated(c: Conversion, x: Var, xp: Any, fp: Any) -> Var:
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.where(np.diff(xs) > 0, np.diff(ys) / np.diff(xs), 0)
     start, value, slope = (op.Gather(c.array(part), place) for part in (xs[:-1], ys[:-1], slopes))
-    found = value + slope * (clipped - start)
-    return op.Where(op.Equal(clipped, c.number(float(xs[-1]))), c.number(float(ys[-1])), found)
+    between = value + slope * (clipped - start)
+    return op.Where(op.Equal(clipped, c.number(float(xs[-1]))), c.number(float(ys[-1])), between)

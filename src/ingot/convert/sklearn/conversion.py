@@ -37,7 +37,7 @@ class Note:
     name: str
     estimator: Any
     method: str
-    given: str
+    source: str
 
 
 class Conversion:
@@ -46,15 +46,15 @@ class Conversion:
     def __init__(self, real: npt.DTypeLike = np.float64) -> None:
         self.real: np.dtype[Any] = np.dtype(real)
         self.notes: list[Note] = []
-        self._made: dict[tuple[object, ...], Any] = {}
+        self._once: dict[tuple[object, ...], Any] = {}
 
     def once(self, function: Callable[[Conversion, Any, Any], Result], estimator: Any, x: Rows) -> Result:
         """`function(self, estimator, x)`: written the first time, and read by whoever asks for it again."""
         values = tuple(part.value for part in x.values) if isinstance(x, Columns) else (x.value,)
         key = (function, id(estimator), values)
-        if key not in self._made:
-            self._made[key] = function(self, estimator, x)
-        result: Result = self._made[key]
+        if key not in self._once:
+            self._once[key] = function(self, estimator, x)
+        result: Result = self._once[key]
         return result
 
     def call(self, method: str, estimator: Any, x: Rows) -> Var:
@@ -62,14 +62,14 @@ class Conversion:
         rule = find_rule(estimator, method)
         if rule is None:
             raise ConvertError(f"there is no rule for {type(estimator).__name__}.{method}", hint=REGISTER)
-        known = len(self._made)
+        known = len(self._once)
         result = self.once(rule, estimator, x)
-        if isinstance(x, Var) and len(self._made) > known:
+        if isinstance(x, Var) and len(self._once) > known:
             self.notes.append(Note(result.name, estimator, method, x.name))
         return result
 
     def can(self, method: str, estimator: Any) -> bool:
-        """Whether an estimator has a method, and a rule says it."""
+        """Whether an estimator has a method with a rule."""
         return hasattr(estimator, method) and find_rule(estimator, method) is not None
 
     def transform(self, estimator: Any, x: Rows) -> Var:
@@ -123,7 +123,7 @@ class Conversion:
         return op.Gather(x, np.array(chosen, np.int64), axis=1)
 
     def width(self, x: Rows) -> int:
-        """How many columns there are; ConvertError where the model does not say."""
+        """How many columns there are; ConvertError where it is statically unknown."""
         if isinstance(x, Columns):
             return len(x.values)
         sizes = shape_of(x.value)
@@ -147,13 +147,13 @@ REGISTER = "ingot.convert.sklearn.register(Kind, method=rule) adds one"
 
 
 def inside(notes: Sequence[Note], feeds: Mapping[str, Any]) -> dict[str, Array]:
-    """The values of the original by the names they have in the model, as far as its own methods tell them."""
+    """The values of the original by the names they have in the model, as far as its own methods return them."""
     known: dict[str, Any] = dict(feeds)
-    for note in sorted(notes, key=lambda note: note.given not in feeds):
+    for note in sorted(notes, key=lambda note: note.source not in feeds):
         method: Callable[..., Any] | None = getattr(note.estimator, note.method, None)
-        if method is None or note.given not in known or note.name in known:
+        if method is None or note.source not in known or note.name in known:
             continue
-        known[note.name] = two_axes(method(known[note.given]), note.method, known[note.given])
+        known[note.name] = two_axes(method(known[note.source]), note.method, known[note.source])
     return {name: value for name, value in known.items() if name not in feeds}
 
 

@@ -39,12 +39,12 @@ def convert_sklearn(model: Any, example: Any, request: Request) -> Source:
     outputs = outputs_of(model, zipmap=bool(options.get("zipmap")), raw_scores=bool(options.get("raw_scores")))
     names = checked_names("output", request.output_names, [output.name for output in outputs])
     conversion = Conversion(_PRECISIONS[precision])
-    given = _number_type(table)
+    number_type = _number_type(table)
 
     def fn(inputs: tuple[Var, ...]) -> dict[str, Var]:
         x: Any = Columns(table.columns, inputs) if table.columns else inputs[0]
         pairs = zip(names, outputs, strict=True)
-        return {name: _result(output, conversion, model, x, given) for name, output in pairs}
+        return {name: _result(output, conversion, model, x, number_type) for name, output in pairs}
 
     try:
         built = build_table(fn, table, type(model).__name__)
@@ -77,13 +77,13 @@ def convert_sklearn(model: Any, example: Any, request: Request) -> Source:
     )
 
 
-def _result(output: Output, conversion: Conversion, model: Any, x: Any, given: DType) -> Var:
+def _result(output: Output, conversion: Conversion, model: Any, x: Any, number_type: DType) -> Var:
     """An output as it leaves the model: numbers in the type of the example's."""
     value = output.write(conversion, model, x)
     if output.is_map:
         return value
-    if value.dtype in (DType.FLOAT32, DType.FLOAT64) and value.dtype is not given:
-        return op.Cast(value, to=int(given))
+    if value.dtype in (DType.FLOAT32, DType.FLOAT64) and value.dtype is not number_type:
+        return op.Cast(value, to=int(number_type))
     return value
 
 

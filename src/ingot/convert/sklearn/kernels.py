@@ -68,8 +68,8 @@ def _chi2(c: Conversion, name: str, x: Var, points: Any, gamma: float) -> Var:
     apart, total = rows - other, rows + other
     empty = op.Equal(total, c.number(0))
     terms = op.Where(empty, c.number(0), apart * apart / op.Where(empty, c.number(1), total))
-    found = op.Neg(op.ReduceSum(terms, [2], keepdims=0))
-    return found if name == "additive_chi2" else op.Exp(found * c.number(gamma))
+    negated = op.Neg(op.ReduceSum(terms, [2], keepdims=0))
+    return negated if name == "additive_chi2" else op.Exp(negated * c.number(gamma))
 
 
 def minkowski(c: Conversion, x: Var, points: Any, metric: str, p: float, parameters: dict[str, Any]) -> Var:

@@ -94,8 +94,8 @@ def _label() -> Output:
     """The class of each row, also where an estimator gives a column of them."""
 
     def expected(model: Any, x: Any) -> Any:
-        found = np.asarray(model.predict(x))
-        return found.reshape(-1) if found.ndim == 2 and found.shape[1] == 1 else found
+        predicted = np.asarray(model.predict(x))
+        return predicted.reshape(-1) if predicted.ndim == 2 and predicted.shape[1] == 1 else predicted
 
     return Output("label", lambda conversion, model, x: conversion.predict(model, x), expected)
 
@@ -141,8 +141,8 @@ def _several(method: str) -> list[Output]:
     """The probabilities of several targets, stacked: shape [targets, batch, classes], as many classes as the most."""
 
     def expected(model: Any, x: Any) -> Any:
-        found = getattr(model, method)(x)
-        return stacked([np.asarray(part) for part in found]) if isinstance(found, list) else found
+        parts = getattr(model, method)(x)
+        return stacked([np.asarray(part) for part in parts]) if isinstance(parts, list) else parts
 
     return [Output("probabilities", lambda conversion, model, x: conversion.call(method, model, x), expected)]
 
@@ -164,8 +164,8 @@ def _zipped(model: Any, scores: Output) -> Output:
 
     def write(conversion: Conversion, model: Any, x: Any) -> Var:
         values = conversion.cast(scores.write(conversion, model, x), np.float32)
-        made: Var = op.domain("ai.onnx.ml").ZipMap(values, **keys)
-        return made
+        dictionaries: Var = op.domain("ai.onnx.ml").ZipMap(values, **keys)
+        return dictionaries
 
     def expected(model: Any, x: Any) -> Any:
         return [dict(zip(labels, row, strict=True)) for row in scores.expected(model, x).tolist()]

@@ -23,26 +23,26 @@ def named_axes(
     """By input, a name for each axis whose size TensorFlow does not know.
 
     The caller's names; else the first axes are all called `batch` where the original does not run with several sizes
-    of them and runs with one, and axes are called after their inputs. `runs` tells whether it runs on what `probe`
+    of them and runs with one, and axes are called after their inputs. `runs` is whether it runs on what `probe`
     makes of sizes. InputError for a name or axis that the function does not have.
     """
     own = _wanted(wanted, program, names)
-    found: dict[str, dict[int, str]] = {}
+    by_name: dict[str, dict[int, str]] = {}
     first: list[str] = []
     for name, tensor in zip(names, program.inputs, strict=True):
         sizes = static_shape(tensor) or ()
-        found[name] = {}
+        by_name[name] = {}
         for axis, size in enumerate(sizes):
             if size is not None:
                 continue
             called = own.get(name, {}).get(axis)
-            found[name][axis] = called or f"{name}_dim_{axis}"
+            by_name[name][axis] = called or f"{name}_dim_{axis}"
             if axis == 0 and called is None:
                 first.append(name)
     if len(first) == 1 or (first and _alike(first, runs, probe)):
         for name in first:
-            found[name][0] = _BATCH
-    return found
+            by_name[name][0] = _BATCH
+    return by_name
 
 
 def _alike(
@@ -60,16 +60,16 @@ def _wanted(wanted: DynamicAxes | None, program: Program, names: Sequence[str]) 
     renamed = dict(zip(program.input_names, names, strict=True))
     pairs = wanted.items() if isinstance(wanted, Mapping) else zip(names, wanted, strict=False)
     ranks = {name: len(static_shape(tensor) or ()) for name, tensor in zip(names, program.inputs, strict=True)}
-    found: dict[str, dict[int, str]] = {}
-    for given, axes in pairs:
-        name = given if given in ranks else renamed.get(given, given)
+    by_name: dict[str, dict[int, str]] = {}
+    for key, axes in pairs:
+        name = key if key in ranks else renamed.get(key, key)
         if name not in ranks:
-            if given in program.output_names:
+            if key in program.output_names:
                 continue  # sizes of outputs follow from those of inputs
-            raise InputError(f"dynamic_axes names '{given}', which is no input", hint=nearest(given, names))
+            raise InputError(f"dynamic_axes names '{key}', which is no input", hint=nearest(key, names))
         for axis in axes:
             if not -ranks[name] <= axis < ranks[name]:
                 raise InputError(f"dynamic_axes has axis {axis} of '{name}', which has {ranks[name]} axes")
         called = axes if isinstance(axes, Mapping) else {axis: f"{name}_dim_{axis}" for axis in axes}
-        found[name] = {axis % max(ranks[name], 1): own for axis, own in called.items()}
-    return found
+        by_name[name] = {axis % max(ranks[name], 1): own for axis, own in called.items()}
+    return by_name

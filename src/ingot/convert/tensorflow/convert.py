@@ -17,7 +17,7 @@ from ingot.convert.rules import RuleTable
 from ingot.convert.source import Feeds, Source, Tolerance
 from ingot.convert.tensorflow.axes import named_axes
 from ingot.convert.tensorflow.dtypes import dtype_of, real_of, to_array
-from ingot.convert.tensorflow.examples import Axes, fed, given_arrays, made_arrays, variants
+from ingot.convert.tensorflow.examples import Axes, example_arrays, fed, generated_arrays, variants
 from ingot.convert.tensorflow.functions import operations
 from ingot.convert.tensorflow.inside import inside_of
 from ingot.convert.tensorflow.pair import Pair
@@ -80,24 +80,24 @@ def convert_tensorflow(model: Any, example: Any, request: Request) -> Source:
 
     def sound(feeds: Feeds) -> bool:
         try:
-            made = original(feeds)
+            outputs = original(feeds)
         except Exception:
             return False
-        return all(each.dtype.kind != "f" or np.isfinite(each.astype(np.float64)).all() for each in made)
+        return all(each.dtype.kind != "f" or np.isfinite(each.astype(np.float64)).all() for each in outputs)
 
     axes = named_axes(program, names, request.dynamic_axes, runs, lambda sizes: _probe(program, names, sizes))
-    arrays = given_arrays(program, names, example)
+    arrays = example_arrays(program, names, example)
     if arrays is None:
         words = words_of(program)
-        arrays = made_arrays(program, names, axes, request.seed, words, sound)
-        arrays = arrays or made_arrays(program, names, axes, request.seed, words, runs)
-    made, sources = _translated(program, table, names, output_names, axes)
+        arrays = generated_arrays(program, names, axes, request.seed, words, sound)
+        arrays = arrays or generated_arrays(program, names, axes, request.seed, words, runs)
+    converted, sources = _translated(program, table, names, output_names, axes)
     if arrays is None:
         raise InputError(
             "no example could be made that the original takes", hint="give one: convert(model, example), or --example"
         )
     return Source(
-        made,
+        converted,
         original,
         [arrays, *variants(arrays, axes, request.seed, runs)],
         inside=inside_of(program, names, sources),
@@ -179,32 +179,32 @@ def _translated(
 
 
 def _return(graph: Graph, results: Sequence[Any], output_names: Sequence[str]) -> None:
-    given: set[Value] = set()
+    returned: set[Value] = set()
     for result, name in zip(results, output_names, strict=True):
         var = result.var if isinstance(result, Pair) else result
         if not isinstance(var, Var):
             raise ConvertError(f"output '{name}' is no tensor", hint="leave it out of what the function returns")
         value = var.value
-        if value.producer is None or value in given or value.graph is not graph:
+        if value.producer is None or value in returned or value.graph is not graph:
             value = op.Identity(var).value
-        given.add(value)
+        returned.add(value)
         value.name = name
         graph.outputs.append(value)
 
 
 def _probe(program: Program, names: Sequence[str], sizes: Mapping[tuple[str, int], int]) -> dict[str, Array]:
     """Feeds of small whole numbers in the given sizes of open axes."""
-    made = {}
+    probe = {}
     for name, tensor in zip(names, program.inputs, strict=True):
         known = static_shape(tensor) or ()
         shape = tuple(sizes.get((name, axis), 2) if size is None else size for axis, size in enumerate(known))
         if tensor.dtype == tf.string:
-            made[name] = np.full(shape, "", object)
+            probe[name] = np.full(shape, "", object)
         elif tensor.dtype.is_complex:
-            made[name] = np.zeros((*shape, 2))
+            probe[name] = np.zeros((*shape, 2))
         else:
-            made[name] = np.zeros(shape, tensor.dtype.as_numpy_dtype)
-    return made
+            probe[name] = np.zeros(shape, tensor.dtype.as_numpy_dtype)
+    return probe
 
 
 def _custom(table: Any) -> list[Rule[..., Any]]:

@@ -33,10 +33,10 @@ _TO = {own: theirs for theirs, own in _OF.items()}
 
 def dtype_of(dtype: Any) -> DType:
     """The ONNX element type of a TensorFlow dtype; UnsupportedError if there is none."""
-    found = _OF.get(tf.as_dtype(dtype))
-    if found is None:
+    own = _OF.get(tf.as_dtype(dtype))
+    if own is None:
         raise UnsupportedError(f"ONNX has no element type for {tf.as_dtype(dtype).name}")
-    return found
+    return own
 
 
 def tf_dtype(dtype: DType) -> Any:

@@ -19,13 +19,13 @@ _MOST = 4096
 """Elements up to which results are computed here: axes, sizes, paddings. Weights are left to the passes."""
 
 
-def evaluated(operation: Any, given: Sequence[Any]) -> list[Array] | None:
+def evaluated(operation: Any, arguments: Sequence[Any]) -> list[Array] | None:
     """The results of an operation all of whose inputs are constants; None where they are not, or are large."""
-    if not given or not all(isinstance(each, Var) for each in given) or not operation.outputs:
+    if not arguments or not all(isinstance(each, Var) for each in arguments) or not operation.outputs:
         return None
     if operation.op_def is None or operation.op_def.is_stateful or called(operation):
         return None
-    arrays = [constant(each) for each in given]
+    arrays = [constant(each) for each in arguments]
     for tensor in operation.outputs:
         shape = static_shape(tensor)
         if shape is None or None in shape or prod(shape) > _MOST or tensor.dtype.is_complex:  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ def _executed(operation: Any, inputs: list[Any]) -> list[Any]:
         if not name.startswith("_"):
             value = operation.get_attr(name)
             attributes += [name, value.as_datatype_enum if isinstance(value, tf.DType) else value]
-    made = execute.execute(
+    results = execute.execute(
         operation.type, len(operation.outputs), inputs=inputs, attrs=tuple(attributes), ctx=context.context()
     )
-    return list(made)
+    return list(results)

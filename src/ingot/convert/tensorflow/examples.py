@@ -21,7 +21,7 @@ _TRIED = (16, 32, 64, 224, 8, 3)
 """Sizes that open axes are given one after another until the original takes them: images can be too small."""
 
 
-def given_arrays(program: Program, names: Sequence[str], example: Any) -> dict[str, Array] | None:
+def example_arrays(program: Program, names: Sequence[str], example: Any) -> dict[str, Array] | None:
     """The example as feeds; None where there is none. InputError where it does not fit the inputs."""
     if example is None:
         return None
@@ -50,7 +50,7 @@ def given_arrays(program: Program, names: Sequence[str], example: Any) -> dict[s
     return {name: _fitting(name, leaf, tensor) for name, leaf, tensor in zip(names, leaves, tensors, strict=True)}
 
 
-def made_arrays(
+def generated_arrays(
     program: Program,
     names: Sequence[str],
     axes: Axes,
@@ -63,12 +63,12 @@ def made_arrays(
         for most in (5, 2, 1):
             rng = np.random.default_rng(seed)
             sizes = {own: 2 if axis == 0 else size for each in axes.values() for axis, own in each.items()}
-            made = {
+            feeds = {
                 name: _drawn(rng, tensor, axes.get(name, {}), sizes, most, words)
                 for name, tensor in zip(names, program.inputs, strict=True)
             }
-            if runs(made):
-                return made
+            if runs(feeds):
+                return feeds
         if not any(axis for each in axes.values() for axis in each):
             break
     return None
@@ -78,27 +78,29 @@ def variants(
     example: dict[str, Array], axes: Axes, seed: int, runs: Callable[[dict[str, Array]], bool]
 ) -> list[dict[str, Array]]:
     """The example in other sizes of its open axes and with its elements elsewhere, those the original takes."""
-    found = []
+    varied = []
     for number, more in enumerate((0, 1, 3)):
         rng = np.random.default_rng(seed + number + 1)
         sizes: dict[str, int] = {}
         for name, own in axes.items():
             for axis, called in own.items():
                 sizes.setdefault(called, example[name].shape[axis] + (more if axis == 0 else 2 * (more // 2)))
-        made = {name: _varied(rng, array, axes.get(name, {}), sizes) for name, array in example.items()}
-        if runs(made):
-            found.append(made)
-    return found
+        feeds = {name: _varied(rng, array, axes.get(name, {}), sizes) for name, array in example.items()}
+        if runs(feeds):
+            varied.append(feeds)
+    return varied
 
 
 def _fitting(name: str, leaf: Any, tensor: Any) -> Array:
     try:
-        made = tf.cast(leaf, tensor.dtype) if _widens(leaf, tensor.dtype) else tf.convert_to_tensor(leaf, tensor.dtype)
+        tensor_of_leaf = (
+            tf.cast(leaf, tensor.dtype) if _widens(leaf, tensor.dtype) else tf.convert_to_tensor(leaf, tensor.dtype)
+        )
     except (TypeError, ValueError) as error:
         raise InputError(f"input '{name}' is {tensor.dtype.name}: {str(error).splitlines()[0]}") from error
-    if not tensor.shape.is_compatible_with(made.shape):
-        raise InputError(f"input '{name}' has shape {tensor.shape}, the example's has {made.shape}")
-    return to_array(made)
+    if not tensor.shape.is_compatible_with(tensor_of_leaf.shape):
+        raise InputError(f"input '{name}' has shape {tensor.shape}, the example's has {tensor_of_leaf.shape}")
+    return to_array(tensor_of_leaf)
 
 
 def _widens(leaf: Any, dtype: Any) -> bool:

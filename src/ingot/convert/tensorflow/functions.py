@@ -11,12 +11,12 @@ FUNCTION_ATTRIBUTES = ("f", "then_branch", "else_branch", "cond", "body", "branc
 
 def function_graph(graph: Any, name: str) -> Any:
     """The graph of the function that `graph` calls by this name."""
-    found = graph._get_function(name) if hasattr(graph, "_get_function") else None
-    inner = getattr(found, "graph", None)
+    function = graph._get_function(name) if hasattr(graph, "_get_function") else None
+    inner = getattr(function, "graph", None)
     if inner is None:
         from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
 
-        inner = function_def_to_graph(found.cached_definition)  # type: ignore[union-attr]
+        inner = function_def_to_graph(function.cached_definition)  # type: ignore[union-attr]
     return inner
 
 

@@ -41,12 +41,12 @@ def inside_of(
             if tensor.dtype not in (tf.variant, tf.resource):
                 wanted[name] = tensor
         values = [*fed(program, names, feeds), *program.function.captured_inputs]
-        given = {tensor.op.name: value for tensor, value in zip(program.function.inputs, values, strict=True)}
-        found = frozen.prune(list(frozen.inputs), wanted)(*(given[tensor.op.name] for tensor in frozen.inputs))
-        told = {name: to_array(tensor) for name, tensor in found.items()}
+        by_input = {tensor.op.name: value for tensor, value in zip(program.function.inputs, values, strict=True)}
+        tensors = frozen.prune(list(frozen.inputs), wanted)(*(by_input[tensor.op.name] for tensor in frozen.inputs))
+        arrays = {name: to_array(tensor) for name, tensor in tensors.items()}
         turned = {
-            f"{name}{CHANNELS_FIRST}": np.moveaxis(array, -1, 1) for name, array in told.items() if array.ndim > 2
+            f"{name}{CHANNELS_FIRST}": np.moveaxis(array, -1, 1) for name, array in arrays.items() if array.ndim > 2
         }
-        return {**told, **turned}
+        return {**arrays, **turned}
 
     return inside

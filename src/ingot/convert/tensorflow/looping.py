@@ -41,34 +41,38 @@ class Loop:
         return one is not None and None not in one and one == other
 
 
-def loop_of(condition: Any, body: Any, given: Sequence[Any], unread: Sequence[int]) -> Loop:
-    """What the functions of a While do with the states `given`; nobody reads what becomes of those `unread`."""
+def loop_of(condition: Any, body: Any, initial: Sequence[Any], unread: Sequence[int]) -> Loop:
+    """The loop that the functions of a While express, for `initial` states; nobody reads the final `unread` ones."""
     outputs = [_behind(tensor) for tensor in body.outputs]
     inputs = [tensor.name for tensor in body.inputs]
-    kept = {at for at, tensor in enumerate(outputs) if tensor.name == inputs[at]}
+    invariant = {at for at, tensor in enumerate(outputs) if tensor.name == inputs[at]}
     counts: dict[int, int] = {}
     for at, tensor in enumerate(outputs):
-        start = constant(given[at]) if isinstance(given[at], Var) and at not in kept else None
+        start = constant(initial[at]) if isinstance(initial[at], Var) and at not in invariant else None
         if (
             start is not None
             and start.ndim == 0
             and start.dtype.kind == "i"
-            and _adds_one(tensor, at, body, given, kept)
+            and _adds_one(tensor, at, body, initial, invariant)
         ):
             counts[at] = int(start)
-    turns = _turns(condition, given, kept, counts)
+    turns = _turns(condition, initial, invariant, counts)
     collected = tuple(
         at
         for at, tensor in enumerate(outputs)
-        if isinstance(given[at], Items) and given[at].stacked is None and _collects(body, tensor, at, counts, condition)
+        if isinstance(initial[at], Items)
+        and initial[at].stacked is None
+        and _collects(body, tensor, at, counts, condition)
     )
     counted = counts if turns is not None else {}
     idle = {at for at in unread if at in counts and _is_idle(body, condition, at)}
-    left = [at for at in range(len(given)) if at not in kept | idle and at not in counted and at not in collected]
+    left = [
+        at for at in range(len(initial)) if at not in invariant | idle and at not in counted and at not in collected
+    ]
     return Loop(tuple(left), counted, collected, turns)
 
 
-def _turns(condition: Any, given: Sequence[Any], kept: set[int], counts: dict[int, int]) -> Any:
+def _turns(condition: Any, initial: Sequence[Any], invariant: set[int], counts: dict[int, int]) -> Any:
     """How often a condition that all counters are below their limits holds; None for any other condition."""
     inputs = {tensor.name: at for at, tensor in enumerate(condition.inputs)}
     limits: list[Any] = []
@@ -85,7 +89,7 @@ def _turns(condition: Any, given: Sequence[Any], kept: set[int], counts: dict[in
         at = inputs.get(counter.name)
         if at is None or at not in counts:
             return None
-        bound = _bound(limit, inputs, given, kept)
+        bound = _bound(limit, inputs, initial, invariant)
         if bound is None:
             return None
         more = (1 if operation.type.endswith("Equal") else 0) - counts[at]
@@ -101,15 +105,15 @@ def _turns(condition: Any, given: Sequence[Any], kept: set[int], counts: dict[in
     return reduce(op.Min, others)
 
 
-def _bound(limit: Any, inputs: dict[str, int], given: Sequence[Any], kept: set[int]) -> Any:
+def _bound(limit: Any, inputs: dict[str, int], initial: Sequence[Any], invariant: set[int]) -> Any:
     """A limit that stays the same: a number, or a state that never changes."""
     if limit.op.type == "Const":
         return np.asarray(tf.make_ndarray(limit.op.get_attr("value")))
     at = inputs.get(limit.name)
-    if at is None or at not in kept or not isinstance(given[at], Var):
+    if at is None or at not in invariant or not isinstance(initial[at], Var):
         return None
-    held = constant(given[at])
-    return held if held is not None else cast(given[at], DType.INT64)
+    held = constant(initial[at])
+    return held if held is not None else cast(initial[at], DType.INT64)
 
 
 def _plus(bound: Any, more: int) -> Any:
@@ -132,7 +136,7 @@ def _collects(body: Any, tensor: Any, at: int, counts: dict[int, int], condition
     return not after and not condition.inputs[at].consumers()
 
 
-def _adds_one(tensor: Any, at: int, body: Any, given: Sequence[Any], kept: set[int]) -> bool:
+def _adds_one(tensor: Any, at: int, body: Any, initial: Sequence[Any], invariant: set[int]) -> bool:
     """Whether a state after a turn is itself and one: a constant of the body, or a state that never changes."""
     operation = tensor.op
     if operation.type not in ("Add", "AddV2"):
@@ -146,10 +150,10 @@ def _adds_one(tensor: Any, at: int, body: Any, given: Sequence[Any], kept: set[i
         held = np.asarray(tf.make_ndarray(other[0].op.get_attr("value")))
     else:
         place = names.index(other[0].name) if other[0].name in names else -1
-        found = constant(given[place]) if place in kept and isinstance(given[place], Var) else None
-        if found is None:
+        step = constant(initial[place]) if place in invariant and isinstance(initial[place], Var) else None
+        if step is None:
             return False
-        held = found
+        held = step
     return held.ndim == 0 and bool(held.item() == 1)
 
 

@@ -82,10 +82,10 @@ def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         case Mapping():
             return (), dict(example)
         case tuple() | list():
-            given = tuple(example)
-            if given and isinstance(given[-1], dict):
-                return given[:-1], dict(given[-1])
-            return given, {}
+            arguments_of_example = tuple(example)
+            if arguments_of_example and isinstance(arguments_of_example[-1], dict):
+                return arguments_of_example[:-1], dict(arguments_of_example[-1])
+            return arguments_of_example, {}
     return (example,), {}
 
 
@@ -149,8 +149,8 @@ def _specs(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments with a spec in the place of each tensor and array, in which the open axes have no size."""
     names = _parameters(function)
-    given = axes.values() if isinstance(axes, Mapping) else axes or ()
-    by_place = list(given)
+    stated = axes.values() if isinstance(axes, Mapping) else axes or ()
+    by_place = list(stated)
     by_name: Mapping[str, Any] = axes if isinstance(axes, Mapping) else {}
     count = 0
 
@@ -168,11 +168,11 @@ def _specs(
         sizes = [None if at in _axes(own, tensor.shape.rank) else size for at, size in enumerate(tensor.shape)]
         return tf.TensorSpec(sizes, tensor.dtype)
 
-    made = []
+    named_specs = []
     for at, argument in enumerate(args):
         called = names[at] if at < len(names) else f"input_{at}"
-        made.append(_mapped(spec, argument, (called,)))
-    return tuple(made), {key: _mapped(spec, value, (key,)) for key, value in kwargs.items()}
+        named_specs.append(_mapped(spec, argument, (called,)))
+    return tuple(named_specs), {key: _mapped(spec, value, (key,)) for key, value in kwargs.items()}
 
 
 def _axes(own: Any, count: int) -> set[int]:
@@ -191,7 +191,7 @@ def _mapped(change: Callable[[tuple[Any, ...], Any], Any], tree: Any, path: tupl
 def _parameters(function: Any) -> list[str]:
     try:
         names = list(function.function_type.parameters)
-    except Exception:  # a callable that tells no parameters
+    except Exception:  # a callable without a signature
         return []
     return [name for name in names if name != "self"]
 
@@ -209,17 +209,17 @@ def _of_concrete(function: Any) -> Program:
 
     def run(fed: Sequence[Any]) -> list[Any]:
         each = iter(fed)
-        made = [next(each) if isinstance(leaf, tf.TypeSpec) else leaf for leaf in leaves]
-        positional, keywords = tf.nest.pack_sequence_as((args, kwargs), made, expand_composites=True)
+        filled = [next(each) if isinstance(leaf, tf.TypeSpec) else leaf for leaf in leaves]
+        positional, keywords = tf.nest.pack_sequence_as((args, kwargs), filled, expand_composites=True)
         result = function(*positional, **keywords)
         return [leaf for leaf in tf.nest.flatten(result, expand_composites=True) if leaf is not None]
 
     return Program(function, run, tuple(names), tuple(_output_names(function, names)))
 
 
-def _output_names(function: Any, taken: Sequence[str]) -> list[str]:
+def _output_names(function: Any, used: Sequence[str]) -> list[str]:
     """The keys of what a function returns, or `output`, numbered where there are several."""
-    found: list[str] = []
+    names: list[str] = []
     structure = function.structured_outputs
     paths = [path for path, leaf in _paths(structure) if leaf is not None]
     if len(paths) != len(function.outputs):
@@ -229,8 +229,8 @@ def _output_names(function: Any, taken: Sequence[str]) -> list[str]:
         if not words or words[0].isdigit():
             words = ["output", *words] if len(paths) > 1 else ["output"]
         name = "_".join(words)
-        found.append(_unique(f"{name}_out" if name in taken else name, [*taken, *found]))
-    return found
+        names.append(_unique(f"{name}_out" if name in used else name, [*used, *names]))
+    return names
 
 
 def _paths(tree: Any) -> list[tuple[tuple[Any, ...], Any]]:
@@ -244,12 +244,12 @@ def _paths(tree: Any) -> list[tuple[tuple[Any, ...], Any]]:
     return [((), tree)]
 
 
-def _unique(name: str, taken: Sequence[str]) -> str:
-    found, count = name, 0
-    while found in taken:
+def _unique(name: str, used: Sequence[str]) -> str:
+    candidate, count = name, 0
+    while candidate in used:
         count += 1
-        found = f"{name}_{count}"
-    return found
+        candidate = f"{name}_{count}"
+    return candidate
 
 
 def _first_line(error: Exception) -> str:

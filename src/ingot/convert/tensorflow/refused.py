@@ -1,4 +1,4 @@
-"""Operators that a model of ONNX cannot say, with the reason."""
+"""Operators that a model of ONNX cannot express, with the reason."""
 
 from __future__ import annotations
 

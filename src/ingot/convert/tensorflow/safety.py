@@ -115,18 +115,18 @@ def _run_on_loading(objects: Any) -> Iterator[str]:
 
 def _reached(functions: Mapping[str, Any], names: Iterable[str]) -> list[str]:
     """Those of the functions that are called, also by each other."""
-    found: dict[str, None] = {}
+    reached: dict[str, None] = {}
     left = [name for name in names if name in functions]
     while left:
         name = left.pop()
-        if name in found:
+        if name in reached:
             continue
-        found[name] = None
+        reached[name] = None
         for node in functions[name].node_def:
             for value in node.attr.values():
                 each = [value.func.name, *(func.name for func in value.list.func)]
                 left += [inner for inner in each if inner in functions]
-    return list(found)
+    return list(reached)
 
 
 def _is_asset(function: Any, node: Any) -> bool:

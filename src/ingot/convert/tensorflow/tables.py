@@ -32,7 +32,7 @@ def entry_count(table: Resource) -> Array:
 
 def words_of(program: Program) -> list[str]:
     """Texts to try a function on: keys of its tables, and others that they are not likely to have."""
-    found = list(_WORDS)
+    words = list(_WORDS)
     kinds = {
         (op.get_attr("Tin"), op.get_attr("Tout"))
         for _, op in operations(program.graph)
@@ -43,7 +43,7 @@ def words_of(program: Program) -> list[str]:
             if held.dtype != tf.resource or keys != tf.string:
                 continue
             try:
-                found += [str(key) for key in entries(Resource("", held), keys, values)[0][:20]]
+                words += [str(key) for key in entries(Resource("", held), keys, values)[0][:20]]
             except UnsupportedError:
                 continue  # a variable, or a table of other types
-    return found
+    return words

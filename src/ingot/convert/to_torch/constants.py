@@ -26,9 +26,9 @@ def settle_integers(model: Model, facts: Facts) -> int:
     settled = 0
     for graph in nested_graphs(model.graph):
         for node in graph:
-            found = _evaluated(node, facts)
-            if found is not None:
-                replace_by_constant(node.output, found, facts)
+            evaluated = _evaluated(node, facts)
+            if evaluated is not None:
+                replace_by_constant(node.output, evaluated, facts)
                 settled += 1
     return settled
 
@@ -39,20 +39,20 @@ def _evaluated(node: Node, facts: Facts) -> Tensor | None:
         return None
     if len(node.outputs) != 1 or node.output.is_output or not _is_small(node.output.type):
         return None
-    given = [None if value is None else constant(value, facts) for value in node.inputs]
-    if any(tensor is None for tensor, value in zip(given, node.inputs, strict=True) if value is not None):
+    constants = [None if value is None else constant(value, facts) for value in node.inputs]
+    if any(tensor is None for tensor, value in zip(constants, node.inputs, strict=True) if value is not None):
         return None
-    if not all(tensor is None or (tensor.size <= _MOST and _is_whole(tensor)) for tensor in given):
+    if not all(tensor is None or (tensor.size <= _MOST and _is_whole(tensor)) for tensor in constants):
         return None
     try:
         with np.errstate(all="ignore"):
-            arrays = [None if tensor is None else tensor.numpy() for tensor in given]
-            made = operator.evaluate(*arrays, **keywords(operator, node))
+            arrays = [None if tensor is None else tensor.numpy() for tensor in constants]
+            result = operator.evaluate(*arrays, **keywords(operator, node))
     except Exception:  # whatever is wrong with it shows when the module runs
         return None
-    if not isinstance(made, np.ndarray | np.generic):
+    if not isinstance(result, np.ndarray | np.generic):
         return None
-    tensor = Tensor(np.asarray(made))
+    tensor = Tensor(np.asarray(result))
     return tensor if _is_whole(tensor) else None
 
 

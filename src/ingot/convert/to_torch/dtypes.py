@@ -41,7 +41,7 @@ WIDE = (DType.UINT16, DType.UINT32, DType.UINT64)
 
 def torch_dtype(dtype: DType) -> str:
     """`torch.float32`; UnsupportedError for a type that torch has not."""
-    found = TORCH.get(dtype)
-    if found is None:
+    own = TORCH.get(dtype)
+    if own is None:
         raise UnsupportedError(f"torch {'has no tensors of' if dtype is DType.STRING else 'computes with no'} {dtype}")
-    return found
+    return own

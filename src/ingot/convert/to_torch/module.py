@@ -14,7 +14,7 @@ from ingot.errors import ConvertError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 
-_made = count(1)
+_numbers = count(1)
 
 
 def to_torch(model: Model | ModelSource, *, trained: Callable[[str], bool] | None = None) -> Any:
@@ -32,18 +32,18 @@ def run_module(source: TorchSource, inputs: Sequence[Any]) -> list[Any]:
     """What the module of a source gives for arrays, lists of arrays, and None: the same."""
     from ingot.convert.torch.dtypes import to_array, to_tensor  # it imports torch
 
-    def given(item: Any) -> Any:
+    def to_tensors(item: Any) -> Any:
         if isinstance(item, list):
-            return [given(each) for each in item]
+            return [to_tensors(each) for each in item]
         return None if item is None else to_tensor(item)
 
-    def taken(item: Any) -> Any:
+    def to_arrays(item: Any) -> Any:
         if isinstance(item, list):
-            return [taken(each) for each in item]
+            return [to_arrays(each) for each in item]
         return None if item is None else to_array(item)
 
-    made = module_of(source)(*map(given, inputs))
-    return [taken(each) for each in made] if isinstance(made, tuple) else [taken(made)]
+    outputs = module_of(source)(*map(to_tensors, inputs))
+    return [to_arrays(each) for each in outputs] if isinstance(outputs, tuple) else [to_arrays(outputs)]
 
 
 def module_of(source: TorchSource) -> Any:
@@ -54,7 +54,7 @@ def module_of(source: TorchSource) -> Any:
         raise ConvertError(
             "converting to PyTorch needs the package 'torch'", hint="pip install 'ingot[torch]'"
         ) from None
-    name = f"<ingot.to_torch {next(_made)}>"
+    name = f"<ingot.to_torch {next(_numbers)}>"
     linecache.cache[name] = (len(source.text), None, source.text.splitlines(keepends=True), name)  # for tracebacks
     namespace: dict[str, Any] = {"__name__": name, "__file__": name}
     exec(compile(source.text, name, "exec"), namespace)
@@ -62,7 +62,7 @@ def module_of(source: TorchSource) -> Any:
     state = module.state_dict()
     with torch.no_grad():
         for key, array in source.arrays().items():
-            found = torch.from_numpy(np.array(array, order="C"))
-            state[key].copy_(found if found.dtype == state[key].dtype else found.view(state[key].dtype))
+            tensor = torch.from_numpy(np.array(array, order="C"))
+            state[key].copy_(tensor if tensor.dtype == state[key].dtype else tensor.view(state[key].dtype))
     module.source = source.text
     return module.eval()

@@ -50,22 +50,22 @@ _OF_SOURCE = frozenset(
         *("range", "round", "self", "str", "sum", "super", "torch", "tuple", "zip"),
     }
 )
-"""What the source says beside its own variables."""
+"""The names that the source uses beside its own variables."""
 
 
 class Names:
     """Names given out so far, none of them twice."""
 
-    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
-        self._taken = set(_OF_SOURCE | taken)
+    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+        self._used = set(_OF_SOURCE | reserved)
         self._count = 0
 
     def variable(self, name: str) -> str:
         """A variable for the value called `name`: that, where it is short and Python's, or else a number."""
         if name.isdecimal() and name.isascii():
             name = f"x{name}"
-        if is_plain(name) and len(name) <= _MOST_LETTERS and name not in self._taken:
-            self._taken.add(name)
+        if is_plain(name) and len(name) <= _MOST_LETTERS and name not in self._used:
+            self._used.add(name)
             return name
         return self.numbered("x")
 
@@ -77,16 +77,16 @@ class Names:
         """A new variable: `x1`, `x2`, ..."""
         while True:
             self._count += 1
-            if (name := f"{stem}{self._count}") not in self._taken:
-                self._taken.add(name)
+            if (name := f"{stem}{self._count}") not in self._used:
+                self._used.add(name)
                 return name
 
     def _free(self, stem: str) -> str:
         name, count = stem, 1
-        while name in self._taken:
+        while name in self._used:
             count += 1
             name = f"{stem}_{count}"
-        self._taken.add(name)
+        self._used.add(name)
         return name
 
 
@@ -103,11 +103,11 @@ class Keys:
         if len(parts) <= _DEEPEST and all(map(_is_part, parts)) and self._fits(name):
             return self._take(name)
         stem = sanitised(name)
-        made, count = stem, 1
-        while made in _OF_MODULES or not self._fits(made):
+        candidate, count = stem, 1
+        while candidate in _OF_MODULES or not self._fits(candidate):
             count += 1
-            made = f"{stem}_{count}"
-        return self._take(made)
+            candidate = f"{stem}_{count}"
+        return self._take(candidate)
 
     def _fits(self, key: str) -> bool:
         return key not in self._leaves and key not in self._inner and not any(p in self._leaves for p in _parents(key))

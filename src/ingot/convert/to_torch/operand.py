@@ -1,4 +1,4 @@
-"""Operands: how the source says a value of the model."""
+"""Operands: the text for values of the model in the source."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Operand:
         self.sizes = None if sizes is None else tuple(sizes)
         self.constant = constant
         self.literal = literal
-        """A number of Python that says the same, of a constant with one element that is nobody's to train."""
+        """The equal number of Python, of a constant with one element that is nobody's to train."""
         self.transposed = transposed
         """Text of the matrix that this one is the transpose of."""
         self.whole = whole

@@ -30,7 +30,7 @@ def number(value: Any) -> str:
 
 
 def number_of(value: Any, dtype: DType) -> str:
-    """An element of a tensor as Python writes it: with as few digits as say it in that type."""
+    """An element of a tensor as Python writes it: with the fewest digits that identify it in that type."""
     if dtype is DType.FLOAT32 and np.isfinite(value):
         shown = float(str(np.float32(value)))
         return number(shown if abs(shown) <= _LARGEST else float(value))
@@ -42,7 +42,7 @@ def number_of(value: Any, dtype: DType) -> str:
 
 
 def short(value: float) -> str:
-    """A number of an attribute, which is a float32: with as few digits as say it."""
+    """A number of an attribute, which is a float32: with the fewest digits that identify it."""
     return number_of(value, DType.FLOAT32)
 
 
@@ -75,9 +75,9 @@ def integer(operand: Operand) -> str:
 
 def known(operand: Operand | None, what: str) -> list[int]:
     """The integers of an operand; UnsupportedError if they are not known before the module runs."""
-    if operand is None or (found := operand.numbers) is None:
+    if operand is None or (numbers := operand.numbers) is None:
         raise UnsupportedError(f"its {what} are computed, and the source needs to know them")
-    return found
+    return numbers
 
 
 def scalar(operand: Operand, rank: int | None = None) -> str:
@@ -96,7 +96,7 @@ def nested(array: Any, dtype: DType) -> str:
 
 
 def rank_of(operand: Operand, what: str = "its input") -> int:
-    """The number of axes; UnsupportedError where the model does not tell it."""
+    """The number of axes; UnsupportedError where it is statically unknown."""
     if operand.rank is None:
         raise UnsupportedError(f"the number of axes of {what} is not known")
     return operand.rank

@@ -73,18 +73,18 @@ class Site:
         return self.node.outputs[index].type
 
     def dtype(self, index: int = 0) -> DType:
-        """The element type of an output; UnsupportedError where the model does not tell it."""
-        found = self.type(index)
-        if not isinstance(found, TensorType) or found.dtype is DType.UNDEFINED:
+        """The element type of an output; UnsupportedError where it is statically unknown."""
+        type_ = self.type(index)
+        if not isinstance(type_, TensorType) or type_.dtype is DType.UNDEFINED:
             raise UnsupportedError("the element type of its result is not known")
-        return found.dtype
+        return type_.dtype
 
     def torch_dtype(self, index: int = 0) -> str:
         return torch_dtype(self.dtype(index))
 
     def rank(self, index: int = 0) -> int | None:
-        found = self.type(index)
-        return found.rank if isinstance(found, TensorType) else None
+        type_ = self.type(index)
+        return type_.rank if isinstance(type_, TensorType) else None
 
     def added_after(self) -> tuple[Node, Operand] | None:
         """The Add that alone reads the result, and the vector of the model that it adds."""
@@ -98,8 +98,8 @@ class Site:
         return add, self._writer.operand(other)
 
     def say_too(self, node: Node) -> str:
-        """The variable of a later node, which the rule says with its own; nothing else may read what lies between."""
-        self._writer.said.add(node)
+        """The variable of a later node, translated by the same rule; nothing else may read what is between."""
+        self._writer.written.add(node)
         return self._writer.variable(node.output)
 
     def constant(self, tensor: Tensor) -> Operand:

@@ -61,8 +61,8 @@ def to_torch_source(
     constants and running means are buffers. With `weights`, the source has a function `load`, which reads them from the
     file of that name beside it. ConvertError listing every node that torch has nothing for.
     """
-    given = model if isinstance(model, Model) else load(model)
-    ready = with_repairs(given, _ready)[0]
+    loaded = model if isinstance(model, Model) else load(model)
+    ready = with_repairs(loaded, _ready)[0]
     writer = Writer(ready, frozenset(pieces()), trained)
     parameters = _parameters(ready, writer)
     results = writer.body(ready.graph, [])
@@ -73,9 +73,9 @@ def to_torch_source(
     return TorchSource(text, state, dict(writer.keys))
 
 
-def _ready(given: Model) -> Model:
+def _ready(model: Model) -> Model:
     """The model in one graph of the newest operators, typed."""
-    ready = given.copy()
+    ready = model.copy()
     verify(ready)
     separate_scopes(ready)
     upgrade(ready)

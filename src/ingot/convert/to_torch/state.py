@@ -42,7 +42,7 @@ _SETTINGS = {
 }
 """Inputs that are no weights, whatever they are called."""
 
-_MADE_UP = re.compile(
+_GENERATED = re.compile(
     r"""^_?(val|const(ant)?|cst|scalar(_tensor)?|lifted_tensor|value|initializer|unsqueeze|squeeze|_?to_copy|expand|full|
     arange|ones|zeros|mul|add|sub|div|pow|where|view|reshape|permute|transpose|slice|select|cat|tril|triu|cos|sin|exp|
     clone|stack|eye|linspace|(full|ones|zeros)_like|sqrt|rsqrt|reciprocal|neg|index|gather|repeat)(_?\d+)*$
@@ -52,7 +52,7 @@ _MADE_UP = re.compile(
 """Names that exporters give to what no module called anything."""
 
 
-_IS_KEPT = re.compile(r"(^|\.)(inv_freq|freqs(_cis)?|(cos|sin)_cached|running_(mean|var)|mel_filters?|window)$")
+_IS_BUFFER = re.compile(r"(^|\.)(inv_freq|freqs(_cis)?|(cos|sin)_cached|running_(mean|var)|mel_filters?|window)$")
 """Names that modules give to what they hold and do not train."""
 
 _IS_NAMED = re.compile(r"\.|weight|bias|scale|gamma|beta|alpha|slope|temperature", re.IGNORECASE)
@@ -70,16 +70,16 @@ def is_trained(value: Value, tensor: Tensor) -> bool:
         return False
     if (
         not value.is_initializer
-        or _IS_KEPT.search(value.name)
+        or _IS_BUFFER.search(value.name)
         or (tensor.size == 1 and not _IS_NAMED.search(value.name))
     ):
         return False
-    return _MADE_UP.search(value.name) is None
+    return _GENERATED.search(value.name) is None
 
 
 def is_shown(value: Value, tensor: Tensor, trained: bool) -> bool:
     """Whether a constant is written where it is read, and kept nowhere else."""
     if trained or tensor.size > MOST_SHOWN:
         return False
-    named = tensor.size > 1 and tensor.dtype in _TRAINED and _MADE_UP.search(value.name) is None
+    named = tensor.size > 1 and tensor.dtype in _TRAINED and _GENERATED.search(value.name) is None
     return not value.is_initializer or ("." not in value.name and not named)

@@ -48,8 +48,8 @@ class Writer:
         """The key of each initialiser that the module holds."""
         self.unsupported = Unsupported()
         self.operands: dict[Value, Operand] = {}
-        self.said: set[Node] = set()
-        """Nodes that the line of another says already."""
+        self.written: set[Node] = set()
+        """Nodes that the line of another contains already."""
         self._trained = trained
         self._keys = Keys()
         self._scope = ""
@@ -64,17 +64,17 @@ class Writer:
         return name
 
     def operand(self, value: Value) -> Operand:
-        """How the source says a value that is defined already."""
-        found = self.operands.get(value)
-        if found is None:
+        """The text for a value that is defined already."""
+        operand = self.operands.get(value)
+        if operand is None:
             constant = value.constant
             assert constant is not None, f"'{value.name}' is read before it is defined"
             tensor = constant.dense() if isinstance(constant, SparseTensor) else constant
-            found = self.operands[value] = self.constant(value, tensor)
-        return found
+            operand = self.operands[value] = self.constant(value, tensor)
+        return operand
 
     def constant(self, value: Value, tensor: Tensor) -> Operand:
-        """How the source says a constant: as numbers, or as an attribute of the module."""
+        """The text for a constant: numbers, or an attribute of the module."""
         trained = is_trained(value, tensor)
         if self._trained is not None and tensor.dtype.is_float:
             trained = self._trained(value.name)
@@ -98,27 +98,27 @@ class Writer:
 
     def body(self, graph: Graph, inputs: Sequence[Operand | None]) -> list[Operand]:
         """Write the nodes of a graph whose inputs are these; returns what it computes."""
-        for value, given in zip(graph.inputs, inputs, strict=False):
-            if given is not None:
-                self.operands[value] = given
+        for value, operand in zip(graph.inputs, inputs, strict=False):
+            if operand is not None:
+                self.operands[value] = operand
         for node in graph:
             self.node(node)
         return [self.operand(value) for value in graph.outputs]
 
     def node(self, node: Node) -> None:
-        """Write one node; what cannot be said is noted, and something stands in for it."""
-        if node in self.said:
+        """Write one node; a node without a translation is noted, and something stands in for it."""
+        if node in self.written:
             return
         try:
             self._say_scope(node)
-            self._bind(node, self._made(node))
+            self._bind(node, self._expression(node))
         except UnsupportedError as error:
             what = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             self.unsupported.add(what, place=f"node '{printable(node.label)}'", reason=error.message)
             for value in node.outputs:
                 self.operands[value] = Operand("None", value.type)
 
-    def _made(self, node: Node) -> Expression:
+    def _expression(self, node: Node) -> Expression:
         key = (node.domain, node.op_type)
         inputs = [None if value is None else self.operand(value) for value in node.inputs]
         if key not in rules():
@@ -126,30 +126,30 @@ class Writer:
         rule = rules().lookup(key)
         operator = standard().get(node.domain, node.op_type, NEWEST[node.domain])
         _refuse_types(node)
-        given = {**operator.defaults, **keywords(operator, node)}
+        attributes = {**operator.defaults, **keywords(operator, node)}
         gone = {operator.keywords[one.name] for one in operator.attributes.values() if one.until is not None}
-        named = {name: value for name, value in given.items() if name not in gone}
+        named = {name: value for name, value in attributes.items() if name not in gone}
         while inputs and inputs[-1] is None:
             inputs.pop()
         site = Site(node, self)
         if rule.widens and any(one is not None and one.dtype in WIDE for one in inputs):
-            made = rule(site, *[_widened(one, rule) for one in inputs], **named)
-            if isinstance(made, str) and len(node.outputs) > 1:
-                held = site.held(made)
-                made = [f"{held}[{place}]" for place in range(len(node.outputs))]
-            return _narrowed(made, node, rule)
+            expression = rule(site, *[_widened(one, rule) for one in inputs], **named)
+            if isinstance(expression, str) and len(node.outputs) > 1:
+                held = site.held(expression)
+                expression = [f"{held}[{place}]" for place in range(len(node.outputs))]
+            return _narrowed(expression, node, rule)
         return rule(site, *inputs, **named)
 
-    def _bind(self, node: Node, made: Expression) -> None:
+    def _bind(self, node: Node, expression: Expression) -> None:
         outputs = list(node.outputs)
-        if made is None:
+        if expression is None:
             return
-        if isinstance(made, str) and len(outputs) > 1:
+        if isinstance(expression, str) and len(outputs) > 1:
             wanted = [bool(value.uses or value.is_output) for value in outputs]
             targets = [self.variable(value) if want else "_" for value, want in zip(outputs, wanted, strict=True)]
-            self.line(f"{', '.join(targets)} = {made}")
+            self.line(f"{', '.join(targets)} = {expression}")
             return
-        for value, one in zip(outputs, made if isinstance(made, list) else [made], strict=False):
+        for value, one in zip(outputs, expression if isinstance(expression, list) else [expression], strict=False):
             if one is None or not (value.uses or value.is_output):
                 continue
             match one:
@@ -160,9 +160,9 @@ class Writer:
                 case str():
                     self.line(f"{self.variable(value)} = {one}")
 
-    def _sized(self, value: Value, made: Sizes) -> Operand:
+    def _sized(self, value: Value, sizes: Sizes) -> Operand:
         elements = []
-        for element in made.elements:
+        for element in sizes.elements:
             if len(element.text) <= _LONGEST_SIZE:
                 elements.append(element)
                 continue
@@ -170,16 +170,16 @@ class Writer:
             self.line(f"{name} = {element.text}")
             elements.append(Size(name, element.natural))
         assert isinstance(value.type, TensorType)
-        dtype, shape = value.type.dtype, () if made.is_scalar else (len(elements),)
+        dtype, shape = value.type.dtype, () if sizes.is_scalar else (len(elements),)
 
         def text() -> str:
             options = "" if dtype in (DType.INT64, DType.BOOL) and elements else f", dtype={torch_dtype(dtype)}"
-            if made.is_scalar:
+            if sizes.is_scalar:
                 return f"torch.tensor({elements[0]}{options})"
             self.uses_device = True
             return f"torch.tensor({listed(elements)}{options}, device=device)"
 
-        return Operand(text, TensorType(dtype, shape), sizes=elements, whole=made.whole, name=value.name)
+        return Operand(text, TensorType(dtype, shape), sizes=elements, whole=sizes.whole, name=value.name)
 
     def _shown(self, tensor: Tensor) -> str:
         plain = tensor.dtype in (DType.INT64, DType.BOOL, DType.FLOAT32) and tensor.size
@@ -224,8 +224,8 @@ class Writer:
 
 def without_idle_comments(lines: Sequence[str]) -> list[str]:
     """Lines without comments that only another comment follows."""
-    kept = [line for line, after in pairwise([*lines, ""]) if not (_is_comment(line) and _is_comment(after))]
-    return kept[:-1] if kept and _is_comment(kept[-1]) else kept
+    remaining = [line for line, after in pairwise([*lines, ""]) if not (_is_comment(line) and _is_comment(after))]
+    return remaining[:-1] if remaining and _is_comment(remaining[-1]) else remaining
 
 
 def _is_comment(line: str) -> bool:
@@ -246,20 +246,20 @@ def _widened(operand: Operand | None, rule: Rule[..., Expression]) -> Operand | 
 _TOP_BIT = "torch.iinfo(torch.int64).min"
 
 
-def _narrowed(made: Expression, node: Node, rule: Rule[..., Expression]) -> Expression:
-    made_list = made if isinstance(made, list) else [made]
-    found: list[str | Operand | Sizes | None] = []
-    for one, value in zip(made_list, node.outputs, strict=False):
+def _narrowed(expression: Expression, node: Node, rule: Rule[..., Expression]) -> Expression:
+    expressions = expression if isinstance(expression, list) else [expression]
+    narrowed: list[str | Operand | Sizes | None] = []
+    for one, value in zip(expressions, node.outputs, strict=False):
         dtype = value.type.dtype if isinstance(value.type, TensorType) else None
         if isinstance(one, str) and dtype in WIDE:
             assert dtype is not None
             text = f"({one})"
             if dtype is DType.UINT64 and rule.orders:
                 text = f"({text} ^ {_TOP_BIT})"
-            found.append(f"{text}.to({torch_dtype(dtype)})")
+            narrowed.append(f"{text}.to({torch_dtype(dtype)})")
         else:
-            found.append(one)
-    return found if isinstance(made, list) else found[0]
+            narrowed.append(one)
+    return narrowed if isinstance(expression, list) else narrowed[0]
 
 
 def _refuse_types(node: Node) -> None:

@@ -20,19 +20,19 @@ Axes = dict[str, dict[int, str]]
 """By input, the name of each axis that stays open."""
 
 
-def axes_by_input(given: DynamicAxes | None, names: Sequence[str], outputs: Sequence[str] = ()) -> Axes:
+def axes_by_input(stated: DynamicAxes | None, names: Sequence[str], outputs: Sequence[str] = ()) -> Axes:
     """The axes of inputs; those listed without a name are called after their input. InputError for an unknown name."""
-    if given is None:
+    if stated is None:
         return {}
-    pairs = given.items() if isinstance(given, Mapping) else zip(names, given, strict=False)
-    found: Axes = {}
+    pairs = stated.items() if isinstance(stated, Mapping) else zip(names, stated, strict=False)
+    by_name: Axes = {}
     for name, axes in pairs:
         if name not in names:
             if name in outputs:
                 continue  # sizes of outputs follow from those of inputs
             raise InputError(f"dynamic_axes names '{name}', which is no input", hint=nearest(name, names))
-        found[name] = dict(axes) if isinstance(axes, Mapping) else {axis: f"{name}_dim_{axis}" for axis in axes}
-    return found
+        by_name[name] = dict(axes) if isinstance(axes, Mapping) else {axis: f"{name}_dim_{axis}" for axis in axes}
+    return by_name
 
 
 def dynamic_shapes(module: Any, axes: Axes, names: Sequence[str], example: Example) -> Any:
@@ -55,17 +55,17 @@ def dynamic_shapes(module: Any, axes: Axes, names: Sequence[str], example: Examp
 def axes_of_shapes(module: Any, shapes: Any, names: Sequence[str], example: Example) -> Axes:
     """The axes that torch.export's own form names: those whose `Dim` has a name."""
     arguments = inspect.signature(module.forward).bind(*example.args, **example.kwargs).arguments
-    given = dict(zip(arguments, shapes, strict=False)) if isinstance(shapes, tuple | list) else dict(shapes)
-    found: Axes = {}
+    by_parameter = dict(zip(arguments, shapes, strict=False)) if isinstance(shapes, tuple | list) else dict(shapes)
+    by_name: Axes = {}
     tensors = iter(names)
     for parameter, argument in arguments.items():
         for path, leaf in pytree.tree_flatten_with_path(argument)[0]:
             if not isinstance(leaf, torch.Tensor):
                 continue
-            own = _at(given.get(parameter), path)
+            own = _at(by_parameter.get(parameter), path)
             pairs = own.items() if isinstance(own, Mapping) else enumerate(own or ())
-            found[next(tensors)] = {axis: dim.__name__ for axis, dim in pairs if type(dim) is Dim}
-    return found
+            by_name[next(tensors)] = {axis: dim.__name__ for axis, dim in pairs if type(dim) is Dim}
+    return by_name
 
 
 def _at(shapes: Any, path: Sequence[Any]) -> Any:
@@ -95,8 +95,8 @@ def traced_example(axes: Axes, names: Sequence[str], example: Example) -> Exampl
         own = {axis % leaf.dim(): sizes[called] for axis, called in axes.get(name, {}).items()}
         grown.append(resized(leaf, [own.get(axis, size) for axis, size in enumerate(leaf.shape)]))
     fed = iter(grown)
-    made = [next(fed) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-    args, kwargs = pytree.tree_unflatten(made, spec)
+    filled = [next(fed) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    args, kwargs = pytree.tree_unflatten(filled, spec)
     return Example(args, kwargs)
 
 

@@ -62,9 +62,9 @@ def convert_torch(model: Any, example: Any, request: Request) -> Source:
             f"a {type(model).__name__} of torch is no module",
             hint="a torch.nn.Module or a torch.export.ExportedProgram",
         )
-    given = example_of(example, options.get("kwargs"))  # type: ignore[arg-type]
+    call_example = example_of(example, options.get("kwargs"))  # type: ignore[arg-type]
     with evaluating(model):
-        return _of_module(model, given, request, options)
+        return _of_module(model, call_example, request, options)
 
 
 def _of_module(model: Any, example: Example, request: Request, options: Mapping[str, object]) -> Source:
@@ -86,14 +86,14 @@ def _of_program(program: Any, example: Any, request: Request, options: Mapping[s
     fakes = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     own = [name for name in program.graph_signature.user_inputs if isinstance(fakes.get(name), torch.Tensor)]
     if example is not None:
-        given = example_for(program, example_of(example, options.get("kwargs")), own)  # type: ignore[arg-type]
+        call_example = example_for(program, example_of(example, options.get("kwargs")), own)  # type: ignore[arg-type]
     elif program.example_inputs is not None:
-        given = Example(*program.example_inputs)
+        call_example = Example(*program.example_inputs)
     else:
         raise InputError("the program has no example of its inputs", hint="convert(program, (x,))")
     names = leading_names("input", request.input_names, own)
     axes = _axes(request, names, own)
-    return _source(program, program.module(), given, names, axes, request, options)
+    return _source(program, program.module(), call_example, names, axes, request, options)
 
 
 def _source(
@@ -126,7 +126,9 @@ def _source(
         return dict(zip(names, map(real_array, tensors), strict=True))
 
     tensors = example.tensors()
-    others = variants(tensors, list(fakes.values()), bounds, lambda made: original(feeds(made)))
+    others = variants(
+        tensors, list(fakes.values()), bounds, lambda tensors_of_variant: original(feeds(tensors_of_variant))
+    )
     return Source(
         model,
         original,
@@ -141,7 +143,7 @@ def _output_names(program: Any, inputs: Sequence[str], changed: Sequence[str], r
     """One for each result, then one for each buffer that the module changes; the caller may name the first of them."""
     results = output_names_of(program, inputs)
     state = [f"{name}.updated" for name in changed]
-    return leading_names("output", request.output_names, [*results, *state], taken=inputs)
+    return leading_names("output", request.output_names, [*results, *state], reserved=inputs)
 
 
 def _tolerance(program: Any) -> Tolerance:
@@ -157,13 +159,13 @@ def _inside(program: Any, names: Sequence[str], model: Any) -> Callable[[Feeds],
 
     def inside(feeds: Feeds) -> dict[str, Array]:
         wanted = {value.name for node in model.graph.nodes for value in node.outputs}
-        kept: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
 
         class Watched(torch.fx.Interpreter):  # type: ignore[misc]
             def run_node(self, n: Any) -> Any:
                 result = super().run_node(n)
                 if n.name in wanted and isinstance(result, torch.Tensor):
-                    kept[n.name] = to_array(result).copy()
+                    arrays[n.name] = to_array(result).copy()
                 return result
 
         with torch.no_grad(), quiet():
@@ -172,18 +174,18 @@ def _inside(program: Any, names: Sequence[str], model: Any) -> Callable[[Feeds],
                 for target in (spec.target for spec in program.graph_signature.input_specs if spec.target is not None)
             ]
             Watched(program.graph_module).run(*state, *(to_tensor(feeds[name]) for name in names))
-        return kept
+        return arrays
 
     return inside
 
 
 def _axes(request: Request, names: Sequence[str], default: Sequence[str]) -> Axes:
     """The open axes by the names inputs have now; the caller may use the module's own too."""
-    given = request.dynamic_axes
-    if isinstance(given, Mapping) and request.input_names is not None:
+    stated = request.dynamic_axes
+    if isinstance(stated, Mapping) and request.input_names is not None:
         renamed = dict(zip(default, names, strict=True))
-        given = {renamed.get(name, name) if name not in names else name: axes for name, axes in given.items()}
-    return axes_by_input(given, names, request.output_names or ())
+        stated = {renamed.get(name, name) if name not in names else name: axes for name, axes in stated.items()}
+    return axes_by_input(stated, names, request.output_names or ())
 
 
 def _custom(table: Any) -> list[Rule[..., Any]]:

@@ -21,15 +21,15 @@ _APART = {
 """Operators that have a rule, for programs that are given already exported, yet read no worse when taken apart."""
 
 
-def decomposed(program: Any, kept: Collection[str]) -> Any:
-    """The program in operators of the core set and those in `kept`, without changes in place.
+def decomposed(program: Any, preserved: Collection[str]) -> Any:
+    """The program in operators of the core set and those `preserved`, without changes in place.
 
     ConvertError, with what torch says, if it cannot take it apart.
     """
     table = torch.export.default_decompositions()
     for overload in list(table):
         name = str(overload)
-        if name in kept and name not in _APART:
+        if name in preserved and name not in _APART:
             table.pop(overload)
     try:
         with quiet():

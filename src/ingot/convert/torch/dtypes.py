@@ -38,10 +38,10 @@ _BITS = {1: torch.uint8, 2: torch.int16}
 
 def dtype_of(dtype: Any) -> DType:
     """The ONNX element type of a torch dtype; UnsupportedError if there is none."""
-    found = _OF.get(dtype)
-    if found is None:
+    own = _OF.get(dtype)
+    if own is None:
         raise UnsupportedError(f"ONNX has no element type for {dtype}")
-    return found
+    return own
 
 
 def real_of(dtype: DType) -> DType:

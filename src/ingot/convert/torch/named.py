@@ -16,22 +16,22 @@ def input_names_of(module: Any, example: Example) -> list[str]:
     """One name for each tensor of the example, from the parameters of `forward` and the places inside arguments."""
     names = list(_parameters(module, len(example.args))) + list(example.kwargs)
     arguments = [*example.args, *example.kwargs.values()]
-    found: list[str] = []
+    input_names: list[str] = []
     for name, argument in zip(names, arguments, strict=True):
         for path, leaf in pytree.tree_flatten_with_path(argument)[0]:
             if isinstance(leaf, torch.Tensor):
-                found.append("_".join([name, *(_word(key) for key in path)]))
-    return found
+                input_names.append("_".join([name, *(_word(key) for key in path)]))
+    return input_names
 
 
-def output_names_of(program: Any, taken: Sequence[str]) -> list[str]:
+def output_names_of(program: Any, used: Sequence[str]) -> list[str]:
     """One name for each result of a program: the keys of what it returns, or `output`, numbered from the second."""
     spec = program.call_spec.out_spec
     count = spec.num_leaves
     leaves = pytree.tree_unflatten(list(range(count)), spec)
     try:
         paths = [path for path, _ in pytree.tree_flatten_with_path(leaves)[0]]
-    except Exception:  # a class that tells no paths
+    except Exception:  # a class without paths
         paths = [()] * count
     results = program.graph_signature.output_specs[-count:] if count else []
     names: list[str] = []
@@ -42,8 +42,8 @@ def output_names_of(program: Any, taken: Sequence[str]) -> list[str]:
         if not words or words[0].isdigit():
             words = ["output", *words] if len(words) > 1 or (words and count > 1) else ["output"]
         name = "_".join(words)
-        while name in names or name in taken:
-            name = f"{name}_{at}" if name not in taken else f"{name}_out"
+        while name in names or name in used:
+            name = f"{name}_{at}" if name not in used else f"{name}_out"
         names.append(name)
     return names
 

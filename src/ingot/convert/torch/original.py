@@ -23,8 +23,8 @@ def original_of(
 
     def original(feeds: Feeds) -> list[Array]:
         fed = iter(names)
-        made = [_fed(feeds[next(fed)], leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-        args, kwargs = pytree.tree_unflatten(made, spec)
+        filled = [_fed(feeds[next(fed)], leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        args, kwargs = pytree.tree_unflatten(filled, spec)
         with torch.no_grad(), quiet(), evaluating(module), restored(module, changed):
             result = module(*args, **kwargs)
             state = [module.get_buffer(name).clone() for name in changed]
@@ -73,5 +73,5 @@ def _arrays(result: Any) -> list[Array]:
 
 def _fed(array: Array, like: Any) -> Any:
     """A tensor of what the model is fed: complex again where the original is."""
-    made = to_tensor(array)
-    return torch.view_as_complex(made) if like.is_complex() else made
+    tensor = to_tensor(array)
+    return torch.view_as_complex(tensor) if like.is_complex() else tensor

@@ -41,19 +41,19 @@ def example_of(example: Any, kwargs: Mapping[str, Any] | None = None) -> Example
     """
     if example is None and not kwargs:
         raise InputError("a PyTorch model needs an example of its inputs", hint="convert(model, (torch.randn(1, 3),))")
-    given = dict(_tensors(kwargs or {}))
+    tensors = dict(_tensors(kwargs or {}))
     example = _tensors(example)
     match example:
         case None:
-            return Example((), given)
+            return Example((), tensors)
         case Mapping():
-            return Example((), {**example, **given})
+            return Example((), {**example, **tensors})
         case tuple() | list():
             args = tuple(example)
-            if args and isinstance(args[-1], dict) and not given:
+            if args and isinstance(args[-1], dict) and not tensors:
                 return Example(args[:-1], args[-1])
-            return Example(args, given)
-    return Example((example,), given)
+            return Example(args, tensors)
+    return Example((example,), tensors)
 
 
 def example_for(program: Any, example: Example, names: Sequence[str]) -> Example:
@@ -62,8 +62,8 @@ def example_for(program: Any, example: Example, names: Sequence[str]) -> Example
     if not example.args and set(example.kwargs) == set(names):
         tensors = [example.kwargs[name] for name in names]
     if len(tensors) != len(names):
-        taken = ", ".join(names)
-        raise InputError(f"the example has {len(tensors)} tensors, the program takes {len(names)}: {taken}")
+        expected = ", ".join(names)
+        raise InputError(f"the example has {len(tensors)} tensors, the program takes {len(names)}: {expected}")
     fakes = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     for name, tensor in zip(names, tensors, strict=True):
         wanted = fakes[name]
@@ -73,9 +73,9 @@ def example_for(program: Any, example: Example, names: Sequence[str]) -> Example
                 hint="convert(program) takes the example that the program was exported with",
             )
     leaves, spec = pytree.tree_flatten(program.example_inputs or (example.args, dict(example.kwargs)))
-    given = iter(tensors)
+    fed = iter(tensors)
     args, kwargs = pytree.tree_unflatten(
-        [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
+        [next(fed) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
     )
     return Example(args, kwargs)
 
@@ -122,9 +122,9 @@ def export_module(module: Any, example: Example, dynamic_shapes: Any) -> Any:
 def untraced(message: str, error: Exception) -> ConvertError:
     """The error of a program that torch did not make, with what torch says, and what may help."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    said = lines[0] if lines else type(error).__name__
+    first_line = lines[0] if lines else type(error).__name__
     hint = next((hint for sign, hint in _HINTS.items() if sign in str(error)), _HINTS[""])
-    return ConvertError(f"{message}: {said}", where=tuple(lines[1:12]), hint=hint)
+    return ConvertError(f"{message}: {first_line}", where=tuple(lines[1:12]), hint=hint)
 
 
 _HINTS = {

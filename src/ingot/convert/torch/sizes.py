@@ -30,7 +30,7 @@ Extent = int | Size
 
 
 def dim_of(size: Any, names: Mapping[str, Dim]) -> Dim | None:
-    """A size of torch as a dim, its symbols renamed by `names`; None for what dims cannot say."""
+    """A size of torch as a dim, its symbols renamed by `names`; None for what dims cannot express."""
     if isinstance(size, int):
         return size
     if not isinstance(size, torch.SymInt):

@@ -43,7 +43,7 @@ class Translation:
         self.graph = graph
         self.unsupported = Unsupported()
         self.values: dict[Any, Any] = {}
-        self.taken: set[str] = set()
+        self.used_names: set[str] = set()
 
     def run(self, module: Any, known: Mapping[Any, Any], prefix: str = "") -> list[Any]:
         """The calls of a graph module, its placeholders being `known`; returns what it gives back."""
@@ -139,9 +139,9 @@ class Translation:
         if not isinstance(result, Var) or not isinstance(fake, torch.Tensor):
             return result
         value = result.value
-        if value.producer is not None and value.name not in self.taken and not prefix:
+        if value.producer is not None and value.name not in self.used_names and not prefix:
             value.name = self.graph.fresh_name(name)
-            self.taken.add(value.name)
+            self.used_names.add(value.name)
         self._type(value, fake)
         return result
 
@@ -274,15 +274,15 @@ def _return(
     from torch.export.graph_signature import ConstantArgument, OutputKind
 
     nodes = list(program.graph.nodes)[-1].args[0]
-    given: list[tuple[Any, Any]] = []
+    pairs: list[tuple[Any, Any]] = []
     state: dict[str, tuple[Any, Any]] = {}
     for spec, result, node in zip(program.graph_signature.output_specs, results, nodes, strict=True):
         if spec.kind is OutputKind.BUFFER_MUTATION:
             state[spec.target] = result, node
         elif spec.kind is OutputKind.USER_OUTPUT and not (isinstance(spec.arg, ConstantArgument) and result is None):
-            given.append((result, node))
+            pairs.append((result, node))
     outputs: set[Value] = set()
-    for name, (result, node) in zip(output_names, [*given, *(state[name] for name in changed)], strict=True):
+    for name, (result, node) in zip(output_names, [*pairs, *(state[name] for name in changed)], strict=True):
         _give(translation.graph, name, result, node, outputs)
 
 

@@ -20,22 +20,22 @@ _MORE = (2, 3)
 
 def bounds_of(program: Any) -> Bounds:
     """The sizes that the program takes: what the caller asked for, and what its operators imply."""
-    found: Bounds = {}
+    bounds: Bounds = {}
     for symbol, allowed in program.range_constraints.items():
         low, high = allowed.lower, allowed.upper
         top = int(high) if getattr(high, "is_Integer", False) and high < 2**31 else None
-        found[str(symbol)] = (int(low) if low > _TRACED else 0, top)
-    return found
+        bounds[str(symbol)] = (int(low) if low > _TRACED else 0, top)
+    return bounds
 
 
 def stated(bounds: Bounds, names: Mapping[str, Dim]) -> dict[str, str]:
-    """Bounds that say something, as metadata of a model: `size batch` is `4 to 8`, or `at least 4`."""
-    said: dict[str, str] = {}
+    """Bounds that exclude a size, as metadata of a model: `size batch` is `4 to 8`, or `at least 4`."""
+    texts: dict[str, str] = {}
     for symbol, (low, high) in bounds.items():
         if symbol not in names or (low == 0 and high is None):
             continue
-        said[f"size {names[symbol]}"] = f"at least {low}" if high is None else f"{low} to {high}"
-    return said
+        texts[f"size {names[symbol]}"] = f"at least {low}" if high is None else f"{low} to {high}"
+    return texts
 
 
 def variants(
@@ -43,32 +43,32 @@ def variants(
 ) -> list[list[Any]]:
     """The tensors in two other sizes, those that the original accepts without an exception."""
     sizes = _sizes(tensors, fakes)
-    found: list[list[Any]] = []
+    others: list[list[Any]] = []
     for more in _MORE if sizes else ():
         chosen = {symbol: _fitting(size, more, bounds.get(str(symbol), (0, None))) for symbol, size in sizes.items()}
-        made = [
+        variant = [
             resized(t, [_size(size, chosen) for size in fake.shape]) for t, fake in zip(tensors, fakes, strict=True)
         ]
         try:
-            accepts(made)
+            accepts(variant)
         except Exception:  # sizes that the module's own conditions exclude
             continue
-        found.append(made)
-    return found
+        others.append(variant)
+    return others
 
 
 def _sizes(tensors: Sequence[Any], fakes: Sequence[Any]) -> dict[Any, int]:
     """What each symbol is in the example."""
-    found: dict[Any, int] = {}
+    sizes: dict[Any, int] = {}
     for tensor, fake in zip(tensors, fakes, strict=True):
         for size, traced in zip(tensor.shape, fake.shape, strict=True):
             if not isinstance(traced, torch.SymInt):
                 continue
             if traced.node.expr.is_Symbol:
-                found[traced.node.expr] = size
+                sizes[traced.node.expr] = size
             for symbol in traced.node.expr.free_symbols:
-                found.setdefault(symbol, int(traced.node.shape_env.backed_var_to_val[symbol]))
-    return found
+                sizes.setdefault(symbol, int(traced.node.shape_env.backed_var_to_val[symbol]))
+    return sizes
 
 
 def _fitting(size: int, more: int, bounds: tuple[int, int | None]) -> int:

@@ -42,25 +42,25 @@ def _answers(booster: Any, boosted: Boosted) -> Answers:
     import xgboost
 
     def predicted(rows: Any) -> Any:
-        found = booster.predict(xgboost.DMatrix(rows, feature_names=None), validate_features=False)
-        return np.asarray(found)
+        scores_of_rows = booster.predict(xgboost.DMatrix(rows, feature_names=None), validate_features=False)
+        return np.asarray(scores_of_rows)
 
     def number(x: Var) -> dict[str, Var]:
         return {"variable": answer(boosted, scores(boosted, x))}
 
     def classes(x: Var) -> dict[str, Var]:
-        found = scores(boosted, x)
-        return {"label": label(boosted, found), "probabilities": chances(boosted, found)}
+        raw = scores(boosted, x)
+        return {"label": label(boosted, raw), "probabilities": chances(boosted, raw)}
 
     def expected(rows: Any) -> list[Any]:
-        found = predicted(rows)
+        answers = predicted(rows)
         if boosted.objective == "multi:softmax":
             margin = booster.predict(xgboost.DMatrix(rows), output_margin=True, validate_features=False)
             powers = np.exp(margin - margin.max(axis=1, keepdims=True))
-            return [found.astype(np.int64), powers / powers.sum(axis=1, keepdims=True)]
-        if found.ndim == 2:
-            return [found.argmax(axis=1), found]
-        return [(found > 0.5).astype(np.int64), np.stack([1 - found, found], axis=1)]
+            return [answers.astype(np.int64), powers / powers.sum(axis=1, keepdims=True)]
+        if answers.ndim == 2:
+            return [answers.argmax(axis=1), answers]
+        return [(answers > 0.5).astype(np.int64), np.stack([1 - answers, answers], axis=1)]
 
     if is_classifier(boosted) and boosted.objective != "binary:logitraw":
         return Answers(classes, expected, ("label", "probabilities"))

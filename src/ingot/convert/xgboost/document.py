@@ -56,7 +56,7 @@ def _categories(noted: dict[str, Any]) -> Array:
 
 
 def _start(objective: str, text: str, groups: int) -> Array:
-    """The scores that trees are added to: the base score, which is said on the scale of the answers."""
+    """The scores that trees are added to: the base score, which is stated on the scale of the answers."""
     base = np.array(json.loads(text), np.float64).reshape(-1)
     if objective in _LOGIT:
         base = -np.log(1 / base - 1)

@@ -1,8 +1,8 @@
-"""From what a text says to the graph it means: names become values.
+"""From the syntax tree of a text to its graph: names become values.
 
 A graph sees its own values and those of the graphs around it, wherever they are defined; of two values of one name the
 first is meant. A name that nothing defines becomes a value that nothing defines, the same for every reader. A value
-has one type: that of an input or an initialiser is where it is defined, and what is said elsewhere is passed over, as
+has one type: that of an input or an initialiser is where it is defined, and one stated elsewhere is passed over, as
 is the type of a name that nothing reads or defines.
 """
 
@@ -61,8 +61,8 @@ def build_graph(tree: GraphSyntax, scope: Scope) -> Graph:
 
 def build_nodes(trees: Iterable[NodeSyntax], scope: Scope) -> list[Node]:
     """The nodes in order, in no graph; each may read what any of them computes."""
-    made = [(tree, [Value(name) for name in tree.outputs]) for tree in trees]
-    for _, outputs in made:
+    pairs = [(tree, [Value(name) for name in tree.outputs]) for tree in trees]
+    for _, outputs in pairs:
         for value in outputs:
             scope.define(value)
     return [
@@ -75,7 +75,7 @@ def build_nodes(trees: Iterable[NodeSyntax], scope: Scope) -> list[Node]:
             overload=tree.overload,
             name=tree.name,
         )
-        for tree, outputs in made
+        for tree, outputs in pairs
     ]
 
 
@@ -85,12 +85,12 @@ def _body(tree: GraphSyntax, inputs: list[Value], tensors: list[Tensor], scope: 
         scope.define(value)
     initializers = []
     for tensor in tensors:
-        found = scope.names.get(tensor.name)
-        if found is None or found.constant is not None:
-            found = Value(tensor.name, constant=tensor)
-            scope.define(found)
-        found.constant = tensor
-        initializers.append(found)
+        declared = scope.names.get(tensor.name)
+        if declared is None or declared.constant is not None:
+            declared = Value(tensor.name, constant=tensor)
+            scope.define(declared)
+        declared.constant = tensor
+        initializers.append(declared)
     return Graph(inputs, (), build_nodes(tree.nodes, scope), initializers, name=name)
 
 

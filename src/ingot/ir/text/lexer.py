@@ -67,10 +67,10 @@ class Reader:
     def following(self) -> str:
         """The kind of the token after this one; `end` where there is none that can be read."""
         blank = _BLANK.match(self.text, self._stop)
-        found = _TOKEN.match(self.text, blank.end() if blank else self._stop)
-        if found is None:
+        token = _TOKEN.match(self.text, blank.end() if blank else self._stop)
+        if token is None:
             return "end"
-        return found.group() if found.lastgroup == "mark" else str(found.lastgroup)
+        return token.group() if token.lastgroup == "mark" else str(token.lastgroup)
 
     def accept(self, mark: str) -> bool:
         """Whether the token is `mark`; it is then passed."""
@@ -121,8 +121,8 @@ class Reader:
                 self.start,
                 hint="print the whole model: to_text(model, elide=None)",
             )
-        found = {"end": "the text ends", "string": "found a string"}.get(self.kind, f"found '{self.value[:40]}'")
-        return self.error(f"expected {expected}, {found}", self.start)
+        actual = {"end": "the text ends", "string": "found a string"}.get(self.kind, f"found '{self.value[:40]}'")
+        return self.error(f"expected {expected}, {actual}", self.start)
 
     def error(self, message: str, at: int, *, hint: str | None = None) -> ParseError:
         """An error at character `at` that shows its line, or as much of a long one as is near."""
@@ -141,19 +141,19 @@ class Reader:
         text = self.text
         blank = _BLANK.match(text, position)
         start = blank.end() if blank else position
-        found = _TOKEN.match(text, start)
-        if found is None:
+        token = _TOKEN.match(text, start)
+        if token is None:
             if start == len(text):
                 return "end", "", start, start
             raise self._not_a_token(start)
-        kind, value = found.lastgroup, found.group()
+        kind, value = token.lastgroup, token.group()
         if kind == "mark":
-            return value, value, start, found.end()
+            return value, value, start, token.end()
         if kind == "string":
             value = value[1:-1]
             if "\\" in value:
                 value = _ESCAPE.sub(r"\1", value)
-        return str(kind), value, start, found.end()
+        return str(kind), value, start, token.end()
 
     def _not_a_token(self, at: int) -> ParseError:
         character = self.text[at]

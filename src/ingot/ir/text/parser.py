@@ -2,7 +2,7 @@
 
 Beyond what onnx's own parser reads, a name may be in quotes wherever one stands, lists of tensors, of graphs and of
 types are read, and `undefined` is an element type. Text that contradicts itself is refused where onnx takes it: a
-constant of the wrong size, a number too large for its type, an attribute or a key given twice, a list said to be one
+constant of the wrong size, a number too large for its type, an attribute or a key given twice, a list declared as one
 value, a reference without a type, and anything after the end.
 """
 
@@ -97,17 +97,17 @@ def _function(reader: Reader) -> FunctionSyntax:
 
 def _parameters(reader: Reader) -> dict[str, AttributeSyntax | None]:
     """The attributes a function takes, those with a default being written like a node's."""
-    found: dict[str, AttributeSyntax | None] = {}
+    parameters: dict[str, AttributeSyntax | None] = {}
     reader.advance()
     while True:
         at = reader.start
         name = reader.quotable("the name of an attribute")
-        if name in found:
+        if name in parameters:
             raise reader.error(f"attribute '{name}' is declared twice", at)
-        found[name] = read_attribute(reader, name) if reader.kind in (":", "=") else None
+        parameters[name] = read_attribute(reader, name) if reader.kind in (":", "=") else None
         if not reader.accept(","):
             reader.expect(">", where="or ',' after an attribute")
-            return found
+            return parameters
 
 
 def _typed(values: list[ValueSyntax]) -> list[ValueSyntax]:

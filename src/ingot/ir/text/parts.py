@@ -22,18 +22,18 @@ class Findings:
     """What was found, how often, and where first."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], tuple[int, str]] = {}
+        self._counts: dict[tuple[str, str], tuple[int, str]] = {}
 
     def add(self, what: str, kind: str, place: str) -> None:
         """Note `what` about a part of a `kind`, the singular of a noun, at `place`."""
-        count, first = self._found.get((what, kind), (0, place))
-        self._found[what, kind] = count + 1, first
+        count, first = self._counts.get((what, kind), (0, place))
+        self._counts[what, kind] = count + 1, first
 
     def sentences(self) -> list[str]:
         """One sentence for each thing found about each kind of part."""
         return [
             f"{what} of {kind} '{first}'" if count == 1 else f"{what} of {count:,} {kind}s, such as '{first}'"
-            for (what, kind), (count, first) in self._found.items()
+            for (what, kind), (count, first) in self._counts.items()
         ]
 
 

@@ -1,4 +1,4 @@
-"""Models, graphs, functions and nodes to ONNX's textual syntax, with a word on what that cannot say."""
+"""Models, graphs, functions and nodes to ONNX's textual syntax, with a word on what that cannot express."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def to_text(
     """`item` in ONNX's textual syntax; the same item gives the same text.
 
     The elements of a tensor of more than `elide` elements are left out, with a mark that no parser reads; None writes
-    them all. What the syntax cannot say is named in comments at the top, unless `notes` is false; `strict` raises an
+    them all. What the syntax cannot express is in comments at the top, unless `notes` is false; `strict` raises an
     UnsupportedError instead, also for elements left out.
 
     `portable` is for onnx's own parser, which reads less than the syntax has: names that are not identifiers are given
     up where it stumbles over them and they mean nothing, those of tensors in attributes and the exact ones of
-    subgraphs. What it still would not read counts like what the syntax cannot say.
+    subgraphs. What it still would not read counts like what the syntax cannot express.
     """
     missing = lost(item, elide=elide, portable=portable)
     unread = refused_by_onnx(item, portable=True) if portable else []

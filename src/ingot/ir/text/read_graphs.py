@@ -96,18 +96,18 @@ def _names(reader: Reader) -> list[str]:
 
 
 def _attributes(reader: Reader) -> list[AttributeSyntax]:
-    found: dict[str, AttributeSyntax] = {}
+    attributes: dict[str, AttributeSyntax] = {}
     if not reader.accept("<"):
         return []
     while True:
         at = reader.start
         name = reader.quotable("the name of an attribute")
-        if name in found:
+        if name in attributes:
             raise reader.error(f"attribute '{name}' is given twice", at)
-        found[name] = read_attribute(reader, name)
+        attributes[name] = read_attribute(reader, name)
         if not reader.accept(","):
             reader.expect(">", where="or ',' after an attribute")
-            return list(found.values())
+            return list(attributes.values())
 
 
 def read_attribute(reader: Reader, name: str) -> AttributeSyntax:

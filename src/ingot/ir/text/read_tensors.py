@@ -156,9 +156,9 @@ def _external(reader: Reader, dtype: DType, shape: tuple[int, ...], name: str) -
         raise reader.error(f"the tensor takes {needed:,} bytes, its external data is {numbers['length']:,} long", at)
     others = tuple((key, value) for key, value in entries.items() if key not in _KEYS)
     place = External(entries["location"], numbers["offset"], numbers["length"], entries.get("checksum"), others)
-    found = None if reader.external is None else reader.external(place, needed)
-    if found is not None:
-        return Tensor.from_buffer(found, dtype, shape, name=name, external=place)
+    raw = None if reader.external is None else reader.external(place, needed)
+    if raw is not None:
+        return Tensor.from_buffer(raw, dtype, shape, name=name, external=place)
     return Tensor.lazy(_absent(place), dtype, shape, name=name, external=place)
 
 

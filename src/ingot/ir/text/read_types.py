@@ -57,9 +57,9 @@ def _map(reader: Reader) -> Type:
 
 
 def _sparse(reader: Reader) -> Type:
-    found = SparseTensorType(_dtype(reader, "an element type"), _shape(reader))
+    sparse = SparseTensorType(_dtype(reader, "an element type"), _shape(reader))
     reader.expect(")", where="after the type of a sparse tensor")
-    return found
+    return sparse
 
 
 def _opaque(reader: Reader) -> Type:
@@ -69,11 +69,11 @@ def _opaque(reader: Reader) -> Type:
     parts = [reader.quotable("the name of an opaque type")]
     while reader.accept("."):
         parts.append(reader.quotable("a name after '.'"))
-    found = OpaqueType("", ".".join(parts))
+    opaque = OpaqueType("", ".".join(parts))
     if reader.accept(","):
-        found = OpaqueType(found.name, reader.quotable("the name of an opaque type"))
+        opaque = OpaqueType(opaque.name, reader.quotable("the name of an opaque type"))
     reader.expect(")", where="after the name of an opaque type")
-    return found
+    return opaque
 
 
 _PARAMETERS = {"seq": _sequence, "optional": _optional, "map": _map, "sparse_tensor": _sparse, "opaque": _opaque}
@@ -83,9 +83,9 @@ def _last_type(reader: Reader) -> Type | None:
     """A type and the parenthesis after it; None where the model leaves the type open."""
     if reader.accept(")"):
         return None
-    found = read_type(reader)
+    type_ = read_type(reader)
     reader.expect(")", where="after a type")
-    return found
+    return type_
 
 
 def _dtype(reader: Reader, what: str) -> DType:

@@ -1,10 +1,11 @@
-"""What a text says before its names are looked up: one small class a construct."""
+"""The syntax tree of a text before its names are resolved: one small class a construct."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from ingot.dataclass import dataclass
 from ingot.ir.attribute import AttributeKind
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import Type

@@ -25,7 +25,7 @@ _INDENT = "  "
 
 
 def written(item: Item, *, elide: int | None, portable: bool) -> str:
-    """`item` in ONNX's textual syntax, as far as that can say it; see `to_text`."""
+    """`item` in ONNX's textual syntax, as far as that can express it; see `to_text`."""
     return _Writer(elide, portable).item(item)
 
 
@@ -184,5 +184,5 @@ def _entries(entries: Iterable[tuple[str, str]]) -> str:
 
 def _external_entries(external: External) -> list[tuple[str, str]]:
     known = ("location", external.location), ("offset", external.offset), ("length", external.length)
-    found = [(key, str(value)) for key, value in (*known, ("checksum", external.checksum)) if value is not None]
-    return found + list(external.others)
+    entries = [(key, str(value)) for key, value in (*known, ("checksum", external.checksum)) if value is not None]
+    return entries + list(external.others)

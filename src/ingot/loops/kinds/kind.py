@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ingot.dataclass import dataclass
 from ingot.loops.expressions import ExpressionText
 from ingot.loops.ir import Buffer
 from ingot.loops.parameters import Parameters

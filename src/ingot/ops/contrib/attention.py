@@ -230,7 +230,7 @@ def lower_qattention(
 def attended_projections(
     projected: prim.Tensor,
     heads: int,
-    given: Sequence[int] | None,
+    stated_sizes: Sequence[int] | None,
     past: prim.Tensor | None,
     *,
     mask: prim.Tensor | None,
@@ -243,7 +243,7 @@ def attended_projections(
     width = projected.shape[2]
     if not isinstance(width, int):
         raise prim.Refused("projections of unknown size")
-    sizes = _sizes(given, width)
+    sizes = _sizes(stated_sizes, width)
     starts = (0, sizes[0], sizes[0] + sizes[1])
     q, k, v = (
         by_head(prim.slice_(projected, [0, 0, start], [*projected.shape[:2], size]), heads)
@@ -297,12 +297,12 @@ def _attended(
     return joined_heads(softmax(scores) @ values), present
 
 
-def _sizes(given: Sequence[int] | None, width: int) -> tuple[int, int, int]:
+def _sizes(stated: Sequence[int] | None, width: int) -> tuple[int, int, int]:
     """The hidden sizes of queries, keys and values."""
-    if given:
-        if len(given) != 3 or min(given) < 1 or sum(given) != width or given[0] != given[1]:
-            raise CheckError(f"qkv_hidden_sizes is {list(given)}, the weights have {width} columns")
-        return given[0], given[1], given[2]
+    if stated:
+        if len(stated) != 3 or min(stated) < 1 or sum(stated) != width or stated[0] != stated[1]:
+            raise CheckError(f"qkv_hidden_sizes is {list(stated)}, the weights have {width} columns")
+        return stated[0], stated[1], stated[2]
     if width % 3:
         raise ShapeError(f"the weights have {width} columns, no multiple of 3")
     return width // 3, width // 3, width // 3
@@ -322,7 +322,7 @@ def _inferred(
         value = _sizes(sizes, width)[2]
     size = value // heads if isinstance(value, int) else None
     total: Dim | None = length
-    if past is not None and past.given:
+    if past is not None and past.present:
         before = last(past.shape, 3)
         total = None if before is None or length is None else before + length
     return TensorType(typed.dtype, (batch, length, value)), TensorType(typed.dtype, (2, batch, heads, total, size))

@@ -55,13 +55,13 @@ def lower(a: prim.Tensor, b: prim.Tensor, /, *, metric: str) -> prim.Tensor:
     apart = prim.unsqueeze(wide[0], [1]) - prim.unsqueeze(wide[1], [0])
     size = prim.apply("absolute", apart)
     if metric == "cityblock":
-        found = prim.reduce_("add", size, [2])
+        distances = prim.reduce_("add", size, [2])
     elif metric == "chebyshev":
-        found = prim.apply("maximum", prim.reduce_("maximum", size, [2]), 0)
+        distances = prim.apply("maximum", prim.reduce_("maximum", size, [2]), 0)
     else:
-        found = prim.reduce_("add", apart * apart, [2])
-        found = prim.apply("sqrt", found) if metric == "euclidean" else found
-    return prim.cast(prim.squeeze(found, [2]), a.dtype)
+        distances = prim.reduce_("add", apart * apart, [2])
+        distances = prim.apply("sqrt", distances) if metric == "euclidean" else distances
+    return prim.cast(prim.squeeze(distances, [2]), a.dtype)
 
 
 _LOWERED = ("sqeuclidean", "euclidean", "cityblock", "chebyshev")

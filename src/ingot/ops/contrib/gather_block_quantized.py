@@ -111,8 +111,8 @@ def lower(
     place = prim.iota(shape, len(shape) - 1)
 
     def codes(packed: prim.Tensor, at: prim.Tensor) -> prim.Tensor:
-        found = prim.gather(packed, [rows, *between, at / each], shape)
-        shifted = prim.apply("shift_right", found, prim.cast(prim.apply("remainder", at, each) * bits, DType.UINT8))
+        words = prim.gather(packed, [rows, *between, at / each], shape)
+        shifted = prim.apply("shift_right", words, prim.cast(prim.apply("remainder", at, each) * bits, DType.UINT8))
         return prim.cast(prim.apply("and", shifted, (1 << bits) - 1), DType.FLOAT32)
 
     block = place / block_size
@@ -134,10 +134,10 @@ def _axes(rank: int, dtype: DType, bits: int, block_size: int, gather: int, quan
     return axes
 
 
-def _zero_points(given: Array | None, blocks: list[int], packed: bool, bits: int) -> Array:
-    if given is None:
+def _zero_points(zero_points: Array | None, blocks: list[int], packed: bool, bits: int) -> Array:
+    if zero_points is None:
         return np.broadcast_to(np.float32(2 ** (bits - 1) if packed else 0), blocks)
     stored = [*blocks[:-1], -(-blocks[-1] * bits // 8)] if packed else blocks
-    if list(given.shape) != stored:
-        raise ShapeError(f"zero_points has shape {list(given.shape)}, expected {stored}")
-    return unpacked(given, bits)[..., : blocks[-1]] if packed else given
+    if list(zero_points.shape) != stored:
+        raise ShapeError(f"zero_points has shape {list(zero_points.shape)}, expected {stored}")
+    return unpacked(zero_points, bits)[..., : blocks[-1]] if packed else zero_points

@@ -81,8 +81,8 @@ def lower_quick_gelu(x: prim.Tensor, /, *, alpha: float) -> prim.Tensor:
 
 
 def _standard(x: prim.Tensor) -> prim.Tensor:
-    found: prim.Tensor = standard_gelu.rules["lower"](x, approximate="none")
-    return found
+    activated: prim.Tensor = standard_gelu.rules["lower"](x, approximate="none")
+    return activated
 
 
 def _biased(x: Array, bias: Array | None) -> Array:

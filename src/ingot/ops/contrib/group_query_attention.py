@@ -130,11 +130,11 @@ def infer(
     batch, length, hidden = last(query.shape, 0), last(query.shape, 1), last(query.shape)
     size = None
     if isinstance(hidden, int):
-        size = hidden // (num_heads if key.given else num_heads + 2 * kv_num_heads)
-    width = hidden if key.given else None if size is None else size * num_heads
+        size = hidden // (num_heads if key.present else num_heads + 2 * kv_num_heads)
+    width = hidden if key.present else None if size is None else size * num_heads
     total = total_sequence_length.elements
     whole = total[0] if total is not None and len(total) == 1 else None
-    before: Dim | None = last(past_key.shape, 2) if past_key.given else 0
+    before: Dim | None = last(past_key.shape, 2) if past_key.present else 0
     room = None if whole is None or before is None else maximum(whole, before)
     present = TensorType(past_key.dtype or query.dtype, (batch, kv_num_heads, room, size))
     result = TensorType(query.dtype, (batch, length, width))
@@ -193,14 +193,14 @@ def _normalised(x: Array, weight: Array, epsilon: float) -> Array:
     return np.asarray(x / root * weight.astype(np.float32))
 
 
-def _positions(given: Array | None, past: Array, totals: Array, length: int, prompt: bool) -> Array:
+def _positions(stated: Array | None, past: Array, totals: Array, length: int, prompt: bool) -> Array:
     """The position of each new token; those behind the end of their sequence have any."""
-    if given is not None and given.size:
+    if stated is not None and stated.size:
         if prompt:
-            return np.broadcast_to(given.reshape(-1)[0] + np.arange(length), (len(past), length))
-        if given.shape != (len(past), length):
-            raise ShapeError(f"position_ids has shape {list(given.shape)}, expected {[len(past), length]}")
-        return given
+            return np.broadcast_to(stated.reshape(-1)[0] + np.arange(length), (len(past), length))
+        if stated.shape != (len(past), length):
+            raise ShapeError(f"position_ids has shape {list(stated.shape)}, expected {[len(past), length]}")
+        return stated
     places = past[:, None] + np.arange(length)
     return places if prompt else np.where(places < totals[:, None], places, 1)
 

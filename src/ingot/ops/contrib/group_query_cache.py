@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, lower_bound, maximum
 from ingot.dtypes import DType
 from ingot.ops.contrib.attended import factor_of
@@ -100,16 +99,16 @@ class _Filled:
     length: Dim
     whole: Dim
 
-    def positions(self, given: prim.Tensor | None) -> prim.Tensor:
+    def positions(self, stated: prim.Tensor | None) -> prim.Tensor:
         """The position of each new token; those behind the end of their sequence have any."""
         counted = prim.iota((1, self.length), 1)
         shape = (self.totals.shape[0], self.length)
-        if given is not None:
-            if given.rank != 2:
-                raise prim.Refused(f"positions of shape {list(map(str, given.shape))}")
-            given = prim.assume_shape(given, shape)
-            first = prim.gather(given, [prim.scalar(0, DType.INT64)] * 2, ())
-            return prim.where(self.prompt, counted + first, given)
+        if stated is not None:
+            if stated.rank != 2:
+                raise prim.Refused(f"positions of shape {list(map(str, stated.shape))}")
+            stated = prim.assume_shape(stated, shape)
+            first = prim.gather(stated, [prim.scalar(0, DType.INT64)] * 2, ())
+            return prim.where(self.prompt, counted + first, stated)
         places = prim.unsqueeze(self.past, [1]) + counted
         inside = prim.apply("less", places, prim.unsqueeze(self.totals, [1]))
         return prim.where(prim.apply("or", inside, self.prompt), places, 1)
@@ -153,10 +152,10 @@ def _filled(seqlens_k: prim.Tensor, batch: Dim, length: Dim, whole: Dim) -> _Fil
 
 
 def _whole(total: Fact) -> Dim:
-    found = total.elements
-    if found is None or len(found) != 1 or found[0] is None:
-        raise prim.Refused("a total length that only a run tells")
-    return found[0]
+    elements = total.elements
+    if elements is None or len(elements) != 1 or elements[0] is None:
+        raise prim.Refused("a statically unknown total length")
+    return elements[0]
 
 
 def _by_head(

@@ -95,9 +95,9 @@ def added(scores: Array, bias: Array | None) -> Array:
     return np.asarray(scores + bias.astype(np.float32))
 
 
-def refuse(**given: Any) -> None:
+def refuse(**inputs: Any) -> None:
     """UnsupportedError for the first of these that is set."""
-    for name, value in given.items():
+    for name, value in inputs.items():
         if value is not None and value is not False and not (isinstance(value, int) and value == 0):
             raise UnsupportedError(f"{name} is not supported")
 

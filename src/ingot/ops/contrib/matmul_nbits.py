@@ -120,13 +120,13 @@ def lower(
     return y if bias is None else y + prim.reshape(bias, (N,))
 
 
-def _points(given: prim.Tensor | None, n: int, blocks: int, bits: int) -> prim.Tensor:
-    if given is None:
+def _points(zero_points: prim.Tensor | None, n: int, blocks: int, bits: int) -> prim.Tensor:
+    if zero_points is None:
         return prim.full(2.0 ** (bits - 1), (n, blocks), DType.FLOAT32)
-    if given.dtype is not DType.UINT8:
-        return prim.reshape(given, (n, blocks))
+    if zero_points.dtype is not DType.UINT8:
+        return prim.reshape(zero_points, (n, blocks))
     size = -(-blocks * bits // 8)
-    codes = unpacked_codes(prim.reshape(given, (n, size)), bits)
+    codes = unpacked_codes(prim.reshape(zero_points, (n, size)), bits)
     codes = prim.slice_(prim.reshape(codes, (n, size * (8 // bits))), [0, 0], [n, blocks])
     return prim.cast(codes, DType.FLOAT32)
 
@@ -145,18 +145,20 @@ def _shaped(x: Array, shape: tuple[int, ...], name: str) -> Array:
     return x.reshape(shape)
 
 
-def _zero_points(given: Array | None, n: int, blocks: int, bits: int) -> Array:
-    if given is None:
+def _zero_points(zero_points: Array | None, n: int, blocks: int, bits: int) -> Array:
+    if zero_points is None:
         return np.full((n, blocks), 2.0 ** (bits - 1), np.float32)
-    if given.dtype != np.uint8:
-        return _shaped(given, (n, blocks), "zero_points").astype(np.float32)
-    return unpacked(_shaped(given, (n, -(-blocks * bits // 8)), "zero_points"), bits)[:, :blocks].astype(np.float32)
+    if zero_points.dtype != np.uint8:
+        return _shaped(zero_points, (n, blocks), "zero_points").astype(np.float32)
+    return unpacked(_shaped(zero_points, (n, -(-blocks * bits // 8)), "zero_points"), bits)[:, :blocks].astype(
+        np.float32
+    )
 
 
 def _groups(g_idx: Array, k: int, blocks: int) -> Array:
     if g_idx.ndim != 1 or g_idx.size < k:
         raise ShapeError(f"g_idx has shape {list(g_idx.shape)}, expected [{k}]")
-    found = g_idx[:k]
-    if not 0 <= int(found.min()) <= int(found.max()) < blocks:
-        raise InputError(f"g_idx goes from {found.min()} to {found.max()}, there are {blocks} blocks")
-    return found
+    groups = g_idx[:k]
+    if not 0 <= int(groups.min()) <= int(groups.max()) < blocks:
+        raise InputError(f"g_idx goes from {groups.min()} to {groups.max()}, there are {blocks} blocks")
+    return groups

@@ -114,12 +114,12 @@ def infer(
         raise ShapeError(f"query has {query.rank} axes, expected 3 or 5")
     batch, length = last(query.shape, 0), last(query.shape, 1)
     fresh, size, width = _sizes(query, key, value, num_heads)
-    held = past_sequence_length is not None and past_sequence_length.given
+    held = past_sequence_length is not None and past_sequence_length.present
     before: Dim | None = 0
-    if past_key is not None and past_key.given:
+    if past_key is not None and past_key.present:
         before = last(past_key.shape, 2)
     total = None if before is None or fresh is None else before + fresh
-    room = before if held and past_key is not None and past_key.given else total
+    room = before if held and past_key is not None and past_key.present else total
     output: Shape = (batch, length, None if width is None else width * num_heads)
     return (
         TensorType(query.dtype, output),
@@ -166,7 +166,7 @@ def lower(
     facts: tuple[Fact, ...],
 ) -> tuple[prim.Tensor, ...]:
     if cache_indirection is not None or (past_sequence_length is not None and past_key is not None):
-        raise prim.Refused("a past that a run tells the length of")
+        raise prim.Refused("a past of statically unknown length")
     if (past_key is None) != (past_value is None):
         raise prim.Refused("past keys without past values, or the reverse")
     q, k, v = _by_head(query, key, value, bias, num_heads)

@@ -25,8 +25,8 @@ def murmur_hash(x: T1, /, *, positive: int = 1, seed: int = 0) -> T2:
     """The hash of each element's bytes, of a string's in UTF-8: as uint32, or int32 unless `positive`."""
     _check(seed)
     flat = x.reshape(-1)
-    found = np.fromiter((murmur_hash_of(_bytes(item), seed) for item in flat), np.uint32, flat.size)
-    return (found if positive else found.view(np.int32)).reshape(x.shape)
+    hashes = np.fromiter((murmur_hash_of(_bytes(item), seed) for item in flat), np.uint32, flat.size)
+    return (hashes if positive else hashes.view(np.int32)).reshape(x.shape)
 
 
 @murmur_hash.infer
@@ -37,18 +37,18 @@ def infer(x: Fact, /, *, positive: int, seed: int) -> Inferred:
 
 def murmur_hash_of(text: bytes, seed: int) -> int:
     """The 32 bits of Austin Appleby's MurmurHash3_x86_32."""
-    found = seed
+    state = seed
     whole = len(text) // 4
     for word in np.frombuffer(text, "<u4", whole).tolist():
-        found ^= _mixed(word)
-        found = (_turned(found, 13) * 5 + 0xE6546B64) & _LIMIT
+        state ^= _mixed(word)
+        state = (_turned(state, 13) * 5 + 0xE6546B64) & _LIMIT
     rest = text[4 * whole :]
     if rest:
-        found ^= _mixed(int.from_bytes(rest, "little"))
-    found ^= len(text)
-    found = ((found ^ (found >> 16)) * 0x85EBCA6B) & _LIMIT
-    found = ((found ^ (found >> 13)) * 0xC2B2AE35) & _LIMIT
-    return found ^ (found >> 16)
+        state ^= _mixed(int.from_bytes(rest, "little"))
+    state ^= len(text)
+    state = ((state ^ (state >> 16)) * 0x85EBCA6B) & _LIMIT
+    state = ((state ^ (state >> 13)) * 0xC2B2AE35) & _LIMIT
+    return state ^ (state >> 16)
 
 
 def _mixed(word: int) -> int:

@@ -74,8 +74,8 @@ def infer_skip(
     x: Fact, skip: Fact, gamma: Fact, beta: Fact | None = None, bias: Fact | None = None, /, *, epsilon: float
 ) -> tuple[Inferred, ...]:
     size = last(x.shape)
-    for given, name in (gamma, "gamma"), (beta, "beta"), (bias, "the bias"):
-        require_vector(given, size, name)
+    for fact, name in (gamma, "gamma"), (beta, "beta"), (bias, "the bias"):
+        require_vector(fact, size, name)
     if x.shape is not None and skip.shape is not None:
         broadcast(x.shape, skip.shape)
     if x.dtype is None:

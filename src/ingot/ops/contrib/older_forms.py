@@ -37,8 +37,8 @@ def pad(data: TPad, pads: Int64, value: TPad | None = None, /, *, mode: str = "c
 def infer_pad(data: Fact, pads: Fact, value: Fact | None = None, /, *, mode: str) -> Inferred:
     if pads.rank == 2:
         pads = Fact(None if pads.dtype is None else TensorType(pads.dtype, (last(pads.shape),)), pads.elements)
-    found: Inferred = standard_pad.rules["infer"](data, pads, mode=mode)
-    return found
+    padded: Inferred = standard_pad.rules["infer"](data, pads, mode=mode)
+    return padded
 
 
 @pad.lower
@@ -50,12 +50,12 @@ def lower_pad(
     *,
     mode: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     if pads.rank != 1 or (value is not None and any(size != 1 for size in value.shape)):
         raise prim.Refused("pads or a value of other shapes")
     filled = None if value is None else prim.reshape(value, ())
-    answer = standard_pad.apply("lower", (data, pads, filled), {"mode": mode}, facts=facts, found=found)
+    answer = standard_pad.apply("lower", (data, pads, filled), {"mode": mode}, facts=facts, inferred=inferred)
     padded: prim.Tensor = answer[0]
     return padded
 
@@ -81,9 +81,9 @@ def infer_trilu(x: Fact, /, *_: Fact, **__: Any) -> Inferred:
 
 @trilu.lower
 def lower_trilu(
-    x: prim.Tensor, k: prim.Tensor | None = None, /, *, upper: int, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+    x: prim.Tensor, k: prim.Tensor | None = None, /, *, upper: int, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
-    answer = standard_trilu.apply("lower", (x, k), {"upper": upper}, facts=facts, found=found)
+    answer = standard_trilu.apply("lower", (x, k), {"upper": upper}, facts=facts, inferred=inferred)
     cut: prim.Tensor = answer[0]
     return cut
 

@@ -39,7 +39,7 @@ def quantize_linear(x: Real, scale: Real, zero_point: Codes | None = None, /, *,
 @quantize_linear.infer
 def infer_quantize(x: Fact, scale: Fact, zero_point: Fact | None = None, /, *, axis: int | None) -> Inferred:
     _check(x.shape, scale.shape, axis)
-    dtype = DType.UINT8 if zero_point is None or not zero_point.given else zero_point.dtype
+    dtype = DType.UINT8 if zero_point is None or not zero_point.present else zero_point.dtype
     return None if dtype is None else TensorType(dtype, x.shape)
 
 
@@ -51,12 +51,12 @@ def lower_quantize(
     /,
     *,
     axis: int | None,
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     at = 1 if axis is None else axis
     points = None if zero_point is None else Blocks(x.shape, zero_point.shape, at, 0).beside(zero_point)
-    assert found[0].dtype is not None
-    return codes_in_primitives(x / Blocks(x.shape, scale.shape, at, 0).beside(scale), points, found[0].dtype)
+    assert inferred[0].dtype is not None
+    return codes_in_primitives(x / Blocks(x.shape, scale.shape, at, 0).beside(scale), points, inferred[0].dtype)
 
 
 @operator("DequantizeLinear", since=1, domain=MICROSOFT)
@@ -93,7 +93,13 @@ def _spread(values: Array, shape: tuple[int, ...], axis: int | None, name: str) 
     return spread(values, shape, 1 if axis is None else axis, 0, name)
 
 
-def _check(shape: Shape | None, given: Shape | None, axis: int | None) -> None:
-    if axis is None and given is not None and len(given) == 1 and isinstance(given[0], int) and given[0] != 1:
-        raise ShapeError(f"there are {given[0]} scales and no axis they are for")
-    check_granularity(shape, given, 1 if axis is None else axis, 0, "scale")
+def _check(shape: Shape | None, scale_shape: Shape | None, axis: int | None) -> None:
+    if (
+        axis is None
+        and scale_shape is not None
+        and len(scale_shape) == 1
+        and isinstance(scale_shape[0], int)
+        and scale_shape[0] != 1
+    ):
+        raise ShapeError(f"there are {scale_shape[0]} scales and no axis they are for")
+    check_granularity(shape, scale_shape, 1 if axis is None else axis, 0, "scale")

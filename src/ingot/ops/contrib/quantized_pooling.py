@@ -67,11 +67,11 @@ def infer_pool(x: Fact, /, *_: Fact, channels_last: int, **attributes: Any) -> I
     if len(x.shape) < 3:
         raise ShapeError(f"the input has {len(x.shape)} axes, expected at least 3")
     shape: Shape = (x.shape[0], x.shape[-1], *x.shape[1:-1]) if channels_last else x.shape
-    found = average_pool.rules["infer"](Fact(TensorType(x.dtype, shape)), dilations=None, **attributes)
-    made = getattr(found, "shape", None)
-    if made is not None and channels_last:
-        made = (made[0], *made[2:], made[1])
-    return TensorType(x.dtype, made)
+    pooled = average_pool.rules["infer"](Fact(TensorType(x.dtype, shape)), dilations=None, **attributes)
+    result_shape = getattr(pooled, "shape", None)
+    if result_shape is not None and channels_last:
+        result_shape = (result_shape[0], *result_shape[2:], result_shape[1])
+    return TensorType(x.dtype, result_shape)
 
 
 @qlinear_average_pool.lower

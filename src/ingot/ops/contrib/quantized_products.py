@@ -183,7 +183,7 @@ def infer_qgemm(
     left = a.shape[::-1] if a.shape and transA else a.shape
     right = b.shape[::-1] if b.shape and transB else b.shape
     shape = product_shape(left, right) or (None, None)
-    if y_zero_point is None or not y_zero_point.given:
+    if y_zero_point is None or not y_zero_point.present:
         return TensorType(DType.FLOAT32, shape)
     return None if y_zero_point.dtype is None else TensorType(y_zero_point.dtype, shape)
 

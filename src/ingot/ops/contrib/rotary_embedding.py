@@ -95,7 +95,7 @@ def lower(
     heads = num_heads or divide_exactly(x.shape[-1], 2 * half)
     if x.rank == 3 and not isinstance(heads, int):
         raise prim.Refused("heads of unknown number")
-    found: prim.Tensor = standard_rotary_embedding.rules["lower"](
+    rotated: prim.Tensor = standard_rotary_embedding.rules["lower"](
         x,
         cos_cache,
         sin_cache,
@@ -104,4 +104,4 @@ def lower(
         num_heads=heads,
         rotary_embedding_dim=rotary_embedding_dim or 2 * half,
     )
-    return found
+    return rotated

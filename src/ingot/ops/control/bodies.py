@@ -15,19 +15,19 @@ def repeats(node: Node) -> bool:
     return node.applies("Loop", "Scan")
 
 
-def first_types(node: Node, body: Graph, given: Sequence[Type | None]) -> list[Type | None]:
+def first_types(node: Node, body: Graph, types: Sequence[Type | None]) -> list[Type | None]:
     """The types of the inputs of the body of a Loop or a Scan in its first run, for those of the inputs of the node."""
     if node.applies("Loop"):
         heads: list[Type | None] = [
             TensorType(dtype, (1,) * (_rank(value.type) or 0))
             for dtype, value in zip((DType.INT64, DType.BOOL), body.inputs, strict=False)
         ]
-        return [*heads, *given[2:]]
-    carried = len(given) - _scanned(node)
+        return [*heads, *types[2:]]
+    carried = len(types) - _scanned(node)
     axes = node.get("scan_input_axes") or [0] * _scanned(node)
     assert isinstance(axes, Sequence)
-    slices = [_without(type_, int(axis)) for type_, axis in zip(given[carried:], axes, strict=True)]
-    return [*given[:carried], *slices]
+    slices = [_without(type_, int(axis)) for type_, axis in zip(types[carried:], axes, strict=True)]
+    return [*types[:carried], *slices]
 
 
 def states(node: Node, body: Graph) -> list[tuple[int, int]]:

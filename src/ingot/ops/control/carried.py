@@ -156,31 +156,37 @@ def joined(a: Type | None, b: Type | None) -> Type | None:
     return _combined(a, b, lambda x, y: x if x == y else None)
 
 
-def after_runs(initial: Type | None, taken: Type | None, given: Type | None) -> Type | None:
-    """The type of a state after any number of runs of a body that takes and gives it back as these types.
+def after_runs(initial: Type | None, body_input: Type | None, body_output: Type | None) -> Type | None:
+    """The type of a state after any number of runs of a body with these types of its input and output.
 
-    A size that the body gives back as it takes it stays what it was; another is known where it is one number. Where an
-    optional is taken and what it holds given back, as in cases of the standard, it is what is given back.
+    A size that is the same in input and output is invariant; another is known where it is one number. Where the input
+    is an optional and the output its element, as in cases of the standard, the result is the element.
     """
-    if isinstance(initial, OptionalType) and given is not None and not isinstance(given, OptionalType):
-        return given if initial.element is None or type(given) is type(initial.element) else None
-    kept = _combined(taken, given, lambda x, y: x if x == y else None) if _alike(taken, given) else None
-    joint = joined(initial, given)
-    return joint if kept is None or initial is None else _combined(initial, kept, _kept, joint=joint)
+    if isinstance(initial, OptionalType) and body_output is not None and not isinstance(body_output, OptionalType):
+        return body_output if initial.element is None or type(body_output) is type(initial.element) else None
+    constant = (
+        _combined(body_input, body_output, lambda x, y: x if x == y else None)
+        if _alike(body_input, body_output)
+        else None
+    )
+    joint = joined(initial, body_output)
+    return (
+        joint if constant is None or initial is None else _combined(initial, constant, _where_both_agree, joint=joint)
+    )
 
 
 def bound(pairs: Iterable[tuple[Type | None, Type | None]]) -> Names:
-    """The sizes that the inputs of a body name, by the types of what they are given."""
+    """The sizes that the inputs of a body name, bound by the types of the arguments."""
     names: Names = {}
     for inside, outside in pairs:
         while isinstance(inside, SequenceType | OptionalType) and type(inside) is type(outside):
             inside, outside = inside.element, outside.element
         if not isinstance(inside, TensorType) or inside.shape is None:
             continue
-        given = outside.shape if isinstance(outside, TensorType) else None
-        if given is None or len(given) != len(inside.shape):
-            given = (None,) * len(inside.shape)
-        for dim, actual in zip(inside.shape, given, strict=True):
+        shape = outside.shape if isinstance(outside, TensorType) else None
+        if shape is None or len(shape) != len(inside.shape):
+            shape = (None,) * len(inside.shape)
+        for dim, actual in zip(inside.shape, shape, strict=True):
             if isinstance(dim, Expr):
                 _bind(names, dim, actual)
     return names
@@ -188,14 +194,14 @@ def bound(pairs: Iterable[tuple[Type | None, Type | None]]) -> Names:
 
 def _bind(names: Names, dim: Expr, actual: Dim | None) -> None:
     for name in symbols(dim):
-        found = actual if dim == symbol(name) else None
-        names[name] = found if names.get(name, found) == found else None
+        bound_size = actual if dim == symbol(name) else None
+        names[name] = bound_size if names.get(name, bound_size) == bound_size else None
 
 
 def outward(type_: Type | None, names: Names, *, varies: bool = False) -> Type | None:
     """A type seen in a body, with its sizes as they are called outside; None for those that have no name there.
 
-    `varies` says that sizes which only the body names may be others in each run.
+    With `varies`, sizes which only the body names may differ from run to run.
     """
     return None if type_ is None else map_shapes(type_, lambda shape: tuple(_outside(d, names, varies) for d in shape))
 
@@ -217,7 +223,7 @@ def _alike(a: Type | None, b: Type | None) -> bool:
     return a is not None and type(a) is type(b)
 
 
-def _kept(initial: Dim | None, constant: Dim | None) -> Dim | None:
+def _where_both_agree(initial: Dim | None, constant: Dim | None) -> Dim | None:
     """A size that no run changes: what it was, or the number the body insists on."""
     if constant is None:
         return None

@@ -38,9 +38,9 @@ def infer(cond: Fact, /, *, then_branch: Graph, else_branch: Graph) -> list[Infe
         raise CheckError(f"the branches give {len(then_branch.outputs)} and {len(else_branch.outputs)} outputs")
     pairs = [(a.type, b.type) for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True)]
     both = [joined(a, b) for a, b in pairs]
-    taken = truth(cond.constant)
-    if taken is not None:
-        return [a if taken else b for a, b in pairs]
+    chosen = truth(cond.constant)
+    if chosen is not None:
+        return [a if chosen else b for a, b in pairs]
     return list(both)
 
 
@@ -51,5 +51,5 @@ def lower(cond: Tensor, /, *, then_branch: Graph, else_branch: Graph, regions: R
     then, otherwise = regions.branch(then_branch), regions.branch(else_branch)
     guards = regions.guards(then_branch), regions.guards(else_branch)
     if not all(regions.is_known(size) for own in guards for guard in own for size in (guard.left, guard.right)):
-        raise Refused("sizes to compare that only a run can tell")
+        raise Refused("statically unknown sizes to compare")
     return branch(cond, then, otherwise, guards)

@@ -42,7 +42,7 @@ I: TypeAlias = Annotated[Array, types("I", INT64)]  # noqa: E741
 B: TypeAlias = Annotated[Array, types("B", BOOL)]
 V1: TypeAlias = Annotated[Array, types("V", ALL_3)]
 
-_OMITTED = Fact(given=False)
+_OMITTED = Fact(present=False)
 
 
 @operator("Loop", since=(11, 13, 16, 19, 21, 23, 24, 25))
@@ -88,21 +88,21 @@ def loop(
 
 @loop.infer
 def infer(m: Fact = _OMITTED, cond: Fact = _OMITTED, /, *states: Fact, body: Graph) -> list[Inferred]:
-    _require_end(m.given, cond.given)
+    _require_end(m.present, cond.present)
     require_arity(body, 2 + len(states), 1 + len(states))
-    taken = [value.type for value in body.inputs][2:]
-    given = [value.type for value in body.outputs][1:]
-    final = [after_runs(fact.type, a, b) for fact, a, b in zip(states, taken, given, strict=False)]
-    names = bound(zip(taken, final, strict=True))
+    body_inputs = [value.type for value in body.inputs][2:]
+    body_outputs = [value.type for value in body.outputs][1:]
+    final = [after_runs(fact.type, a, b) for fact, a, b in zip(states, body_inputs, body_outputs, strict=False)]
+    names = bound(zip(body_inputs, final, strict=True))
     count = _count(m, cond, body)
-    found: list[Inferred] = [*final]
-    for type_ in given[len(states) :]:
+    results: list[Inferred] = [*final]
+    for type_ in body_outputs[len(states) :]:
         element = outward(type_, names)
         if not isinstance(element, TensorType):
-            found.append(None)
+            results.append(None)
         else:
-            found.append(TensorType(element.dtype, None if element.shape is None else (count, *element.shape)))
-    return found
+            results.append(TensorType(element.dtype, None if element.shape is None else (count, *element.shape)))
+    return results
 
 
 @loop.body
@@ -171,7 +171,7 @@ def lower(
     trips: Dim | Tensor | None = count if rows else None if m is None else reshape(m, ())
     if isinstance(trips, Constant):
         trips = max(int(trips.array), 0)
-    last, kept = repeated(
+    last, stacked = repeated(
         trips,
         None if cond is None or rows else cond,
         [initial[place] for place in changing],
@@ -182,18 +182,18 @@ def lower(
         rows,
         count,
     )
-    finals, collected = iter(last), iter(kept)
+    finals, collected = iter(last), iter(stacked)
     ends = [initial[place] if invariant[place] else next(finals) for place in range(carried)]
     unread = prim_scalar(0, DType.INT64)
     return ends + [next(collected) if is_wanted else unread for is_wanted in wanted]
 
 
 def _known_count(facts: Sequence[Fact], body: Graph, regions: Regions) -> Dim:
-    """How many rows a loop collects; Refused if only a run can tell, whatever sizes the model declares for them."""
+    """How many rows a loop collects; Refused if the trip count is data-dependent, whatever sizes the model declares."""
     m, cond = (*facts[:2], _OMITTED, _OMITTED)[:2]
     count = _count(m, cond, body)
     if count is None or not regions.is_known(count):
-        raise Refused("how often it runs, which only a run can tell")
+        raise Refused("a data-dependent trip count")
     return count
 
 
@@ -205,7 +205,7 @@ def _as_declared(value: Value, tensor: Tensor) -> Tensor:
 
 def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:
     """How often the body runs, where a known count alone decides it."""
-    if not m.elements or (cond.given and not (truth(cond.constant) and _goes_on(body))):
+    if not m.elements or (cond.present and not (truth(cond.constant) and _goes_on(body))):
         return None
     count = m.elements[0]
     if isinstance(count, int):

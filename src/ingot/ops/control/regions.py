@@ -40,10 +40,10 @@ def require_tensors(inputs: Sequence[Tensor | None]) -> None:
 
 def require_all(states: Sequence[Tensor | None]) -> list[Tensor]:
     """The initial states of a loop; Refused if one is omitted."""
-    given = [state for state in states if state is not None]
-    if len(given) < len(states):
+    present = [state for state in states if state is not None]
+    if len(present) < len(states):
         raise Refused("a state that is not given")
-    return given
+    return present
 
 
 def require_same_shapes(states: Sequence[Tensor], results: Sequence[Tensor]) -> None:

@@ -78,7 +78,7 @@ def scan(
 
 @scan.infer
 def infer(
-    *given: Fact,
+    *inputs: Fact,
     body: Graph,
     num_scan_inputs: int,
     scan_input_axes: Sequence[int] | None,
@@ -87,7 +87,7 @@ def infer(
     scan_output_directions: Sequence[int] | None,
 ) -> list[Inferred]:
     carried, into, out = _ways(
-        len(given),
+        len(inputs),
         body,
         num_scan_inputs,
         (scan_input_axes, scan_input_directions),
@@ -95,36 +95,39 @@ def infer(
     )
     length: Dim | None = None
     slices: list[TensorType | None] = []
-    for fact, (axis, _) in zip(given[carried:], into, strict=True):
+    for fact, (axis, _) in zip(inputs[carried:], into, strict=True):
         slices.append(_slice_type(fact, axis))
         if fact.shape is not None:
             place = axis_of(axis, len(fact.shape), "scan_input_axes")
             length = unify(length, fact.shape[place], "the scanned axes")
-    taken = [value.type for value in body.inputs]
+    body_inputs = [value.type for value in body.inputs]
     outputs = [value.type for value in body.outputs]
-    final = [after_runs(fact.type, a, b) for fact, a, b in zip(given[:carried], taken[:carried], outputs, strict=False)]
-    names = bound(zip(taken, [*final, *slices], strict=True))
-    found: list[Inferred] = [*final]
+    final = [
+        after_runs(fact.type, a, b)
+        for fact, a, b in zip(inputs[:carried], body_inputs[:carried], outputs, strict=False)
+    ]
+    names = bound(zip(body_inputs, [*final, *slices], strict=True))
+    results: list[Inferred] = [*final]
     for type_, (axis, _) in zip(outputs[carried:], out, strict=True):
         element = outward(type_, names)
         if not isinstance(element, TensorType) or element.shape is None:
-            found.append(element if isinstance(element, TensorType) else None)
+            results.append(element if isinstance(element, TensorType) else None)
             continue
         sizes = list(element.shape)
         sizes.insert(axis_of(axis, len(sizes) + 1, "scan_output_axes"), length)
-        found.append(TensorType(element.dtype, tuple(sizes)))
-    return found
+        results.append(TensorType(element.dtype, tuple(sizes)))
+    return results
 
 
 @scan.body
 def into_body(
-    *given: Fact, body: Graph, num_scan_inputs: int, scan_input_axes: Sequence[int] | None, **_: object
+    *inputs: Fact, body: Graph, num_scan_inputs: int, scan_input_axes: Sequence[int] | None, **_: object
 ) -> list[Inferred]:
     """The states as they are, and the scanned inputs without the axis they are cut along."""
-    carried = _state_count(len(given), num_scan_inputs, body)
+    carried = _state_count(len(inputs), num_scan_inputs, body)
     axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
-    types_: list[Inferred] = [fact.type for fact in given[:carried]]
-    for fact, axis in zip(given[carried:], axes, strict=True):
+    types_: list[Inferred] = [fact.type for fact in inputs[:carried]]
+    for fact, axis in zip(inputs[carried:], axes, strict=True):
         types_.append(_slice_type(fact, axis))
     return types_
 
@@ -160,15 +163,17 @@ def lower(
     for x, (axis, reverse) in zip(inputs[carried:], into, strict=True):
         axis %= x.rank
         if x.shape[axis] != trips:
-            raise Refused("scanned axes whose sizes only a run can tell to be equal")
+            raise Refused("scanned axes whose sizes are not known to be equal")
         at = size(trips) - 1 - number if reverse else number
         places: list[Tensor | int] = [at if own == axis else own - (own > axis) for own in range(x.rank)]
         slices.append(gather(x, places, x.shape[:axis] + x.shape[axis + 1 :]))
     results = regions.body(body, [*states, *slices])
     require_same_shapes(states, results)
     rows = results[carried:]
-    last, kept = repeated(trips, None, initial, number, states, None, results[:carried], rows, trips)
-    stacked = [_put_together(x, trips, axis % x.rank, reverse) for x, (axis, reverse) in zip(kept, out, strict=True)]
+    last, rows_of_runs = repeated(trips, None, initial, number, states, None, results[:carried], rows, trips)
+    stacked = [
+        _put_together(x, trips, axis % x.rank, reverse) for x, (axis, reverse) in zip(rows_of_runs, out, strict=True)
+    ]
     return [*last, *stacked]
 
 
@@ -185,7 +190,7 @@ def _put_together(rows: Tensor, count: Dim, axis: int, reverse: bool) -> Tensor:
 @scan.downgrade
 def downgrade(
     op: Any,
-    *given: Value,
+    *inputs: Value,
     body: Graph,
     num_scan_inputs: int,
     scan_input_axes: Sequence[int] | None,
@@ -197,21 +202,21 @@ def downgrade(
     """A batch of one, scanned along its second axis."""
     if version >= scan.since[0]:
         raise UnsupportedError("it does not carry values of this type")
-    carried = _state_count(len(given), num_scan_inputs, body)
+    carried = _state_count(len(inputs), num_scan_inputs, body)
     axes = _per_value("scan_input_axes", scan_input_axes, num_scan_inputs)
-    batch = [op.Unsqueeze(state, axes=[0]) for state in given[:carried]]
-    for value, axis in zip(given[carried:], axes, strict=True):
+    batch = [op.Unsqueeze(state, axes=[0]) for state in inputs[:carried]]
+    for value, axis in zip(inputs[carried:], axes, strict=True):
         batch.append(op.Unsqueeze(_axis_moved(op, value, axis_of(axis, rank_of(value)), 0, rank_of(value)), axes=[0]))
     ranks = [rank_of(value) + 1 for value in list(body.outputs)[carried:]]
-    length = shape_of(given[carried])[axis_of(axes[0], rank_of(given[carried]))]
-    made = op.Scan(
+    length = shape_of(inputs[carried])[axis_of(axes[0], rank_of(inputs[carried]))]
+    scanned = op.Scan(
         None,
         *batch,
         body=moved(body, "body"),
         num_scan_inputs=num_scan_inputs,
         directions=scan_input_directions or None,
     )
-    results = [op.Squeeze(each, axes=[0]) for each in (made if isinstance(made, tuple) else (made,))]
+    results = [op.Squeeze(each, axes=[0]) for each in (scanned if isinstance(scanned, tuple) else (scanned,))]
     axes_out = _per_value("scan_output_axes", scan_output_axes, len(ranks))
     reversed_out = _flags("scan_output_directions", scan_output_directions, len(ranks))
     for place, (axis, backwards, rank) in enumerate(zip(axes_out, reversed_out, ranks, strict=True), carried):
@@ -279,19 +284,19 @@ def _state_count(inputs: int, scanned: int, body: Graph) -> int:
     return inputs - scanned
 
 
-def _per_value(name: str, given: Sequence[int] | None, count: int) -> Sequence[int]:
-    if not given:
+def _per_value(name: str, numbers: Sequence[int] | None, count: int) -> Sequence[int]:
+    if not numbers:
         return [0] * count
-    if len(given) != count:
-        raise CheckError(f"{name} has {len(given)} numbers for {count} values")
-    return given
+    if len(numbers) != count:
+        raise CheckError(f"{name} has {len(numbers)} numbers for {count} values")
+    return numbers
 
 
-def _flags(name: str, given: Sequence[int] | None, count: int) -> list[bool]:
-    found = _per_value(name, given, count)
-    if not set(found) <= {0, 1}:
-        raise CheckError(f"{name} holds {list(found)}: 0 is forward, 1 backward")
-    return [flag == 1 for flag in found]
+def _flags(name: str, numbers: Sequence[int] | None, count: int) -> list[bool]:
+    flags = _per_value(name, numbers, count)
+    if not set(flags) <= {0, 1}:
+        raise CheckError(f"{name} holds {list(flags)}: 0 is forward, 1 backward")
+    return [flag == 1 for flag in flags]
 
 
 @operator("Scan", since=8)
@@ -312,17 +317,17 @@ def upgrade(
     op: Any,
     lengths: Value | None,
     /,
-    *given: Value,
+    *inputs: Value,
     body: Graph,
     num_scan_inputs: int,
     directions: Sequence[int] | None,
 ) -> Any:
     """A Scan over the batch, whose body is a Scan over the row; rows are padded with zeros to the longest."""
     inner = moved(body, "body")
-    carried = _state_count(len(given), num_scan_inputs, inner)
+    carried = _state_count(len(inputs), num_scan_inputs, inner)
 
     def row(*values: Any) -> Any:
-        states, scanned = values[:carried], list(values[carried : len(given)])
+        states, scanned = values[:carried], list(values[carried : len(inputs)])
         missing = None
         if lengths is not None:
             length = op.Reshape(values[-1], [1])
@@ -337,4 +342,4 @@ def upgrade(
         pads = op.Concat([0], missing, axis=0)
         return (*results[:carried], *(op.Pad(x, pads, None, [0]) for x in results[carried:]))
 
-    return op.Scan([], [*given, *([] if lengths is None else [lengths])], body=row)
+    return op.Scan([], [*inputs, *([] if lengths is None else [lengths])], body=row)

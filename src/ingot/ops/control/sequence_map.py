@@ -42,8 +42,8 @@ def sequence_map(
 @sequence_map.infer
 def infer(input_sequence: Fact, /, *others: Fact, body: Graph) -> list[Inferred]:
     require_arity(body, 1 + len(others), 0)
-    given = [_element(fact.type) for fact in (input_sequence, *others)]
-    names = bound((value.type, type_) for value, type_ in zip(body.inputs, given, strict=True))
+    types = [_element(fact.type) for fact in (input_sequence, *others)]
+    names = bound((value.type, type_) for value, type_ in zip(body.inputs, types, strict=True))
     return [SequenceType(outward(value.type, names, varies=True)) for value in body.outputs]
 
 
@@ -60,29 +60,29 @@ def downgrade(op: Any, input_sequence: Value, /, *others: Value, body: Graph) ->
     elements = [value.type for value in body.outputs]
     if not all(isinstance(type_, TensorType) and type_.dtype for type_ in elements):
         raise UnsupportedError("the element types of what the body gives are not known")
-    taken = list(body.inputs)
+    body_inputs = list(body.inputs)
     first = next(iter(body), None)
     carried: list[Type] = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *map(SequenceType, elements)]
     for type_ in carried:
         body.inputs.append(Value(body.root.fresh_name("carried"), type_))
-    index, going, *made = list(body.inputs)[len(taken) :]
+    index, going, *sequences = list(body.inputs)[len(body_inputs) :]
     with inserting(at_end_of=body) if first is None else inserting(before=first):
-        for value, given in zip(taken, (input_sequence, *others), strict=True):
-            value.replace_uses(_at(op, given, index))
+        for value, source in zip(body_inputs, (input_sequence, *others), strict=True):
+            value.replace_uses(_at(op, source, index))
     with inserting(at_end_of=body):
-        results = [op.Identity(going), *map(op.SequenceInsert, made, list(body.outputs))]
+        results = [op.Identity(going), *map(op.SequenceInsert, sequences, list(body.outputs))]
     body.outputs[:] = [result.value for result in results]
-    body.inputs[:] = [index, going, *made]
+    body.inputs[:] = [index, going, *sequences]
     empty = [op.SequenceEmpty(dtype=int(type_.dtype)) for type_ in elements]  # type: ignore[union-attr]
     return op.Loop(op.SequenceLength(input_sequence), True, *empty, body=moved(body, "body"))
 
 
-def _at(op: Any, given: Value, index: Value) -> Value:
+def _at(op: Any, value: Value, index: Value) -> Value:
     """What a run of the body takes of an input: the element at its position, or a tensor as it is."""
-    if not isinstance(given.type, SequenceType):
-        return given
-    element: Value = op.SequenceAt(given, index).value
-    element.type = given.type.element
+    if not isinstance(value.type, SequenceType):
+        return value
+    element: Value = op.SequenceAt(value, index).value
+    element.type = value.type.element
     return element
 
 

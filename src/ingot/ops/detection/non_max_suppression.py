@@ -38,14 +38,14 @@ def non_max_suppression(
     most = _number(max_output_boxes_per_class, "max_output_boxes_per_class", 0)
     overlap = np.float32(_number(iou_threshold, "iou_threshold", 0.0))
     floor = None if score_threshold is None or not score_threshold.size else _number(score_threshold, "score", 0.0)
-    kept = [np.empty((0, 3), np.int64)]
+    rows = [np.empty((0, 3), np.int64)]
     if most > 0:
         for batch in range(boxes.shape[0]):
             corners = _corners(boxes[batch], center_point_box)
             for class_ in range(scores.shape[1]):
                 chosen = _chosen(corners, scores[batch, class_], int(most), overlap, floor)
-                kept.append(np.stack([np.full_like(chosen, batch), np.full_like(chosen, class_), chosen], axis=1))
-    return np.concatenate(kept)
+                rows.append(np.stack([np.full_like(chosen, batch), np.full_like(chosen, class_), chosen], axis=1))
+    return np.concatenate(rows)
 
 
 def _chosen(corners: Array, scores: Array, most: int, overlap: np.float32, floor: float | None) -> Array:
@@ -100,10 +100,10 @@ def _check(boxes: tuple[int, ...], scores: tuple[int, ...], center_point_box: in
         raise CheckError(f"center_point_box is {center_point_box}, expected 0 or 1")
 
 
-def _number(given: Array | None, name: str, default: float) -> float:
-    if given is None or not given.size:
+def _number(tensor: Array | None, name: str, default: float) -> float:
+    if tensor is None or not tensor.size:
         return default
-    if given.size != 1:
-        raise InputError(f"{name} must be one number, it has shape {list(given.shape)}")
-    number: float = given.reshape(()).item()
+    if tensor.size != 1:
+        raise InputError(f"{name} must be one number, it has shape {list(tensor.shape)}")
+    number: float = tensor.reshape(()).item()
     return number

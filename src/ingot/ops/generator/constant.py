@@ -65,30 +65,30 @@ def infer(
 
 @constant.lower
 def lower(**held: Any) -> prim.Tensor:
-    found = _held(**held)
-    if found.dtype not in ELEMENTS:
-        raise prim.Refused(f"elements of {found.dtype}")
-    if isinstance(found, SparseTensor):
+    tensor = _held(**held)
+    if tensor.dtype not in ELEMENTS:
+        raise prim.Refused(f"elements of {tensor.dtype}")
+    if isinstance(tensor, SparseTensor):
         try:
-            affordable(found.shape, found.dtype.numpy)
+            affordable(tensor.shape, tensor.dtype.numpy)
         except InputError as error:
             raise prim.Refused(error.message) from None
-        found = found.dense()
-    return prim.constant(found.numpy())
+        tensor = tensor.dense()
+    return prim.constant(tensor.numpy())
 
 
 @constant.downgrade
 def downgrade(op: Any, /, *, version: int, **held: Any) -> Any:
     """What is held, as a whole tensor; before version 11 none could be sparse, before 12 none a number or text."""
-    found = _held(**held)
+    tensor = _held(**held)
     if version >= _PLAIN_SINCE:
-        raise UnsupportedError(f"{found.dtype} came later")
-    if isinstance(found, SparseTensor):
+        raise UnsupportedError(f"{tensor.dtype} came later")
+    if isinstance(tensor, SparseTensor):
         if version >= constant.since[0]:
-            raise UnsupportedError(f"{found.dtype} came later")
-        affordable(found.shape, found.dtype.numpy)
-        found = found.dense()
-    return op.Constant(value=found)
+            raise UnsupportedError(f"{tensor.dtype} came later")
+        affordable(tensor.shape, tensor.dtype.numpy)
+        tensor = tensor.dense()
+    return op.Constant(value=tensor)
 
 
 @operator("Constant", since=(1, 9))
@@ -122,9 +122,9 @@ def _held(
     """What the one attribute given holds; CheckError if there is not exactly one."""
     numbers = [(value_float, np.float32), (value_floats, np.float32), (value_int, np.int64), (value_ints, np.int64)]
     texts = [value_string, value_strings]
-    given = sum(x is not None for x in (value, sparse_value, *texts, *(number for number, _ in numbers)))
-    if given != 1:
-        raise CheckError(f"a Constant has one value, {given} are given")
+    count = sum(x is not None for x in (value, sparse_value, *texts, *(number for number, _ in numbers)))
+    if count != 1:
+        raise CheckError(f"a Constant has one value, {count} are given")
     if value is not None:
         return value
     if sparse_value is not None:

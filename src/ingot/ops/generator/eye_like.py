@@ -51,11 +51,11 @@ def infer(x: Fact, /, *, dtype: int | None, k: int) -> Inferred:
 
 
 @eye_like.lower
-def lower(x: prim.Tensor, /, *, dtype: int | None, k: int, found: tuple[Fact, ...]) -> prim.Tensor:
+def lower(x: prim.Tensor, /, *, dtype: int | None, k: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
     if x.dtype not in ELEMENTS:
         raise prim.Refused("a matrix of unknown sizes")
     is_one = prim.apply("equal", prim.iota(x.shape, 1), prim.iota(x.shape, 0) + k)
-    return prim.cast(is_one, found[0].dtype or x.dtype)
+    return prim.cast(is_one, inferred[0].dtype or x.dtype)
 
 
 @eye_like.downgrade
@@ -65,8 +65,8 @@ def downgrade(op: Any, x: Value, /, *, dtype: int | None, k: int, version: int) 
     if version >= eye_like.since[0]:
         like = carried_in(op, x, _TYPES[eye_like.since[0]], version)
         wide = carrier(target, _TYPES[eye_like.since[0]], version)
-        made = op.EyeLike(like, dtype=int(wide), k=k)
-        return made if wide is target else op.Cast(made, to=int(target))
+        matrix = op.EyeLike(like, dtype=int(wide), k=k)
+        return matrix if wide is target else op.Cast(matrix, to=int(target))
     shape = shape_of(x)
     if not all(isinstance(size, int) for size in shape) or product(shape) > MOST_COUNTED:  # type: ignore[operator]
         raise UnsupportedError(f"a diagonal of shape [{', '.join(map(str, shape))}] cannot be written into the model")
@@ -74,7 +74,7 @@ def downgrade(op: Any, x: Value, /, *, dtype: int | None, k: int, version: int) 
 
 
 def _target(number: int) -> DType:
-    found = element_type(number, "dtype")
-    if name_of(tensor(found, None)) not in _TYPES[22]:  # type: ignore[arg-type]
-        raise CheckError(f"EyeLike makes no tensors of {found}")
-    return found
+    target = element_type(number, "dtype")
+    if name_of(tensor(target, None)) not in _TYPES[22]:  # type: ignore[arg-type]
+        raise CheckError(f"EyeLike makes no tensors of {target}")
+    return target

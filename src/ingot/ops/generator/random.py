@@ -134,10 +134,10 @@ def _drawn(op: Any, dtype: int, draw: Callable[[int], Any]) -> Any:
 
 
 def _target(dtype: int) -> DType:
-    found = element_type(dtype, "dtype")
-    if found not in _DTYPES:
-        raise CheckError(f"random numbers are floats, not {found}", hint="set attribute dtype")
-    return found
+    target = element_type(dtype, "dtype")
+    if target not in _DTYPES:
+        raise CheckError(f"random numbers are floats, not {target}", hint="set attribute dtype")
+    return target
 
 
 def _normal(source: np.random.Generator, shape: Sequence[int], dtype: DType, mean: float, scale: float) -> Array:

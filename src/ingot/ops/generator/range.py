@@ -77,9 +77,9 @@ def lower(
     *,
     stash_type: int,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    dtype = found[0].dtype
+    dtype = inferred[0].dtype
     if dtype is None or dtype.is_integer:
         count, wide = guarded(lambda: _count(*map(scalar, facts))), DType.INT64
     else:
@@ -88,7 +88,7 @@ def lower(
         if dtype.bits == 16 and stash_type not in _STASHES:
             raise prim.Refused(f"numbers computed in {wide}")
     if count is None:
-        raise prim.Refused("as many numbers as only a run can tell")
+        raise prim.Refused("a statically unknown number of elements")
     first, step = (prim.cast(prim.reshape(each, ()), wide) for each in (start, delta))
     return first + prim.cast(prim.iota((count,), 0), wide) * step
 
@@ -152,10 +152,10 @@ def _count(first: Dim | None, last: Dim | None, step: Dim | None) -> Dim | None:
 
 def _constant_count(start: Fact, limit: Fact, delta: Fact) -> int | None:
     """How many floats, where the inputs are constants."""
-    found = [x.constant for x in (start, limit, delta)]
-    if any(tensor is None or not tensor.is_loaded or tensor.size != 1 for tensor in found):
+    constants = [x.constant for x in (start, limit, delta)]
+    if any(tensor is None or not tensor.is_loaded or tensor.size != 1 for tensor in constants):
         return None
-    first, last, step = (float(tensor.numpy().reshape(-1)[0]) for tensor in found if tensor is not None)
+    first, last, step = (float(tensor.numpy().reshape(-1)[0]) for tensor in constants if tensor is not None)
     if not step or not all(map(isfinite, (first, last, step, (last - first) / step))):
         return None
     return max(ceil((last - first) / step), 0)

@@ -88,17 +88,17 @@ def downgrade_multinomial(op: Any, x: Value, /, *, version: int, **attributes: A
 
 
 def _target(dtype: int) -> DType:
-    found = element_type(dtype, "dtype")
-    if name_of(TensorType(found)) not in NUMERIC | BOOL:
-        raise CheckError(f"Bernoulli makes no tensors of {found}")
-    return found
+    target = element_type(dtype, "dtype")
+    if name_of(TensorType(target)) not in NUMERIC | BOOL:
+        raise CheckError(f"Bernoulli makes no tensors of {target}")
+    return target
 
 
 def _index_type(dtype: int) -> DType:
-    found = element_type(dtype, "dtype")
-    if found not in (DType.INT32, DType.INT64):
-        raise CheckError(f"dtype is {found}, expected int32 or int64")
-    return found
+    target = element_type(dtype, "dtype")
+    if target not in (DType.INT32, DType.INT64):
+        raise CheckError(f"dtype is {target}, expected int32 or int64")
+    return target
 
 
 def _samples(sample_size: int) -> int:

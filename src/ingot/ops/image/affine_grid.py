@@ -82,14 +82,14 @@ def lower(
     *,
     align_corners: int,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """For each axis of the image, the column of the matrices for it times the places along it, in float64, added up."""
-    shape = sizes_of(found[0])
+    shape = sizes_of(inferred[0])
     batch = None if facts[1].elements is None else facts[1].elements[0]
     spatial = len(shape) - 2
     if batch not in (None, theta.shape[0]) or theta.shape[1:] != (spatial, spatial + 1):
-        raise prim.Refused("matrices that only a run can tell to fit the size")
+        raise prim.Refused("matrices that are not known to fit the size")
     wide = prim.cast(theta, DType.FLOAT64)
     total: prim.Tensor | None = None
     for column in range(spatial + 1):
@@ -101,8 +101,8 @@ def lower(
             part = part * along(ticks, spatial - axis)
         total = part if total is None else total + part
     assert total is not None
-    assert found[0].dtype is not None
-    return prim.cast(total, found[0].dtype)
+    assert inferred[0].dtype is not None
+    return prim.cast(total, inferred[0].dtype)
 
 
 def _ticks_in_primitives(count: Dim, align_corners: bool) -> prim.Tensor:

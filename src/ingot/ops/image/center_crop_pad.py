@@ -69,15 +69,17 @@ def infer(x: Fact, shape: Fact, /, *, axes: Sequence[int] | None) -> Inferred:
 
 
 @center_crop_pad.lower
-def lower(x: prim.Tensor, shape: prim.Tensor, /, *, axes: Sequence[int] | None, found: tuple[Fact, ...]) -> prim.Tensor:
+def lower(
+    x: prim.Tensor, shape: prim.Tensor, /, *, axes: Sequence[int] | None, inferred: tuple[Fact, ...]
+) -> prim.Tensor:
     """Cut to the smaller of both sizes, then put amid zeros; of each, one is nothing."""
-    x = in_own_type(x, found[0])
-    sizes = sizes_of(found[0])
+    x = in_own_type(x, inferred[0])
+    sizes = sizes_of(inferred[0])
     cut = [maximum(length - size, 0) // 2 for length, size in zip(x.shape, sizes, strict=True)]
-    kept = [minimum(length, size) for length, size in zip(x.shape, sizes, strict=True)]
+    overlap = [minimum(length, size) for length, size in zip(x.shape, sizes, strict=True)]
     added = [maximum(size - length, 0) for length, size in zip(x.shape, sizes, strict=True)]
     before = [each // 2 for each in added]
-    return prim.pad(prim.slice_(x, cut, kept), before, [all_ - lo for all_, lo in zip(added, before, strict=True)])
+    return prim.pad(prim.slice_(x, cut, overlap), before, [all_ - lo for all_, lo in zip(added, before, strict=True)])
 
 
 @center_crop_pad.downgrade

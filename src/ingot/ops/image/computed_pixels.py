@@ -1,10 +1,9 @@
-"""Where the pixels of a resized axis lie in the old one, in primitives: for sizes that only a run tells."""
+"""Where the pixels of a resized axis lie in the old one, in primitives, for statically unknown sizes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, maximum
 from ingot.dtypes import DType
 from ingot.ops.image.resize_axes import EXACT
@@ -75,7 +74,7 @@ def positions(span: Span, coordinates: str) -> prim.Tensor:
             return centred + length / 2.0 * (1.0 - size / exact)
         case "half_pixel":
             return centred
-    raise prim.Refused(f"{coordinates} of sizes that only a run tells")
+    raise prim.Refused(f"{coordinates} of statically unknown sizes")
 
 
 def _real(dim: Dim) -> prim.Tensor:

@@ -15,9 +15,9 @@ def require_extent(shape: Sequence[int], itemsize: int) -> None:
     """InputError if a size is negative, or elements of `itemsize` bytes in this shape take more than 16 GiB."""
     if any(size < 0 for size in shape):
         raise InputError(f"the result would have shape {list(shape)}")
-    taken = math.prod(size or 1 for size in shape) * itemsize
-    if 0 in shape and taken > _MOST_ADDRESSED:
-        raise InputError(f"a result of shape {list(shape)} would take {taken:,} bytes")
-    if 0 not in shape and taken > most_bytes():
-        said = f"a result of shape {list(shape)} would take {taken:,} bytes, the most are {most_bytes():,}"
-        raise oversized(said, taken)
+    nbytes = math.prod(size or 1 for size in shape) * itemsize
+    if 0 in shape and nbytes > _MOST_ADDRESSED:
+        raise InputError(f"a result of shape {list(shape)} would take {nbytes:,} bytes")
+    if 0 not in shape and nbytes > most_bytes():
+        message = f"a result of shape {list(shape)} would take {nbytes:,} bytes, the most are {most_bytes():,}"
+        raise oversized(message, nbytes)

@@ -99,8 +99,8 @@ class _Samples:
         if span <= 0:
             return np.full(x.shape, self.low)
         once = np.mod(x - self.low, 2 * span)
-        found = self.low + np.where(once > span, 2 * span - once, once)
-        return np.where((x < self.low) | (x > self.high), found, x)
+        reflected = self.low + np.where(once > span, 2 * span - once, once)
+        return np.where((x < self.low) | (x > self.high), reflected, x)
 
 
 def _read(flat: Array, sizes: tuple[int, ...], axes: list[_Samples], steps: tuple[int, ...]) -> Array:
@@ -111,9 +111,9 @@ def _read(flat: Array, sizes: tuple[int, ...], axes: list[_Samples], steps: tupl
         at, within = axis.pixels(step)
         index = index * size + at
         inside = inside & within
-    found = np.take_along_axis(flat, np.broadcast_to(index[:, None], (*flat.shape[:2], index.shape[1])), axis=2)
+    pixels = np.take_along_axis(flat, np.broadcast_to(index[:, None], (*flat.shape[:2], index.shape[1])), axis=2)
     nothing = np.asarray("", np.object_) if flat.dtype == np.object_ else np.zeros((), flat.dtype)
-    return np.where(inside[:, None], found, nothing)
+    return np.where(inside[:, None], pixels, nothing)
 
 
 @grid_sample.infer

@@ -55,13 +55,13 @@ def _gathered(op: Any, x: Value, grid: Value, *, align_corners: int, mode: str, 
         axes.append(_Samples(op, along, length, bool(align_corners), mode, padding_mode, exact=exact))
     total: Any = None
     for steps in product(STEPS[mode], repeat=len(axes)):
-        found = _read(op, pixels, axes, steps, inside)
+        term = _read(op, pixels, axes, steps, inside)
         if mode != "nearest":
             weights = [axis.weight(step) for axis, step in zip(axes, steps, strict=True)]
             weight = reduce(op.Mul, weights)
             weight = weight if inside is DType.FLOAT64 else op.Cast(weight, to=int(inside))
-            found = op.Mul(found, op.Unsqueeze(weight, [2]))
-        total = found if total is None else op.Add(total, found)
+            term = op.Mul(term, op.Unsqueeze(weight, [2]))
+        total = term if total is None else op.Add(total, term)
     shape = op.Concat(op.Shape(x, end=2), op.Shape(grid, start=1, end=rank - 1), axis=0)
     result = op.Reshape(op.Transpose(total, perm=[0, 2, 1]), shape, allowzero=1)
     if dtype.is_integer and inside is not dtype:
@@ -79,9 +79,9 @@ def _inside(dtype: DType) -> DType:
     raise UnsupportedError(f"{dtype} cannot be interpolated")
 
 
-def _flat(op: Any, x: Value, kept: int, end: int) -> Any:
+def _flat(op: Any, x: Value, leading: int, end: int) -> Any:
     """The shape of `x` up to an axis, the others until `end` taken as one."""
-    return op.Concat(op.Shape(x, end=kept), op.ReduceProd(op.Shape(x, start=kept, end=end), keepdims=1), axis=0)
+    return op.Concat(op.Shape(x, end=leading), op.ReduceProd(op.Shape(x, start=leading, end=end), keepdims=1), axis=0)
 
 
 def _length(op: Any, x: Value, axis: int) -> Any:
@@ -127,7 +127,7 @@ class _Samples:
         return result
 
     def pixels(self, step: int) -> tuple[Any, Any]:
-        """Which pixels, as float64, and whether they are in the image; None where all are taken to be."""
+        """Which pixels, as float64, and whether they are in the image; None where all are assumed to be."""
         op = self.op
         at = op.Add(self.base, np.float64(step)) if step else self.base
         inside = None
@@ -147,8 +147,8 @@ class _Samples:
         there_and_back = op.Mul(span, _TWO)
         far = op.Sub(x, self.low)
         once = op.Sub(far, op.Mul(op.Floor(op.Div(far, there_and_back)), there_and_back))
-        found = op.Add(op.Where(op.Greater(once, span), op.Sub(there_and_back, once), once), self.low)
-        return op.Where(self._beyond(x), found, x)
+        reflected = op.Add(op.Where(op.Greater(once, span), op.Sub(there_and_back, once), once), self.low)
+        return op.Where(self._beyond(x), reflected, x)
 
 
 def _read(op: Any, pixels: Any, axes: list[_Samples], steps: tuple[int, ...], dtype: DType) -> Any:
@@ -159,8 +159,8 @@ def _read(op: Any, pixels: Any, axes: list[_Samples], steps: tuple[int, ...], dt
         at, inside = axis.pixels(step)
         index = at if index is None else op.Add(op.Mul(index, axis.length), at)
         within = inside if within is None else op.And(within, inside)
-    found = op.GatherND(pixels, op.Unsqueeze(op.Cast(index, to=int(DType.INT64)), [2]), batch_dims=1)
+    values = op.GatherND(pixels, op.Unsqueeze(op.Cast(index, to=int(DType.INT64)), [2]), batch_dims=1)
     if within is None:
-        return found
+        return values
     nothing = np.asarray("", np.object_) if dtype is DType.STRING else np.zeros((), dtype.numpy)
-    return op.Where(op.Unsqueeze(within, [2]), found, nothing)
+    return op.Where(op.Unsqueeze(within, [2]), values, nothing)

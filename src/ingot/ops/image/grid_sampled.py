@@ -26,14 +26,14 @@ def lower(
     mode: str,
     padding_mode: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Places are computed in float64, pixels in the type of the image; an image without any is read outside."""
     spatial = x.rank - 2
-    dtype, shape = found[0].dtype, sizes_of(found[0])
+    dtype, shape = inferred[0].dtype, sizes_of(inferred[0])
     assert dtype is not None
     if x.shape[0] != grid.shape[0] or grid.shape[-1] != spatial:
-        raise prim.Refused("a grid that only a run can tell to fit the image")
+        raise prim.Refused("a grid that is not known to fit the image")
     if len(STEPS[mode]) ** spatial > _MOST_PIXELS:
         raise prim.Refused(f"mode '{mode}' of {spatial} axes")
     exact = facts[1].dtype is DType.FLOAT64
@@ -42,7 +42,7 @@ def lower(
         for axis, size in enumerate(x.shape[2:])
     ]
     if mode == "nearest":
-        return _read(in_own_type(x, found[0]), axes, (0,) * spatial, shape)
+        return _read(in_own_type(x, inferred[0]), axes, (0,) * spatial, shape)
     wide = prim.cast(x, type_inside(dtype))
     total: prim.Tensor | None = None
     for steps in product(STEPS[mode], repeat=spatial):
@@ -63,9 +63,9 @@ def _places(grid: prim.Tensor, position: int) -> prim.Tensor:
 
 def _read(x: prim.Tensor, axes: list[_Samples], steps: tuple[int, ...], shape: tuple[Dim, ...]) -> prim.Tensor:
     """For each place, the pixel so many steps away in every channel; zero outside."""
-    found = [axis.pixels(step) for axis, step in zip(axes, steps, strict=True)]
-    result = prim.gather(x, [0, 1, *(at for at, _ in found)], shape)
-    for _, inside in found:
+    coordinates = [axis.pixels(step) for axis, step in zip(axes, steps, strict=True)]
+    result = prim.gather(x, [0, 1, *(at for at, _ in coordinates)], shape)
+    for _, inside in coordinates:
         if inside is not None:
             result = prim.where(inside, result, 0)
     return result
@@ -123,6 +123,6 @@ class _Samples:
         period = span * 2.0
         once = prim.apply("remainder", x - self.low, period)
         once = prim.where(prim.apply("less", once, 0.0), once + period, once)
-        found = self.low + prim.where(prim.apply("less", span, once), period - once, once)
-        found = prim.where(self._beyond(x), found, x)
-        return prim.where(prim.apply("less_equal", span, 0.0), self.low, found)
+        reflected = self.low + prim.where(prim.apply("less", span, once), period - once, once)
+        reflected = prim.where(self._beyond(x), reflected, x)
+        return prim.where(prim.apply("less_equal", span, 0.0), self.low, reflected)

@@ -124,27 +124,27 @@ def infer(
     if x.dtype is None or x.shape is None:
         return x.type
     chosen = chosen_axes(axes, len(x.shape))
-    if coordinate_transformation_mode == "tf_crop_and_resize" and scales is not None and _is_given(scales):
+    if coordinate_transformation_mode == "tf_crop_and_resize" and scales is not None and _is_present(scales):
         return TensorType(x.dtype, tuple(None if i in chosen else size for i, size in enumerate(x.shape)))
     return TensorType(x.dtype, resized_shape(x.shape, scales, sizes, chosen, keep_aspect_ratio_policy))
 
 
 def _check_target(scales: Fact | None, sizes: Fact | None) -> None:
     """CheckError where both scales and sizes have elements, and where neither can have any."""
-    if not any(fact is not None and _is_given(fact) for fact in (scales, sizes)):
+    if not any(fact is not None and _is_present(fact) for fact in (scales, sizes)):
         raise CheckError("neither scales nor sizes is given", hint="give one of them")
     if all(fact is not None and _is_filled(fact) for fact in (scales, sizes)):
         raise CheckError("both scales and sizes are given", hint="leave one of them out")
 
 
-def _is_given(fact: Fact) -> bool:
+def _is_present(fact: Fact) -> bool:
     """Whether a tensor may have elements."""
-    return fact.given and fact.shape != (0,)
+    return fact.present and fact.shape != (0,)
 
 
 def _is_filled(fact: Fact) -> bool:
     """Whether a tensor is known to have elements."""
-    return fact.given and fact.shape is not None and all(isinstance(size, int) and size > 0 for size in fact.shape)
+    return fact.present and fact.shape is not None and all(isinstance(size, int) and size > 0 for size in fact.shape)
 
 
 def _check(coordinates: str, mode: str, rounding: str, policy: str, antialias: int) -> None:

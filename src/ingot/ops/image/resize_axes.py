@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError
@@ -47,12 +47,14 @@ def resized_axes(
 ) -> list[Axis]:
     """What becomes of each axis; InputError where the numbers do not fit or make no sense."""
     chosen = chosen_axes(axes, len(shape))
-    scales, sizes = (None if given is None or (given.shape == (0,) and chosen) else given for given in (scales, sizes))
+    scales, sizes = (
+        None if tensor is None or (tensor.shape == (0,) and chosen) else tensor for tensor in (scales, sizes)
+    )
     if (scales is None) == (sizes is None):
         raise InputError("one of scales and sizes must be given, and only one")
-    for name, given, count in (("scales", scales, 1), ("sizes", sizes, 1), ("roi", roi, 2)):
-        if given is not None and given.shape != (count * len(chosen),):
-            raise ShapeError(f"{name} has shape {list(given.shape)}, for {len(chosen)} axes it takes {count} each")
+    for name, tensor, count in (("scales", scales, 1), ("sizes", sizes, 1), ("roi", roi, 2)):
+        if tensor is not None and tensor.shape != (count * len(chosen),):
+            raise ShapeError(f"{name} has shape {list(tensor.shape)}, for {len(chosen)} axes it takes {count} each")
     corners = [0.0] * len(chosen) + [1.0] * len(chosen) if roi is None else [float(corner) for corner in roi]
     if not np.isfinite(corners).all():
         raise InputError("roi holds numbers that are not finite")
@@ -69,12 +71,12 @@ def resized_axes(
     else:
         assert sizes is not None
         targets, factors = _sized(lengths, [int(size) for size in sizes], policy)
-    found = []
+    resized = []
     for axis, length, size, factor, (start, end) in zip(chosen, lengths, targets, factors, regions, strict=True):
         if length == 0 and size > 0:
             raise InputError(f"axis {axis} has no pixels, it cannot have {size}")
-        found.append(Axis(axis, length, size, factor, start, end))
-    return found
+        resized.append(Axis(axis, length, size, factor, start, end))
+    return resized
 
 
 def scaled(length: int, scale: float) -> int:
@@ -84,7 +86,7 @@ def scaled(length: int, scale: float) -> int:
 
 
 def coordinate_precision(length: int, positions: Array) -> Array:
-    """Positions in pixels, rounded to float32 like the scales they come from, where that tells halves apart."""
+    """Positions in pixels, rounded to float32 like the scales they come from, where float32 can hold halves."""
     return positions.astype(np.float32).astype(np.float64) if length < EXACT else positions
 
 
@@ -104,22 +106,22 @@ def resized_shape(
     shape: Shape, scales: Fact | None, sizes: Fact | None, axes: Sequence[int], policy: str
 ) -> tuple[Dim | None, ...]:
     """The same of what is known before the numbers are."""
-    found: list[Dim | None] = list(shape)
+    resized: list[Dim | None] = list(shape)
     for name, fact in (("scales", scales), ("sizes", sizes)):
         if fact is not None and fact.shape is not None and len(fact.shape) != 1:
             raise ShapeError(f"{name} has {len(fact.shape)} axes, expected 1")
         count = None if fact is None or fact.shape is None else fact.shape[0]
         if isinstance(count, int) and count not in (0, len(axes)):
             raise ShapeError(f"{name} has {count} numbers, for {len(axes)} axes")
-    given = None if sizes is None else sizes.elements
+    elements = None if sizes is None else sizes.elements
     constant = None if scales is None or not scales.constant or not scales.constant.size else _numbers(scales.constant)
-    if given and constant is not None:
+    if elements and constant is not None:
         raise CheckError("one of scales and sizes must be given, and only one")
     lengths = [shape[axis] for axis in axes]
-    if given and policy == "stretch":
-        targets: list[Dim | None] = list(given)
-    elif given:
-        known, wanted = [n for n in lengths if isinstance(n, int)], [n for n in given if isinstance(n, int)]
+    if elements and policy == "stretch":
+        targets: list[Dim | None] = list(elements)
+    elif elements:
+        known, wanted = [n for n in lengths if isinstance(n, int)], [n for n in elements if isinstance(n, int)]
         exact = len(known) == len(wanted) == len(axes)
         targets = [*_sized(known, wanted, policy)[0]] if exact else [None] * len(axes)
     elif constant is not None:
@@ -129,8 +131,8 @@ def resized_shape(
     for axis, size in zip(axes, targets, strict=True):
         if isinstance(size, int) and size < 0:
             raise ShapeError(f"axis {axis} would have {size} pixels")
-        found[axis] = size
-    return tuple(found)
+        resized[axis] = size
+    return tuple(resized)
 
 
 def _numbers(constant: Tensor) -> Array | None:

@@ -18,7 +18,7 @@ _REDUCED_AXES_AS_INPUT_SINCE = 13
 _ROUND_SINCE = 11
 
 
-def is_given(value: Value | None) -> bool:
+def is_present(value: Value | None) -> bool:
     """Whether an input is there, and not the empty tensor that stands for none."""
     return value is not None and shape_of(value) != (0,)
 
@@ -35,17 +35,17 @@ def fixed_axes(
     shape = shape_of(x)
     chosen = chosen_axes(axes, len(shape))
     region = None if roi is None else constant_of(roi)
-    given = [None if value is None or not is_given(value) else constant_of(value) for value in (scales, sizes)]
-    if (roi is not None and region is None) or all(numbers is None for numbers in given):
+    constants = [None if value is None or not is_present(value) else constant_of(value) for value in (scales, sizes)]
+    if (roi is not None and region is None) or all(numbers is None for numbers in constants):
         return None
-    factors, targets = given
+    factors, targets = constants
     if roi is None and policy == "stretch":  # an axis that keeps its size need not be known
         numbers = targets if factors is None else factors
         assert numbers is not None
         own = [1 if factors is not None else shape[axis] for axis in chosen]
-        kept = [i for i, number in enumerate(numbers) if number != own[i]]
-        chosen = tuple(chosen[i] for i in kept)
-        factors, targets = (None if numbers is None else numbers[kept] for numbers in (factors, targets))
+        resized = [i for i, number in enumerate(numbers) if number != own[i]]
+        chosen = tuple(chosen[i] for i in resized)
+        factors, targets = (None if numbers is None else numbers[resized] for numbers in (factors, targets))
     lengths = [size if isinstance(size, int) else 0 for size in shape]
     if any(lengths[axis] == 0 for axis in chosen):
         return None

@@ -1,4 +1,4 @@
-"""Resize in older versions: fewer ways to say which sizes and where pixels lie, and at last only Upsample."""
+"""Resize in older versions: fewer ways to set sizes and where pixels lie, and at last only Upsample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ingot.errors import UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.image.resize import HALF_A_PIXEL_BACK, resize, resize_10, resize_11, resize_18
 from ingot.ops.image.resize_axes import Axis, chosen_axes, scaled
-from ingot.ops.image.resize_gathered import fixed_axes, gathered, is_given
+from ingot.ops.image.resize_gathered import fixed_axes, gathered, is_present
 from ingot.ops.image.resize_weights import nearest_pixels
 from ingot.ops.older import constant_of, dtype_of, rank_of, shape_of
 
@@ -40,7 +40,7 @@ def downgrade(
     if coordinates == "half_pixel_symmetric":
         policy = attributes["keep_aspect_ratio_policy"]
         plan = fixed_axes(x, None, scales, sizes, attributes["axes"], policy)
-        if not (is_given(sizes) and policy == "stretch") and not _is_whole(scales) and not _is_exact(plan):
+        if not (is_present(sizes) and policy == "stretch") and not _is_whole(scales) and not _is_exact(plan):
             return _gathered(op, x, plan, "half_pixel_symmetric came with version 19", coordinates, version, attributes)
         coordinates = "half_pixel"
     return op.Resize(x, roi, scales, sizes, **_set(coordinates, attributes))
@@ -70,7 +70,7 @@ def downgrade_18(
     if antialias and not _grows(scales, plan):
         attributes["antialias"] = antialias
         return _gathered(op, x, plan, "antialias came with version 18", coordinates, version, attributes)
-    if policy != "stretch" and is_given(sizes):
+    if policy != "stretch" and is_present(sizes):
         if plan is None or not _is_exact(plan):
             reason = f"keep_aspect_ratio_policy '{policy}' came with version 18"
             return _gathered(op, x, plan, reason, coordinates, version, attributes)
@@ -90,7 +90,7 @@ def _of_all_axes(
     if roi is not None:
         ends = (*chosen, *(rank + axis for axis in chosen))
         region = _put(op, np.repeat([0, 1], rank).astype(dtype_of(roi).numpy), ends, roi)
-    if scales is not None and is_given(scales):
+    if scales is not None and is_present(scales):
         return region, _put(op, np.ones(rank, np.float32), chosen, scales), None
     assert sizes is not None
     known = [size for size in shape if isinstance(size, int)]
@@ -116,14 +116,14 @@ def _required(
     coordinates: str,
     attributes: Mapping[str, Any],
 ) -> Any:
-    """The version that wants all inputs, empty where they say nothing."""
+    """The version that wants all inputs, empty where they are omitted."""
     if dtype_of(x) is DType.BFLOAT16:
         raise UnsupportedError("bfloat16 came with version 13")
     region: Any = np.zeros(0, np.float32) if roi is None else roi
     if coordinates == _CROP and roi is None:
         region = np.repeat([0, 1], rank_of(x)).astype(np.float32)
-    factors: Any = scales if is_given(scales) else np.zeros(0, np.float32)
-    targets = sizes if is_given(sizes) else None
+    factors: Any = scales if is_present(scales) else np.zeros(0, np.float32)
+    targets = sizes if is_present(sizes) else None
     return op.Resize(x, region, factors, targets, **_set(coordinates, attributes))
 
 
@@ -152,7 +152,7 @@ def downgrade_11(
     reason += " came with version 11"
     if coordinates == "tf_half_pixel_for_nn":
         raise UnsupportedError(reason)
-    if is_given(sizes):
+    if is_present(sizes):
         scales = None
     elif mode == "linear" and coordinates == "asymmetric":
         return op.Resize(x, scales, mode=mode)
@@ -205,14 +205,14 @@ def downgrade_10(op: Any, x: Value, scales: Value, /, *, mode: str, version: int
 
 
 def _set(coordinates: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that say something else than they say by default."""
-    said = {"coordinate_transformation_mode": coordinates, **attributes}
-    return {name: value for name, value in said.items() if value != resize.defaults[name]}
+    """The attributes that differ from their defaults."""
+    settings = {"coordinate_transformation_mode": coordinates, **attributes}
+    return {name: value for name, value in settings.items() if value != resize.defaults[name]}
 
 
 def _is_whole(scales: Value | None) -> bool:
     """Whether scales are known to be whole numbers."""
-    known = None if scales is None or not is_given(scales) else constant_of(scales)
+    known = None if scales is None or not is_present(scales) else constant_of(scales)
     return known is not None and bool((known == np.round(known)).all())
 
 
@@ -223,7 +223,7 @@ def _is_exact(plan: Sequence[Axis] | None) -> bool:
 
 def _grows(scales: Value | None, plan: Sequence[Axis] | None) -> bool:
     """Whether no axis gets smaller."""
-    known = None if scales is None or not is_given(scales) else constant_of(scales)
+    known = None if scales is None or not is_present(scales) else constant_of(scales)
     if known is not None:
         return bool((known >= 1).all())
     return plan is not None and all(axis.scale >= 1 for axis in plan)
@@ -247,7 +247,7 @@ def _gathered(
     if not plan:
         return op.Identity(x)
     nearest = attributes.get("nearest_mode")
-    taken = ("mode", "cubic_coeff_a", "antialias", "exclude_outside", "extrapolation_value")
+    names = ("mode", "cubic_coeff_a", "antialias", "exclude_outside", "extrapolation_value")
     return gathered(
         op,
         x,
@@ -255,5 +255,5 @@ def _gathered(
         coordinates=coordinates,
         rounding=lambda axis: nearest or ("floor" if axis.scale >= 1 else "ceil"),
         version=version,
-        **{name: attributes[name] for name in taken if name in attributes},
+        **{name: attributes[name] for name in names if name in attributes},
     )

@@ -39,13 +39,13 @@ def lower(
     mode: str,
     nearest_mode: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Refused for a crop, antialias and exclude_outside of sizes that are not known."""
-    coordinates, dtype = coordinate_transformation_mode, found[0].dtype
-    x = in_own_type(x, found[0])
+    coordinates, dtype = coordinate_transformation_mode, inferred[0].dtype
+    x = in_own_type(x, inferred[0])
     assert dtype is not None
-    shape = sizes_of(found[0])
+    shape = sizes_of(inferred[0])
     if 0 in shape:
         return prim.full(0, shape, dtype)
     crop = _numbers(facts, 1, "a region") if coordinates == "tf_crop_and_resize" else None
@@ -71,7 +71,7 @@ def lower(
                 result = _weighted(result, axis.axis, pixels[:, used], weights[:, used])
             elif antialias or exclude_outside:
                 name = "antialias" if antialias else "exclude_outside"
-                raise prim.Refused(f"{name} of sizes that only a run tells")
+                raise prim.Refused(f"{name} of statically unknown sizes")
             else:
                 taps = around(axis, coordinates, cubic_coeff_a if mode == "cubic" else None)
                 result = _summed(result, axis.axis, *taps)
@@ -87,7 +87,7 @@ def lower(
 def _numbers(facts: Sequence[Fact], position: int, name: str) -> Array | None:
     """The elements of an optional input, if there are any; Refused where they are not known."""
     fact = facts[position] if position < len(facts) else None
-    if fact is None or not fact.given or fact.shape == (0,):
+    if fact is None or not fact.present or fact.shape == (0,):
         return None
     if fact.constant is None:
         raise prim.Refused(f"{name} that only a run computes")
@@ -109,11 +109,11 @@ def _plan(
     if policy != "stretch" and sizes is not None:
         known = [size if isinstance(size, int) else 0 for size in shape]
         if any(known[axis] == 0 for axis in chosen):
-            raise prim.Refused(f"policy '{policy}' for sizes that only a run tells")
-        kept = resized_axes(known, roi, scales, sizes, axes, policy)
-        kept = [axis for axis in kept if roi is not None or axis.scale != 1 or axis.size != axis.length]
-        return [*sorted(kept, key=lambda axis: axis.size / axis.length)]
-    found: list[Axis | Span] = []
+            raise prim.Refused(f"policy '{policy}' for statically unknown sizes")
+        resized = resized_axes(known, roi, scales, sizes, axes, policy)
+        resized = [axis for axis in resized if roi is not None or axis.scale != 1 or axis.size != axis.length]
+        return [*sorted(resized, key=lambda axis: axis.size / axis.length)]
+    spans: list[Axis | Span] = []
     for position, axis in enumerate(chosen):
         length, size = shape[axis], target[axis]
         scale = None if scales is None else float(scales[position])
@@ -122,13 +122,13 @@ def _plan(
             continue
         if not isinstance(length, int) or not isinstance(size, int):
             if roi is not None:
-                raise prim.Refused("a crop of sizes that only a run tells")
-            found.append(Span(axis, length, size, scale))
+                raise prim.Refused("a crop of statically unknown sizes")
+            spans.append(Span(axis, length, size, scale))
             continue
         if length == 0:
             raise prim.Refused(f"axis {axis} without pixels")
-        found.append(Axis(axis, length, size, size / length if scale is None else scale, start, end))
-    return sorted(found, key=lambda a: a.size / a.length if isinstance(a, Axis) else a.scale or 1.0)
+        spans.append(Axis(axis, length, size, size / length if scale is None else scale, start, end))
+    return sorted(spans, key=lambda a: a.size / a.length if isinstance(a, Axis) else a.scale or 1.0)
 
 
 def _picked(
@@ -164,8 +164,8 @@ def _summed(x: prim.Tensor, axis: int, pixels: Sequence[prim.Tensor], weights: S
     behind = x.rank - axis - 1
     for at, weight in zip(pixels, weights, strict=True):
         shape = (*x.shape[:axis], at.shape[0], *x.shape[axis + 1 :])
-        found = prim.gather(x, [*range(axis), along(at, behind), *range(axis + 1, x.rank)], shape)
-        term = found * along(prim.cast(weight, x.dtype), behind)
+        gathered = prim.gather(x, [*range(axis), along(at, behind), *range(axis + 1, x.rank)], shape)
+        term = gathered * along(prim.cast(weight, x.dtype), behind)
         total = term if total is None else total + term
     assert total is not None
     return total

@@ -22,7 +22,7 @@ from ingot.ops.typesets import NUMERIC, NUMERIC_3, types
 T: TypeAlias = Annotated[Array, types("T", {12: NUMERIC_3, 28: NUMERIC})]
 
 MOST_LABELS = 52
-"""As many axes as numpy can tell apart."""
+"""The most axes that numpy can label."""
 
 
 @operator("Einsum", since=(12, 28))
@@ -41,8 +41,8 @@ def einsum(*inputs: T, equation: str) -> T:
     arguments: list[Any] = []
     for x, labels in zip(inputs, operands, strict=True):
         single = tuple(axis for axis, name in enumerate(labels) if x.shape[axis] == 1 and size[name] != 1)
-        kept = [numbers[name] for axis, name in enumerate(labels) if axis not in single]
-        arguments += [np.squeeze(x, axis=single).astype(inside, copy=False), kept]
+        subscripts = [numbers[name] for axis, name in enumerate(labels) if axis not in single]
+        arguments += [np.squeeze(x, axis=single).astype(inside, copy=False), subscripts]
     answer = np.einsum(*arguments, [numbers[name] for name in result], optimize=len(inputs) > 1)
     return np.asarray(answer).astype(dtype, copy=False)
 
@@ -86,9 +86,9 @@ _Term: TypeAlias = tuple[prim.Tensor, str]
 
 def _plain(x: prim.Tensor, labels: Labels, size: Mapping[str, Dim | None], letters: Mapping[str, str]) -> _Term:
     """One operand without axes of size one that broadcast, and with the diagonal of those that share a label."""
-    kept = [axis for axis, name in enumerate(labels) if x.shape[axis] != 1 or size[name] == 1]
-    x = prim.squeeze(x, [axis for axis in range(x.rank) if axis not in kept])
-    names = [labels[axis] for axis in kept]
+    remaining = [axis for axis, name in enumerate(labels) if x.shape[axis] != 1 or size[name] == 1]
+    x = prim.squeeze(x, [axis for axis in range(x.rank) if axis not in remaining])
+    names = [labels[axis] for axis in remaining]
     own = list(dict.fromkeys(names))
     if len(own) < len(names):
         x = prim.assume_shape(x, tuple(x.shape[names.index(name)] for name in names))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
@@ -88,9 +88,9 @@ class _Term:
         single = [axis for axis, name in enumerate(self.labels) if self.shape[axis] == 1 and whole[name] != 1]
         return self if not single else self._without(op.Squeeze(self.value, axes=single), single)
 
-    def summed(self, op: Any, kept: Iterable[str]) -> _Term:
+    def summed(self, op: Any, remaining: Iterable[str]) -> _Term:
         """Summed over the labels that are not kept."""
-        axes = [axis for axis, name in enumerate(self.labels) if name not in kept]
+        axes = [axis for axis, name in enumerate(self.labels) if name not in remaining]
         return self if not axes else self._without(op.ReduceSum(self.value, axes=axes, keepdims=0), axes)
 
     def _without(self, value: Any, axes: list[int]) -> _Term:
@@ -136,7 +136,7 @@ def _joined(op: Any, a: _Term, b: _Term, needed: set[str]) -> _Term:
 def _matrix(a: _Term, b: _Term, left: list[str], right: list[str], inner: list[str]) -> tuple[list[str], list[str]]:
     """Which labels are the rows and which the columns of a matrix product; those left over are of stacks of them.
 
-    Several become one axis, and axes again, only if a Reshape can say so without leaving a size to be found: in an
+    Several become one axis, and axes again, only if a Reshape can do it without leaving a size to be inferred: in an
     empty tensor it cannot be.
     """
     columns = right if len(right) < 2 or b.counted(right) else right[-1:]
@@ -152,8 +152,8 @@ def _merged(op: Any, term: _Term, stacked: list[str], first: list[str], second: 
         return term.value
     if len(first) + len(second) == 1:
         return op.Unsqueeze(term.value, axes=[len(stacked) + len(first)])
-    kept = [0] * len(stacked)
-    return op.Reshape(term.value, [*kept, *(prod(term.entries(part)) for part in (first, second))])
+    unchanged = [0] * len(stacked)
+    return op.Reshape(term.value, [*unchanged, *(prod(term.entries(part)) for part in (first, second))])
 
 
 def _split(op: Any, product: _Term, stacked: int, rows: int, columns: int) -> _Term:

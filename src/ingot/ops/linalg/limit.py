@@ -12,5 +12,5 @@ def refuse_oversized(shape: Shape, itemsize: int) -> None:
     """InputError if an array of this shape takes more than 16 GiB."""
     total = prod(size for size in shape if isinstance(size, int)) * itemsize
     if total > most_bytes():
-        said = f"the result would have shape {list(shape)} and take {total:,} bytes, more than {most_bytes():,}"
-        raise oversized(said, total)
+        message = f"the result would have shape {list(shape)} and take {total:,} bytes, more than {most_bytes():,}"
+        raise oversized(message, total)

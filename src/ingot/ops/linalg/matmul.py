@@ -50,16 +50,18 @@ def product_in_primitives(a: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
     left, of_left = _stacked(left, names)
     right, of_right = _stacked(right, names)
     present = "".join(name for name in names if name in of_left or name in of_right)
-    found = prim.contract(left, right, f"{of_left}mk,{of_right}kn->{present}mn")
-    found = prim.reshape(found, (*stacks, *found.shape[-2:]))
-    return prim.squeeze(found, [*([len(stacks)] if not rows else []), *([len(stacks) + 1] if not columns else [])])
+    product = prim.contract(left, right, f"{of_left}mk,{of_right}kn->{present}mn")
+    product = prim.reshape(product, (*stacks, *product.shape[-2:]))
+    return prim.squeeze(product, [*([len(stacks)] if not rows else []), *([len(stacks) + 1] if not columns else [])])
 
 
 def _stacked(x: prim.Tensor, names: str) -> tuple[prim.Tensor, str]:
     """One side without stacks of size one, and the names of those it has."""
     own = names[len(names) - (x.rank - 2) :]
-    kept = [axis for axis in range(x.rank - 2) if x.shape[axis] != 1]
-    return prim.squeeze(x, [axis for axis in range(x.rank - 2) if axis not in kept]), "".join(own[a] for a in kept)
+    remaining = [axis for axis in range(x.rank - 2) if x.shape[axis] != 1]
+    return prim.squeeze(x, [axis for axis in range(x.rank - 2) if axis not in remaining]), "".join(
+        own[a] for a in remaining
+    )
 
 
 def product(a: Array, b: Array) -> Array:

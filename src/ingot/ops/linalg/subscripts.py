@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from string import ascii_letters
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import Shape
@@ -72,7 +72,7 @@ def sizes(operands: Sequence[Labels], shapes: Sequence[Shape]) -> dict[str, Dim 
     """The size of every label; ShapeError where two sizes of one differ and neither is one, or an axis of a diagonal
     differs from the other.
     """
-    found: dict[str, list[Dim | None]] = {}
+    by_label: dict[str, list[Dim | None]] = {}
     for labels, shape in zip(operands, shapes, strict=True):
         own: dict[str, Dim | None] = {}
         for name, size in zip(labels, shape, strict=True):
@@ -82,11 +82,11 @@ def sizes(operands: Sequence[Labels], shapes: Sequence[Shape]) -> dict[str, Dim 
             if before is None or isinstance(size, int):
                 own[name] = size
         for name, size in own.items():
-            found.setdefault(name, []).append(size)
+            by_label.setdefault(name, []).append(size)
     answer: dict[str, Dim | None] = {}
-    for name, given in found.items():
+    for name, candidates in by_label.items():
         try:
-            answer[name] = broadcast_dims(given)
+            answer[name] = broadcast_dims(candidates)
         except ShapeError as error:
             raise ShapeError(f"{error.message}, both named '{name}'") from None
     return answer

@@ -58,7 +58,7 @@ def selected_in_primitives(
         raise prim.Refused("log-probabilities of unknown sizes")
     shape = (log_prob.shape[0], *log_prob.shape[2:])
     if target.shape != shape or (weight is not None and weight.shape != log_prob.shape[1:2]):
-        raise prim.Refused("samples, classes and weights that only a run can tell to be as many")
+        raise prim.Refused("numbers of samples, classes or weights that are not known to agree")
     index = prim.cast(target, DType.INT64)
     ignored = None if ignore_index is None else prim.apply("equal", index, ignore_index)
     if ignored is not None:

@@ -113,8 +113,8 @@ def downgrade_shift(op: Any, x: Value, y: Value, /, *, direction: str, version: 
     def compute(x: Any) -> Any:
         if direction == "LEFT":
             return op.Mul(x, op.Gather(np.append(powers, powers[:1] * 0), places, axis=0))
-        kept = op.Gather(np.append(powers >= 1, False).astype(wide.numpy), places, axis=0)
-        return op.Mul(op.Div(x, op.Gather(np.append(powers, powers[:1]), places, axis=0)), kept)
+        in_range = op.Gather(np.append(powers >= 1, False).astype(wide.numpy), places, axis=0)
+        return op.Mul(op.Div(x, op.Gather(np.append(powers, powers[:1]), places, axis=0)), in_range)
 
     return compute(x) if wide is dtype else in_type(op, wide, compute, x)
 
@@ -155,7 +155,7 @@ def downgrade_not(op: Any, x: Value, /) -> Any:
 
 
 def _both(op: Any, a: Value, b: Value) -> Any:
-    """The bits set in both integers, told apart along one more axis."""
+    """The bits set in both integers, one an index of an additional axis."""
     dtype = dtype_of(a)
     wide = DType.INT64 if dtype.bits < 64 else DType.UINT64
     powers = _powers(dtype.bits, wide)

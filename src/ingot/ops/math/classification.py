@@ -35,12 +35,12 @@ def is_nan(x: TNaN, /) -> T2:
 def is_inf(x: TInf, /, *, detect_negative: int = 1, detect_positive: int = 1) -> T2:
     """Whether it is an infinity, of a sign that is asked for; some float8 types have none."""
     wide = widened(x)
-    found = np.zeros(x.shape, np.bool_)
+    infinite = np.zeros(x.shape, np.bool_)
     if detect_negative:
-        found |= wide == -np.inf
+        infinite |= wide == -np.inf
     if detect_positive:
-        found |= wide == np.inf
-    return found
+        infinite |= wide == np.inf
+    return infinite
 
 
 @is_nan.infer

@@ -83,10 +83,10 @@ def _scanned(
 ) -> Any:
     """A running total as the state that a Scan carries along the axis."""
     dtype, rank = wide_float(dtype_of(x)), rank_of(x)
-    given = constant_of(axis)
-    if given is None:
+    constant = constant_of(axis)
+    if constant is None:
         raise UnsupportedError(f"the axis, '{axis.name}', is computed while the model runs")
-    along = axis_of(int(given.reshape(())), rank)
+    along = axis_of(int(constant.reshape(())), rank)
     others = np.asarray([each for each in range(rank) if each != along], np.int64)
     state = op.Expand(number(start, dtype), op.Gather(op.Shape(x), others, axis=0))
 

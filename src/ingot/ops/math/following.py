@@ -22,7 +22,7 @@ def followed(
     """A tensor of `dtype` that the inputs broadcast to, with its elements where theirs are known.
 
     `compute` gets one element of each input and gives that of the result: None, or a ValueError or ZeroDivisionError,
-    where it cannot be told. It is asked about unknown elements (None) only `with_unknown`.
+    where it is unknown. It is asked about unknown elements (None) only `with_unknown`.
     """
     shape = shapes.broadcast(*(x.shape for x in inputs))
     if dtype is None:

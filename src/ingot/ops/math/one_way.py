@@ -25,9 +25,9 @@ def one_way(
     if alike(a, b):
         return compute(a, b)
     for large, small, say in ((a, b, compute), (b, a, mirrored)):
-        found = None if say is None else _span(_shape(large), _shape(small))
-        if say is not None and found is not None:
-            axis, drop = found
+        span = None if say is None else _span(_shape(large), _shape(small))
+        if say is not None and span is not None:
+            axis, drop = span
             return say(large, op.Squeeze(small, axes=drop) if drop else small, axis=axis, broadcast=1)
     return compute(*stretched(op, a, b))
 

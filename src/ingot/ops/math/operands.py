@@ -22,8 +22,8 @@ def require_fit(*arrays: Array) -> None:
     nbytes = count * max(x.dtype.itemsize for x in arrays)
     if nbytes > most_bytes():
         shown = " and ".join(str([*x.shape]) for x in arrays)
-        said = f"shapes {shown} broadcast to {nbytes:,} bytes, more than the limit of {most_bytes():,}"
-        raise oversized(said, nbytes)
+        message = f"shapes {shown} broadcast to {nbytes:,} bytes, more than the limit of {most_bytes():,}"
+        raise oversized(message, nbytes)
 
 
 def require_alike(*arrays: Array) -> None:
@@ -42,11 +42,11 @@ def require_divisors(a: Array, b: Array) -> None:
 
 def common_dtype(*facts: Fact) -> DType | None:
     """The element type that operands share; None where no one's is known, CheckError where two differ."""
-    found: DType | None = None
+    common: DType | None = None
     for fact in facts:
         if fact.dtype is None:
             continue
-        if found is not None and fact.dtype is not found:
-            raise CheckError(f"element types differ: {found} and {fact.dtype}", hint="cast one of them")
-        found = fact.dtype
-    return found
+        if common is not None and fact.dtype is not common:
+            raise CheckError(f"element types differ: {common} and {fact.dtype}", hint="cast one of them")
+        common = fact.dtype
+    return common

@@ -1,4 +1,4 @@
-"""An operator said by its own name in an older version, in a type that version takes where theirs is newer."""
+"""The same operator in an older version, by way of a type that version takes where theirs is newer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CAST_OF_BFLOAT16 = 13
 
 
 def restated(name: str) -> Rule:
-    """The rule of an operator of floats whose older versions say the same: bfloat16 goes through float32."""
+    """The rule of an operator of floats whose older versions mean the same: bfloat16 goes through float32."""
 
     def rule(op: Any, *inputs: Value, version: int, **attributes: Any) -> Any:
         def compute(*values: Any) -> Any:

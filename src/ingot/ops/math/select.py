@@ -1,4 +1,4 @@
-"""Where: of two tensors, element by element, the one that a condition says."""
+"""Where: of two tensors, element by element, the one that a condition selects."""
 
 from __future__ import annotations
 

@@ -89,10 +89,10 @@ def downgrade_sign(op: Any, x: Value, /, *, version: int) -> Any:
     zero = number(0, DType.FLOAT64 if dtype.is_integer else dtype)
     wide = DType.INT64 if dtype.is_integer else dtype
     above, below = (op.Cast(truth, to=int(wide)) for truth in (op.Greater(real, zero), op.Less(real, zero)))
-    found = op.Sub(above, below)
+    sign = op.Sub(above, below)
     if dtype.is_integer:
-        return op.Cast(found, to=int(dtype))
-    return op.Add(found, op.Mul(op.Tanh(x), zero))  # which is zero, and NaN for NaN
+        return op.Cast(sign, to=int(dtype))
+    return op.Add(sign, op.Mul(op.Tanh(x), zero))  # which is zero, and NaN for NaN
 
 
 absolute_1 = consuming("Abs")

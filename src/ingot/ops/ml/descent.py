@@ -1,19 +1,19 @@
 """Forests in primitives: every row goes down every tree step by step, which takes tables and not one branch.
 
 A step looks up what a node asks for, compares, and takes a child: `children[2 * node + (x[feature] <= split)]`. A leaf
-is a node whose children are itself, so that all trees take as many steps as the deepest. Whatever a node asks is said
-by that one comparison: `x < s` is `x <= t` for the number t before s, and for `x > s` the branches change places.
+is a node whose children are itself, so that all trees take as many steps as the deepest. Every test of a node is
+that one comparison: `x < s` is `x <= t` for the number t before s, and for `x > s` the branches change places.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.ops.ml.forest import MODES, Forest
@@ -32,13 +32,13 @@ _NARROW = (DType.FLOAT32, DType.FLOAT16)
 def scores(x: prim.Tensor, forest: Forest, n_targets: int, aggregate: str) -> prim.Tensor:
     """What the leaves that each row comes to vote for each target, put together: float64, shape [rows, targets].
 
-    Refused for what is not said in tables.
+    Refused for tests that tables cannot express.
     """
     if aggregate not in ("SUM", "AVERAGE"):
         raise Refused(f"votes of which the {aggregate.lower()} is taken")
     features = x.shape[1]
     if not isinstance(features, int):
-        raise Refused("as many features as only a run can tell")
+        raise Refused("a statically unknown number of features")
     if forest.features.size and int(forest.features.max()) >= features:
         raise Refused(f"a node that asks for feature {forest.features.max()} of {features}")
     x = _narrowed(x)
@@ -61,8 +61,8 @@ def _narrowed(x: prim.Tensor) -> prim.Tensor:
 def rows_of(x: prim.Tensor) -> prim.Tensor:
     """A table of features as floats, of which integers of 64 bits take the wider kind."""
     wide = x.dtype in (DType.FLOAT64, DType.INT64, DType.INT32)
-    found = prim.cast(x, DType.FLOAT64 if wide else DType.FLOAT32)
-    return prim.unsqueeze(found, [0]) if x.rank == 1 else found
+    rows = prim.cast(x, DType.FLOAT64 if wide else DType.FLOAT32)
+    return prim.unsqueeze(rows, [0]) if x.rank == 1 else rows
 
 
 def transformed(scores: prim.Tensor, transform: str) -> prim.Tensor:
@@ -145,8 +145,8 @@ def _rounded_down(splits: Array, before: Array, exact: Array, real: np.dtype[Any
         wide = near.astype(np.float64)
         above = (wide > splits) | (before & (wide == splits))
         down = np.where(above, np.nextafter(near, real.type(-np.inf)), near)
-        found = np.where(exact, np.where(wide == splits, near, np.nan), down)
-        return np.where(before & (splits == -np.inf), np.nan, found)
+        rounded = np.where(exact, np.where(wide == splits, near, np.nan), down)
+        return np.where(before & (splits == -np.inf), np.nan, rounded)
 
 
 def _sets(forest: Forest, asked: Array, first: int) -> _Sets:
@@ -156,12 +156,12 @@ def _sets(forest: Forest, asked: Array, first: int) -> _Sets:
     held = [np.zeros(1, bool)]
     length = 1
     for node, members in zip(nodes.tolist(), forest.members, strict=True):
-        found = members[~np.isnan(members)]
-        if not found.size:
+        known = members[~np.isnan(members)]
+        if not known.size:
             continue
-        if not (np.isfinite(found).all() and (found == np.rint(found)).all() and np.abs(found).max() < 1 << 31):
+        if not (np.isfinite(known).all() and (known == np.rint(known)).all() and np.abs(known).max() < 1 << 31):
             raise Refused("sets of numbers that are no integers")
-        numbers = found.astype(np.int64)
+        numbers = known.astype(np.int64)
         starts[node], low[node], high[node] = length, numbers.min(), numbers.max()
         length += int(high[node] - low[node]) + 1
         if length > _MOST_MEMBERS:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError
 from ingot.ops.ml.rows import affordable, chunks
@@ -118,14 +118,14 @@ def _check_acyclic(forest: Forest) -> None:
     inner = np.concatenate([forest.true, forest.false])
     waiting = np.bincount(inner[inner >= 0], minlength=len(forest.true))
     ready = np.flatnonzero(waiting == 0)
-    taken = 0
+    visited = 0
     while ready.size:
-        taken += ready.size
+        visited += ready.size
         children = np.concatenate([forest.true[ready], forest.false[ready]])
         children = children[children >= 0]
         np.subtract.at(waiting, children, 1)
         ready = np.unique(children[waiting[children] == 0])
-    if taken < len(forest.true):
+    if visited < len(forest.true):
         raise CheckError(f"the branches of the trees form a cycle, through node {np.flatnonzero(waiting > 0)[0]}")
 
 
@@ -147,8 +147,8 @@ def _branches(forest: Forest, nodes: Array, values: Array) -> Array:
     modes, splits = forest.modes[nodes], forest.splits[nodes]
     used = np.unique(modes).tolist()
     answers = (_compare(forest, mode, nodes, values, splits) for mode in used)
-    taken = next(answers) if len(used) == 1 else np.select([modes == mode for mode in used], list(answers))
-    return np.where(np.isnan(values), forest.missing_true[nodes], taken)
+    answer = next(answers) if len(used) == 1 else np.select([modes == mode for mode in used], list(answers))
+    return np.where(np.isnan(values), forest.missing_true[nodes], answer)
 
 
 def _compare(forest: Forest, mode: int, nodes: Array, values: Array, splits: Array) -> Array:

@@ -51,8 +51,8 @@ def label_encoder(
 
     The last of equal keys counts, and NaN equals NaN. One list of keys and one of values is given, equally long.
     """
-    keys = _given("keys", keys_floats, keys_int64s, keys_strings, keys_tensor)
-    values = _given("values", values_floats, values_int64s, values_strings, values_tensor)
+    keys = _the_one_list("keys", keys_floats, keys_int64s, keys_strings, keys_tensor)
+    values = _the_one_list("values", values_floats, values_int64s, values_strings, values_tensor)
     _check(x.dtype, keys, values)
     default = _default(values.dtype, default_float, default_int64, default_string, default_tensor)
     return translated(x, keys, np.concatenate([values, default]))
@@ -90,29 +90,31 @@ def lower(x: prim.Tensor, /, **attributes: Any) -> prim.Tensor:
 
 def _pairs(attributes: dict[str, Any]) -> tuple[Array, Array]:
     kinds = ("floats", "int64s", "strings", "tensor")
-    keys, values = (_given(what, *(attributes[f"{what}_{kind}"] for kind in kinds)) for what in ("keys", "values"))
+    keys, values = (
+        _the_one_list(what, *(attributes[f"{what}_{kind}"] for kind in kinds)) for what in ("keys", "values")
+    )
     return keys, values
 
 
-def _given(
+def _the_one_list(
     name: str,
     floats: Sequence[float] | None,
     int64s: Sequence[int] | None,
     strings: Sequence[str] | None,
     tensor: Tensor | None,
 ) -> Array:
-    found: list[Array] = []
+    lists: list[Array] = []
     if floats:
-        found.append(np.array(floats, np.float32))
+        lists.append(np.array(floats, np.float32))
     if int64s:
-        found.append(np.array(int64s, np.int64))
+        lists.append(np.array(int64s, np.int64))
     if strings:
-        found.append(np.array([*strings, None], object)[:-1])
+        lists.append(np.array([*strings, None], object)[:-1])
     if tensor is not None:
-        found.append(tensor.numpy().reshape(-1))
-    if len(found) != 1:
-        raise CheckError(f"{len(found)} of the lists of {name} are set, expected one")
-    return found[0]
+        lists.append(tensor.numpy().reshape(-1))
+    if len(lists) != 1:
+        raise CheckError(f"{len(lists)} of the lists of {name} are set, expected one")
+    return lists[0]
 
 
 def _check(dtype: np.dtype[Any] | None, keys: Array, values: Array) -> None:
@@ -155,12 +157,12 @@ def downgrade(op: Any, x: Value, /, *, version: int, **attributes: Any) -> Any:
     named: dict[str, Any] = {f"keys_{kind}s": keys.tolist()}
     encoder = op.domain("ai.onnx.ml").LabelEncoder
     if value is DType.FLOAT64:
-        found = encoder(source, values_int64s=list(range(len(keys))), default_int64=len(keys), **named)
-        return op.Gather(np.concatenate([values, default]), found)
+        index = encoder(source, values_int64s=list(range(len(keys))), default_int64=len(keys), **named)
+        return op.Gather(np.concatenate([values, default]), index)
     to = _SUFFIXES.get(value, "int64")
     named |= {f"values_{to}s": values.tolist(), f"default_{to}": default.tolist()[0]}
-    made = encoder(source, **named)
-    return made if value in _SUFFIXES else op.Cast(made, to=int(value))
+    encoded = encoder(source, **named)
+    return encoded if value in _SUFFIXES else op.Cast(encoded, to=int(value))
 
 
 def _mapped(op: Any, x: Value, keys: Array, values: Array, default: Array) -> Any:
@@ -183,8 +185,8 @@ def _mapped(op: Any, x: Value, keys: Array, values: Array, default: Array) -> An
     if keys.dtype == np.int64:
         names = [str(place) for place in places]
         source = mapper(x, cats_int64s=keys.tolist(), cats_strings=names, default_string="")
-    found = mapper(source, cats_strings=names, cats_int64s=places, default_int64=len(keys))
-    return op.Gather(np.concatenate([values, default]), found)
+    index = mapper(source, cats_strings=names, cats_int64s=places, default_int64=len(keys))
+    return op.Gather(np.concatenate([values, default]), index)
 
 
 @operator("LabelEncoder", since=1, domain="ai.onnx.ml")

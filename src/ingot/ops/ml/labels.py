@@ -12,10 +12,10 @@ from ingot.errors import CheckError
 
 def either(name: str, *lists: Sequence[int] | Sequence[str] | None) -> Sequence[int] | Sequence[str]:
     """The one list that is given; CheckError if there is none or more than one."""
-    given = [items for items in lists if items]
-    if len(given) != 1:
-        raise CheckError(f"{len(given)} of the lists of {name} are set, expected one")
-    return given[0]
+    filled = [items for items in lists if items]
+    if len(filled) != 1:
+        raise CheckError(f"{len(filled)} of the lists of {name} are set, expected one")
+    return filled[0]
 
 
 def label_array(labels: Sequence[int] | Sequence[str]) -> Array:

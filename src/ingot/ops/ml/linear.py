@@ -67,7 +67,7 @@ def linear_classifier(
 ) -> tuple[Label, Float32]:
     """The label of the largest score `x @ coefficients.T + intercepts` in each row, and the scores, transformed.
 
-    One row of coefficients for two labels scores the second of them; for no labels it tells 1 from 0.
+    One row of coefficients for two labels scores the second of them; for no labels the classes are 0 and 1.
     """
     labels = classlabels_strings or classlabels_ints or ()
     rows = as_rows(x)

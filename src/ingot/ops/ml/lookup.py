@@ -14,8 +14,8 @@ def positions(x: Array, keys: Array | Sequence[Any]) -> Array:
     """For each element the last position it has among the keys, -1 where it has none; NaN equals NaN."""
     if x.dtype == np.object_:
         index = {key: position for position, key in enumerate(keys)}
-        found = np.fromiter((index.get(item, -1) for item in x.reshape(-1).tolist()), np.int64, x.size)
-        return found.reshape(x.shape)
+        index_of_each = np.fromiter((index.get(item, -1) for item in x.reshape(-1).tolist()), np.int64, x.size)
+        return index_of_each.reshape(x.shape)
     table = np.asarray(keys, x.dtype)
     if not table.size:
         return np.full(x.shape, -1, np.int64)

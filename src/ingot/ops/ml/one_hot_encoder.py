@@ -37,12 +37,12 @@ def one_hot_encoder(
     categories = either("categories", cats_int64s, cats_strings)
     _check_kind(x.dtype == np.object_, categories)
     affordable(x.size * len(categories))
-    found = _positions(x, categories).reshape(-1)
-    if not zeros and (found < 0).any():
-        raise InputError(f"{x.reshape(-1)[np.argmin(found)]!r} is none of the {len(categories)} categories")
+    positions = _positions(x, categories).reshape(-1)
+    if not zeros and (positions < 0).any():
+        raise InputError(f"{x.reshape(-1)[np.argmin(positions)]!r} is none of the {len(categories)} categories")
     hot = np.zeros((x.size, len(categories)), np.float32)
-    known = np.flatnonzero(found >= 0)
-    hot[known, found[known]] = 1
+    known = np.flatnonzero(positions >= 0)
+    hot[known, positions[known]] = 1
     return hot.reshape(*x.shape, len(categories))
 
 

@@ -27,9 +27,9 @@ def chunks(rows: int, cost: int, most: int = 2**20) -> Iterator[slice]:
 
 def affordable(count: int, itemsize: int = 4) -> None:
     """InputError if that many elements take more memory than a result may."""
-    taken = count * itemsize
-    if taken > most_bytes():
-        raise oversized(f"the result would take {taken:,} bytes, more than {most_bytes():,}", taken)
+    nbytes = count * itemsize
+    if nbytes > most_bytes():
+        raise oversized(f"the result would take {nbytes:,} bytes, more than {most_bytes():,}", nbytes)
 
 
 def row_count(x: Fact) -> Dim | None:

@@ -1,4 +1,4 @@
-"""SVMClassifier: a vote among machines that each tell two classes apart."""
+"""SVMClassifier: a vote among machines for each pair of classes."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def check_kernel(kernel: str, params: Sequence[float] | None) -> None:
 
 def vectors_of(numbers: Sequence[float] | None, count: int) -> Array:
     """So many support vectors, of numbers that are a multiple of their count."""
-    found = np.array(numbers or (), np.float64)
-    return found.reshape(count, len(found) // count)
+    flat = np.array(numbers or (), np.float64)
+    return flat.reshape(count, len(flat) // count)
 
 
 def similarity(rows: Array, vectors: Array, kernel: str, params: Sequence[float] | None) -> Array:

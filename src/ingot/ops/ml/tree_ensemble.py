@@ -83,7 +83,7 @@ def lower(x: prim.Tensor, /, *, aggregate_function: int, post_transform: int, **
 
 
 def forest_of_nodes(attributes: Mapping[str, Any]) -> tuple[Forest, int]:
-    """The forest that the attributes of a node say, and how many targets it has; CheckError if it is none."""
+    """The forest in the attributes of a node, and its number of targets; CheckError if it is none."""
     true, false, true_leaf, false_leaf = (
         attributes[f"nodes_{name}"] for name in ("truenodeids", "falsenodeids", "trueleafs", "falseleafs")
     )
@@ -131,17 +131,17 @@ def _roots(
     lengths = {len(true), len(false), len(true_leaf), len(false_leaf)}
     if len(lengths) > 1:
         raise CheckError(f"the lists of branches differ in length: {sorted(lengths)}")
-    found = np.array(roots, np.int64)
-    if found.size and int(found.min()) < 0:
-        raise CheckError(f"a tree begins at node {found.min()}")
-    return found
+    indices = np.array(roots, np.int64)
+    if indices.size and int(indices.min()) < 0:
+        raise CheckError(f"a tree begins at node {indices.min()}")
+    return indices
 
 
 def _children(ids: Sequence[int], leaf: Sequence[int]) -> Array:
-    found = np.array(ids, np.int64)
-    if found.size and int(found.min()) < 0:
-        raise CheckError(f"a branch leads to {found.min()}")
-    return np.where(np.array(leaf, np.int64) != 0, -1 - found, found)
+    indices = np.array(ids, np.int64)
+    if indices.size and int(indices.min()) < 0:
+        raise CheckError(f"a branch leads to {indices.min()}")
+    return np.where(np.array(leaf, np.int64) != 0, -1 - indices, indices)
 
 
 def _floats(tensor: Tensor) -> Array:

@@ -1,4 +1,4 @@
-"""A forest written as the attributes of TreeEnsemble, for models that say it with the deprecated operators."""
+"""A forest written as the attributes of TreeEnsemble, for models that have the deprecated operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingot.ops.ml.forest import AGGREGATES, Forest
 
 
 def raw_scores(op: Any, x: Value, forest: Forest, n_targets: int, aggregate: str, *, wide: bool) -> Any | None:
-    """TreeEnsemble of the forest, as float32; None where it cannot be said.
+    """TreeEnsemble of the forest, as float32; None where it cannot express it.
 
     TreeEnsemble takes two axes, one vote a leaf, and floats whose type its splits share: `wide` if those are doubles.
     """
@@ -25,13 +25,13 @@ def raw_scores(op: Any, x: Value, forest: Forest, n_targets: int, aggregate: str
         return None
     wide = wide or x.type.dtype is not DType.FLOAT32
     features = op.Cast(x, to=int(DType.FLOAT64)) if wide and x.type.dtype is not DType.FLOAT64 else x
-    made = op.domain("ai.onnx.ml").TreeEnsemble(
+    scores = op.domain("ai.onnx.ml").TreeEnsemble(
         features,
         n_targets=n_targets,
         aggregate_function=AGGREGATES.index(aggregate),
         **_attributes(forest, votes, np.dtype(np.float64 if wide else np.float32)),
     )
-    return op.Cast(made, to=int(DType.FLOAT32)) if wide else made
+    return op.Cast(scores, to=int(DType.FLOAT32)) if wide else scores
 
 
 def _attributes(forest: Forest, votes: Any, dtype: np.dtype[Any]) -> dict[str, Any]:

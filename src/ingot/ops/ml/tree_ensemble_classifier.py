@@ -1,6 +1,6 @@
 """TreeEnsembleClassifier, deprecated: decision trees whose leaves vote for classes.
 
-It becomes TreeEnsemble and ArgMax where these can say it; where a leaf votes more than once, they cannot, and the
+It becomes TreeEnsemble and ArgMax where these can express it; where a leaf votes more than once, they cannot, and the
 operator stays.
 """
 
@@ -26,7 +26,7 @@ from ingot.ops.ml.labels import either, label_array, label_type
 from ingot.ops.ml.post_transform import checked, transformed, two_classes
 from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.tree_ensemble_attributes import raw_scores
-from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, given, numbers
+from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, numbers, set_attributes
 from ingot.ops.reduction.places import place_of
 from ingot.ops.typesets import types
 
@@ -62,7 +62,7 @@ def _classifier(
     """The class with the most weight of votes, base values included, in each row, and the weights, transformed.
 
     Where all votes are for one of two classes, they score the second: the first has the complement to one if no
-    weight is negative, else the opposite. A lone label is told from 0, or an empty string, by the sign of its score.
+    weight is negative, else the opposite. A lone label, or else 0 or an empty string, is chosen by its score's sign.
     """
     attributes = dict(locals())
     labels = either("labels", classlabels_int64s, classlabels_strings)
@@ -108,7 +108,7 @@ def infer(
 def lower(
     x: prim.Tensor, /, *, classlabels_int64s: Sequence[int] | None, post_transform: str, **attributes: Any
 ) -> tuple[prim.Tensor, prim.Tensor]:
-    """Of two classes or more, with votes for several: others are said with newer operators."""
+    """Of two classes or more, with votes for several; the upgrade expresses others in newer operators."""
     labels = classlabels_int64s or ()
     if len(labels) < 2:
         raise prim.Refused("labels that are strings, or only one")
@@ -123,22 +123,22 @@ def lower(
 
 @tree_ensemble_classifier.downgrade
 def downgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
-    return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **given(attributes))
+    return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **set_attributes(attributes))
 
 
 @tree_ensemble_classifier_3.downgrade
 def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
-    return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **given(as_floats(attributes)))
+    return op.domain("ai.onnx.ml").TreeEnsembleClassifier(x, outputs=2, **set_attributes(as_floats(attributes)))
 
 
 @tree_ensemble_classifier_3.upgrade
 def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     labels = either("labels", attributes["classlabels_int64s"], attributes["classlabels_strings"])
-    said = _said(op, x, attributes, len(labels))
+    outputs = _probabilities(op, x, attributes, len(labels))
     encoder = op.domain("ai.onnx.ml").LabelEncoder
-    if said is None:
+    if outputs is None:
         return _numbered(op, x, attributes, labels)
-    raw, scores = said
+    raw, scores = outputs
     values = "values_strings" if isinstance(labels[0], str) else "values_int64s"
     place = op.ArgMax(raw, axis=1, keepdims=0)
     return encoder(place, keys_int64s=list(range(len(labels))), **{values: list(labels)}), scores
@@ -148,15 +148,15 @@ def _numbered(op: Any, x: Value, attributes: dict[str, Any], labels: Sequence[in
     """The operator as it is, with numbers for labels, which become strings last; a lone label stays."""
     classifier = op.domain("ai.onnx.ml").TreeEnsembleClassifier
     if len(labels) < 2 or isinstance(labels[0], int):
-        return classifier(x, outputs=2, **given(attributes))
+        return classifier(x, outputs=2, **set_attributes(attributes))
     numbers = list(range(len(labels)))
     others = {**attributes, "classlabels_strings": None, "classlabels_int64s": numbers}
-    place, scores = classifier(x, outputs=2, **given(others))
+    place, scores = classifier(x, outputs=2, **set_attributes(others))
     return op.domain("ai.onnx.ml").LabelEncoder(place, keys_int64s=numbers, values_strings=list(labels)), scores
 
 
-def _said(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[Any, Any] | None:
-    """What decides and what is answered, in today's operators; None where they cannot say it."""
+def _probabilities(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[Any, Any] | None:
+    """What decides and what is answered, in today's operators; None where they cannot express it."""
     transform = checked(attributes["post_transform"])
     if transform not in ("NONE", "LOGISTIC", "SOFTMAX") or classes < 2:
         return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 from ingot.ir.value import Value
@@ -27,10 +27,10 @@ def downgrade(op: Any, x: Value, /, *, aggregate_function: int, post_transform: 
     forest, targets = forest_of_nodes(attributes)
     aggregate, transform = names_of(aggregate_function, post_transform)
     rows = x if dtype is DType.FLOAT32 else op.Cast(x, to=int(DType.FLOAT32))
-    made = op.domain("ai.onnx.ml").TreeEnsembleRegressor(
+    scores = op.domain("ai.onnx.ml").TreeEnsembleRegressor(
         rows, n_targets=targets, aggregate_function=aggregate, post_transform=transform, **_attributes(forest)
     )
-    return made if dtype is DType.FLOAT32 else op.Cast(made, to=int(dtype))
+    return scores if dtype is DType.FLOAT32 else op.Cast(scores, to=int(dtype))
 
 
 @dataclass(frozen=True, slots=True)

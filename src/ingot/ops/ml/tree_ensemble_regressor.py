@@ -1,6 +1,6 @@
 """TreeEnsembleRegressor, deprecated: decision trees whose leaves cast any number of votes.
 
-It becomes TreeEnsemble where that can say it; where a leaf votes more than once, it cannot, and the operator stays.
+It becomes TreeEnsemble where that can express it; where a leaf votes more than once, it cannot, and the operator stays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ingot.ops.ml.forest import Forest, aggregated
 from ingot.ops.ml.post_transform import checked, transformed
 from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.tree_ensemble_attributes import raw_scores
-from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, given, numbers
+from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, numbers, set_attributes
 
 
 def _regressor(
@@ -100,12 +100,12 @@ def lower(
 
 @tree_ensemble_regressor.downgrade
 def downgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
-    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **given(attributes))
+    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **set_attributes(attributes))
 
 
 @tree_ensemble_regressor_3.downgrade
 def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
-    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **given(as_floats(attributes)))
+    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **set_attributes(as_floats(attributes)))
 
 
 @tree_ensemble_regressor_3.upgrade
@@ -123,11 +123,11 @@ def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
             if transform == "NONE":
                 return scores
             return op.Sigmoid(scores) if transform == "LOGISTIC" else op.Softmax(scores, axis=-1)
-    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **given(attributes))
+    return op.domain("ai.onnx.ml").TreeEnsembleRegressor(x, **set_attributes(attributes))
 
 
 def forest_of_targets(attributes: dict[str, Any], n_targets: int) -> Forest:
-    """The forest that the attributes of a node say; CheckError if it is none."""
+    """The forest in the attributes of a node; CheckError if it is none."""
     weights = numbers(attributes["target_weights"], attributes["target_weights_as_tensor"])
     trees, nodes, targets = (attributes[f"target_{name}"] or () for name in ("treeids", "nodeids", "ids"))
     splits = numbers(attributes["nodes_values"], attributes["nodes_values_as_tensor"])
@@ -135,7 +135,7 @@ def forest_of_targets(attributes: dict[str, Any], n_targets: int) -> Forest:
 
 
 def target_count(n_targets: int | None, target_ids: Sequence[int] | None) -> int:
-    """How many targets there are: as many as is said, or as the leaves vote for."""
+    """The number of targets: the attribute, or else as many as the leaves vote for."""
     count = n_targets if n_targets is not None else max(target_ids or (0,)) + 1
     if count < 1:
         raise CheckError(f"n_targets is {count}, expected at least 1")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.tensor import Tensor
@@ -30,22 +30,22 @@ def numbers(floats: Sequence[float] | None, tensor: Tensor | None) -> Array:
     return np.array(floats or (), np.float64)
 
 
-def given(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that say something."""
+def set_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that are set: neither None nor empty."""
     return {name: value for name, value in attributes.items() if value is not None and value != ()}
 
 
 def as_floats(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes with lists of floats for tensors; UnsupportedError for a tensor of doubles that are no floats."""
-    found = dict(attributes)
+    converted = dict(attributes)
     for name, value in attributes.items():
         if not isinstance(value, Tensor):
             continue
         exact = numbers(None, value)
         if not np.array_equal(exact.astype(np.float32), exact, equal_nan=True):
             raise UnsupportedError(f"'{name}' holds numbers that no float32 is, and came with version 3")
-        found |= {name: None, name.removesuffix("_as_tensor"): exact.tolist()}
-    return found
+        converted |= {name: None, name.removesuffix("_as_tensor"): exact.tolist()}
+    return converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +124,11 @@ class _Ids:
         tree = np.minimum(np.searchsorted(self._trees, trees), len(self._trees) - 1)
         node = np.minimum(np.searchsorted(self._nodes, nodes), len(self._nodes) - 1)
         codes = tree * len(self._nodes) + node
-        found = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
-        wrong = (self._trees[tree] != trees) | (self._nodes[node] != nodes) | (self._codes[found] != codes)
+        index = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        wrong = (self._trees[tree] != trees) | (self._nodes[node] != nodes) | (self._codes[index] != codes)
         if wrong.any():
             raise CheckError(f"tree {trees[wrong][0]} has no node {nodes[wrong][0]}")
-        return self._order[found]
+        return self._order[index]
 
 
 def _by_leaf(votes: Votes, ids: _Ids, place: Array, leaves: int) -> tuple[Array, Array, Array]:

@@ -86,11 +86,11 @@ def below(x: prim.Tensor, y: prim.Tensor | int) -> prim.Tensor:
 
 def both(*conditions: prim.Tensor | None) -> prim.Tensor | None:
     """Where all conditions that are given hold; None if none is."""
-    found: prim.Tensor | None = None
+    joint: prim.Tensor | None = None
     for each in conditions:
         if each is not None:
-            found = each if found is None else prim.apply("and", found, each)
-    return found
+            joint = each if joint is None else prim.apply("and", joint, each)
+    return joint
 
 
 def within(x: prim.Tensor, most: Dim) -> prim.Tensor:
@@ -99,7 +99,7 @@ def within(x: prim.Tensor, most: Dim) -> prim.Tensor:
 
 
 def longer(x: prim.Tensor, size: Dim, fill: float | bool) -> prim.Tensor:
-    """`x` with `fill` behind the last axis up to a size, which it is taken to have if it is not known to be shorter."""
+    """`x` with `fill` after the last axis up to a size, assumed to be its own unless it is known to be shorter."""
     more = size - x.shape[-1]
     least = lower_bound(more)
     if least is None or least < 0:
@@ -109,5 +109,5 @@ def longer(x: prim.Tensor, size: Dim, fill: float | bool) -> prim.Tensor:
 
 def behind(past: prim.Tensor | None, fresh: prim.Tensor, dtype: DType | None) -> prim.Tensor:
     """Keys or values behind those of the past, in the type they are kept in."""
-    kept = fresh if dtype is None else prim.cast(fresh, dtype)
-    return kept if past is None else prim.concat([prim.cast(past, kept.dtype), kept], 2)
+    cached = fresh if dtype is None else prim.cast(fresh, dtype)
+    return cached if past is None else prim.concat([prim.cast(past, cached.dtype), cached], 2)

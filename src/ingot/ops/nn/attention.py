@@ -289,7 +289,7 @@ def _past(past_key: Array | None, past_value: Array | None, lengths: Array | Non
 
 def _check_past(past_key: Fact | None, keys: Shape, past_value: Fact | None, values: Shape) -> None:
     """CheckError if only one of the two is given, ShapeError if one does not go with what is new."""
-    if (past_key is None or not past_key.given) != (past_value is None or not past_value.given):
+    if (past_key is None or not past_key.present) != (past_value is None or not past_value.present):
         raise CheckError("past_key and past_value must be given together")
     for name, past, expected in (("past_key", past_key, keys), ("past_value", past_value, values)):
         if past is not None:
@@ -301,7 +301,7 @@ def _check_past(past_key: Fact | None, keys: Shape, past_value: Fact | None, val
 
 
 def _total(fresh: Dim | None, past_key: Fact | None, past_value: Fact | None) -> Dim | None:
-    if past_key is None or not past_key.given:
+    if past_key is None or not past_key.present:
         return fresh
     past = unify(dim(past_key.shape, 2), dim(None if past_value is None else past_value.shape, 2))
     return None if past is None or fresh is None else past + fresh
@@ -321,12 +321,12 @@ def _scores(query: Array, keys: Array, scale: float | None) -> Array:
 
 def _weights(scores: Array, blind: Array, precision: int | None) -> Array:
     """The softmax of each row in the precision asked for; zero for a query that sees nothing."""
-    given = scores.dtype if precision is None else DType(precision).numpy
-    values = scores.astype(given).astype(wide(given))
+    dtype = scores.dtype if precision is None else DType(precision).numpy
+    values = scores.astype(dtype).astype(wide(dtype))
     if not values.size:
         return scores
     greatest = values.max(axis=-1, keepdims=True)
     shares = np.exp(values - np.where(np.isneginf(greatest), 0, greatest))
     total = shares.sum(axis=-1, keepdims=True)
     weights = np.where(blind, 0, shares / np.where(total == 0, 1, total))
-    return weights.astype(given).astype(scores.dtype)
+    return weights.astype(dtype).astype(scores.dtype)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 from ingot.ir.value import Value
@@ -19,7 +19,7 @@ class Heads:
     """An input as (batch, heads, length, size), whatever its rank."""
 
     x: Value
-    given: int | None
+    stated: int | None
 
     @property
     def sizes(self) -> tuple[Any, Any]:
@@ -29,8 +29,8 @@ class Heads:
             hidden = None
         if len(shape) == 4:
             return count, hidden
-        assert self.given is not None
-        return self.given, None if hidden is None else hidden // self.given
+        assert self.stated is not None
+        return self.stated, None if hidden is None else hidden // self.stated
 
     @property
     def length_axis(self) -> int:
@@ -82,10 +82,10 @@ class Places:
             return None
         place = _range(op, self.total(op))
         count = _size(op, self.query.x, self.query.length_axis)
-        found, lengths, offset = None, None, None
+        mask, lengths, offset = None, None, None
         if self.lengths is not None:
             lengths = op.Unsqueeze(self.lengths, [1, 2, 3])
-            found, offset = op.Less(place, lengths), op.Sub(lengths, count)
+            mask, offset = op.Less(place, lengths), op.Sub(lengths, count)
         elif self.past is not None:
             offset = _size(op, self.past, 2)
         own = op.Unsqueeze(_range(op, count), [1])
@@ -94,12 +94,12 @@ class Places:
         for applies, holds, bound in (*rules, (self.right >= 0, op.LessOrEqual, self.right)):
             if applies:
                 allowed = holds(ahead, np.int64(bound))
-                found = allowed if found is None else op.And(found, allowed)
-        return found
+                mask = allowed if mask is None else op.And(mask, allowed)
+        return mask
 
 
 def folded(op: Any, mask: Value | None, places: Places, dtype: DType) -> Any:
-    """One mask that says all that the mask and the places do."""
+    """One mask that combines the mask and the places."""
     seen = places.seen(op)
     if mask is None or seen is None:
         return seen if mask is None else mask

@@ -45,13 +45,15 @@ def downgrade(
     query, key, value = Heads(q, q_num_heads), Heads(k, kv_num_heads), Heads(v, kv_num_heads)
     places = Places(query, key, past_key, nonpad_kv_seqlen, bool(is_causal), left_window_size, right_window_size)
     if version >= attention.since[0]:
-        kept = dict.fromkeys(attention.keywords.values())
-        kept |= {"kv_num_heads": kv_num_heads, "q_num_heads": q_num_heads, "scale": scale, "softcap": softcap}
-        kept |= {"qk_matmul_output_mode": qk_matmul_output_mode, "softmax_precision": softmax_precision}
+        attributes = dict.fromkeys(attention.keywords.values())
+        attributes |= {"kv_num_heads": kv_num_heads, "q_num_heads": q_num_heads, "scale": scale, "softcap": softcap}
+        attributes |= {"qk_matmul_output_mode": qk_matmul_output_mode, "softmax_precision": softmax_precision}
         lengths = nonpad_kv_seqlen if version >= _LENGTHS_SINCE else None
         mask = folded(op, attn_mask, places, dtype_of(q))
         inputs = (q, k, v, mask, past_key, past_value, lengths)
-        return again(op, attention, inputs[: 7 if lengths is not None else 6], kept, version=version, outputs=outputs)
+        return again(
+            op, attention, inputs[: 7 if lengths is not None else 6], attributes, version=version, outputs=outputs
+        )
     keys, values = _joined(op, past_key, key.split(op)), _joined(op, past_value, value.split(op))
     wide = wide_of(*(dtype_of(x) for x in (q, k, v)))
     factor = _scale(scale, query)
@@ -66,8 +68,8 @@ def downgrade(
         capped = op.Mul(op.Tanh(op.Div(raw, bound)), bound)
     scores = masked(op, capped, attn_mask, places, wide)
     precision = wide if softmax_precision is None else DType(softmax_precision)
-    some_blind = attn_mask is not None or places.may_be_blind
-    weights = cast(op, _softmax(op, cast(op, scores, wide, precision), precision, some_blind), precision, wide)
+    may_be_blind = attn_mask is not None or places.may_be_blind
+    weights = cast(op, _softmax(op, cast(op, scores, wide, precision), precision, may_be_blind), precision, wide)
     y = op.MatMul(weights, _repeated(op, cast(op, values, dtype_of(v), wide), shared))
     stage = (raw, capped, scores, weights)[qk_matmul_output_mode]
     results = [query.joined(op, cast(op, y, wide, dtype_of(q)), value), keys, values]
@@ -99,9 +101,9 @@ def _repeated(op: Any, x: Any, heads: Any) -> Any:
     return x if heads is None else op.Gather(x, heads, axis=1)
 
 
-def _softmax(op: Any, scores: Any, dtype: DType, some_blind: bool) -> Any:
+def _softmax(op: Any, scores: Any, dtype: DType, may_be_blind: bool) -> Any:
     weights = op.Softmax(scores, axis=3)
-    if not some_blind:
+    if not may_be_blind:
         return weights
     blind = op.Equal(op.ReduceMax(scores, [3], keepdims=1), np.asarray(-np.inf, dtype.numpy))
     return op.Where(blind, np.asarray(0, dtype.numpy), weights)

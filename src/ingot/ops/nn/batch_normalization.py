@@ -45,10 +45,10 @@ def batch_normalization(
     In training mode mean and variance are those of this batch, and those given are moved towards them.
     """
     channels = x.shape[1] if x.ndim > 1 else 1
-    for name, given in (("scale", scale), ("B", b), ("input_mean", input_mean), ("input_var", input_var)):
-        if given.shape != (channels,):
+    for name, vector in (("scale", scale), ("B", b), ("input_mean", input_mean), ("input_var", input_var)):
+        if vector.shape != (channels,):
             raise ShapeError(
-                f"{name} has shape {list(given.shape)}, expected one value for each of {channels} channels"
+                f"{name} has shape {list(vector.shape)}, expected one value for each of {channels} channels"
             )
     values, factor, shift, average, variance = widened(x, scale, b, input_mean, input_var)
     along = (-1, *(1,) * (x.ndim - 2)) if x.ndim > 1 else (1,) * x.ndim
@@ -58,8 +58,8 @@ def batch_normalization(
         now = mean(values, others)
         spread = mean(np.square(values - now), others).reshape(channels)
         now = now.reshape(channels)
-        kept = average.dtype.type(momentum)
-        moved = (average * kept + now * (1 - kept), variance * kept + spread * (1 - kept))
+        weight = average.dtype.type(momentum)
+        moved = (average * weight + now * (1 - weight), variance * weight + spread * (1 - weight))
         running = (moved[0].astype(input_mean.dtype), moved[1].astype(input_var.dtype))
         average, variance = now, spread
     root = np.sqrt(variance + average.dtype.type(epsilon))
@@ -88,10 +88,10 @@ def infer(
         )
     channels = 1 if x.rank is not None and x.rank < 2 else dim(x.shape, 1)
     named = (("scale", scale), ("B", b), ("input_mean", input_mean), ("input_var", input_var))
-    for name, given in named:
-        vector_of(given, channels, name)
+    for name, fact in named:
+        vector_of(fact, channels, name)
         if channels is None:
-            channels = dim(given.shape, 0)
+            channels = dim(fact.shape, 0)
     if not training_mode:
         return (tensor(x.dtype, x.shape),)
     return tensor(x.dtype, x.shape), tensor(input_mean.dtype, (channels,)), tensor(input_var.dtype, (channels,))
@@ -116,10 +116,12 @@ def lower(
         others = [axis for axis in range(x.rank) if axis != 1]
         now = mean_of(values, others)
         spread = mean_of((values - now) * (values - now), others)
-        kept = np.float32(momentum) if values.dtype is DType.FLOAT32 else momentum
-        for given, found in ((average, now), (variance, spread)):
-            running.append(given * float(kept) + prim.reshape(found, given.shape) * float(1 - kept))
-        average, variance = (prim.reshape(found, average.shape) for found in (now, spread))
+        weight = np.float32(momentum) if values.dtype is DType.FLOAT32 else momentum
+        for running_moment, batch_moment in ((average, now), (variance, spread)):
+            running.append(
+                running_moment * float(weight) + prim.reshape(batch_moment, running_moment.shape) * float(1 - weight)
+            )
+        average, variance = (prim.reshape(moment, average.shape) for moment in (now, spread))
     scaled = factor / prim.apply("sqrt", variance + epsilon)
     if x.rank < 2:
         average, scaled, shift = (prim.reshape(each, (1,) * x.rank) for each in (average, scaled, shift))
@@ -131,11 +133,11 @@ def lower(
 @batch_normalization.downgrade
 def downgrade(op: Any, x: Value, scale: Value, b: Value, *moments: Value, outputs: int, **attributes: Any) -> Any:
     """Scale and bias have the type of `x`: where they differ, all of them have that to compute in."""
-    given = [dtype_of(value) for value in (x, scale, b)]
-    inside = given[0] if len(set(given)) == 1 else wide_of(*given)
-    values = [cast(op, value, dtype, inside) for value, dtype in zip((x, scale, b), given, strict=True)]
+    dtypes = [dtype_of(value) for value in (x, scale, b)]
+    inside = dtypes[0] if len(set(dtypes)) == 1 else wide_of(*dtypes)
+    values = [cast(op, value, dtype, inside) for value, dtype in zip((x, scale, b), dtypes, strict=True)]
     y, *running = _several(op.BatchNormalization(*values, *moments, outputs=outputs, **attributes))
-    return cast(op, y, inside, given[0]), *running
+    return cast(op, y, inside, dtypes[0]), *running
 
 
 @operator("BatchNormalization", since=14)
@@ -164,9 +166,9 @@ def upgrade_14(op: Any, *inputs: Value, training_mode: int, **attributes: Any) -
 @batch_normalization_14.downgrade
 def downgrade_14(op: Any, *inputs: Value, epsilon: float, momentum: float, training_mode: int, outputs: int) -> Any:
     """All of one type; in training, with the mean and the variance of this batch for those given."""
-    given = [dtype_of(value) for value in inputs]
-    inside = wide_of(*given) if training_mode or len(set(given)) > 1 or DType.BFLOAT16 in given else given[0]
-    x, scale, b, *moments = (cast(op, value, dtype, inside) for value, dtype in zip(inputs, given, strict=True))
+    dtypes = [dtype_of(value) for value in inputs]
+    inside = wide_of(*dtypes) if training_mode or len(set(dtypes)) > 1 or DType.BFLOAT16 in dtypes else dtypes[0]
+    x, scale, b, *moments = (cast(op, value, dtype, inside) for value, dtype in zip(inputs, dtypes, strict=True))
     running: list[Any] = []
     if training_mode:
         axes = [axis for axis in range(rank_of(inputs[0])) if axis != 1]
@@ -174,19 +176,19 @@ def downgrade_14(op: Any, *inputs: Value, epsilon: float, momentum: float, train
         now = op.ReduceMean(x, axes=axes, keepdims=0), op.ReduceMean(op.Mul(centred, centred), axes=axes, keepdims=0)
         if len(axes) == rank_of(inputs[0]):  # one axis alone is a batch of one channel
             now = op.Reshape(now[0], [1]), op.Reshape(now[1], [1])
-        kept = np.asarray(momentum, inside.numpy)
-        for moment, found in zip(moments, now, strict=True):
-            running.append(op.Add(op.Mul(moment, kept), op.Mul(found, np.asarray(1 - kept, inside.numpy))))
+        weight = np.asarray(momentum, inside.numpy)
+        for moment, batch_moment in zip(moments, now, strict=True):
+            running.append(op.Add(op.Mul(moment, weight), op.Mul(batch_moment, np.asarray(1 - weight, inside.numpy))))
         moments = list(now)
     y = op.BatchNormalization(x, scale, b, *moments, epsilon=epsilon)
-    return (cast(op, y, inside, given[0]), *(cast(op, moment, inside, given[3]) for moment in running))[:outputs]
+    return (cast(op, y, inside, dtypes[0]), *(cast(op, moment, inside, dtypes[3]) for moment in running))[:outputs]
 
 
 @operator("BatchNormalization", since=9)
 def batch_normalization_9(
     x: T9, scale: T9, b: T9, mean: T9, var: T9, /, *, epsilon: float = 1e-05, momentum: float = 0.9
 ) -> tuple[T9, T9 | None, T9 | None, T9 | None, T9 | None]:
-    """The same outside of training, which only the number of outputs told."""
+    """The same outside of training; five outputs mean training."""
     raise superseded()
 
 
@@ -242,7 +244,7 @@ def downgrade_9(op: Any, *inputs: Value, outputs: int, **attributes: Any) -> Any
 
 @batch_normalization_7.downgrade
 def downgrade_7(op: Any, *inputs: Value, outputs: int, **attributes: Any) -> Any:
-    """Five outputs tell that it is training."""
+    """Five outputs mean training."""
     return op.BatchNormalization(*inputs, is_test=int(outputs == 1), outputs=outputs, **attributes)
 
 

@@ -61,18 +61,18 @@ def infer(
     x: Fact, weight: Fact, bias: Fact | None = None, past_state: Fact | None = None, /, *, activation: str
 ) -> tuple[Inferred, ...]:
     _checked(activation)
-    for name, given in (("x", x), ("weight", weight)):
-        require_rank(given, 3, name)
+    for name, fact in (("x", x), ("weight", weight)):
+        require_rank(fact, 3, name)
     require_size(weight, 1, 1, "weight")
     channels = unify(dim(x.shape, 1), dim(weight.shape, 0), "channels of x and weight")
     vector_of(bias, channels, "the bias")
     kernel = dim(weight.shape, 2)
-    kept: Dim | None = None if kernel is None else kernel - 1
+    state_size: Dim | None = None if kernel is None else kernel - 1
     if past_state is not None:
         require_rank(past_state, 3, "past_state")
-        for axis, size in enumerate((dim(x.shape, 0), channels, kept)):
+        for axis, size in enumerate((dim(x.shape, 0), channels, state_size)):
             require_size(past_state, axis, size, "past_state")
-    return tensor(x.dtype, x.shape), tensor(x.dtype, (dim(x.shape, 0), channels, kept))
+    return tensor(x.dtype, x.shape), tensor(x.dtype, (dim(x.shape, 0), channels, state_size))
 
 
 @causal_conv_with_state.lower

@@ -83,8 +83,8 @@ def infer(
 ) -> Inferred:
     require_rank(x, 3, "the input")
     block, image = block_shape.integers, image_shape.elements
-    for name, given in (("image_shape", image_shape), ("block_shape", block_shape)):
-        require_rank(given, 1, name)
+    for name, fact in (("image_shape", image_shape), ("block_shape", block_shape)):
+        require_rank(fact, 1, name)
     axes = unify(dim(image_shape.shape, 0), dim(block_shape.shape, 0), "the axes that image_shape and block_shape name")
     if not isinstance(axes, int):
         return tensor(x.dtype, None)
@@ -108,12 +108,12 @@ def lower(
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Each element is added to its place in a padded image of zeros."""
     image, block = facts[1].integers, facts[2].integers
     if image is None or block is None or x.dtype is DType.BOOL or x.dtype not in ELEMENTS:
-        raise prim.Refused(f"blocks of {x.dtype} whose shape only a run tells" if image is None else f"{x.dtype}")
+        raise prim.Refused(f"blocks of {x.dtype} of statically unknown shape" if image is None else f"{x.dtype}")
     sweeps = windows(len(image), block, strides=strides, dilations=dilations, pads=pads).over(image)
     counts = [sweep.count for sweep in sweeps]
     rank, channels = len(image), divide_exactly(x.shape[1], prod(block))
@@ -176,8 +176,8 @@ def _places(sweeps: Sequence[Sweep], padded: Sequence[int]) -> Array:
     return np.asarray(np.broadcast_to(place, [s.kernel for s in sweeps] + [s.count for s in sweeps])).reshape(-1)
 
 
-def _sizes(given: Array, name: str) -> list[int]:
-    found = [int(size) for size in given.reshape(-1)]
-    if not found or min(found) < 1:
-        raise InputError(f"{name} is {found}: each size must be 1 or more")
-    return found
+def _sizes(tensor: Array, name: str) -> list[int]:
+    sizes = [int(size) for size in tensor.reshape(-1)]
+    if not sizes or min(sizes) < 1:
+        raise InputError(f"{name} is {sizes}: each size must be 1 or more")
+    return sizes

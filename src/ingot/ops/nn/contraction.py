@@ -55,8 +55,8 @@ def kernel_of(w: Sequence[Dim | None], kernel_shape: Sequence[int] | None) -> Se
         return kernel
     if len(kernel_shape) != len(kernel):
         raise ShapeError(f"kernel_shape is {list(kernel_shape)}, the filters have {len(kernel)} spatial axes")
-    for said, size in zip(kernel_shape, kernel, strict=True):
-        if isinstance(size, int) and size != said:
+    for stated, size in zip(kernel_shape, kernel, strict=True):
+        if isinstance(size, int) and size != stated:
             raise ShapeError(f"kernel_shape is {list(kernel_shape)}, the filters are {list(kernel)}")
     return kernel_shape
 

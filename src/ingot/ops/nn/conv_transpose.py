@@ -57,9 +57,9 @@ def conv_transpose(
     refuse_huge((x.shape[0], whole.shape[1], *sizes), whole.dtype)
     y = np.zeros((x.shape[0], whole.shape[1], *sizes), whole.dtype)
     inner = zip(sizes, befores, whole.shape[2:], strict=True)
-    taken = [max(0, min(size, full - before)) for size, before, full in inner]
-    source = (slice(before, before + n) for before, n in zip(befores, taken, strict=True))
-    y[spatially(slice(0, n) for n in taken)] = whole[spatially(source)]
+    lengths = [max(0, min(size, full - before)) for size, before, full in inner]
+    source = (slice(before, before + n) for before, n in zip(befores, lengths, strict=True))
+    y[spatially(slice(0, n) for n in lengths)] = whole[spatially(source)]
     return np.asarray(y if b is None else y + per_channel(b, y, "the bias"), x.dtype)
 
 
@@ -91,9 +91,9 @@ def infer(
     kernel = kernel_of(w.shape, kernel_shape) if w.shape is not None else kernel_shape or None
     spread = windows(spatial, kernel, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     extra = per_axis("output_padding", output_padding, spatial, 0, least=0)
-    given = _explicit(output_shape, spatial)
-    found = x.shape[2:] if x.shape is not None else (None,) * spatial
-    sizes = [_size(spread, axis, found[axis], extra[axis], given) for axis in range(spatial)]
+    explicit = _explicit(output_shape, spatial)
+    spatial_shape = x.shape[2:] if x.shape is not None else (None,) * spatial
+    sizes = [_size(spread, axis, spatial_shape[axis], extra[axis], explicit) for axis in range(spatial)]
     return tensor(dtype, (dim(x.shape, 0), channels, *sizes))
 
 
@@ -183,48 +183,48 @@ def _full(spread: Windows, axis: int, size: Dim, extra: int) -> Dim | None:
     return (size - 1) * spread.strides[axis] + (kernel - 1) * spread.dilations[axis] + (1 + extra)
 
 
-def _size(spread: Windows, axis: int, size: Dim | None, extra: int, given: Sequence[int] | None) -> Dim | None:
-    if given is not None:
-        return given[axis]
+def _size(spread: Windows, axis: int, size: Dim | None, extra: int, explicit: Sequence[int] | None) -> Dim | None:
+    if explicit is not None:
+        return explicit[axis]
     if size is None:
         return None
     if spread.auto_pad.startswith("SAME"):
         return size * spread.strides[axis]
     full = _full(spread, axis, size, extra)
-    found = None if full is None else full - sum(spread.pads[axis])
-    if isinstance(found, int) and found < 0:
+    cropped = None if full is None else full - sum(spread.pads[axis])
+    if isinstance(cropped, int) and cropped < 0:
         raise ShapeError(f"pads cut {sum(spread.pads[axis])} off an axis of {full}")
-    return found
+    return cropped
 
 
 def _placed(
     spread: Windows, sizes: Sequence[int], extra: Sequence[int], output_shape: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
-    found, befores = _located(spread, sizes, extra, output_shape)
-    return [size for size in found if isinstance(size, int)], [size for size in befores if isinstance(size, int)]
+    result_sizes, befores = _located(spread, sizes, extra, output_shape)
+    return [size for size in result_sizes if isinstance(size, int)], [size for size in befores if isinstance(size, int)]
 
 
 def _located(
     spread: Windows, sizes: Sequence[Dim], extra: Sequence[int], output_shape: Sequence[int] | None
 ) -> tuple[list[Dim], list[Dim]]:
     """The sizes of the output, and where along each axis it begins in what the filters reach."""
-    given = _explicit(output_shape, len(sizes))
-    found: list[Dim] = []
+    explicit = _explicit(output_shape, len(sizes))
+    result_sizes: list[Dim] = []
     befores: list[Dim] = []
     for axis, size in enumerate(sizes):
-        wanted = _size(spread, axis, size, extra[axis], given)
+        wanted = _size(spread, axis, size, extra[axis], explicit)
         full = _full(spread, axis, size, extra[axis])
         assert wanted is not None
         assert full is not None
         if isinstance(wanted, int) and wanted < 0:
-            raise CheckError(f"output_shape is {list(given or ())}")
+            raise CheckError(f"output_shape is {list(explicit or ())}")
         before: Dim = spread.pads[axis][0]
-        if given is not None or spread.auto_pad.startswith("SAME"):
+        if explicit is not None or spread.auto_pad.startswith("SAME"):
             cut = maximum(full - wanted, 0)
             before = cut // 2 if spread.auto_pad == "SAME_UPPER" else cut - cut // 2
-        found.append(wanted)
+        result_sizes.append(wanted)
         befores.append(before)
-    return found, befores
+    return result_sizes, befores
 
 
 def _spread(x: Array, w: Array, group: int, spread: Windows) -> Array:

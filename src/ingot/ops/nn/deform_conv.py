@@ -179,8 +179,8 @@ def _read(last: prim.Tensor, points: Sequence[prim.Tensor], shape: tuple[Dim, ..
             weight = near if weight is None else weight * near
             places.append(prim.cast(prim.where(inside, place, 0), DType.INT64))
         assert weight is not None
-        found = prim.gather(last, [*places, len(shape) - 2, len(shape) - 1], shape)
-        part = prim.where(prim.apply("equal", weight, 0), 0, weight * found)
+        pixels = prim.gather(last, [*places, len(shape) - 2, len(shape) - 1], shape)
+        part = prim.where(prim.apply("equal", weight, 0), 0, weight * pixels)
         total = part if total is None else total + part
     assert total is not None
     return total
@@ -211,11 +211,11 @@ def _sampled(image: Array, moved: Array, sweeps: Sequence[Sweep]) -> Array:
             inside = (place >= 0) & (place < size)
             weight = weight * np.where(inside, 1 - np.abs(point - place), 0).astype(image.dtype)
             index = index * size + np.where(inside, place, 0).astype(np.int64)
-        found = np.take_along_axis(flat, index.reshape(groups, 1, 1, -1), axis=3)
-        read += np.where(weight[:, None] != 0, weight[:, None] * found.reshape(read.shape), 0)
+        pixels = np.take_along_axis(flat, index.reshape(groups, 1, 1, -1), axis=3)
+        read += np.where(weight[:, None] != 0, weight[:, None] * pixels.reshape(read.shape), 0)
     return read
 
 
-def _require_shape(name: str, given: Array, expected: tuple[int, ...]) -> None:
-    if given.shape != expected:
-        raise ShapeError(f"{name} has shape {list(given.shape)}, expected {list(expected)}")
+def _require_shape(name: str, array: Array, expected: tuple[int, ...]) -> None:
+    if array.shape != expected:
+        raise ShapeError(f"{name} has shape {list(array.shape)}, expected {list(expected)}")

@@ -41,9 +41,9 @@ def dropout(
 
     A seed draws as the standard's test data do, from a Mersenne twister.
     """
-    for name, given in (("ratio", ratio), ("training_mode", training_mode)):
-        if given is not None and given.shape not in ((), (1,)):
-            raise InputError(f"{name} has shape {list(given.shape)}, expected one number")
+    for name, scalar in (("ratio", ratio), ("training_mode", training_mode)):
+        if scalar is not None and scalar.shape not in ((), (1,)):
+            raise InputError(f"{name} has shape {list(scalar.shape)}, expected one number")
     rate = 0.5 if ratio is None else float(ratio.reshape(()).astype(np.float64))
     if training_mode is None or not training_mode.reshape(()) or rate == 0:
         return x, np.ones(x.shape, np.bool_)
@@ -62,9 +62,9 @@ def dropout(
 def infer(
     x: Fact, ratio: Fact | None = None, training_mode: Fact | None = None, /, *, seed: int | None
 ) -> tuple[Inferred, Inferred]:
-    for name, given in (("ratio", ratio), ("training_mode", training_mode)):
-        if given is not None and given.rank != 1:
-            require_rank(given, 0, name)
+    for name, fact in (("ratio", ratio), ("training_mode", training_mode)):
+        if fact is not None and fact.rank != 1:
+            require_rank(fact, 0, name)
     return tensor(x.dtype, x.shape), tensor(DType.BOOL, x.shape)
 
 
@@ -78,9 +78,9 @@ def lower(
     seed: int | None,
     facts: tuple[Fact, ...],
 ) -> tuple[prim.Tensor, prim.Tensor]:
-    for given in (ratio, training_mode):
-        if given is not None and given.shape not in ((), (1,)):
-            raise prim.Refused(f"a ratio or mode of shape {list(map(str, given.shape))}")
+    for scalar in (ratio, training_mode):
+        if scalar is not None and scalar.shape not in ((), (1,)):
+            raise prim.Refused(f"a ratio or mode of shape {list(map(str, scalar.shape))}")
     training = None if training_mode is None else facts[2].constant
     if training_mode is not None and (training is None or training.numpy().any()):
         raise prim.Refused("elements dropped at random" if training is not None else "training that a run decides on")
@@ -106,14 +106,14 @@ def downgrade(
     rate = None if ratio is None else constant_of(ratio)
     if training_mode is not None and (training is None or training.all()) and (rate is None or rate.any()):
         raise UnsupportedError("training came with version 12")
-    kept = 0.5 if rate is None else float(rate.reshape(()))
-    return op.Dropout(x, ratio=kept), *([_everywhere(op, x)] if outputs > 1 else ())
+    probability = 0.5 if rate is None else float(rate.reshape(()))
+    return op.Dropout(x, ratio=probability), *([_everywhere(op, x)] if outputs > 1 else ())
 
 
 def _everywhere(op: Any, x: Value) -> Any:
-    """True for each element; what old versions put in the mask outside of training is not said."""
-    some = op.Cast(x, to=int(DType.BOOL))
-    return op.Or(some, op.Not(some))
+    """True for each element; old versions leave the mask outside of training undefined."""
+    nonzero = op.Cast(x, to=int(DType.BOOL))
+    return op.Or(nonzero, op.Not(nonzero))
 
 
 @operator("Dropout", since=10)

@@ -191,10 +191,10 @@ def _standardised(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
 
 def _scaled(normal: Array, scale: Array, bias: Array) -> Array:
     channels = normal.shape[1]
-    for name, given in (("scale", scale), ("the bias", bias)):
-        if given.shape != (channels,):
+    for name, vector in (("scale", scale), ("the bias", bias)):
+        if vector.shape != (channels,):
             raise ShapeError(
-                f"{name} has shape {list(given.shape)}, expected one value for each of {channels} channels"
+                f"{name} has shape {list(vector.shape)}, expected one value for each of {channels} channels"
             )
     values, factor, shift = widened(normal, scale, bias)
     along = (-1, *(1,) * (normal.ndim - 2))

@@ -128,9 +128,9 @@ def lower_rms(
     return wide_normal * factor
 
 
-def _rounded(normal: prim.Tensor, given: Fact) -> prim.Tensor:
+def _rounded(normal: prim.Tensor, fact: Fact) -> prim.Tensor:
     """What is normalised, rounded to 16 bits where it was given so, before it is scaled, as the standard has it."""
-    return normal if given.dtype is None else prim.cast(prim.cast(normal, given.dtype), normal.dtype)
+    return normal if fact.dtype is None else prim.cast(prim.cast(normal, fact.dtype), normal.dtype)
 
 
 @layer_normalization.downgrade
@@ -176,19 +176,19 @@ def downgrade_rms(op: Any, x: Value, scale: Value, /, *, axis: int, epsilon: flo
     return cast(op, y, wide, dtype_of(scale))
 
 
-def _broadcastable(given: Array, x: Array, name: str) -> Array:
-    _fits(given.shape, x.shape, name)
-    return given
+def _broadcastable(array: Array, x: Array, name: str) -> Array:
+    _fits(array.shape, x.shape, name)
+    return array
 
 
-def _fits(given: Shape | None, shape: Shape, name: str) -> None:
-    """ShapeError unless a tensor of shape `given` broadcasts to `shape` without changing it."""
-    if given is None:
+def _fits(factor_shape: Shape | None, shape: Shape, name: str) -> None:
+    """ShapeError unless a tensor of `factor_shape` broadcasts to `shape` without changing it."""
+    if factor_shape is None:
         return
-    tail = shape[len(shape) - len(given) :] if len(given) <= len(shape) else ()
-    for size, target in zip(given, tail, strict=False):
+    tail = shape[len(shape) - len(factor_shape) :] if len(factor_shape) <= len(shape) else ()
+    for size, target in zip(factor_shape, tail, strict=False):
         if isinstance(size, int) and isinstance(target, int) and size not in (1, target):
             tail = ()
             break
-    if len(tail) < len(given):
-        raise ShapeError(f"{name}, of shape {list(given)}, does not broadcast to x, of shape {list(shape)}")
+    if len(tail) < len(factor_shape):
+        raise ShapeError(f"{name}, of shape {list(factor_shape)}, does not broadcast to x, of shape {list(shape)}")

@@ -46,7 +46,7 @@ def linear_attention(
     last state. `chunk_size` changes nothing.
     """
     _checked(kv_num_heads, q_num_heads, update_rule)
-    _check_given(update_rule, decay is not None, beta is not None)
+    _check_inputs(update_rule, decay is not None, beta is not None)
     q, k, v = (
         _heads(query, q_num_heads, "query"),
         _heads(key, kv_num_heads, "key"),
@@ -59,15 +59,15 @@ def linear_attention(
         raise ShapeError(f"query, key and value of shapes {shown} do not go together")
     refuse_huge((batch, length, q_num_heads, width), q.dtype)
     refuse_huge((batch, kv_num_heads, size, width), q.dtype)
-    kept = None if decay is None else np.exp(_gate(decay, "decay", (batch, length), kv_num_heads, size))
+    retention = None if decay is None else np.exp(_gate(decay, "decay", (batch, length), kv_num_heads, size))
     rate = None if beta is None else _gate(beta, "beta", (batch, length), kv_num_heads, 1)
     state = _initial(past_state, (batch, kv_num_heads, size, width))
     factor = np.float32(scale or (1 / sqrt(size) if size else 1))
     y = np.zeros((batch, length, kv_num_heads, q_num_heads // kv_num_heads, width), np.float32)
     shared = q.reshape(batch, length, kv_num_heads, q_num_heads // kv_num_heads, size)
     for t in range(length):
-        if kept is not None:
-            state = state * kept[:, t, :, :, None]
+        if retention is not None:
+            state = state * retention[:, t, :, :, None]
         write = v[:, t]
         if rate is not None:
             write = rate[:, t] * (write - np.matmul(k[:, t, :, None], state)[:, :, 0])
@@ -94,23 +94,23 @@ def infer(
     update_rule: str,
 ) -> tuple[Inferred, ...]:
     _checked(kv_num_heads, q_num_heads, update_rule)
-    for name, given in (("query", query), ("key", key), ("value", value), ("decay", decay), ("beta", beta)):
-        if given is not None:
-            require_rank(given, 3, name)
+    for name, fact in (("query", query), ("key", key), ("value", value), ("decay", decay), ("beta", beta)):
+        if fact is not None:
+            require_rank(fact, 3, name)
     batch, length = dim(query.shape, 0), dim(query.shape, 1)
-    for name, given in (("key", key), ("value", value), ("decay", decay), ("beta", beta)):
-        if given is not None:
-            batch = unify(batch, dim(given.shape, 0), f"batch sizes of query and {name}")
-            length = unify(length, dim(given.shape, 1), f"lengths of query and {name}")
+    for name, fact in (("key", key), ("value", value), ("decay", decay), ("beta", beta)):
+        if fact is not None:
+            batch = unify(batch, dim(fact.shape, 0), f"batch sizes of query and {name}")
+            length = unify(length, dim(fact.shape, 1), f"lengths of query and {name}")
     size = unify(_size(query, q_num_heads, "query"), _size(key, kv_num_heads, "key"), "head sizes of query and key")
     width = _size(value, kv_num_heads, "value")
-    _check_given(update_rule, decay is not None and decay.given, beta is not None and beta.given)
+    _check_inputs(update_rule, decay is not None and decay.present, beta is not None and beta.present)
     _check_gates(decay, beta, kv_num_heads, size)
     if past_state is not None:
         require_rank(past_state, 4, "past_state")
         for axis, expected in enumerate((batch, kv_num_heads, size, width)):
             require_size(past_state, axis, expected, "past_state")
-    state = query.dtype if past_state is None or not past_state.given else past_state.dtype
+    state = query.dtype if past_state is None or not past_state.present else past_state.dtype
     return (
         tensor(query.dtype, (batch, length, None if width is None else width * q_num_heads)),
         tensor(state, (batch, kv_num_heads, size, width)),
@@ -124,11 +124,11 @@ def _checked(kv_num_heads: int, q_num_heads: int, update_rule: str) -> None:
         raise CheckError(f"q_num_heads is {q_num_heads}, it must be a multiple of kv_num_heads, {kv_num_heads}")
 
 
-def _check_given(update_rule: str, decay: bool, beta: bool) -> None:
+def _check_inputs(update_rule: str, decay: bool, beta: bool) -> None:
     """CheckError unless the gates that a rule uses are given, and no others."""
     gated, delta = update_rule.startswith("gated"), update_rule.endswith("delta")
-    for name, given, used in (("decay", decay, gated), ("beta", beta, delta)):
-        if given != used:
+    for name, present, used in (("decay", decay, gated), ("beta", beta, delta)):
+        if present != used:
             raise CheckError(f"update_rule is {update_rule}: {name} must {'' if used else 'not '}be given")
 
 

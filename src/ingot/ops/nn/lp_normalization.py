@@ -41,10 +41,10 @@ def lp_normalization(x: T, /, *, axis: int = -1, p: int = 2) -> T:
 @operator("MeanVarianceNormalization", since=(9, 13))
 def mean_variance_normalization(x: T13, /, *, axes: Sequence[int] = (0, 2, 3)) -> T13:
     """`x` less its mean over `axes`, over its deviation."""
-    found = axes_of(axes, x.ndim)
+    reduced = axes_of(axes, x.ndim)
     values = widened(x)[0]
-    centred = values - mean(values, found)
-    deviation = np.sqrt(mean(np.square(centred), found))
+    centred = values - mean(values, reduced)
+    deviation = np.sqrt(mean(np.square(centred), reduced))
     return np.asarray(centred / (deviation + values.dtype.type(MVN_EPSILON)), x.dtype)
 
 
@@ -95,9 +95,9 @@ def infer_mvn(x: Fact, /, *, axes: Sequence[int]) -> Inferred:
 
 @mean_variance_normalization.lower
 def lower_mvn(x: prim.Tensor, /, *, axes: Sequence[int]) -> prim.Tensor:
-    found = axes_of(axes, x.rank)
-    centred = x - mean_of(x, found)
-    return centred / (prim.apply("sqrt", mean_of(centred * centred, found)) + MVN_EPSILON)
+    reduced = axes_of(axes, x.rank)
+    centred = x - mean_of(x, reduced)
+    return centred / (prim.apply("sqrt", mean_of(centred * centred, reduced)) + MVN_EPSILON)
 
 
 @mean_variance_normalization.downgrade

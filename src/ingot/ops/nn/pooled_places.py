@@ -17,9 +17,9 @@ def places_of_greatest(x: prim.Tensor, moving: Windows, fill: float, first_faste
     kernel = [size for size in moving.kernel if isinstance(size, int)]
     inner = range(rank + 1, 2 * rank + 1)
     greatest = prim.reduce_("maximum", seen, inner)
-    found = prim.apply("equal", seen, greatest)
+    matches = prim.apply("equal", seen, greatest)
     if not x.dtype.is_integer:
-        found = prim.apply("or", found, prim.apply("is_nan", seen))
+        matches = prim.apply("or", matches, prim.apply("is_nan", seen))
     number = prim.scalar(0, prim.iota((1,), 0).dtype)
     for axis, (count, size) in enumerate(zip(seen.shape[1 : rank + 1], sizes, strict=True)):
         place = prim.iota((*(1,) * inner[axis], kernel[axis], *(1,) * (rank - axis)), inner[axis])
@@ -27,8 +27,8 @@ def places_of_greatest(x: prim.Tensor, moving: Windows, fill: float, first_faste
         position = _position(moving, axis, size, count, place, rank)
         if padding_of(moving, axis, size, kernel[axis]) != (0, 0) or moving.ceil:
             inside = prim.apply("and", _not_below(position, 0), prim.apply("less", position, prim.size(size)))
-            found = prim.apply("and", found, inside)
-    first = prim.reduce_("minimum", prim.where(found, number, prod(kernel)), inner)
+            matches = prim.apply("and", matches, inside)
+    first = prim.reduce_("minimum", prim.where(matches, number, prod(kernel)), inner)
     index = prim.iota((x.shape[0], *(1,) * (2 * rank + 1)), 0) * prim.size(x.shape[1])
     index = index + prim.iota((*(1,) * (2 * rank + 1), x.shape[1]), 2 * rank + 1)
     index = index * prim.size(prim.count(sizes))

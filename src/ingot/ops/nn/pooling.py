@@ -131,12 +131,12 @@ def lower_lp_pool(x: prim.Tensor, /, *, p: int, **attributes: Any) -> prim.Tenso
 
 @max_pool.lower
 def lower_max_pool(
-    x: prim.Tensor, /, *, storage_order: int, found: tuple[Fact, ...], **attributes: Any
+    x: prim.Tensor, /, *, storage_order: int, inferred: tuple[Fact, ...], **attributes: Any
 ) -> prim.Tensor | tuple[prim.Tensor, ...]:
     moving = _windows(x, **attributes)
     lowest: float = np.iinfo(x.dtype.numpy).min if x.dtype.is_integer else -np.inf
     greatest = channels_first(pooled(x, moving, partial(prim.reduce_, "maximum"), lowest))
-    return greatest if len(found) == 1 else (greatest, places_of_greatest(x, moving, lowest, bool(storage_order)))
+    return greatest if len(inferred) == 1 else (greatest, places_of_greatest(x, moving, lowest, bool(storage_order)))
 
 
 def _windows(
@@ -237,20 +237,20 @@ def _places(x: Array, values: Array, greatest: Array, sweeps: Sequence[Sweep], s
     counts, kernel = values.shape[: 2 + rank], values.shape[2 + rank :]
     refuse_huge((*counts, *kernel), np.dtype(np.bool_))
     sought = greatest.reshape(*counts, *(1,) * rank)
-    found = (values == sought) if x.dtype.kind in "iu" else (values == sought) | (np.isnan(values) & np.isnan(sought))
+    matches = (values == sought) if x.dtype.kind in "iu" else (values == sought) | (np.isnan(values) & np.isnan(sought))
     place = np.zeros((1,) * 2 * rank, np.int64)
     for axis, sweep in enumerate(sweeps):
         shape = [1] * 2 * rank
         shape[axis], shape[rank + axis] = sweep.count, sweep.kernel
         positions = sweep.positions.reshape(shape)
-        found = found & (positions >= 0) & (positions < sweep.size)
+        matches = matches & (positions >= 0) & (positions < sweep.size)
         place = place + positions * prod(sizes[:axis] if storage_order else sizes[axis + 1 :])
-    first = found.reshape(*counts, prod(kernel)).argmax(axis=-1)
+    first = matches.reshape(*counts, prod(kernel)).argmax(axis=-1)
     spread = np.broadcast_to(place, (*counts[2:], *kernel)).reshape(1, 1, *counts[2:], prod(kernel))
     inside = np.take_along_axis(spread, first[..., None], axis=-1)[..., 0]
     channel = np.arange(prod(x.shape[:2])).reshape(*x.shape[:2], *(1,) * rank) * prod(sizes)
-    any_found = np.take_along_axis(found.reshape(*counts, prod(kernel)), first[..., None], axis=-1)[..., 0]
-    return np.asarray(np.where(any_found, inside + channel, -1), np.int64)
+    any_match = np.take_along_axis(matches.reshape(*counts, prod(kernel)), first[..., None], axis=-1)[..., 0]
+    return np.asarray(np.where(any_match, inside + channel, -1), np.int64)
 
 
 def _shape(

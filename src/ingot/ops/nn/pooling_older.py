@@ -1,4 +1,4 @@
-"""Pools in older versions: what their attributes could not say yet, by padding or as a convolution."""
+"""Pools in older versions: what their attributes could not express yet, by padding or as a convolution."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _sweeps(x: Value, attributes: Mapping[str, Any]) -> tuple[Sweep, ...]:
     if len(sizes) < len(shape_of(x)) - 2:
         raise UnsupportedError(f"the spatial sizes of '{x.name}' are not known, on which the padding depends")
     named = ("strides", "dilations", "pads", "auto_pad", "ceil_mode")
-    given = {name: attributes[name] for name in named if name in attributes}
-    return windows(len(sizes), attributes["kernel_shape"], **given).over(sizes)
+    settings = {name: attributes[name] for name in named if name in attributes}
+    return windows(len(sizes), attributes["kernel_shape"], **settings).over(sizes)
 
 
 def _padding(sweep: Sweep) -> int:

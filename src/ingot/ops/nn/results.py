@@ -1,4 +1,4 @@
-"""What inference rules of this family say of their outputs and ask of their inputs."""
+"""Output types and input checks that inference rules of this family share."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def require_size(x: Fact | None, axis: int, size: Dim | None, name: str) -> None
     """ShapeError if `x` is known to have another size than `size` along `axis`."""
     if x is None or x.shape is None or not -len(x.shape) <= axis < len(x.shape):
         return
-    found = x.shape[axis]
-    if isinstance(found, int) and isinstance(size, int) and found != size:
-        raise ShapeError(f"{name} has size {found} along axis {axis}, expected {size}")
+    actual = x.shape[axis]
+    if isinstance(actual, int) and isinstance(size, int) and actual != size:
+        raise ShapeError(f"{name} has size {actual} along axis {axis}, expected {size}")
 
 
 def vector_of(x: Fact | None, size: Dim | None, name: str) -> None:

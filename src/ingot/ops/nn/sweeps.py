@@ -27,7 +27,9 @@ def swept(x: prim.Tensor, moving: Windows, fill: float | int = 0) -> prim.Tensor
     padded = prim.pad(last, [0, *before, 0], [0, *after, 0], fill)
     axes = range(1, rank + 1)
     seen = prim.window(padded, axes, kernel, moving.strides, moving.dilations)
-    seen = prim.slice_(seen, [0] * seen.rank, [x.shape[0], *counts, x.shape[1], *kernel])  # the same, said as inferred
+    seen = prim.slice_(
+        seen, [0] * seen.rank, [x.shape[0], *counts, x.shape[1], *kernel]
+    )  # the same sizes, in the form that was inferred
     return prim.permute(seen, [*range(rank + 1), *range(rank + 2, 2 * rank + 2), rank + 1])
 
 
@@ -49,7 +51,7 @@ def inside_counts(moving: Windows, sizes: Sequence[Dim], *, padding: bool) -> pr
 
     None if all of them are, for every window.
     """
-    found: prim.Tensor | None = None
+    counts: prim.Tensor | None = None
     rank, whole = len(sizes), True
     for axis, size in enumerate(sizes):
         kernel, stride, dilation = moving.kernel[axis], moving.strides[axis], moving.dilations[axis]
@@ -62,8 +64,8 @@ def inside_counts(moving: Windows, sizes: Sequence[Dim], *, padding: bool) -> pr
         ends = [before + size + after, 0] if padding else [before + size, before]  # counted from the padding on
         many = [_first_at(prim.size(end) - starts, dilation, kernel) for end in ends]
         inside = many[0] - many[1]
-        found = inside if found is None else found * inside
-    return None if whole else found
+        counts = inside if counts is None else counts * inside
+    return None if whole else counts
 
 
 def _ends_with(moving: Windows, axis: int, size: Dim) -> bool:

@@ -1,4 +1,4 @@
-"""By way of float32: how an operator is said in a version that does not take the small floats its inputs have."""
+"""By way of float32: an operator in a version that does not take the small floats of its inputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def through_float32(
     """
     if version < operator.since[0]:
         raise UnsupportedError(f"{operator.name} came with version {operator.since[0]}")
-    given: list[Any] = list(inputs)
+    arguments: list[Any] = list(inputs)
     tied: dict[str, DType] = {}
     for index, value in enumerate(inputs):
         types = operator.inputs[min(index, len(operator.inputs) - 1)].types
@@ -54,11 +54,11 @@ def through_float32(
             continue
         if dtype not in SMALL or version < _SMALL_CAST_SINCE:
             raise UnsupportedError(f"'{value.name}' is of {dtype}, which it does not take")
-        given[index] = op.Cast(value, to=int(DType.FLOAT32))
+        arguments[index] = op.Cast(value, to=int(DType.FLOAT32))
         tied[types.name] = dtype
     if not tied:
         raise UnsupportedError(f"{operator.name} takes less there")
-    results = again(op, operator, given, attributes, version=version, outputs=outputs)
+    results = again(op, operator, arguments, attributes, version=version, outputs=outputs)
     formals = operator.outputs[:outputs]
     return tuple(
         cast(op, result, DType.FLOAT32, tied.get(formal.types.name, DType.FLOAT32))
@@ -76,18 +76,18 @@ def again(
     outputs: int = 1,
 ) -> tuple[Any, ...]:
     """The operator itself, with those attributes that `version` of it has and that change something."""
-    kept = {}
+    stated = {}
     for name, parameter in operator.attributes.items():
         value = attributes[operator.keywords[name]]
         if parameter.exists_at(version) and value is not None and value != parameter.default:
-            kept[name] = value
-    made = op[operator.name](*inputs, outputs=outputs, **kept)
-    return made if isinstance(made, tuple) else (made,)
+            stated[name] = value
+    results = op[operator.name](*inputs, outputs=outputs, **stated)
+    return results if isinstance(results, tuple) else (results,)
 
 
-def cast(op: Any, value: Any, given: DType, wanted: DType) -> Any:
-    """`value`, of type `given`, as `wanted`; what is too large for a small float is not cut to its range."""
-    if given is wanted:
+def cast(op: Any, value: Any, dtype: DType, wanted: DType) -> Any:
+    """`value`, of type `dtype`, as `wanted`; what is too large for a small float is not cut to its range."""
+    if dtype is wanted:
         return value
     return op.Cast(value, to=int(wanted), saturate=0 if wanted in SMALL[1:] else None)
 

@@ -93,10 +93,10 @@ def lower(
     kernel_shape: Sequence[int],
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     sizes = tuple(size for size in _unpooled(x.shape, kernel_shape, pads, strides) if size is not None)
-    whole = found[0].shape or ()
+    whole = inferred[0].shape or ()
     more = [0 if size is None else size - own for size, own in zip(whole, sizes, strict=True)]
     least = [lower_bound(each) for each in more]
     if any(each is None or each < 0 for each in least):
@@ -118,10 +118,10 @@ def _unpooled(
     strides: Sequence[int] | None,
 ) -> list[Dim | None]:
     sliding = windows(spatial_rank("x", len(shape)), kernel_shape, pads=pads, strides=strides)
-    found: list[Dim | None] = list(shape[:2])
+    sizes: list[Dim | None] = list(shape[:2])
     for size, kernel, stride, cut in zip(shape[2:], kernel_shape, sliding.strides, sliding.pads, strict=True):
         whole = None if size is None else (size - 1) * stride + (kernel - sum(cut))
         if isinstance(whole, int) and whole < 0:
             raise ShapeError(f"pads {list(cut)} leave nothing of windows of {kernel} over {size}")
-        found.append(whole)
-    return found
+        sizes.append(whole)
+    return sizes

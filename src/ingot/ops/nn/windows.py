@@ -6,7 +6,6 @@ Convolutions and pools share this file. Windows are counted over symbolic sizes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ingot import dims
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
@@ -59,7 +59,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """What the attributes of a convolution or a pool say, one entry for each spatial axis."""
+    """The attributes of a convolution or a pool, one entry for each spatial axis."""
 
     kernel: tuple[Dim | None, ...]
     strides: tuple[int, ...]
@@ -145,14 +145,14 @@ def windows(
     )
 
 
-def per_axis(name: str, given: Sequence[int] | None, rank: int, default: int, *, least: int) -> tuple[int, ...]:
+def per_axis(name: str, numbers: Sequence[int] | None, rank: int, default: int, *, least: int) -> tuple[int, ...]:
     """An attribute of one number an axis; CheckError if there are more or fewer, or one is below `least`."""
-    found = tuple(given) if given else (default,) * rank
-    if len(found) != rank:
-        raise CheckError(f"{name} has {len(found)} entries for {rank} spatial axes")
-    if min(found, default=least) < least:
-        raise CheckError(f"{name} is {list(found)}: each must be {least} or more")
-    return found
+    per_axis_numbers = tuple(numbers) if numbers else (default,) * rank
+    if len(per_axis_numbers) != rank:
+        raise CheckError(f"{name} has {len(per_axis_numbers)} entries for {rank} spatial axes")
+    if min(per_axis_numbers, default=least) < least:
+        raise CheckError(f"{name} is {list(per_axis_numbers)}: each must be {least} or more")
+    return per_axis_numbers
 
 
 def both_sides(pads: Sequence[int] | None, rank: int) -> tuple[tuple[int, int], ...]:
@@ -184,15 +184,15 @@ def slide(x: Array, sweeps: Sequence[Sweep], fill: object) -> Array:
     else:
         refuse_huge((*x.shape[:2], *covered), x.dtype)
         padded = np.full((*x.shape[:2], *covered), fill, x.dtype)
-        taken = [max(0, min(sweep.size, sweep.covered - sweep.before)) for sweep in sweeps]
-        inside = [slice(sweep.before, sweep.before + n) for sweep, n in zip(sweeps, taken, strict=True)]
-        padded[spatially(inside)] = x[spatially(slice(0, n) for n in taken)]
+        lengths = [max(0, min(sweep.size, sweep.covered - sweep.before)) for sweep in sweeps]
+        inside = [slice(sweep.before, sweep.before + n) for sweep, n in zip(sweeps, lengths, strict=True)]
+        padded[spatially(inside)] = x[spatially(slice(0, n) for n in lengths)]
     axes = tuple(range(2, 2 + len(sweeps)))
     view = sliding_window_view(padded, tuple(sweep.extent for sweep in sweeps), axes)
     strides = [slice(None, None, sweep.stride) for sweep in sweeps]
     dilations = [slice(None, None, sweep.dilation) for sweep in sweeps]
-    found: Array = view[(slice(None), slice(None), *strides, *dilations)]
-    return found
+    windows: Array = view[(slice(None), slice(None), *strides, *dilations)]
+    return windows
 
 
 def spatially(places: Iterable[slice | int]) -> Any:

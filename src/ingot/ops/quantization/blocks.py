@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.ops.shapes import axis_of
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A tensor of `shape` with scales of shape `given`: one, one for each index of `axis`, or one for each block.
+    """A tensor of `shape` with scales of `scale_shape`: one, one for each index of `axis`, or one for each block.
 
     An axis that blocks fill is split into them and what is in each, so that scales are repeated along the latter.
     """
 
     shape: tuple[Dim, ...]
-    given: tuple[Dim, ...]
+    scale_shape: tuple[Dim, ...]
     axis: int
     block_size: int
 
@@ -26,20 +25,20 @@ class Blocks:
         if not self._filled:
             return x
         at = self._at
-        return prim.reshape(x, (*self.shape[:at], self.given[at], self.block_size, *self.shape[at + 1 :]))
+        return prim.reshape(x, (*self.shape[:at], self.scale_shape[at], self.block_size, *self.shape[at + 1 :]))
 
     def beside(self, values: prim.Tensor) -> prim.Tensor:
-        """Scales or zero points, so that they broadcast to it; Refused where only a run can tell that they fit."""
+        """Scales or zero points, so that they broadcast to it; Refused where they are not known to fit."""
         if self._single:
             return prim.reshape(values, ())
         at = self._at
         if not self.block_size:
-            if self.given != (self.shape[at],):
-                raise prim.Refused(f"{self.given[0]} scales for an axis of {self.shape[at]}")
+            if self.scale_shape != (self.shape[at],):
+                raise prim.Refused(f"{self.scale_shape[0]} scales for an axis of {self.shape[at]}")
             return prim.reshape(values, tuple(size if i == at else 1 for i, size in enumerate(self.shape)))
         expected = (*self.shape[:at], -(-self.shape[at] // self.block_size), *self.shape[at + 1 :])
-        if self.given != expected:
-            raise prim.Refused("scales that only a run can tell to fit")
+        if self.scale_shape != expected:
+            raise prim.Refused("scales that are not known to fit")
         if self._filled:
             return prim.unsqueeze(values, [at + 1])
         places: list[prim.Tensor | int] = list(range(len(self.shape)))
@@ -52,12 +51,14 @@ class Blocks:
 
     @property
     def _single(self) -> bool:
-        return self.given in ((), (1,)) and not (self.block_size and len(self.shape) == len(self.given) == 1)
+        return self.scale_shape in ((), (1,)) and not (
+            self.block_size and len(self.shape) == len(self.scale_shape) == 1
+        )
 
     @property
     def _filled(self) -> bool:
-        blocked = self.block_size and not self._single and len(self.given) == len(self.shape)
-        return bool(blocked) and self.given[self._at] * self.block_size == self.shape[self._at]
+        blocked = self.block_size and not self._single and len(self.scale_shape) == len(self.shape)
+        return bool(blocked) and self.scale_shape[self._at] * self.block_size == self.shape[self._at]
 
     @property
     def _at(self) -> int:

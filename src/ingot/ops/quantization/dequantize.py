@@ -87,7 +87,7 @@ def lower(
     block_size: int,
     output_dtype: int,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Differences of narrow codes are exact in float32, those of int32 are taken in int64."""
     if facts[0].dtype not in INTEGERS:
@@ -101,7 +101,7 @@ def lower(
         points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)
         steps = prim.cast(steps, wide) - prim.cast(points, wide)
     real = prim.cast(steps, DType.FLOAT32) * prim.cast(blocks.beside(scale), DType.FLOAT32)
-    return in_own_type(blocks.join(real), found[0])
+    return in_own_type(blocks.join(real), inferred[0])
 
 
 def _is_zero(zero_point: prim.Tensor) -> bool:
@@ -109,7 +109,7 @@ def _is_zero(zero_point: prim.Tensor) -> bool:
 
 
 def _result_type(output_dtype: int, scale: DType) -> DType:
-    """CheckError if what the attribute says, or the scale where it says nothing, is no type to dequantise to."""
+    """CheckError if the attribute, or by default the type of the scale, is no type to dequantise to."""
     if output_dtype and output_dtype not in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16):
         raise CheckError(f"output_dtype is {output_dtype}, expected 1 (float32), 10 (float16) or 16 (bfloat16)")
     if not output_dtype and scale is DType.FLOAT8E8M0:
@@ -211,8 +211,8 @@ def downgrade_21(
         else:
             steps, zero_point = differences(op, x, zero_point, axis=axis, block_size=0), None
     inside = to if version >= 19 else DType.FLOAT32
-    made = op.DequantizeLinear(steps, cast(op, scale, to, inside), zero_point, axis=axis)
-    return cast(op, made, inside, to)
+    real = op.DequantizeLinear(steps, cast(op, scale, to, inside), zero_point, axis=axis)
+    return cast(op, real, inside, to)
 
 
 @dequantize_linear_10.downgrade

@@ -1,4 +1,4 @@
-"""Quantisation in plain arithmetic, for versions whose operators cannot say it."""
+"""Quantisation in plain arithmetic, for versions whose operators cannot express it."""
 
 from __future__ import annotations
 

@@ -34,26 +34,31 @@ def check_pair(scale: Shape | None, zero_point: Shape | None) -> None:
         raise ShapeError(f"scale has shape [{format_shape(scale)}], the zero point [{format_shape(zero_point)}]")
 
 
-def check_granularity(shape: Shape | None, given: Shape | None, axis: int, block_size: int, name: str) -> None:
-    """ShapeError if scales of shape `given` provably do not fit a tensor of `shape`."""
+def check_granularity(shape: Shape | None, scale_shape: Shape | None, axis: int, block_size: int, name: str) -> None:
+    """ShapeError if scales of `scale_shape` provably do not fit a tensor of `shape`."""
     if block_size < 0:
         raise ShapeError(f"block_size is {block_size}, and cannot be negative")
-    if given is None or shape is None or given == () or (given == (1,) and (not block_size or len(shape) != 1)):
+    if (
+        scale_shape is None
+        or shape is None
+        or scale_shape == ()
+        or (scale_shape == (1,) and (not block_size or len(shape) != 1))
+    ):
         return
     rank = len(shape)
     if not block_size:
-        if len(given) != 1:
-            raise ShapeError(f"{name} has {len(given)} axes: it is a scalar or a vector where block_size is 0")
-        if not isinstance(given[0], int):
+        if len(scale_shape) != 1:
+            raise ShapeError(f"{name} has {len(scale_shape)} axes: it is a scalar or a vector where block_size is 0")
+        if not isinstance(scale_shape[0], int):
             return  # it may turn out to be a single one, and axis without a meaning
         size = shape[axis_of(axis, rank)]
-        if isinstance(size, int) and given[0] != size:
-            raise ShapeError(f"{name} has {given[0]} elements, axis {axis} has {size}")
+        if isinstance(size, int) and scale_shape[0] != size:
+            raise ShapeError(f"{name} has {scale_shape[0]} elements, axis {axis} has {size}")
         return
-    if len(given) != rank:
-        raise ShapeError(f"{name} has {len(given)} axes, expected {rank} where blocks have size {block_size}")
+    if len(scale_shape) != rank:
+        raise ShapeError(f"{name} has {len(scale_shape)} axes, expected {rank} where blocks have size {block_size}")
     axis = axis_of(axis, rank)
-    for i, (size, many) in enumerate(zip(shape, given, strict=True)):
+    for i, (size, many) in enumerate(zip(shape, scale_shape, strict=True)):
         if isinstance(size, int) and isinstance(many, int):
             expected = -(-size // block_size) if i == axis else size
             if many != expected:

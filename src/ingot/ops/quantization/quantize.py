@@ -69,7 +69,7 @@ def infer(
     if scale.dtype is not None or precision:
         division_type(precision, scale.dtype or DType.FLOAT32)
     check_granularity(x.shape, scale.shape, axis, block_size, "scale")
-    if zero_point is None or not zero_point.given:
+    if zero_point is None or not zero_point.present:
         return TensorType(result_type(output_dtype, None), x.shape)
     check_pair(scale.shape, zero_point.shape)
     if zero_point.dtype is None and not output_dtype:
@@ -90,10 +90,10 @@ def lower(
     precision: int,
     saturate: int,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Refused where the result is no integer of 8 or 16 bits."""
-    if scale.dtype not in ELEMENTS or facts[1].dtype is None or found[0].dtype is None:
+    if scale.dtype not in ELEMENTS or facts[1].dtype is None or inferred[0].dtype is None:
         raise prim.Refused(f"a scale of {facts[1].dtype}")
     inside = DType.of(division_type(precision, facts[1].dtype))
     blocks = Blocks(x.shape, scale.shape, axis, block_size)
@@ -101,7 +101,7 @@ def lower(
     points = None
     if zero_point is not None:
         points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)
-    return blocks.join(codes_in_primitives(steps, points, found[0].dtype))
+    return blocks.join(codes_in_primitives(steps, points, inferred[0].dtype))
 
 
 def _rounded(x: prim.Tensor, inside: DType) -> prim.Tensor:
@@ -110,15 +110,15 @@ def _rounded(x: prim.Tensor, inside: DType) -> prim.Tensor:
     return prim.cast(prim.cast(x, inside), wide)
 
 
-def result_type(output_dtype: int, given: DType | None) -> DType:
+def result_type(output_dtype: int, zero_point_type: DType | None) -> DType:
     """CheckError if the attribute is no type to quantise to, or another than that of the zero point."""
-    dtype = given or DType.UINT8
+    dtype = zero_point_type or DType.UINT8
     if output_dtype:
         if output_dtype not in DType.__members__.values():
             raise CheckError(f"output_dtype is {output_dtype}, which is no element type")
         dtype = DType(output_dtype)
-        if given is not None and dtype is not given:
-            raise CheckError(f"output_dtype is {dtype}, the zero point is {given}")
+        if zero_point_type is not None and dtype is not zero_point_type:
+            raise CheckError(f"output_dtype is {dtype}, the zero point is {zero_point_type}")
     if f"tensor({dtype.onnx_name})" not in CODES_28:
         raise CheckError(f"{dtype} is not a type to quantise to")
     return dtype

@@ -73,14 +73,19 @@ def following(combine: Callable[[Dim, Dim], Dim]) -> InferRule:
     """The same rule, which also knows the result where sizes are reduced: the product of a shape, the largest of it."""
 
     def rule(data: Fact, axes: Fact | None = None, /, *, keepdims: int, noop_with_empty_axes: int) -> Inferred:
-        found = reducing(data, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
-        if not isinstance(found, TensorType) or found.shape not in ((), (1,)) or not data.elements or data.rank != 1:
-            return found
-        if found.shape == (1,) and not keepdims:  # nothing was reduced
-            return found
+        reduced = reducing(data, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+        if (
+            not isinstance(reduced, TensorType)
+            or reduced.shape not in ((), (1,))
+            or not data.elements
+            or data.rank != 1
+        ):
+            return reduced
+        if reduced.shape == (1,) and not keepdims:  # nothing was reduced
+            return reduced
         result = _combined(data.elements, combine)
-        fits = not isinstance(result, int) or abs(result) < 1 << (found.dtype.bits - 1)
-        return integers(found.dtype, found.shape, [result if fits else None])
+        fits = not isinstance(result, int) or abs(result) < 1 << (reduced.dtype.bits - 1)
+        return integers(reduced.dtype, reduced.shape, [result if fits else None])
 
     return rule
 
@@ -115,19 +120,19 @@ def reduced_shape(shape: Shape | None, axes: Fact | None, keepdims: int, noop_wi
     require_flags(keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
     if axes is not None and axes.rank is not None and axes.rank > 1:
         raise ShapeError(f"axes has {axes.rank} axes, expected 1")
-    none_given = axes is None or not axes.given or axes.elements == () or axes.shape == (0,)
-    if none_given and noop_with_empty_axes:
+    no_axes = axes is None or not axes.present or axes.elements == () or axes.shape == (0,)
+    if no_axes and noop_with_empty_axes:
         return shape
-    if none_given and not keepdims:
+    if no_axes and not keepdims:
         return ()
     if shape is None:
         return None
-    if none_given:
+    if no_axes:
         return (1,) * len(shape)
     assert axes is not None
-    given = axes.integers
-    if given is not None:
-        return without(shape, axes_of(given, len(shape)), keepdims)
+    numbers = axes.integers
+    if numbers is not None:
+        return without(shape, axes_of(numbers, len(shape)), keepdims)
     if keepdims:
         return tuple(1 if size == 1 else None for size in shape)
     many = axes.shape[0] if axes.shape is not None and len(axes.shape) == 1 else None

@@ -67,10 +67,10 @@ def place_of(x: prim.Tensor, axis: int, extreme: str, *, last: bool = False) -> 
 def _lowered(data: prim.Tensor, axis: int, keepdims: int, last: int, extreme: str) -> prim.Tensor:
     axis = axis_of(axis, data.rank)
     size = data.shape[axis]
-    found = place_of(data, axis, extreme, last=bool(last))
+    place = place_of(data, axis, extreme, last=bool(last))
     if (lower_bound(size) or 0) < 1:  # that there is nothing to choose from is found as an index out of range
-        found = prim.gather(prim.iota((size,), 0), [found], found.shape)
-    return found if keepdims else prim.squeeze(found, [axis])
+        place = prim.gather(prim.iota((size,), 0), [place], place.shape)
+    return place if keepdims else prim.squeeze(place, [axis])
 
 
 @arg_max.downgrade
@@ -107,5 +107,5 @@ def _place(data: Array, axis: int, keepdims: int, last: int, *, largest: bool) -
         return np.zeros(np.insert(shape, axis, 1).tolist() if keepdims else shape, np.int64)
     x = data if data.dtype.kind in "iuf" else data.astype(np.float32)
     x = np.flip(x, axis) if last else x
-    found = (np.argmax if largest else np.argmin)(x, axis=axis, keepdims=bool(keepdims))
-    return np.asarray(size - 1 - found if last else found, np.int64)
+    place = (np.argmax if largest else np.argmin)(x, axis=axis, keepdims=bool(keepdims))
+    return np.asarray(size - 1 - place if last else place, np.int64)

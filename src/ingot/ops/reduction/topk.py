@@ -72,7 +72,7 @@ def lower(
     axis = axis_of(axis, x.rank)
     many, size = facts[1].integers, x.shape[axis]
     if many is None:
-        raise prim.Refused("as many elements as only a run can tell")
+        raise prim.Refused("a statically unknown number of elements")
     if many == [1] and (largest or x.dtype not in FLOATING):  # of floats, NaN is the smallest to place_of too
         return _at(x, axis, place_of(x, axis, "maximum" if largest else "minimum"))
     if not isinstance(size, int) or size > _MOST_COMPARED:
@@ -81,10 +81,10 @@ def lower(
     order = [*(each for each in range(last) if each != axis), axis]
     ahead = _ahead(prim.permute(x, order), largest)
     rank = prim.reduce_("add", prim.cast(ahead, DType.INT32), [last])
-    taken = (*ahead.shape[:-1], many[0])
-    here = prim.apply("equal", prim.cast(rank, DType.INT64), prim.iota(taken, last))
-    found = prim.reduce_("add", prim.where(here, prim.iota(taken, last - 1), 0), [last - 1])
-    places = prim.permute(prim.squeeze(found, [last - 1]), [order.index(each) for each in range(last)])
+    shape = (*ahead.shape[:-1], many[0])
+    here = prim.apply("equal", prim.cast(rank, DType.INT64), prim.iota(shape, last))
+    chosen = prim.reduce_("add", prim.where(here, prim.iota(shape, last - 1), 0), [last - 1])
+    places = prim.permute(prim.squeeze(chosen, [last - 1]), [order.index(each) for each in range(last)])
     return _at(x, axis, places)
 
 

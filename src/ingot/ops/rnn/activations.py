@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import CheckError, nearest
 
@@ -134,14 +134,14 @@ def _chosen(
         shown = f"{directions} direction{'s' if directions > 1 else ''}"
         raise CheckError(f"activations has {len(chosen)} entries, {shown} of {len(default)} are needed")
     left, right = iter(alphas or ()), iter(betas or ())
-    found = []
+    bound_kinds = []
     for name in chosen:
         kind = _kind(name)
         alpha = [] if kind.alpha is None else [next(left, kind.alpha)]
         beta = [] if kind.beta is None else [next(right, kind.beta)]
-        found.append((kind, alpha + beta))
+        bound_kinds.append((kind, alpha + beta))
     each = len(default)
-    return [found[start : start + each] for start in range(0, len(found), each)]
+    return [bound_kinds[start : start + each] for start in range(0, len(bound_kinds), each)]
 
 
 def _kind(name: str) -> _Kind:

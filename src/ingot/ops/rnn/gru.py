@@ -91,12 +91,12 @@ def lower(
     linear_before_reset: int,
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
-    given = net(x, w, r, b, sequence_lens, gates=3, direction=direction, layout=layout)
+    layer = net(x, w, r, b, sequence_lens, gates=3, direction=direction, layout=layout)
     default = ("Sigmoid", "Tanh")
-    chosen = bound_primitives(activations, default, given.directions, activation_alpha, activation_beta, clip)
+    chosen = bound_primitives(activations, default, layer.directions, activation_alpha, activation_beta, clip)
     linear = bool(linear_before_reset)
-    cells = [_cell(given, index, linear, *chosen[index]) for index in range(given.directions)]
-    return tuple(given.run([initial_h], cells, [_bias(given, index, linear) for index in range(len(cells))]))
+    cells = [_cell(layer, index, linear, *chosen[index]) for index in range(layer.directions)]
+    return tuple(layer.run([initial_h], cells, [_bias(layer, index, linear) for index in range(len(cells))]))
 
 
 @gru.downgrade
@@ -156,25 +156,25 @@ def _step(net: Network, index: int, linear_first: bool, f: Activation, g: Activa
     return step
 
 
-def _bias(given: Net, index: int, linear_first: bool) -> prim.Tensor | None:
+def _bias(layer: Net, index: int, linear_first: bool) -> prim.Tensor | None:
     """All biases but, with `linear_first`, that of what the state adds to the candidate."""
-    own, states, candidate = (given.bias(index, *part) for part in ((0, 3), (3, 2), (5, 1)))
+    own, states, candidate = (layer.bias(index, *part) for part in ((0, 3), (3, 2), (5, 1)))
     if own is None or states is None or candidate is None:
         return None
     nothing = prim.full(0, candidate.shape, candidate.dtype)
     return own + prim.concat([states, nothing if linear_first else candidate], 0)
 
 
-def _cell(given: Net, index: int, linear_first: bool, f: PrimitiveActivation, g: PrimitiveActivation) -> Cell:
-    hidden = given.hidden
-    gates_weights, candidate_weights = given.recurrent(index, 0, 2), given.recurrent(index, 2, 1)
-    bias = given.bias(index, 5, 1) if linear_first else None
+def _cell(layer: Net, index: int, linear_first: bool, f: PrimitiveActivation, g: PrimitiveActivation) -> Cell:
+    hidden = layer.hidden
+    gates_weights, candidate_weights = layer.recurrent(index, 0, 2), layer.recurrent(index, 2, 1)
+    bias = layer.bias(index, 5, 1) if linear_first else None
 
     def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
         (h,) = states
         z, reset, candidate = split(gate, hidden)
         if linear_first:
-            all_weights = given.recurrent(index)
+            all_weights = layer.recurrent(index)
             z_added, reset_added, added = split(times(h, all_weights), hidden)
             z, reset = f(z + z_added), f(reset + reset_added)
             candidate = candidate + reset * (added if bias is None else added + bias)

@@ -97,12 +97,12 @@ def lower(
     layout: int,
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
-    given = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=layout)
-    peepholes = None if p is None else prim.assume_shape(p, (given.directions, 3 * given.hidden))
+    layer = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=layout)
+    peepholes = None if p is None else prim.assume_shape(p, (layer.directions, 3 * layer.hidden))
     default = ("Sigmoid", "Tanh", "Tanh")
-    chosen = bound_primitives(activations, default, given.directions, activation_alpha, activation_beta, clip)
-    cells = [_cell(given, index, peepholes, bool(input_forget), *chosen[index]) for index in range(given.directions)]
-    return tuple(given.run([initial_h, initial_c], cells, [_bias(given, index) for index in range(len(cells))]))
+    chosen = bound_primitives(activations, default, layer.directions, activation_alpha, activation_beta, clip)
+    cells = [_cell(layer, index, peepholes, bool(input_forget), *chosen[index]) for index in range(layer.directions)]
+    return tuple(layer.run([initial_h, initial_c], cells, [_bias(layer, index) for index in range(len(cells))]))
 
 
 @lstm.downgrade
@@ -127,13 +127,13 @@ def _step(
     return step
 
 
-def _bias(given: Net, index: int) -> prim.Tensor | None:
-    own, states = (given.bias(index, first, 4) for first in (0, 4))
+def _bias(layer: Net, index: int) -> prim.Tensor | None:
+    own, states = (layer.bias(index, first, 4) for first in (0, 4))
     return None if own is None or states is None else own + states
 
 
 def _cell(
-    given: Net,
+    layer: Net,
     index: int,
     peepholes: prim.Tensor | None,
     coupled: bool,
@@ -141,15 +141,15 @@ def _cell(
     g: PrimitiveActivation,
     h: PrimitiveActivation,
 ) -> Cell:
-    weights = given.recurrent(index)
-    peeps = None if peepholes is None else split(row(peepholes, index, 0, 3 * given.hidden), given.hidden)
+    weights = layer.recurrent(index)
+    peeps = None if peepholes is None else split(row(peepholes, index, 0, 3 * layer.hidden), layer.hidden)
 
     def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
-        hidden, kept = states
-        i, o, forget, candidate = split(times(hidden, weights) + gate, given.hidden)
-        i = f(i if peeps is None else i + peeps[0] * kept)
-        forget = 1 - i if coupled else f(forget if peeps is None else forget + peeps[2] * kept)
-        kept = forget * kept + i * g(candidate)
-        return f(o if peeps is None else o + peeps[1] * kept) * h(kept), kept
+        hidden, memory = states
+        i, o, forget, candidate = split(times(hidden, weights) + gate, layer.hidden)
+        i = f(i if peeps is None else i + peeps[0] * memory)
+        forget = 1 - i if coupled else f(forget if peeps is None else forget + peeps[2] * memory)
+        memory = forget * memory + i * g(candidate)
+        return f(o if peeps is None else o + peeps[1] * memory) * h(memory), memory
 
     return cell

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ops.rnn.sequences import DIRECTIONS
@@ -96,8 +96,8 @@ class Net:
             if lengths is None:
                 return new, [new[0]]
             running = prim.unsqueeze(prim.apply("less", number, lengths), [1])
-            kept = [prim.where(running, after, before) for after, before in zip(new, now, strict=True)]
-            return kept, [prim.where(running, new[0], 0)]
+            states = [prim.where(running, after, before) for after, before in zip(new, now, strict=True)]
+            return states, [prim.where(running, new[0], 0)]
 
         last, (y,) = repeat(length, states, body)
         if not backwards:
@@ -123,7 +123,7 @@ def net(
     """The inputs together; Refused where they do not fit each other."""
     hidden = r.shape[2] if r.rank == 3 else None
     if not isinstance(hidden, int):
-        raise prim.Refused("a hidden size that only a run can tell")
+        raise prim.Refused("a statically unknown hidden size")
     directions = DIRECTIONS[direction]
     x = prim.permute(x, [1, 0, 2]) if layout else x
     length, batch, size = x.shape
@@ -132,8 +132,8 @@ def net(
     b = None if b is None else prim.assume_shape(b, (directions, 2 * gates * hidden))
     lengths = None
     if sequence_lens is not None:  # found in a row of all that they may be: a run refuses others
-        given = prim.assume_shape(prim.cast(sequence_lens, DType.INT64), (batch,))
-        lengths = prim.gather(prim.iota((length + 1,), 0), [given], (batch,))
+        stated = prim.assume_shape(prim.cast(sequence_lens, DType.INT64), (batch,))
+        lengths = prim.gather(prim.iota((length + 1,), 0), [stated], (batch,))
     return Net(x, w, r, b, lengths, gates, hidden, direction, bool(layout))
 
 
@@ -153,5 +153,5 @@ def split(x: prim.Tensor, hidden: int) -> list[prim.Tensor]:
 def row(x: prim.Tensor, index: int, first: int, count: Dim) -> prim.Tensor:
     """From one row of the first axis, `count` elements of the second from `first` on."""
     rest = x.shape[2:]
-    found = prim.slice_(x, [index, first, *(0 for _ in rest)], [1, count, *rest])
-    return prim.squeeze(found, [0])
+    part = prim.slice_(x, [index, first, *(0 for _ in rest)], [1, count, *rest])
+    return prim.squeeze(part, [0])

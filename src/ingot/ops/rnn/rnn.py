@@ -87,11 +87,11 @@ def lower(
     layout: int,
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
-    given = net(x, w, r, b, sequence_lens, gates=1, direction=direction, layout=layout)
-    named = activations[: given.directions] if tuple(activations) == ("Tanh", "Tanh") else activations
-    chosen = bound_primitives(named, ("Tanh",), given.directions, activation_alpha, activation_beta, clip)
-    cells = [_cell(given, index, *chosen[index]) for index in range(given.directions)]
-    return tuple(given.run([initial_h], cells, [_bias(given, index) for index in range(len(cells))]))
+    layer = net(x, w, r, b, sequence_lens, gates=1, direction=direction, layout=layout)
+    named = activations[: layer.directions] if tuple(activations) == ("Tanh", "Tanh") else activations
+    chosen = bound_primitives(named, ("Tanh",), layer.directions, activation_alpha, activation_beta, clip)
+    cells = [_cell(layer, index, *chosen[index]) for index in range(layer.directions)]
+    return tuple(layer.run([initial_h], cells, [_bias(layer, index) for index in range(len(cells))]))
 
 
 @rnn.downgrade
@@ -108,13 +108,13 @@ def _step(net: Network, index: int, f: Activation) -> Step:
     return step
 
 
-def _bias(given: Net, index: int) -> prim.Tensor | None:
-    own, states = (given.bias(index, first, 1) for first in (0, 1))
+def _bias(layer: Net, index: int) -> prim.Tensor | None:
+    own, states = (layer.bias(index, first, 1) for first in (0, 1))
     return None if own is None or states is None else own + states
 
 
-def _cell(given: Net, index: int, f: PrimitiveActivation) -> Cell:
-    weights = given.recurrent(index)
+def _cell(layer: Net, index: int, f: PrimitiveActivation) -> Cell:
+    weights = layer.recurrent(index)
 
     def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
         return (f(times(states[0], weights) + gate),)

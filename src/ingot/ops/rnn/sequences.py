@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError
@@ -40,15 +40,15 @@ class Network:
     def directions(self) -> int:
         return DIRECTIONS[self.direction]
 
-    def state(self, given: Array | None, name: str) -> Array:
+    def state(self, initial: Array | None, name: str) -> Array:
         """A state to begin with, (directions, batch, hidden): as given, or zeros."""
         shape = (self.directions, self.x.shape[1], self.hidden)
-        if given is None:
+        if initial is None:
             return np.zeros(shape, self.x.dtype)
-        ordered = given.swapaxes(0, 1) if self.batch_first and given.ndim == 3 else given
+        ordered = initial.swapaxes(0, 1) if self.batch_first and initial.ndim == 3 else initial
         if ordered.shape != shape:
             raise ShapeError(
-                f"{name} has shape {list(given.shape)}, expected directions, batch and hidden: {list(shape)}"
+                f"{name} has shape {list(initial.shape)}, expected directions, batch and hidden: {list(shape)}"
             )
         return ordered.astype(self.x.dtype)
 
@@ -114,13 +114,13 @@ def shapes(
 ) -> tuple[Inferred, ...]:
     """The types of all outputs, then of the last of each of `states`."""
     directions = _checked(direction, layout)
-    for name, given in (("X", x), ("W", w), ("R", r)):
-        require_rank(given, 3, name)
+    for name, fact in (("X", x), ("W", w), ("R", r)):
+        require_rank(fact, 3, name)
     hidden: Dim | None = hidden_size if hidden_size is not None else dim(r.shape, 2)
     length, batch = dim(x.shape, 1 if layout else 0), dim(x.shape, 0 if layout else 1)
-    for name, given in (("W", w), ("R", r)):
-        require_size(given, 0, directions, name)
-        require_size(given, 1, gates * hidden if isinstance(hidden, int) else None, name)
+    for name, fact in (("W", w), ("R", r)):
+        require_size(fact, 0, directions, name)
+        require_size(fact, 1, gates * hidden if isinstance(hidden, int) else None, name)
     require_size(r, 2, hidden, "R")
     require_size(w, 2, dim(x.shape, 2), "W")
     require_size(b, 1, 2 * gates * hidden if isinstance(hidden, int) else None, "B")
@@ -138,19 +138,19 @@ def _checked(direction: str, layout: int) -> int:
     return DIRECTIONS[direction]
 
 
-def _expect(name: str, given: Array, shape: tuple[int, ...]) -> None:
-    if given.shape != shape:
-        raise ShapeError(f"{name} has shape {list(given.shape)}, expected {list(shape)}")
+def _expect(name: str, array: Array, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise ShapeError(f"{name} has shape {list(array.shape)}, expected {list(shape)}")
 
 
-def _lengths(given: Array | None, length: int, batch: int) -> Array:
-    if given is None:
+def _lengths(stated: Array | None, length: int, batch: int) -> Array:
+    if stated is None:
         return np.full(batch, length, np.int64)
-    if given.shape != (batch,):
-        raise ShapeError(f"sequence_lens has shape {list(given.shape)}, expected [{batch}]")
-    if given.size and not 0 <= given.min() <= given.max() <= length:
-        raise InputError(f"sequence_lens is {given.tolist()}, outside of 0 to {length}")
-    return given.astype(np.int64)
+    if stated.shape != (batch,):
+        raise ShapeError(f"sequence_lens has shape {list(stated.shape)}, expected [{batch}]")
+    if stated.size and not 0 <= stated.min() <= stated.max() <= length:
+        raise InputError(f"sequence_lens is {stated.tolist()}, outside of 0 to {length}")
+    return stated.astype(np.int64)
 
 
 def _direction(

@@ -107,12 +107,12 @@ def _element_type(number: int | None) -> DType:
     if number is None:
         return DType.FLOAT32
     try:
-        found = DType(number)
+        dtype = DType(number)
     except ValueError:
-        found = DType.UNDEFINED
-    if name_of(TensorType(found)) not in ALL_3:
+        dtype = DType.UNDEFINED
+    if name_of(TensorType(dtype)) not in ALL_3:
         raise CheckError(f"dtype is {number}, which is no element type of sequences")
-    return found
+    return dtype
 
 
 def _require_dtype(tensor: Array, like: Array, what: str) -> None:

@@ -38,7 +38,7 @@ def optional(x: V | None = None, /, *, type_: Type | None = None) -> Wrapped:
 
 @optional.infer
 def infer_optional(x: Fact | None = None, /, *, type_: Type | None) -> Inferred:
-    if type_ is None and (x is None or not x.given):
+    if type_ is None and (x is None or not x.present):
         raise CheckError("an empty Optional needs the type of what it could hold", hint="give its attribute 'type'")
     element = type_ if x is None or x.type is None else x.type
     if type_ is not None and element is not None and name_of(type_) != name_of(element):

@@ -60,7 +60,7 @@ def infer_split(x: Fact, split: Fact | None = None, /, *, axis: int, keepdims: i
         return SequenceType(TensorType(x.dtype))
     axis = axis_of(axis, len(x.shape))
     before, after = x.shape[:axis], x.shape[axis + 1 :]
-    if split is None or not split.given:
+    if split is None or not split.present:
         return SequenceType(TensorType(x.dtype, (*before, 1, *after) if keepdims else before + after))
     return SequenceType(TensorType(x.dtype, (*before, _part_size(x.shape[axis], split), *after)))
 

@@ -70,14 +70,14 @@ def infer(
     x: Fact, dft_length: Fact | None = None, axis: Fact | None = None, /, *, inverse: int, onesided: int
 ) -> Inferred:
     require_flags(inverse=inverse, onesided=onesided)
-    chosen = dft_length is not None and dft_length.given
+    chosen = dft_length is not None and dft_length.present
     length = size_of(dft_length, "dft_length", least=1) if dft_length is not None else None
     if x.dtype is None or x.shape is None:
         return None if x.dtype is None else TensorType(x.dtype)
     if len(x.shape) < 2:
         raise ShapeError(f"x has {len(x.shape)} axes, expected at least 2")
     _check_parts(x.shape[-1], inverse, onesided)
-    known = [-2] if axis is None or not axis.given else axis.integers
+    known = [-2] if axis is None or not axis.present else axis.integers
     if not known and not chosen and not onesided:  # every axis keeps its size, whichever is transformed
         return TensorType(x.dtype, (*x.shape[:-1], 2))
     if not known:
@@ -102,12 +102,12 @@ def lower(
 ) -> prim.Tensor:
     known = [-2] if axis is None else facts[2].integers
     if not known:
-        raise prim.Refused("an axis that only a run tells")
+        raise prim.Refused("a statically unknown axis")
     at = _signal_axis(known[0], x.rank)
     size, parts = x.shape[at], x.shape[-1]
     length = facts[1].integers if dft_length is not None else None
     if not isinstance(size, int) or not isinstance(parts, int) or (dft_length is not None and not length):
-        raise prim.Refused("a length that only a run tells")
+        raise prim.Refused("a statically unknown length")
     many = length[0] if length else _default_length(size, inverse, onesided)
     if not isinstance(many, int) or many < 1 or size < 1 or x.rank > len(_AXES):
         raise prim.Refused(f"a transform of {many} samples")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.ir.value import Value
 from ingot.ops.older import constant_of, dtype_of, rank_of, shape_of
@@ -68,8 +68,8 @@ def waves(op: Any, samples: Size, bins: Size, period: Size, dtype: DType) -> tup
     whole = op.Max(period.value, _ONE)
     turns = op.Cast(op.Mod(op.Mul(rows, columns), whole), to=_FLOAT64)
     angles = op.Mul(turns, op.Div(np.float64(2 * np.pi), op.Cast(whole, to=_FLOAT64)))
-    found = op.Cos(angles), op.Sin(angles)
-    return found if dtype is DType.FLOAT64 else (op.Cast(found[0], to=int(dtype)), op.Cast(found[1], to=int(dtype)))
+    parts = op.Cos(angles), op.Sin(angles)
+    return parts if dtype is DType.FLOAT64 else (op.Cast(parts[0], to=int(dtype)), op.Cast(parts[1], to=int(dtype)))
 
 
 def parts(op: Any, x: Value, inside: DType) -> list[Any]:

@@ -74,9 +74,9 @@ def infer(
     step = size_of(frame_step, "frame_step", least=1)
     batch, samples = (None, None) if signal.shape is None else signal.shape[:2]
     length: Dim | None = None
-    if not any(part is not None and part.given for part in (window, frame_length)):
+    if not any(part is not None and part.present for part in (window, frame_length)):
         length = samples
-    if frame_length is not None and frame_length.given:
+    if frame_length is not None and frame_length.present:
         length = size_of(frame_length, "frame_length", least=1)
     if window is not None and window.shape is not None:
         length = unify(length, window.shape[0], "samples in a frame and in the window")
@@ -100,13 +100,13 @@ def lower(
     """Frames are windows over the signal; what fades them is part of the matrix they are multiplied with."""
     step, length = facts[1].integers, signal.shape[1]
     if frame_length is not None:
-        given = facts[3].integers
-        length = given[0] if given else -1
+        elements = facts[3].integers
+        length = elements[0] if elements else -1
     elif window is not None:
         length = window.shape[0]
     parts = signal.shape[2]
     if not step or not isinstance(length, int) or length < 1 or not isinstance(parts, int):
-        raise prim.Refused("frames of a length or a step that only a run tells")
+        raise prim.Refused("frames of a statically unknown length or step")
     long_enough = prim.assume_shape(signal, (signal.shape[0], maximum(signal.shape[1], length), parts))
     frames = prim.window(long_enough, [1], [length], [step[0]], [1])
     matrix = wave_matrix(length, parts, length // 2 + 1 if onesided else length, length, signal.dtype)

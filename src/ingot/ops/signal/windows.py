@@ -79,7 +79,7 @@ def _in_primitives(size: Fact, output_datatype: int, periodic: int, terms: _Term
         refuse_oversized((many,), 8)
         return prim.constant(_window(np.asarray(many), output_datatype, periodic, terms))
     if many is None or not is_natural(many) or dtype not in FLOATING:
-        raise prim.Refused("a size that only a run tells" if many is None else f"a window of {dtype}")
+        raise prim.Refused("a statically unknown size" if many is None else f"a window of {dtype}")
     period = prim.cast(prim.size(many if periodic else many - 1), DType.FLOAT64)
     angle = prim.cast(prim.iota((many,), 0), DType.FLOAT64) * (2 * np.pi / period)
     window = terms[0] - prim.apply("cos", angle) * terms[1]

@@ -41,11 +41,11 @@ def infer(x: Fact, /, *, to: int) -> Inferred:
 
 
 @bit_cast.lower
-def lower(x: prim.Tensor, /, *, to: int, found: tuple[Fact, ...]) -> prim.Tensor:
+def lower(x: prim.Tensor, /, *, to: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
     """Integers of one width have the same bits when they are cast; a bool is written as 0 or 1."""
     target = element_type(to, "to")
     if x.dtype is target or all(dtype is DType.BOOL or dtype in INTEGERS for dtype in (x.dtype, target)):
-        return in_own_type(x, found[0])
+        return in_own_type(x, inferred[0])
     raise prim.Refused(f"the bits of {x.dtype} read as {target}")
 
 

@@ -53,12 +53,12 @@ def infer_depth_to_space(x: Fact, /, *, blocksize: int, mode: str) -> Inferred:
 
 
 @depth_to_space.lower
-def lower_depth_to_space(x: prim.Tensor, /, *, blocksize: int, mode: str, found: tuple[Fact, ...]) -> prim.Tensor:
+def lower_depth_to_space(x: prim.Tensor, /, *, blocksize: int, mode: str, inferred: tuple[Fact, ...]) -> prim.Tensor:
     n, _, h, w = x.shape
-    shape, b = sizes_of(found[0]), blocksize
+    shape, b = sizes_of(inferred[0]), blocksize
     apart = (n, b, b, shape[1], h, w) if mode == "DCR" else (n, shape[1], b, b, h, w)
     order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-    return prim.reshape(prim.permute(prim.reshape(in_own_type(x, found[0]), apart), order), shape)
+    return prim.reshape(prim.permute(prim.reshape(in_own_type(x, inferred[0]), apart), order), shape)
 
 
 @depth_to_space.downgrade
@@ -94,10 +94,10 @@ def infer_space_to_depth(x: Fact, /, *, blocksize: int, mode: str) -> Inferred:
 
 
 @space_to_depth.lower
-def lower_space_to_depth(x: prim.Tensor, /, *, blocksize: int, mode: str, found: tuple[Fact, ...]) -> prim.Tensor:
+def lower_space_to_depth(x: prim.Tensor, /, *, blocksize: int, mode: str, inferred: tuple[Fact, ...]) -> prim.Tensor:
     n, c, *_ = x.shape
-    shape, b = sizes_of(found[0]), blocksize
-    squares = prim.reshape(in_own_type(x, found[0]), (n, c, shape[2], b, shape[3], b))
+    shape, b = sizes_of(inferred[0]), blocksize
+    squares = prim.reshape(in_own_type(x, inferred[0]), (n, c, shape[2], b, shape[3], b))
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
     return prim.reshape(prim.permute(squares, order), shape)
 

@@ -29,33 +29,33 @@ _EXACT: dict[DType, tuple[DType, ...]] = {
 """Types that hold every element of another, the usual one first."""
 
 
-def carrier(dtype: DType, taken: TypeNames, version: int) -> DType:
-    """The type itself if it is among those `taken`, else one that holds its elements; UnsupportedError if none does."""
-    if tensors(dtype) <= taken:
+def carrier(dtype: DType, supported: TypeNames, version: int) -> DType:
+    """The type itself if it is `supported`, else one that holds its elements; UnsupportedError if none does."""
+    if tensors(dtype) <= supported:
         return dtype
     if dtype is DType.BFLOAT16 and version < _BFLOAT16_SINCE:
         raise UnsupportedError(f"bfloat16 came with version {_BFLOAT16_SINCE}")
     for wide in _EXACT.get(dtype, ()):
-        if tensors(wide) <= taken:
+        if tensors(wide) <= supported:
             return wide
     raise UnsupportedError(f"it does not take {dtype}, nor a type that holds all of it")
 
 
-def carried(op: Any, compute: Callable[..., Any], *values: Value, taken: TypeNames, version: int) -> Any:
-    """What `compute` makes of values of one type, which go in and come out by way of one that is `taken`."""
+def carried(op: Any, compute: Callable[..., Any], *values: Value, supported: TypeNames, version: int) -> Any:
+    """What `compute` makes of values of one type, which go in and come out by way of a `supported` one."""
     dtype = dtype_of(values[0])
-    wide = carrier(dtype, taken, version)
+    wide = carrier(dtype, supported, version)
     if wide is dtype:
         return compute(*values)
-    made = compute(*(cast(op, value, wide, version) for value in values))
-    if isinstance(made, tuple):
-        return tuple(cast(op, result, dtype, version) for result in made)
-    return cast(op, made, dtype, version)
+    results = compute(*(cast(op, value, wide, version) for value in values))
+    if isinstance(results, tuple):
+        return tuple(cast(op, result, dtype, version) for result in results)
+    return cast(op, results, dtype, version)
 
 
-def carried_in(op: Any, value: Value, taken: TypeNames, version: int) -> Any:
+def carried_in(op: Any, value: Value, supported: TypeNames, version: int) -> Any:
     """A value in a type that is taken: its own, or one that holds its elements."""
-    wide = carrier(dtype_of(value), taken, version)
+    wide = carrier(dtype_of(value), supported, version)
     return value if wide is dtype_of(value) else cast(op, value, wide, version)
 
 

@@ -84,14 +84,14 @@ def infer_cast(x: Fact, /, *, to: int, **_: object) -> Inferred:
 
 @cast.lower
 def lower_cast(
-    x: prim.Tensor, /, *, to: int, saturate: int, round_mode: str, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+    x: prim.Tensor, /, *, to: int, saturate: int, round_mode: str, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
-    return converted(x, facts[0], found[0])
+    return converted(x, facts[0], inferred[0])
 
 
 @cast.downgrade
 def downgrade_cast(op: Any, x: Value, /, *, to: int, saturate: int, round_mode: str, version: int) -> Any:
-    """Attributes are left out where they say nothing: they are about the floats that came with them."""
+    """Attributes are left out where they have no effect: they are about the floats that came with them."""
     target = element_type(to, "to")
     if version < _NUMBERED_SINCE:
         return op.Cast(x, to=target.onnx_name.upper())
@@ -131,9 +131,9 @@ def lower_cast_like(
     saturate: int,
     round_mode: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    return converted(x, facts[0], found[0])
+    return converted(x, facts[0], inferred[0])
 
 
 @cast_like.downgrade
@@ -149,10 +149,10 @@ def cast_1(x: T1_1, /, *, to: str) -> T2_1:
 
 @cast_1.upgrade
 def upgrade_cast(op: Any, x: Value, /, *, to: str) -> Any:
-    found = _SPELLED.get(to.upper())
-    if found is None:
+    target = _SPELLED.get(to.upper())
+    if target is None:
         raise CheckError(f"'{to}' is no element type", hint=nearest(to.upper(), _SPELLED))
-    return op.Cast(x, to=int(found))
+    return op.Cast(x, to=int(target))
 
 
 _SPELLED = {dtype.name: dtype for dtype in DType if dtype is not DType.UNDEFINED} | {
@@ -168,7 +168,7 @@ def _cast_fact(x: Fact, to: DType) -> Inferred:
 
 
 def _cast_element(element: Dim | None, to: DType) -> Dim | None:
-    """A size in another integer type; one with a name is taken to fit 32 bits, as all sizes in use do."""
+    """A size in another integer type; one with a name is assumed to fit 32 bits, as all sizes in use do."""
     if isinstance(element, Expr):
         return element if to in (DType.INT32, DType.INT64) or (to.bits >= 32 and is_natural(element)) else None
     if element is None:

@@ -40,19 +40,19 @@ def compress(x: T, condition: T1, /, *, axis: int | None = None) -> T:
 @compress.infer
 def infer(x: Fact, condition: Fact, /, *, axis: int | None) -> Inferred:
     require_rank(condition, 1, "condition")
-    kept: Dim | None = None
+    count: Dim | None = None
     if condition.constant is not None and condition.constant.is_loaded:
-        kept = int(np.count_nonzero(condition.constant.numpy()))
+        count = int(np.count_nonzero(condition.constant.numpy()))
     if axis is None:
-        return tensor(x.dtype, (kept,))
+        return tensor(x.dtype, (count,))
     if x.shape is None:
         return tensor(x.dtype, None)
     axis = axis_of(axis, len(x.shape))
-    return tensor(x.dtype, (*x.shape[:axis], kept, *x.shape[axis + 1 :]))
+    return tensor(x.dtype, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
 
 
 @compress.downgrade
 def downgrade(op: Any, x: Value, condition: Value, /, *, axis: int | None, version: int) -> Any:
     if version < compress.since[0]:
         raise UnsupportedError("how many slices a condition selects shows only when the model runs")
-    return carried(op, lambda x: op.Compress(x, condition, axis=axis), x, taken=ALL_3, version=version)
+    return carried(op, lambda x: op.Compress(x, condition, axis=axis), x, supported=ALL_3, version=version)

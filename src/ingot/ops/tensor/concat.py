@@ -51,17 +51,17 @@ def infer(*inputs: Fact, axis: int) -> Inferred:
 
 
 @concat.lower
-def lower(*inputs: prim.Tensor, axis: int, found: tuple[Fact, ...]) -> prim.Tensor:
+def lower(*inputs: prim.Tensor, axis: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
     axis = axis_of(axis, inputs[0].rank)
-    parts = [in_own_type(x, found[0]) for x in inputs if x.shape[axis] != 0]
-    return prim.concat(parts or [in_own_type(inputs[0], found[0])], axis)
+    parts = [in_own_type(x, inferred[0]) for x in inputs if x.shape[axis] != 0]
+    return prim.concat(parts or [in_own_type(inputs[0], inferred[0])], axis)
 
 
 @concat.downgrade
 def downgrade(op: Any, *inputs: Value, axis: int, version: int) -> Any:
     if version >= concat.since[0]:
         raise UnsupportedError("it does not take this element type")
-    return carried(op, lambda *xs: op.Concat(*xs, axis=axis), *inputs, taken=FLOATS_3, version=version)
+    return carried(op, lambda *xs: op.Concat(*xs, axis=axis), *inputs, supported=FLOATS_3, version=version)
 
 
 @operator("Concat", since=1)
@@ -96,7 +96,7 @@ def _sum(a: Dim | None, b: Dim | None) -> Dim | None:
 
 
 def _unknown(known: list[Shape], axis: int) -> Shape | None:
-    """What the inputs of known shape say of the result, when there are others."""
+    """What follows for the result from the inputs of known shape, when there are others."""
     if not known:
         return None
     joined = list(_joined(known, axis))

@@ -41,12 +41,12 @@ def convert(x: Array, to: DType, *, saturate: bool = True, round_mode: str = "up
 def element_type(number: int, attribute: str) -> DType:
     """The element type an attribute names by its number; CheckError if there is none."""
     try:
-        found = DType(number)
+        dtype = DType(number)
     except ValueError:
-        found = DType.UNDEFINED
-    if found is DType.UNDEFINED:
+        dtype = DType.UNDEFINED
+    if dtype is DType.UNDEFINED:
         raise CheckError(f"{attribute} is {number}, which is no element type")
-    return found
+    return dtype
 
 
 def _converted(numbers: Array, to: DType, saturate: bool, round_mode: str) -> Array:

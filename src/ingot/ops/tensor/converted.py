@@ -42,14 +42,14 @@ def _rounded_to_odd(x: prim.Tensor) -> prim.Tensor:
 
     What is below the 12th bit from the highest is gathered in one bit: it is then no tie, and not another number.
     """
-    for kept in (60, 48, 36, 24):
-        if x.dtype.numpy.itemsize * 8 <= kept:
+    for bits in (60, 48, 36, 24):
+        if x.dtype.numpy.itemsize * 8 <= bits:
             continue
-        low = (1 << kept - 12) - 1
+        low = (1 << bits - 12) - 1
         cut = prim.apply("and", x, prim.apply("invert", prim.scalar(low, x.dtype)))
         odd = prim.where(prim.apply("equal", cut, x), cut, prim.apply("or", cut, low + 1))
-        beyond = prim.apply("less_equal", 1 << kept, x)
+        beyond = prim.apply("less_equal", 1 << bits, x)
         if x.dtype in SIGNED:
-            beyond = prim.apply("or", beyond, prim.apply("less", x, -(1 << kept)))
+            beyond = prim.apply("or", beyond, prim.apply("less", x, -(1 << bits)))
         x = prim.where(beyond, odd, x)
     return x

@@ -54,12 +54,12 @@ def infer(x: Fact, shape: Fact, /) -> Inferred:
 
 
 @expand.lower
-def lower(x: prim.Tensor, shape: prim.Tensor, /, *, facts: tuple[Fact, ...], found: tuple[Fact, ...]) -> prim.Tensor:
-    result = sizes_of(found[0])
+def lower(x: prim.Tensor, shape: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]) -> prim.Tensor:
+    result = sizes_of(inferred[0])
     wanted = [1 if size is None else size for size in sizes(facts[1]) or ()]
     whole = [1] * (len(result) - len(wanted)) + wanted
     asked = tuple(one if size == 1 else size for size, one in zip(whole, result, strict=True))
-    return prim.assume_shape(prim.expand(in_own_type(x, found[0]), asked), result)
+    return prim.assume_shape(prim.expand(in_own_type(x, inferred[0]), asked), result)
 
 
 @expand.downgrade
@@ -75,15 +75,15 @@ def downgrade(op: Any, x: Value, shape: Value, /, *, version: int) -> Any:
     repeats: Any = shape
     if lacking < 0:
         repeats = op.Concat(np.ones(-lacking, np.int64), shape, axis=0)
-    given = op.Unsqueeze(x, axes=list(range(lacking))) if lacking > 0 else x
+    widened = op.Unsqueeze(x, axes=list(range(lacking))) if lacking > 0 else x
     if not known:
-        return op.Tile(given, repeats) if wanted else op.Identity(x)
+        return op.Tile(widened, repeats) if wanted else op.Identity(x)
     padded = (1,) * max(lacking, 0) + known
     if all(isinstance(dim, int) for dim in padded):
         single: Any = np.array([dim == 1 for dim in padded], np.int64)
     else:
-        single = op.Cast(op.Equal(op.Shape(given), np.ones(1, np.int64)), to=int(DType.INT64))
-    return op.Tile(given, op.Add(op.Mul(repeats, single), op.Sub(np.ones(1, np.int64), single)))
+        single = op.Cast(op.Equal(op.Shape(widened), np.ones(1, np.int64)), to=int(DType.INT64))
+    return op.Tile(widened, op.Add(op.Mul(repeats, single), op.Sub(np.ones(1, np.int64), single)))
 
 
 def _never_a_size(dim: object) -> bool:

@@ -45,8 +45,8 @@ def infer(x: Fact, /, *, axis: int) -> Inferred:
 
 
 @flatten.lower
-def lower(x: prim.Tensor, /, *, axis: int, found: tuple[Fact, ...]) -> prim.Tensor:
-    return prim.reshape(in_own_type(x, found[0]), sizes_of(found[0]))
+def lower(x: prim.Tensor, /, *, axis: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
+    return prim.reshape(in_own_type(x, inferred[0]), sizes_of(inferred[0]))
 
 
 @flatten.downgrade

@@ -27,12 +27,16 @@ def followed(dtype: DType | None, shape: Shape | None, compute: Callable[[], Arr
     if dtype is None or not dtype.is_integer or size is None or size > MOST_ELEMENTS:
         return known
     try:
-        found = compute()
+        cells_of_result = compute()
     except (IngotError, ValueError):  # what is wrong shows when the model runs, if it ever gets there
         return known
-    if found is None or found.shape != shape or (size and all(element is None for element in found.flat)):
+    if (
+        cells_of_result is None
+        or cells_of_result.shape != shape
+        or (size and all(element is None for element in cells_of_result.flat))
+    ):
         return known
-    return Fact(known, tuple(found.reshape(-1).tolist()))
+    return Fact(known, tuple(cells_of_result.reshape(-1).tolist()))
 
 
 def through(operator: Operator, *inputs: Array | None, **attributes: object) -> Array | None:
@@ -81,9 +85,9 @@ def sizes(x: Fact) -> list[Dim | None] | None:
     return None
 
 
-def given(x: Fact | None) -> Fact | None:
+def if_present(x: Fact | None) -> Fact | None:
     """An optional input; None where the node has none, at the end or before others."""
-    return x if x is not None and x.given else None
+    return x if x is not None and x.present else None
 
 
 def scalar(x: Fact) -> Dim | None:

@@ -50,19 +50,19 @@ def infer(data: Fact, indices: Fact, /, *, axis: int) -> Inferred:
 
 @gather.lower
 def lower(
-    data: prim.Tensor, indices: prim.Tensor, /, *, axis: int, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+    data: prim.Tensor, indices: prim.Tensor, /, *, axis: int, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
     """Indices that are known and equally far apart make a slice, which is a view."""
-    data = in_own_type(data, found[0])
-    shape = sizes_of(found[0])
+    data = in_own_type(data, inferred[0])
+    shape = sizes_of(inferred[0])
     axis = axis_of(axis, data.rank)
     places = counted_from_front(indices, data.shape[axis], facts[1])
     run = _run(places, data.shape[axis])
     if run is not None:
         begins, steps = [0] * data.rank, [1] * data.rank
         begins[axis], steps[axis] = run
-        kept = (*data.shape[:axis], prim.count(places.shape), *data.shape[axis + 1 :])
-        return prim.reshape(prim.slice_(data, begins, kept, steps), shape)
+        sizes = (*data.shape[:axis], prim.count(places.shape), *data.shape[axis + 1 :])
+        return prim.reshape(prim.slice_(data, begins, sizes, steps), shape)
     before = range(axis)
     behind = range(axis + places.rank, axis + places.rank + data.rank - axis - 1)
     return prim.gather(data, [*before, along(places, len(behind)), *behind], shape)

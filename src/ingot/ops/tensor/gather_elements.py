@@ -49,12 +49,12 @@ def infer(data: Fact, indices: Fact, /, *, axis: int) -> Inferred:
 
 @gather_elements.lower
 def lower(
-    data: prim.Tensor, indices: prim.Tensor, /, *, axis: int, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+    data: prim.Tensor, indices: prim.Tensor, /, *, axis: int, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
     axis = axis_of(axis, data.rank)
     at: list[prim.Tensor | int] = [own_place(indices.shape, data.shape, other) for other in range(data.rank)]
     at[axis] = counted_from_front(indices, data.shape[axis], facts[1])
-    return prim.gather(in_own_type(data, found[0]), at, indices.shape)
+    return prim.gather(in_own_type(data, inferred[0]), at, indices.shape)
 
 
 @gather_elements.downgrade

@@ -43,8 +43,8 @@ def gather_nd(data: T, indices: Indices, /, *, batch_dims: Annotated[int, Since(
         axis = batch_dims + position
         at.append(from_front(indices[..., position], data.shape[axis], axis))
     index: tuple[Any, ...] = (*at, ...)
-    found = data[index]
-    return found if found.shape == shape else np.broadcast_to(found, shape).copy()  # type: ignore[arg-type]
+    slices = data[index]
+    return slices if slices.shape == shape else np.broadcast_to(slices, shape).copy()  # type: ignore[arg-type]
 
 
 @gather_nd.infer
@@ -61,18 +61,18 @@ def infer(data: Fact, indices: Fact, /, *, batch_dims: int) -> Inferred:
 
 @gather_nd.lower
 def lower(
-    data: prim.Tensor, indices: prim.Tensor, /, *, batch_dims: int, facts: tuple[Fact, ...], found: tuple[Fact, ...]
+    data: prim.Tensor, indices: prim.Tensor, /, *, batch_dims: int, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
     if data.shape[:batch_dims] != indices.shape[:batch_dims]:
-        raise prim.Refused("common axes that only a run can tell to be equal")
+        raise prim.Refused("common axes that are not known to be equal")
     depth = _known_depth(indices.shape)
     if depth == 0:
         between = range(batch_dims, indices.rank - 1)
-        return prim.expand(prim.unsqueeze(in_own_type(data, found[0]), between), sizes_of(found[0]))
+        return prim.expand(prim.unsqueeze(in_own_type(data, inferred[0]), between), sizes_of(inferred[0]))
     rest = range(indices.rank - 1, indices.rank - 1 + data.rank - batch_dims - depth)
     within = data.shape[batch_dims : batch_dims + depth]
     picked = [along(each, len(rest)) for each in coordinates(indices, within, facts[1])]
-    return prim.gather(in_own_type(data, found[0]), [*range(batch_dims), *picked, *rest], sizes_of(found[0]))
+    return prim.gather(in_own_type(data, inferred[0]), [*range(batch_dims), *picked, *rest], sizes_of(inferred[0]))
 
 
 def _known_depth(indices: tuple[Dim, ...]) -> int:

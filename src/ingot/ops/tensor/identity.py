@@ -47,8 +47,8 @@ def infer(x: Fact, /) -> Inferred:
 
 
 @identity.lower
-def lower(x: prim.Tensor, /, *, found: tuple[Fact, ...]) -> prim.Tensor:
-    return in_own_type(x, found[0])
+def lower(x: prim.Tensor, /, *, inferred: tuple[Fact, ...]) -> prim.Tensor:
+    return in_own_type(x, inferred[0])
 
 
 @identity.downgrade

@@ -26,17 +26,17 @@ def in_own_type(x: prim.Tensor, fact: Fact) -> prim.Tensor:
 def sizes_of(fact: Fact) -> tuple[Dim, ...]:
     """The shape that inference found; Refused where a size is not known."""
     shape = fact.shape
-    found = tuple(size for size in shape or () if size is not None)
-    if shape is None or len(found) < len(shape):
+    known = tuple(size for size in shape or () if size is not None)
+    if shape is None or len(known) < len(shape):
         raise prim.Refused("a result of unknown sizes")
-    return found
+    return known
 
 
 def elements_of(fact: Fact, name: str) -> list[Dim]:
     """What a small integer tensor of one axis holds; Refused where that is only known when the model runs."""
-    found = sizes(fact)
-    known = [element for element in found or () if element is not None]
-    if found is None or len(known) < len(found):
+    elements = sizes(fact)
+    known = [element for element in elements or () if element is not None]
+    if elements is None or len(known) < len(elements):
         raise prim.Refused(f"{name} that only a run computes")
     return known
 
@@ -47,10 +47,10 @@ def holding(elements: Sequence[Dim]) -> prim.Tensor:
     if len(known) == len(elements):
         return prim.constant(np.array(known, np.int64))
     at = prim.iota((len(elements),), 0)
-    found = prim.expand(prim.size(elements[-1]), (len(elements),))
+    values = prim.expand(prim.size(elements[-1]), (len(elements),))
     for index, element in list(enumerate(elements))[-2::-1]:
-        found = prim.where(prim.apply("equal", at, index), prim.size(element), found)
-    return found
+        values = prim.where(prim.apply("equal", at, index), prim.size(element), values)
+    return values
 
 
 def from_front(indices: prim.Tensor, size: Dim, fact: Fact) -> prim.Tensor:
@@ -81,12 +81,12 @@ def own_place(shape: Sequence[Dim], within: Sequence[Dim], axis: int) -> prim.Te
 
 def coordinates(indices: prim.Tensor, within: Sequence[Dim], fact: Fact) -> list[prim.Tensor]:
     """What each index along the last axis holds, counted from the front of the axes of sizes `within`."""
-    found = []
+    counted = []
     for position, size in enumerate(within):
         if isinstance(indices, Constant):
             part = prim.constant(indices.array[..., position])
         else:
             starts = (*(0,) * (indices.rank - 1), position)
             part = prim.squeeze(prim.slice_(indices, starts, (*indices.shape[:-1], 1)), [indices.rank - 1])
-        found.append(from_front(part, size, fact))
-    return found
+        counted.append(from_front(part, size, fact))
+    return counted

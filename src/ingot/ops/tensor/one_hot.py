@@ -62,10 +62,10 @@ def infer(indices: Fact, depth: Fact, values: Fact, /, *, axis: int) -> Inferred
 
 @one_hot.lower
 def lower(
-    indices: prim.Tensor, depth: prim.Tensor, values: prim.Tensor, /, *, axis: int, found: tuple[Fact, ...]
+    indices: prim.Tensor, depth: prim.Tensor, values: prim.Tensor, /, *, axis: int, inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
     """Refused where the depth may turn out to be negative."""
-    shape = sizes_of(found[0])
+    shape = sizes_of(inferred[0])
     axis = axis_of(axis, indices.rank + 1)
     if not is_natural(shape[axis]):
         raise prim.Refused(f"a depth of {shape[axis]}, which may be negative")
@@ -73,7 +73,7 @@ def lower(
     places = prim.iota(shape, axis)
     on = prim.apply("or", prim.apply("equal", at, places), prim.apply("equal", at, places - prim.size(shape[axis])))
     off_value, on_value = (
-        prim.reshape(prim.slice_(in_own_type(values, found[0]), (index,), (1,)), ()) for index in (0, 1)
+        prim.reshape(prim.slice_(in_own_type(values, inferred[0]), (index,), (1,)), ()) for index in (0, 1)
     )
     return prim.where(on, on_value, off_value)
 
@@ -92,7 +92,7 @@ def downgrade(op: Any, indices: Value, depth: Value, values: Value, /, *, axis: 
     if version < one_hot.since[0]:
         return op.Gather(values, _on(op, indices, _constant_depth(depth), axis), axis=0)
     return carried(
-        op, lambda values: op.OneHot(indices, depth, values, axis=axis), values, taken=ALL_3, version=version
+        op, lambda values: op.OneHot(indices, depth, values, axis=axis), values, supported=ALL_3, version=version
     )
 
 
@@ -115,13 +115,13 @@ def _constant_depth(depth: Value) -> int:
 
 
 def _depth(depth: Fact) -> Dim | None:
-    found = scalar(depth)
-    if found is None and depth.constant is not None and depth.constant.is_loaded and depth.constant.size == 1:
+    size = scalar(depth)
+    if size is None and depth.constant is not None and depth.constant.is_loaded and depth.constant.size == 1:
         number = float(depth.constant.item())
-        found = int(number) if abs(number) < 2**62 else None
-    if isinstance(found, int) and found < 0:
-        raise ShapeError(f"depth is {found}")
-    return found
+        size = int(number) if abs(number) < 2**62 else None
+    if isinstance(size, int) and size < 0:
+        raise ShapeError(f"depth is {size}")
+    return size
 
 
 def _whole(indices: Array) -> Array:

@@ -15,7 +15,7 @@ from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
 from ingot.ops.shapes import axes_of
-from ingot.ops.tensor.follow import cells, followed, given, guarded, numbers, sizes, tensor, through
+from ingot.ops.tensor.follow import cells, followed, guarded, if_present, numbers, sizes, tensor, through
 from ingot.ops.typesets import (
     ALL,
     ALL_21,
@@ -55,14 +55,14 @@ def pad(
         raise InputError(f"pads {pads.tolist()} take more off shape {list(data.shape)} than there is")
     shape = affordable(grown, data.dtype)
     cuts = (slice(max(-low, 0), high if high < 0 else None) for low, high in zip(before, after, strict=True))
-    kept = data[(*cuts, ...)]
+    cropped = data[(*cuts, ...)]
     if mode != "constant":
         for axis in range(data.ndim):
-            kept = kept.take(order(mode, kept.shape[axis], before[axis], after[axis], axis), axis)
-        return kept
+            cropped = cropped.take(order(mode, cropped.shape[axis], before[axis], after[axis], axis), axis)
+        return cropped
     result = np.full(shape, _fill(constant_value, data.dtype), data.dtype)
     starts = [max(low, 0) for low in before]
-    result[tuple(slice(start, start + size) for start, size in zip(starts, kept.shape, strict=True))] = kept
+    result[tuple(slice(start, start + size) for start, size in zip(starts, cropped.shape, strict=True))] = cropped
     return result
 
 
@@ -72,14 +72,14 @@ def infer(
 ) -> Inferred:
     if mode not in _MODES:
         raise CheckError(f"mode is '{mode}', expected one of {', '.join(_MODES)}")
-    constant_value, axes = given(constant_value), given(axes)
+    constant_value, axes = if_present(constant_value), if_present(axes)
     if data.shape is None:
         return tensor(data.dtype, None)
     rank = len(data.shape)
     amounts = sizes(pads)
     named = list(range(rank)) if axes is None else None
-    if axes is not None and (found := numbers(axes)) is not None:
-        named = list(axes_of(found.reshape(-1).tolist(), rank))
+    if axes is not None and (numbers_of_axes := numbers(axes)) is not None:
+        named = list(axes_of(numbers_of_axes.reshape(-1).tolist(), rank))
     if amounts is None or named is None:
         return tensor(data.dtype, (None,) * rank)
     if len(amounts) != 2 * len(named):

@@ -59,7 +59,7 @@ def downgrade_18(
         return _with_attributes(op, data, pads, constant_value, mode, version)
     if version < _ALL_TYPES_SINCE:
         fill = None if constant_value is None else _filled(op, constant_value, version)
-        return carried(op, lambda x: op.Pad(x, pads, fill, mode=mode), data, taken=NUMERIC_3, version=version)
+        return carried(op, lambda x: op.Pad(x, pads, fill, mode=mode), data, supported=NUMERIC_3, version=version)
     if version < _AXES_SINCE and axes is not None:
         return op.Pad(data, _for_all_axes(op, rank_of(data), pads, axes), constant_value, mode=mode)
     raise UnsupportedError("it does not take this element type")
@@ -90,9 +90,9 @@ def _wrapped(op: Any, data: Value, pads: list[int], axes: list[int] | None) -> A
         if isinstance(size, int):
             at: Any = order("wrap", size - first + min(high, 0), low, high, axis) + first
         else:
-            kept = op.Add(op.Gather(op.Shape(data), np.int64(axis), axis=0), np.int64(min(high, 0) - first))
-            end = op.Add(kept, np.int64(max(high, 0)))
-            at = op.Mod(op.Range(np.int64(-max(low, 0)), end, np.int64(1)), kept)
+            cropped = op.Add(op.Gather(op.Shape(data), np.int64(axis), axis=0), np.int64(min(high, 0) - first))
+            end = op.Add(cropped, np.int64(max(high, 0)))
+            at = op.Mod(op.Range(np.int64(-max(low, 0)), end, np.int64(1)), cropped)
             at = op.Add(at, np.int64(first)) if first else at
         result = op.Gather(data if result is None else result, at, axis=axis)
     return op.Identity(data) if result is None else result
@@ -105,9 +105,9 @@ def _wrapped_by(op: Any, data: Value, pads: Any) -> Any:
         low, high = (op.Gather(pads, np.int64(at), axis=0) for at in (axis, axis + rank))
         first = op.Max(op.Neg(low), zero)
         size = op.Gather(op.Shape(data), np.int64(axis), axis=0)
-        kept = op.Add(op.Sub(size, first), op.Min(high, zero))
-        at = op.Range(op.Min(op.Neg(low), zero), op.Add(kept, op.Max(high, zero)), np.int64(1))
-        result = op.Gather(result, op.Add(op.Mod(at, kept), first), axis=axis)
+        cropped = op.Add(op.Sub(size, first), op.Min(high, zero))
+        at = op.Range(op.Min(op.Neg(low), zero), op.Add(cropped, op.Max(high, zero)), np.int64(1))
+        result = op.Gather(result, op.Add(op.Mod(at, cropped), first), axis=axis)
     return result
 
 
@@ -122,18 +122,18 @@ def _for_all_axes(op: Any, rank: int, pads: Value, axes: Value) -> Any:
     source = [2 * len(named)] * (2 * rank)
     for position, axis in enumerate(named):
         source[axis], source[axis + rank] = position, position + len(named)
-    given = constant_of(pads)
-    if given is not None:
-        return np.append(given, 0)[source]
+    constant = constant_of(pads)
+    if constant is not None:
+        return np.append(constant, 0)[source]
     return op.Gather(op.Concat(pads, [0], axis=0), source, axis=0)
 
 
 def _with_attributes(op: Any, data: Value, pads: Value, fill: Value | None, mode: str, version: int) -> Any:
     """The amounts and what is filled in as attributes; elements that are filled in may be put beside the others too."""
     try:
-        given, value = integers_of(pads), 0.0 if fill is None or mode != "constant" else _number(fill)
+        amounts, value = integers_of(pads), 0.0 if fill is None or mode != "constant" else _number(fill)
         return carried(
-            op, lambda x: op.Pad(x, pads=given, mode=mode, value=value), data, taken=FLOATS_3, version=version
+            op, lambda x: op.Pad(x, pads=amounts, mode=mode, value=value), data, supported=FLOATS_3, version=version
         )
     except UnsupportedError:
         if mode != "constant":

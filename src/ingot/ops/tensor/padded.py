@@ -25,10 +25,10 @@ def lower(
     *,
     mode: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """What is taken off is cut first; Refused where it is not known whether something is."""
-    data = in_own_type(data, found[0])
+    data = in_own_type(data, inferred[0])
     amounts = elements_of(facts[1], "pads")
     named = tuple(range(data.rank))
     if axes is not None:
@@ -36,18 +36,18 @@ def lower(
     nothing: list[Dim] = [0] * data.rank
     low, high, first, last = (list(nothing) for _ in range(4))  # added and taken off, before and after
     for position, axis in enumerate(named):
-        low[axis], first[axis] = _added_or_taken(amounts[position])
-        high[axis], last[axis] = _added_or_taken(amounts[position + len(named)])
+        low[axis], first[axis] = _added_or_cut(amounts[position])
+        high[axis], last[axis] = _added_or_cut(amounts[position + len(named)])
     sizes = tuple(size - a - b for size, a, b in zip(data.shape, first, last, strict=True))
     if any(size != old and not is_natural(size) for size, old in zip(sizes, data.shape, strict=True)):
         raise prim.Refused(f"a tensor of {list(map(str, sizes))} elements, if there are as many to take off")
-    kept = prim.slice_(data, first, sizes)
+    cropped = prim.slice_(data, first, sizes)
     if mode != "constant":
-        return _repeated(kept, low, high, mode)
-    return _filled(kept, low, high, None if constant_value is None else in_own_type(constant_value, found[0]))
+        return _repeated(cropped, low, high, mode)
+    return _filled(cropped, low, high, None if constant_value is None else in_own_type(constant_value, inferred[0]))
 
 
-def _added_or_taken(amount: Dim) -> tuple[Dim, Dim]:
+def _added_or_cut(amount: Dim) -> tuple[Dim, Dim]:
     """How many elements are added, and how many are taken off."""
     if is_natural(amount):
         return amount, 0

@@ -72,7 +72,7 @@ def one_by_one(
     axis: int,
     reduction: str,
 ) -> Any:
-    """Combining updates said as putting in: a Loop along `axis` of indices and updates, each step of which meets none.
+    """Combining updates as plain scatters: a Loop along `axis` of indices and updates, each step of which meets none.
 
     `values` are the data, the indices and the updates; `pick(data, indices)` gets what `put` puts in. 16-bit floats are
     rounded at the end.

@@ -45,9 +45,9 @@ def reshape(data: T, shape: Sizes, /, *, allowzero: Annotated[int, Since(14)] = 
     _check(wanted, allowzero)
     result = [int(size) for size in _copied(wanted, data.shape, allowzero)]  # type: ignore[arg-type]
     if -1 in result:
-        kept = _kept(wanted, allowzero)
-        others = prod(size for axis, size in enumerate(result) if size != -1 and axis not in kept)
-        left = prod(size for axis, size in enumerate(data.shape) if axis not in kept)
+        copied = _copied_axes(wanted, allowzero)
+        others = prod(size for axis, size in enumerate(result) if size != -1 and axis not in copied)
+        left = prod(size for axis, size in enumerate(data.shape) if axis not in copied)
         if others == 0 or left % others:
             raise ShapeError(f"{data.size} elements do not fit shape {wanted}")
         result[result.index(-1)] = left // others
@@ -72,8 +72,8 @@ def infer(data: Fact, shape: Fact, /, *, allowzero: int) -> Inferred:
 
 
 @reshape.lower
-def lower(data: prim.Tensor, shape: prim.Tensor, /, *, allowzero: int, found: tuple[Fact, ...]) -> prim.Tensor:
-    return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
+def lower(data: prim.Tensor, shape: prim.Tensor, /, *, allowzero: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
+    return prim.reshape(in_own_type(data, inferred[0]), sizes_of(inferred[0]))
 
 
 @reshape.downgrade
@@ -97,10 +97,10 @@ def downgrade(op: Any, data: Value, shape: Value, /, *, allowzero: int, version:
 
 def _copies(data: Value, shape: Value) -> bool:
     """Whether every size that may be 0 is that of `data` at the same place, which a 0 copies."""
-    given, wanted = shape_of(data), _result_of(data, shape)
+    shape_before, wanted = shape_of(data), _result_of(data, shape)
     if wanted is None:
         return False
-    pairs = zip(wanted, (*given, *[None] * len(wanted)), strict=False)
+    pairs = zip(wanted, (*shape_before, *[None] * len(wanted)), strict=False)
     return all(new is not None and (new == old or (lower_bound(new) or 0) > 0) for new, old in pairs)
 
 
@@ -120,7 +120,7 @@ def _with_attribute(op: Any, data: Value, shape: Value, version: int) -> Any:
         sizes = [int(size) for size in wanted]  # type: ignore[arg-type]
     else:
         sizes = integers_of(shape)
-    return carried(op, lambda x: op.Reshape(x, shape=sizes), data, taken=FLOATS_3, version=version)
+    return carried(op, lambda x: op.Reshape(x, shape=sizes), data, supported=FLOATS_3, version=version)
 
 
 @operator("Reshape", since=1)
@@ -165,12 +165,12 @@ def _inferred(data: Shape | None, wanted: list[Dim | None], allowzero: int) -> S
     result = [None if isinstance(size, Expr) and (upper_bound(size) or 0) < 0 else size for size in wanted]
     result = _copied(result, data, allowzero)
     open_ = [axis for axis, size in enumerate(result) if size is None or size == -1]
-    kept = _kept(wanted, allowzero) if open_ and result[open_[0]] == -1 else set()
-    left = None if data is None else [size for axis, size in enumerate(data) if axis not in kept]
+    copied = _copied_axes(wanted, allowzero) if open_ and result[open_[0]] == -1 else set()
+    left = None if data is None else [size for axis, size in enumerate(data) if axis not in copied]
     total = None if left is None else guarded(lambda: product(left))
     if total is None or len(open_) > 1:
         return tuple(None if size == -1 else size for size in result)
-    others = [size for axis, size in enumerate(result) if size is not None and size != -1 and axis not in kept]
+    others = [size for axis, size in enumerate(result) if size is not None and size != -1 and axis not in copied]
     if not open_:
         have, fits = total, guarded(lambda: product(others))
         if isinstance(have, int) and isinstance(fits, int) and have != fits:
@@ -180,8 +180,8 @@ def _inferred(data: Shape | None, wanted: list[Dim | None], allowzero: int) -> S
     return tuple(result)
 
 
-def _kept(wanted: Sequence[Dim | None], allowzero: int) -> set[int]:
-    """The axes whose sizes are copied: they are on both sides, and say nothing of the others, even if they are zero."""
+def _copied_axes(wanted: Sequence[Dim | None], allowzero: int) -> set[int]:
+    """The axes whose sizes are copied: they are on both sides, and do not constrain the others, even if zero."""
     return {axis for axis, size in enumerate(wanted) if isinstance(size, int) and size == 0 and not allowzero}
 
 

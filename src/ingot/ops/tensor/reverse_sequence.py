@@ -58,12 +58,12 @@ def lower(
     *,
     batch_axis: int,
     time_axis: int,
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Read at the mirrored step; a length that is negative, or too large, gives a step that is outside."""
-    x = in_own_type(x, found[0])
+    x = in_own_type(x, inferred[0])
     if sequence_lens.shape != (x.shape[batch_axis],):
-        raise prim.Refused("sequence lengths that only a run can tell to fit the batch")
+        raise prim.Refused("sequence lengths that are not known to fit the batch")
     lengths = prim.reshape(sequence_lens, tuple(x.shape[a] if a == batch_axis else 1 for a in range(x.rank)))
     steps = prim.iota(x.shape, time_axis)
     mirrored = prim.where(prim.apply("less", steps, lengths), lengths - 1 - steps, steps)
@@ -80,7 +80,7 @@ def downgrade(op: Any, x: Value, sequence_lens: Value, /, *, batch_axis: int, ti
             op,
             lambda each: op.ReverseSequence(each, sequence_lens, batch_axis=batch_axis, time_axis=time_axis),
             x,
-            taken=ALL_3,
+            supported=ALL_3,
             version=version,
         )
     steps = places.spread(op, places.counted(op, x, time_axis, version), [batch_axis], version)

@@ -72,21 +72,21 @@ def lower(
     axis: int,
     reduction: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     if indices.shape != updates.shape:
-        raise prim.Refused("indices and updates that only a run can tell to have the same sizes")
+        raise prim.Refused("indices and updates that are not known to have the same sizes")
     axis = axis_of(axis, data.rank)
     at: list[prim.Tensor | int] = [own_place(indices.shape, data.shape, other) for other in range(data.rank)]
     at[axis] = counted_from_front(indices, data.shape[axis], facts[1])
-    return scattered_in_primitives(data, at, updates, reduction, found[0])
+    return scattered_in_primitives(data, at, updates, reduction, inferred[0])
 
 
 @scatter_elements.downgrade
 def downgrade(op: Any, data: Value, indices: Value, updates: Value, /, *, axis: int, reduction: str) -> Any:
     if reduction not in ("max", "min"):
-        kept = None if reduction == "none" else reduction
-        return op.ScatterElements(data, indices, updates, axis=axis, reduction=kept)
+        stated = None if reduction == "none" else reduction
+        return op.ScatterElements(data, indices, updates, axis=axis, reduction=stated)
     return _one_by_one(op, data, indices, updates, axis, reduction)
 
 
@@ -140,8 +140,8 @@ def scatter(data: T9, indices: Tind, updates: T9, /, *, axis: int = 0) -> T9:
 
 @scatter.infer
 def infer_scatter(data: Fact, indices: Fact, updates: Fact, /, *, axis: int) -> Inferred:
-    found: Inferred = infer(data, indices, updates, axis=axis, reduction="none")
-    return found
+    result: Inferred = infer(data, indices, updates, axis=axis, reduction="none")
+    return result
 
 
 @scatter_9.upgrade

@@ -71,14 +71,14 @@ def lower(
     *,
     reduction: str,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     depth = indices.shape[-1]
     if not isinstance(depth, int) or updates.shape != _expected(data.shape, indices.shape):
-        raise prim.Refused("updates that only a run can tell to fit their coordinates")
+        raise prim.Refused("updates that are not known to fit their coordinates")
     rest = range(indices.rank - 1, updates.rank)
     at = [along(each, len(rest)) for each in coordinates(indices, data.shape[:depth], facts[1])]
-    return scattered_in_primitives(data, [*at, *rest], updates, reduction, found[0])
+    return scattered_in_primitives(data, [*at, *rest], updates, reduction, inferred[0])
 
 
 @scatter_nd.downgrade

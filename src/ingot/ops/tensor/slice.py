@@ -15,7 +15,7 @@ from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import axes_of, is_natural, require_rank
-from ingot.ops.tensor.follow import cells, followed, given, guarded, numbers, sizes, tensor, through
+from ingot.ops.tensor.follow import cells, followed, guarded, if_present, numbers, sizes, tensor, through
 from ingot.ops.tensor.moved import elements_of, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, INDICES, types
 
@@ -49,7 +49,7 @@ def slice_(data: T, starts: Tind, ends: Tind, axes: Tind | None = None, steps: T
 
 @slice_.infer
 def infer(data: Fact, starts: Fact, ends: Fact, axes: Fact | None = None, steps: Fact | None = None, /) -> Inferred:
-    axes, steps = given(axes), given(steps)
+    axes, steps = if_present(axes), if_present(steps)
     for name, fact in (("starts", starts), ("ends", ends), ("axes", axes), ("steps", steps)):
         if fact is not None:
             require_rank(fact, 1, name)
@@ -88,11 +88,11 @@ def lower(
     /,
     *,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """How many elements there are is for inference to say; Refused unless it is known where they begin."""
-    data = in_own_type(data, found[0])
-    shape = sizes_of(found[0])
+    """The sizes are those inferred; Refused unless it is known where the elements begin."""
+    data = in_own_type(data, inferred[0])
+    shape = sizes_of(inferred[0])
     first = elements_of(facts[1], "starts")
     named = None if axes is None else elements_of(facts[3], "axes")
     strides = [1] * len(first) if steps is None else elements_of(facts[4], "steps")
@@ -160,7 +160,7 @@ def _forwards(size: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
 
 
 def _rest(start: Dim, size: Dim) -> Dim:
-    """How much there is from a position on; said so that the last of `n` is `min(n, 1)`, the others `max(n - 1, 0)`."""
+    """The size from a position on, in a form in which the last of `n` is `min(n, 1)`, the others `max(n - 1, 0)`."""
     if isinstance(start, int) and abs(start) >= _FAR:
         return 0 if start > 0 else size
     if size - start == 1 or _is_negative(start):

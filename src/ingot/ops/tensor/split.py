@@ -19,7 +19,7 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.older import constant_of
 from ingot.ops.shapes import axis_of, require_rank
 from ingot.ops.tensor.carriers import carried
-from ingot.ops.tensor.follow import cells, followed, given, guarded, sizes, tensor
+from ingot.ops.tensor.follow import cells, followed, guarded, if_present, sizes, tensor
 from ingot.ops.tensor.moved import in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, FLOATS_3, INT64, types
 
@@ -57,7 +57,7 @@ def split(x: T, lengths: Sizes | None = None, /, *, axis: int = 0, num_outputs: 
 def infer(
     x: Fact, lengths: Fact | None = None, /, *, axis: int, num_outputs: int | None, outputs: int = 0
 ) -> Sequence[Inferred]:
-    lengths = given(lengths)
+    lengths = if_present(lengths)
     _either(lengths is not None, num_outputs)
     if lengths is not None:
         require_rank(lengths, 1, "split")
@@ -68,7 +68,7 @@ def infer(
     if lengths is None:
         parts = [_part(size, index, num_outputs or 1) for index in range(num_outputs or 1)]
     else:
-        parts = _given(size, sizes(lengths)) or [None] * outputs
+        parts = _part_sizes(size, sizes(lengths)) or [None] * outputs
     shape = x.shape
     return [
         followed(x.dtype, (*shape[:at], part, *shape[at + 1 :]), lambda index=index: _elements(x, at, parts, index))  # type: ignore[misc]
@@ -84,18 +84,18 @@ def lower(
     *,
     axis: int,
     num_outputs: int | None,
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> tuple[prim.Tensor, ...]:
-    """Refused where only a run can tell that lengths add up to the axis."""
-    x = in_own_type(x, found[0])
+    """Refused where lengths are not known to add up to the axis."""
+    x = in_own_type(x, inferred[0])
     axis = axis_of(axis, x.rank)
-    shapes = [sizes_of(each) for each in found]
+    shapes = [sizes_of(each) for each in inferred]
     parts = [shape[axis] for shape in shapes]
     starts = [parts[0] * index for index in range(len(parts))]  # where there is nothing left, nothing is read
     if lengths is not None:
         starts = [sum(parts[:index], 0) for index in range(len(parts))]
         if sum(parts, 0) != x.shape[axis]:
-            raise prim.Refused(f"lengths {list(map(str, parts))} that only a run can tell to cut {x.shape[axis]}")
+            raise prim.Refused(f"lengths {list(map(str, parts))} that are not known to add up to {x.shape[axis]}")
     zeros = (0,) * x.rank
     return tuple(
         prim.slice_(x, (*zeros[:axis], start, *zeros[axis + 1 :]), shape)
@@ -171,7 +171,7 @@ def downgrade_11(op: Any, x: Value, /, *, axis: int, split: Sequence[int] | None
     if version >= split_11.since[0]:
         raise UnsupportedError("it does not take this element type")
     return carried(
-        op, lambda each: op.Split(each, axis=axis, split=split, outputs=outputs), x, taken=FLOATS_3, version=version
+        op, lambda each: op.Split(each, axis=axis, split=split, outputs=outputs), x, supported=FLOATS_3, version=version
     )
 
 
@@ -223,7 +223,7 @@ def _part(size: Dim | None, index: int, count: int) -> Dim | None:
     return exact if exact is not None else guarded(part)
 
 
-def _given(size: Dim | None, lengths: list[Dim | None] | None) -> list[Dim | None]:
+def _part_sizes(size: Dim | None, lengths: list[Dim | None] | None) -> list[Dim | None]:
     """The lengths, where they are known; ShapeError if they cannot add up to the size."""
     if lengths is None:
         return []
@@ -244,5 +244,5 @@ def _elements(x: Fact, axis: int, parts: list[Dim | None], index: int) -> Array 
     if elements is None or not all(isinstance(part, int) for part in parts):
         return None
     lengths = np.array(parts, np.int64)
-    found: Array = split.evaluate(elements, lengths, axis=axis)[index]
-    return found
+    piece: Array = split.evaluate(elements, lengths, axis=axis)[index]
+    return piece

@@ -15,7 +15,7 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
 from ingot.ops.older import integers_of
 from ingot.ops.shapes import axes_of
-from ingot.ops.tensor.follow import cells, followed, given, numbers, sizes, tensor
+from ingot.ops.tensor.follow import cells, followed, if_present, numbers, sizes, tensor
 from ingot.ops.tensor.moved import in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
 
@@ -32,7 +32,7 @@ def squeeze(data: T, axes: Axes | None = None, /) -> T:
 
 @squeeze.infer
 def infer_squeeze(data: Fact, axes: Fact | None = None, /) -> Inferred:
-    axes = given(axes)
+    axes = if_present(axes)
     named = numbers(axes)
     shape = data.shape
     if axes is not None and named is None:
@@ -57,14 +57,14 @@ def lower_squeeze(
     /,
     *,
     facts: tuple[Fact, ...],
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """Axes to take out that may have more than one element are taken to have one."""
+    """Axes to take out that may have more than one element are assumed to have one."""
     named = None if len(facts) < 2 else facts[1].integers
     if named is not None:
         gone = {axis % data.rank for axis in named}
         data = prim.assume_shape(data, tuple(1 if axis in gone else size for axis, size in enumerate(data.shape)))
-    return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
+    return prim.reshape(in_own_type(data, inferred[0]), sizes_of(inferred[0]))
 
 
 @squeeze.downgrade
@@ -96,8 +96,8 @@ def infer_unsqueeze(data: Fact, axes: Fact, /) -> Inferred:
 
 
 @unsqueeze.lower
-def lower_unsqueeze(data: prim.Tensor, axes: prim.Tensor, /, *, found: tuple[Fact, ...]) -> prim.Tensor:
-    return prim.reshape(in_own_type(data, found[0]), sizes_of(found[0]))
+def lower_unsqueeze(data: prim.Tensor, axes: prim.Tensor, /, *, inferred: tuple[Fact, ...]) -> prim.Tensor:
+    return prim.reshape(in_own_type(data, inferred[0]), sizes_of(inferred[0]))
 
 
 @unsqueeze.downgrade

@@ -69,7 +69,7 @@ def lower(
     *,
     axis: int,
     mode: str,
-    found: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """What does not fit is outside the cache; an update that does goes on from its front once at most."""
     axis = _check(past_cache.shape, update.shape, axis, mode)
@@ -86,7 +86,7 @@ def lower(
             at = prim.where(prim.apply("less", steps, most), at, -1)
     places = [own_place(update.shape, past_cache.shape, other) for other in range(update.rank)]
     places[axis] = at
-    return prim.scatter(in_own_type(past_cache, found[0]), in_own_type(update, found[0]), places)
+    return prim.scatter(in_own_type(past_cache, inferred[0]), in_own_type(update, inferred[0]), places)
 
 
 @tensor_scatter.downgrade

@@ -59,16 +59,18 @@ def infer(x: Fact, repeats: Fact, /) -> Inferred:
 
 
 @tile.lower
-def lower(x: prim.Tensor, repeats: prim.Tensor, /, *, facts: tuple[Fact, ...], found: tuple[Fact, ...]) -> prim.Tensor:
+def lower(
+    x: prim.Tensor, repeats: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
+) -> prim.Tensor:
     """An axis of one element is repeated as it is; any other gets one before it, and both are made one."""
-    x = in_own_type(x, found[0])
+    x = in_own_type(x, inferred[0])
     times = elements_of(facts[1], "repeats")
     apart: list[Dim] = []
     spread: list[Dim] = []
     for size, count in zip(x.shape, times, strict=True):
         apart += [size] if size == 1 or count == 1 else [1, size]
         spread += [count * size] if size == 1 or count == 1 else [count, size]
-    return prim.reshape(prim.expand(prim.reshape(x, apart), tuple(spread)), sizes_of(found[0]))
+    return prim.reshape(prim.expand(prim.reshape(x, apart), tuple(spread)), sizes_of(inferred[0]))
 
 
 @tile.downgrade
@@ -86,7 +88,7 @@ def downgrade(op: Any, x: Value, repeats: Value, /, *, version: int) -> Any:
             result = op.Tile(result, kind(count), kind(axis)) if count != 1 else result
         return result
 
-    return carried(op, tiled, x, taken=FLOATS_3, version=version) if set(counts) - {1} else op.Identity(x)
+    return carried(op, tiled, x, supported=FLOATS_3, version=version) if set(counts) - {1} else op.Identity(x)
 
 
 @operator("Tile", since=1)

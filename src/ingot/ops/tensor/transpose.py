@@ -36,8 +36,8 @@ def infer(data: Fact, /, *, perm: Sequence[int] | None) -> Inferred:
 
 
 @transpose.lower
-def lower(data: prim.Tensor, /, *, perm: Sequence[int] | None, found: tuple[Fact, ...]) -> prim.Tensor:
-    return prim.permute(in_own_type(data, found[0]), _order(perm, data.rank))
+def lower(data: prim.Tensor, /, *, perm: Sequence[int] | None, inferred: tuple[Fact, ...]) -> prim.Tensor:
+    return prim.permute(in_own_type(data, inferred[0]), _order(perm, data.rank))
 
 
 def _order(perm: Sequence[int] | None, rank: int) -> tuple[int, ...]:

@@ -31,9 +31,9 @@ def trilu(x: T, k: Diagonal | None = None, /, *, upper: int = 1) -> T:
     rows, columns = x.shape[-2:]
     offset = 0 if k is None else max(min(int(k.reshape(-1)[0]), columns + 1), -rows - 1)
     along = np.arange(columns) - np.arange(rows)[:, None]
-    kept = along >= offset if upper else along <= offset
+    inside = along >= offset if upper else along <= offset
     zero = "" if x.dtype == np.object_ else np.zeros((), x.dtype)
-    return np.asarray(np.where(kept, x, zero), x.dtype)
+    return np.asarray(np.where(inside, x, zero), x.dtype)
 
 
 @trilu.infer
@@ -44,13 +44,13 @@ def infer(x: Fact, k: Fact | None = None, /, *, upper: int) -> Inferred:
 
 
 @trilu.lower
-def lower(x: prim.Tensor, k: prim.Tensor | None = None, /, *, upper: int, found: tuple[Fact, ...]) -> prim.Tensor:
-    x = in_own_type(x, found[0])
+def lower(x: prim.Tensor, k: prim.Tensor | None = None, /, *, upper: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
+    x = in_own_type(x, inferred[0])
     rows, columns = (prim.iota(x.shape, axis) for axis in (x.rank - 2, x.rank - 1))
     offset = 0 if k is None else prim.reshape(k, ())
     along = columns - rows
-    kept = prim.apply("less_equal", offset, along) if upper else prim.apply("less_equal", along, offset)
-    return prim.where(kept, x, 0)
+    inside = prim.apply("less_equal", offset, along) if upper else prim.apply("less_equal", along, offset)
+    return prim.where(inside, x, 0)
 
 
 @trilu.downgrade
@@ -60,12 +60,12 @@ def downgrade(op: Any, x: Value, k: Value | None = None, /, *, upper: int, versi
     columns, rows = (places.counted(op, x, axis, version) for axis in (rank - 1, rank - 2))
     along = op.Sub(columns, places.spread(op, rows, [1], version))
     offset: Any = np.int64(0) if k is None else k
-    kept = op.GreaterOrEqual(along, offset) if upper else op.LessOrEqual(along, offset)
+    inside = op.GreaterOrEqual(along, offset) if upper else op.LessOrEqual(along, offset)
     if dtype_of(x) is DType.BOOL:
-        return op.And(kept, x)
+        return op.And(inside, x)
     wide = carrier(dtype_of(x), ALL_3, version)
     zero = np.array("" if wide is DType.STRING else 0, wide.numpy)
-    return carried(op, lambda each: op.Where(kept, each, zero), x, taken=ALL_3, version=version)
+    return carried(op, lambda each: op.Where(inside, each, zero), x, supported=ALL_3, version=version)
 
 
 def _check(rank: int) -> None:

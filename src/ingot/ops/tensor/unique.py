@@ -58,8 +58,8 @@ def infer(x: Fact, /, *, axis: int | None, sorted_: int) -> Sequence[Inferred]:
         values = tensor(x.dtype, (distinct,))
     else:
         values = tensor(x.dtype, None if shape is None else (*shape[:axis], distinct, *shape[axis + 1 :]))
-    some = TensorType(DType.INT64, (distinct,))
-    return [values, some, TensorType(DType.INT64, (total,)), some]
+    counts = TensorType(DType.INT64, (distinct,))
+    return [values, counts, TensorType(DType.INT64, (total,)), counts]
 
 
 @unique.downgrade
@@ -68,9 +68,9 @@ def downgrade(op: Any, x: Value, /, *, axis: int | None, sorted_: int, outputs: 
         raise UnsupportedError("how many distinct elements there are shows only when the model runs")
     dtype = dtype_of(x)
     wide = carrier(dtype, ALL_3, version)
-    found = op.Unique(op.Cast(x, to=int(wide)), axis=axis, sorted=sorted_, outputs=outputs)
-    found = found if isinstance(found, tuple) else (found,)
-    return op.Cast(found[0], to=int(dtype)), *found[1:]
+    results = op.Unique(op.Cast(x, to=int(wide)), axis=axis, sorted=sorted_, outputs=outputs)
+    results = results if isinstance(results, tuple) else (results,)
+    return op.Cast(results[0], to=int(dtype)), *results[1:]
 
 
 def _ranks(x: Array) -> Array:

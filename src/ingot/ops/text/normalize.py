@@ -37,12 +37,12 @@ def string_normalizer(
     change = _case(case_change_action)
     stops = set(stopwords or ())
     if is_case_sensitive:
-        kept = [word for word in x.reshape(-1).tolist() if word not in stops]
+        remaining = [word for word in x.reshape(-1).tolist() if word not in stops]
     else:
         folded = {word.lower() for word in stops}
-        kept = [word for word in x.reshape(-1).tolist() if word.lower() not in folded]
-    words = np.empty(max(len(kept), 1), np.object_)
-    words[:] = [change(word) for word in kept] or [""]
+        remaining = [word for word in x.reshape(-1).tolist() if word.lower() not in folded]
+    words = np.empty(max(len(remaining), 1), np.object_)
+    words[:] = [change(word) for word in remaining] or [""]
     return words.reshape((1,) * (x.ndim - 1) + words.shape)
 
 

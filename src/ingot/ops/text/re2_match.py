@@ -36,15 +36,15 @@ class Pattern:
         for char in text:
             around = (_kind(before), _kind(char)) if self._has_places else ("", "")
             key = (states, around, char)
-            found = self._remembered.get(key)
-            if found is None:
-                found = self._step(states, (before, char), char)
+            reached = self._remembered.get(key)
+            if reached is None:
+                reached = self._step(states, (before, char), char)
                 if len(self._remembered) >= _MOST_REMEMBERED:
                     self._remembered.clear()
-                self._remembered[key] = found
-            if not found:
+                self._remembered[key] = reached
+            if not reached:
                 return False
-            states, before = found, char
+            states, before = reached, char
         return self._end in self._reached(states, (before, ""))
 
     def _step(self, states: _States, around: _Around, char: str) -> _States:
@@ -53,14 +53,14 @@ class Pattern:
 
     def _reached(self, states: _States, around: _Around) -> set[int]:
         """The states that can be reached without a character."""
-        found = set(states)
+        reached = set(states)
         pending = list(states)
         while pending:
             for kind, state in self._goes[pending.pop()]:
-                if state not in found and (not kind or _is_at(kind, around)):
-                    found.add(state)
+                if state not in reached and (not kind or _is_at(kind, around)):
+                    reached.add(state)
                     pending.append(state)
-        return found
+        return reached
 
     def _state(self, takes: tuple[CharSet, int] | None = None) -> int:
         self._takes.append(takes)

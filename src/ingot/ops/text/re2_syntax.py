@@ -6,9 +6,9 @@ What only matters to where a part matched (captures, laziness) is read and forgo
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, UnsupportedError
 
 MOST_REPEATS = 1000
@@ -205,8 +205,8 @@ class _Reader:
             return self.literal(char)
         if self.peek() in _PLACES and self.peek():
             return Place(_PLACES[self.take()])
-        found = self.escape()
-        return Chars(found) if isinstance(found, CharSet) else self.literal(found)
+        escaped = self.escape()
+        return Chars(escaped) if isinstance(escaped, CharSet) else self.literal(escaped)
 
     def group(self) -> Tree | None:
         self.depth += 1
@@ -279,8 +279,8 @@ class _Reader:
         """What a backslash and what follows it stand for: a character, or a set of them."""
         char = self.take()
         if char.lower() in _PERL:
-            found = _PERL[char.lower()]
-            return found if char.islower() else CharSet(found.ranges, negated=True)
+            chars = _PERL[char.lower()]
+            return chars if char.islower() else CharSet(chars.ranges, negated=True)
         if char in ("p", "P"):
             return self.category(negated=char == "P")
         if char in _CONTROLS:
@@ -358,5 +358,5 @@ def _is_number(text: str) -> bool:
 
 def _cases(char: str) -> tuple[str, ...]:
     """A character in upper and in lower case, where each is one character."""
-    found = {char, char.lower(), char.upper(), char.lower().upper(), char.upper().lower()}
-    return tuple(sorted(c for c in found if len(c) == 1))
+    cases = {char, char.lower(), char.upper(), char.lower().upper(), char.upper().lower()}
+    return tuple(sorted(c for c in cases if len(c) == 1))

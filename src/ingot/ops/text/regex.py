@@ -25,17 +25,17 @@ T2: TypeAlias = Annotated[Array, types("T2", BOOL)]
 @operator("RegexFullMatch", since=20)
 def regex_full_match(x: T1, /, *, pattern: str | None = None) -> T2:
     """Whether all of each text matches `pattern`. Time is proportional to the text, whatever the pattern."""
-    matches = _compiled(_given(pattern)).matches
+    matches = _compiled(_text_of(pattern)).matches
     return np.asarray([matches(text) for text in x.reshape(-1).tolist()], np.bool_).reshape(x.shape)
 
 
 @regex_full_match.infer
 def infer(x: Fact, /, *, pattern: str | None) -> Inferred:
-    _compiled(_given(pattern))
+    _compiled(_text_of(pattern))
     return TensorType(DType.BOOL, x.shape)
 
 
-def _given(pattern: object) -> str:
+def _text_of(pattern: object) -> str:
     if not isinstance(pattern, str):
         raise CheckError("RegexFullMatch needs a pattern" if pattern is None else "the pattern is not valid UTF-8")
     return pattern

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
@@ -56,10 +56,10 @@ def tf_idf_vectorizer(
     result = np.zeros((rows.shape[0], width), np.float64)
     places = np.asarray(ngram_indexes, np.int64)
     for size in range(min_gram_length, min(max_gram_length, len(ngram_counts), rows.shape[1]) + 1):
-        found = _occurrences(words, pool, size, max_skip_count)
+        occurrences = _occurrences(words, pool, size, max_skip_count)
         if mode == "IDF":
-            found = np.unique(found, axis=0)
-        np.add.at(result, (found[:, 0], places[found[:, 1]]), scale[found[:, 1]])
+            occurrences = np.unique(occurrences, axis=0)
+        np.add.at(result, (occurrences[:, 0], places[occurrences[:, 1]]), scale[occurrences[:, 1]])
     return result.astype(np.float32).reshape((*x.shape[:-1], width))
 
 
@@ -118,7 +118,7 @@ class _Pool:
 def _occurrences(words: Array, pool: _Pool, size: int, most_skipped: int) -> Array:
     """A pair for each n-gram of `size` found: the row, the place of the n-gram in the pool."""
     grams = pool.grams[size - 1]
-    found: list[Any] = [np.empty((0, 2), np.int64)]
+    occurrences: list[Any] = [np.empty((0, 2), np.int64)]
     length = words.shape[1]
     strides = range(1, most_skipped + 2) if size > 1 else range(1, 2)
     for stride in strides:
@@ -136,8 +136,8 @@ def _occurrences(words: Array, pool: _Pool, size: int, most_skipped: int) -> Arr
         order = np.argsort(wanted, kind="stable")
         place = np.minimum(np.searchsorted(wanted[order], have), len(grams) - 1)
         hit = wanted[order][place] == have
-        found.append(np.stack([row[hit], order[place[hit]] + pool.first[size - 1]], axis=1))
-    return np.concatenate(found)
+        occurrences.append(np.stack([row[hit], order[place[hit]] + pool.first[size - 1]], axis=1))
+    return np.concatenate(occurrences)
 
 
 def _width(indexes: Sequence[int]) -> int:

@@ -34,11 +34,11 @@ def groups(inputs: Sequence[Array], kinds: int) -> list[tuple[Array, ...]]:
     the kinds, ShapeError if those of a group differ in shape.
     """
     count = _count(len(inputs), kinds)
-    found = [tuple(inputs[i::count]) for i in range(count)]
-    for group in found:
+    grouped = [tuple(inputs[i::count]) for i in range(count)]
+    for group in grouped:
         if len({x.shape for x in group}) > 1:
             raise ShapeError(f"a tensor, its gradient and its states differ in shape: {[x.shape for x in group]}")
-    return [tuple(x.astype(np.float64) for x in group) for group in found]
+    return [tuple(x.astype(np.float64) for x in group) for group in grouped]
 
 
 def infer(r: Fact, t: Fact, /, *inputs: Fact, kinds: int) -> tuple[Inferred, ...]:

@@ -7,7 +7,7 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
-from ingot.queries.values import made_by, rank, read
+from ingot.queries.values import produced_by, rank, read
 
 
 def take_caches(model: Model, facts: Facts) -> int:
@@ -15,7 +15,7 @@ def take_caches(model: Model, facts: Facts) -> int:
 
     Nothing else may read the joined keys and values, but the graph may return them.
     """
-    taken = 0
+    count = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             if not node.applies("Attention") or len(node.outputs) > 1 or read(node, 4) or read(node, 6):
@@ -23,13 +23,13 @@ def take_caches(model: Model, facts: Facts) -> int:
             keys, values = (_joined(value, node, facts) for value in node.inputs[1:3])
             if keys is not None and values is not None:
                 _take(node, keys, values, facts)
-                taken += 1
-    return taken
+                count += 1
+    return count
 
 
 def _joined(value: Value | None, node: Node, facts: Facts) -> Node | None:
     """The Concat along the axis of lengths that a value comes from."""
-    joint = made_by(value, "Concat")
+    joint = produced_by(value, "Concat")
     if joint is None or len(joint.inputs) != 2 or joint.graph is not node.graph or rank(value, facts) != 4:
         return None
     if joint["axis"] not in (-2, 2) or joint.output.users != (node,):

@@ -7,12 +7,12 @@ from ingot.ir.model import Model, nested_graphs
 from ingot.ir.value import Value
 from ingot.passes.replacing import drop
 from ingot.passes.reshape import VIEWS
-from ingot.queries.values import made_by, shape
+from ingot.queries.values import produced_by, shape
 
 
 def take_groups(model: Model, facts: Facts) -> int:
     """Have Attention read keys and values before each of their heads is repeated; how many."""
-    taken = 0
+    count = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             if not node.applies("Attention") or len(shape(node.inputs[1], facts) or ()) != 4:
@@ -27,15 +27,15 @@ def take_groups(model: Model, facts: Facts) -> int:
                 node.replace_input(index, source)
                 if old is not None and old.producer is not None:
                     drop(old.producer)
-            taken += 1
-    return taken
+            count += 1
+    return count
 
 
 def _repeated(value: Value | None, facts: Facts) -> Value | None:
     """What a value repeats: `[b, h, s, d]` seen as `[b, h, 1, s, d]`, expanded, and seen as `[b, h*n, s, d]`."""
-    joined = made_by(value, *VIEWS)
-    expanded = made_by(joined.inputs[0], "Expand") if joined is not None else None
-    parted = made_by(expanded.inputs[0], *VIEWS) if expanded is not None else None
+    joined = produced_by(value, *VIEWS)
+    expanded = produced_by(joined.inputs[0], "Expand") if joined is not None else None
+    parted = produced_by(expanded.inputs[0], *VIEWS) if expanded is not None else None
     if expanded is None or parted is None:
         return None
     source, one, many = (shape(v, facts) for v in (parted.inputs[0], expanded.inputs[0], expanded.output))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from ingot.builder import inserting, op
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.infer.driver import Facts
@@ -14,7 +14,7 @@ from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.passes.replacing import replace
-from ingot.queries.values import constant, dtype, made_by, number, only_reader, rank, shape
+from ingot.queries.values import constant, dtype, number, only_reader, produced_by, rank, shape
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16)
 """Element types for which onnxruntime has the operator."""
@@ -37,21 +37,21 @@ def recognise_products(model: Model, facts: Facts) -> int:
     added to the scores, or a boolean one chooses between them and minus infinity. Where batch and heads are one axis,
     as in batched products of three axes, each is a batch of one head.
     """
-    found = 0
+    count = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             scores = _scores(node, facts) if node.applies("MatMul") else None
             if scores is not None and not _refuses(scores, node, facts):
                 _write(scores, node, facts)
-                found += 1
-    return found
+                count += 1
+    return count
 
 
 def _scores(node: Node, facts: Facts) -> _Scores | None:
     weights = node.inputs[0]
     if weights is None or only_reader(weights) is None:
         return None
-    softmax = made_by(_guarded(weights, facts), "Softmax")
+    softmax = produced_by(_guarded(weights, facts), "Softmax")
     last = (rank(weights, facts) or 0) - 1
     if softmax is None or softmax.get("axis", -1) not in (-1, last) or softmax.output.is_output:
         return None
@@ -62,27 +62,27 @@ def _scores(node: Node, facts: Facts) -> _Scores | None:
 
 def _guarded(weights: Value, facts: Facts) -> Value:
     """The softmax behind `Where(IsNaN(s), 0, s)`."""
-    choice = made_by(weights, "Where")
+    choice = produced_by(weights, "Where")
     if choice is None:
         return weights
     test, zero, softmax = choice.inputs
-    asks = made_by(test, "IsNaN")
+    asks = produced_by(test, "IsNaN")
     same = asks is not None and asks.inputs[0] is softmax and number(zero, facts) == 0
     return softmax if same and softmax is not None else weights
 
 
 def _masked(value: Value | None, facts: Facts) -> _Scores | None:
-    added = made_by(value, "Add")
+    added = produced_by(value, "Add")
     if added is not None and only_reader(added.output) is not None:
         for scores, mask in (added.inputs, added.inputs[::-1]):
-            found = _capped(scores, facts)
-            if found is not None:
-                return _Scores(found.product, found.scale, found.softcap, mask)
-    chosen = made_by(value, "Where")
+            core = _capped(scores, facts)
+            if core is not None:
+                return _Scores(core.product, core.scale, core.softcap, mask)
+    chosen = produced_by(value, "Where")
     if chosen is not None and only_reader(chosen.output) is not None and _hides(chosen, facts):
-        found = _capped(chosen.inputs[1], facts)
-        if found is not None:
-            return _Scores(found.product, found.scale, found.softcap, chosen.inputs[0])
+        core = _capped(chosen.inputs[1], facts)
+        if core is not None:
+            return _Scores(core.product, core.scale, core.softcap, chosen.inputs[0])
     return _capped(value, facts)
 
 
@@ -98,25 +98,25 @@ def _hides(chosen: Node, facts: Facts) -> bool:
 def _capped(value: Value | None, facts: Facts) -> _Scores | None:
     """`cap * tanh(scores / cap)`, or plain scores."""
     inner, cap = _scaled(value, facts, deep=False)
-    flat = made_by(inner, "Tanh")
+    flat = produced_by(inner, "Tanh")
     if flat is not None and cap > 0 and only_reader(flat.output) is not None:
         scores, factor = _scaled(flat.inputs[0], facts, deep=False)
         if abs(factor * cap - 1) < 1e-6:
-            found = _product(scores, facts)
-            return None if found is None else _Scores(found.product, found.scale, cap)
+            inner_scores = _product(scores, facts)
+            return None if inner_scores is None else _Scores(inner_scores.product, inner_scores.scale, cap)
     return _product(value, facts)
 
 
 def _product(value: Value | None, facts: Facts) -> _Scores | None:
     inner, scale = _scaled(value, facts)
-    product = made_by(inner, "MatMul")
+    product = produced_by(inner, "MatMul")
     return None if product is None or only_reader(product.output) is None else _Scores(product, scale)
 
 
 def _scaled(value: Value | None, facts: Facts, *, deep: bool = True) -> tuple[Value | None, float]:
     """What is multiplied by numbers to make a value, and their product; by one number only, unless `deep`."""
     scale = 1.0
-    while (node := made_by(value, "Mul", "Div")) is not None:
+    while (node := produced_by(value, "Mul", "Div")) is not None:
         right, left = number(node.inputs[1], facts), number(node.inputs[0], facts)
         if isinstance(right, float) and right != 0:
             scale = scale * right if node.applies("Mul") else scale / right
@@ -147,10 +147,10 @@ def _refuses(scores: _Scores, node: Node, facts: Facts) -> str | None:
 
 def _fits(mask: Value, sizes: tuple[Dim, ...], facts: Facts) -> bool:
     """Whether a mask is one number for each key, and for each query, head and batch or for all of them."""
-    found = shape(mask, facts)
-    if found is None or not 2 <= len(found) <= len(sizes) or found[-1] != sizes[-1]:
+    mask_shape = shape(mask, facts)
+    if mask_shape is None or not 2 <= len(mask_shape) <= len(sizes) or mask_shape[-1] != sizes[-1]:
         return False
-    return all(dim in (1, size) for dim, size in zip(found[::-1], sizes[::-1], strict=False))
+    return all(dim in (1, size) for dim, size in zip(mask_shape[::-1], sizes[::-1], strict=False))
 
 
 def _write(scores: _Scores, node: Node, facts: Facts) -> None:
@@ -161,12 +161,12 @@ def _write(scores: _Scores, node: Node, facts: Facts) -> None:
         keys = _turned(k, scores.product.inputs[1], facts)
         mask = _for_each_query(scores, facts)
         if rank(node.output, facts) == 4:
-            made = op.Attention(q, keys, node.inputs[1], mask, scale=scale, softcap=cap).value
+            attention = op.Attention(q, keys, node.inputs[1], mask, scale=scale, softcap=cap).value
         else:
             heads = [op.Unsqueeze(value, [1]) for value in (q, keys, node.inputs[1])]
             masks = op.Unsqueeze(mask, [1]) if mask is not None and len(shape(scores.mask, facts) or ()) == 3 else mask
-            made = op.Squeeze(op.Attention(*heads, masks, scale=scale, softcap=cap), [1]).value
-    replace(node.output, made, facts)
+            attention = op.Squeeze(op.Attention(*heads, masks, scale=scale, softcap=cap), [1]).value
+    replace(node.output, attention, facts)
 
 
 def _turned(flipped: Value | None, product: Value | None, facts: Facts) -> Value | None:
@@ -175,7 +175,7 @@ def _turned(flipped: Value | None, product: Value | None, facts: Facts) -> Value
     assert sizes is not None
     assert element is not None
     last = len(sizes) - 1
-    swap = made_by(flipped, "Transpose")
+    swap = produced_by(flipped, "Transpose")
     perm = swap.get("perm") if swap is not None else None
     source, old = (swap.inputs[0], tuple(perm)) if swap is not None and perm else (flipped, tuple(range(last + 1)))
     order = (*old[:-2], old[-1], old[-2])
@@ -189,9 +189,9 @@ def _turned(flipped: Value | None, product: Value | None, facts: Facts) -> Value
 def _for_each_query(scores: _Scores, facts: Facts) -> Value | None:
     """The mask; one that is the same for all queries is repeated, as onnxruntime wants one for each."""
     q = scores.product.inputs[0]
-    found, sizes = shape(scores.mask, facts), shape(q, facts)
-    if scores.mask is None or found is None or sizes is None or found[-2] == sizes[-2]:
+    mask_shape, sizes = shape(scores.mask, facts), shape(q, facts)
+    if scores.mask is None or mask_shape is None or sizes is None or mask_shape[-2] == sizes[-2]:
         return scores.mask
     count = op.Shape(q, start=-2, end=-1)
-    repeated: Value = op.Expand(scores.mask, op.Concat([1] * (len(found) - 2), count, [1], axis=0)).value
+    repeated: Value = op.Expand(scores.mask, op.Concat([1] * (len(mask_shape) - 2), count, [1], axis=0)).value
     return repeated

@@ -11,7 +11,7 @@ from ingot.passes.pattern import Op, find
 from ingot.passes.replacing import replace
 from ingot.passes.reshape import VIEWS
 from ingot.passes.transpose import UNARY
-from ingot.queries.values import integers, made_by, number, read, shape
+from ingot.queries.values import integers, number, produced_by, read, shape
 
 _TURNED = Op("Mul", Op("Concat", Op("Neg", "second"), "first"), "sin")
 _ROTARY = Op("Add", Op("Mul", "x", "cos"), _TURNED)
@@ -28,30 +28,30 @@ def recognise_rotary(model: Model, facts: Facts) -> int:
 
 
 def _rewrite(node: Node, facts: Facts) -> bool:
-    found = find(_ROTARY, node.output, facts)
-    if found is None or found.node("Concat").get("axis") not in (-1, 3):
+    match = find(_ROTARY, node.output, facts)
+    if match is None or match.node("Concat").get("axis") not in (-1, 3):
         return False
-    x = found["x"]
+    x = match["x"]
     sizes = shape(x, facts)
     if sizes is None or len(sizes) != 4 or not isinstance(sizes[3], int):
         return False
     half = sizes[3] // 2
-    if not _is_part(found["first"], x, 0, half, facts) or not _is_part(found["second"], x, half, sizes[3], facts):
+    if not _is_part(match["first"], x, 0, half, facts) or not _is_part(match["second"], x, half, sizes[3], facts):
         return False
-    cos, sin = _angles(found["cos"], facts), _angles(found["sin"], facts)
+    cos, sin = _angles(match["cos"], facts), _angles(match["sin"], facts)
     wanted = (sizes[2], half)
     if cos is None or sin is None or any((shape(part.half, facts) or ())[1:] != wanted for part in (cos, sin)):
         return False
     with inserting(before=node):
         tables = [_table(part, x, facts) for part in (cos, sin)]
-        made = op.RotaryEmbedding(x, *tables).value
-    replace(node.output, made, facts)
+        rotated = op.RotaryEmbedding(x, *tables).value
+    replace(node.output, rotated, facts)
     return True
 
 
 def _is_part(value: Value, x: Value, start: int, end: int, facts: Facts) -> bool:
     """Whether a value is the Slice of the last axis of `x` from `start` to `end`."""
-    cut = made_by(value, "Slice")
+    cut = produced_by(value, "Slice")
     if cut is None or cut.inputs[0] is not x or integers(read(cut, 3), facts) not in ([3], [-1]):
         return False
     steps = read(cut, 4)
@@ -75,7 +75,7 @@ class _Angles:
 
 def _angles(value: Value | None, facts: Facts) -> _Angles | None:
     """The half that `f(Concat(half, half))`, seen with an axis of heads, is made of."""
-    view = made_by(value, *VIEWS)
+    view = produced_by(value, *VIEWS)
     if view is None:
         return None
     before, after = shape(view.inputs[0], facts), shape(value, facts)
@@ -99,8 +99,8 @@ def _table(part: _Angles, x: Value, facts: Facts) -> Value:
     """The half of a table that the operator reads, for every batch."""
     current = part.half
     for step in part.steps:
-        kept = {attribute.name: attribute for attribute in step.attributes.values()}
-        current = getattr(op, step.op_type)(current, *step.inputs[1:], **kept).value
+        attributes = {attribute.name: attribute for attribute in step.attributes.values()}
+        current = getattr(op, step.op_type)(current, *step.inputs[1:], **attributes).value
     sizes, batches = shape(part.half, facts), shape(x, facts)
     assert sizes is not None
     assert batches is not None

@@ -14,14 +14,14 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.passes.replacing import add_constant, drop, replace
 from ingot.passes.reshape import VIEWS
-from ingot.queries.values import made_by, only_reader, read, shape
+from ingot.queries.values import only_reader, produced_by, read, shape
 
 _HEADS_FIRST = (0, 2, 1, 3)
 
 
 def take_rows(model: Model, facts: Facts) -> int:
     """Give Attention rows of all heads where each input was taken apart before it, and the result is put together."""
-    taken = 0
+    count = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             if not node.applies("Attention") or len(node.outputs) > 1 or read(node, 4) is not None:
@@ -30,8 +30,8 @@ def take_rows(model: Model, facts: Facts) -> int:
             sources = [_rows(value, facts) for value in node.inputs[:3]]
             if after is None or not _flips(after) or any(source is None for source in sources):
                 continue
-            taken += _take(node, after, sources, facts)
-    return taken
+            count += _take(node, after, sources, facts)
+    return count
 
 
 def _flips(node: Node | None) -> bool:
@@ -40,8 +40,8 @@ def _flips(node: Node | None) -> bool:
 
 def _rows(value: Value | None, facts: Facts) -> Value | None:
     """`[batch, length, heads * size]`, which was seen as `[batch, length, heads, size]` and transposed."""
-    flip = made_by(value, "Transpose")
-    parted = made_by(flip.inputs[0], *VIEWS) if flip is not None and _flips(flip) else None
+    flip = produced_by(value, "Transpose")
+    parted = produced_by(flip.inputs[0], *VIEWS) if flip is not None and _flips(flip) else None
     if parted is None:
         return None
     before, after = shape(parted.inputs[0], facts), shape(parted.output, facts)
@@ -56,10 +56,12 @@ def _take(node: Node, after: Node, sources: list[Value | None], facts: Facts) ->
     if q is None or k is None or v is None or node.graph is None or after.graph is not node.graph:
         return False
     target = Tensor(np.array([0, 0, q[1], v[3]], np.int64))
-    kept: dict[str, Any] = {name: attribute for name, attribute in node.attributes.items() if "num_heads" not in name}
+    attributes: dict[str, Any] = {
+        name: attribute for name, attribute in node.attributes.items() if "num_heads" not in name
+    }
     part = add_constant(target, "heads", node.graph, facts)
     with inserting(before=node):
-        rows = op.Attention(*sources, read(node, 3), q_num_heads=q[1], kv_num_heads=k[1], **kept)
+        rows = op.Attention(*sources, read(node, 3), q_num_heads=q[1], kv_num_heads=k[1], **attributes)
         parted = op.Reshape(rows, part).value
     replace(after.output, parted, facts)
     drop(node)

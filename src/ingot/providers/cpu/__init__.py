@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
 from ingot.codegen.llvm.workers import workers
-from ingot.runtime.thread_pool import begin_thread_pool, processors
+from ingot.runtime.processors import processors
+from ingot.runtime.thread_pool import begin_thread_pool
 
 if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode
     from ingot.dtypes import Array
     from ingot.fuse.build import Fused
+    from ingot.fuse.limits import FusionLimits
     from ingot.ir.node import Node
     from ingot.loops.ir import Buffer, Kernel
     from ingot.ops.define import Operator
@@ -26,6 +29,7 @@ class Cpu:
     """A compiler for one processor."""
 
     name = "cpu"
+    memory = None
 
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""
@@ -43,14 +47,26 @@ class Cpu:
         return processor() if self._chosen is None else repr(self._chosen)
 
     def warm_up(self) -> None:
-        workers(processors()).begin()
+        llvm = workers(processors())
+        llvm.begin()
+        if self._chosen is None:
+            llvm.facts.add_done_callback(lambda _: self._begin_thread_pool())  # every model needs it
+
+    def _begin_thread_pool(self) -> None:
+        with suppress(Exception):  # who needs it tries again, and says what is wrong
+            begin_thread_pool(self.target)
 
     def refuses(
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
     ) -> str | None:
-        from ingot.lower.refuse import refuse_to_lower  # all operators
+        from ingot.lower.refuse import refuse_to_lower  # not needed to run what was compiled before
 
         return refuse_to_lower(node, operator, inputs, outputs)
+
+    def limits(self) -> FusionLimits:
+        from ingot.schedule.fusion_limits import fusion_limits
+
+        return fusion_limits(self.target)
 
     def schedule(self, fused: Fused) -> Scheduled:
         from ingot.schedule.schedule import schedule  # not needed to run what was compiled before

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import emit
-from ingot.codegen.llvm.pack import packed
 from ingot.codegen.llvm.templates import Template, template
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, substitute
 from ingot.dtypes import Array
 from ingot.format.pages import release
@@ -20,9 +19,10 @@ from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant, Tensor
+from ingot.providers.cpu.panels import panels_of
 from ingot.runtime.frame import aligned
+from ingot.runtime.processors import processors
 from ingot.runtime.rows import buffers_in
-from ingot.runtime.thread_pool import processors
 from ingot.schedule.schedule import ConstantMemory, Scheduled
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters
@@ -70,7 +70,7 @@ def _held(constant: ConstantMemory, tile: Tile | None, target: Target) -> Array:
     """A constant as kernels read it: packed weights, or an array as it is, where it is if possible."""
     if isinstance(constant, Packed | Filters):
         assert tile is not None
-        panels = packed(constant, tile)
+        panels = panels_of(constant, tile)
         release(constant.array)  # or a model would be in memory twice
         return panels
     assert isinstance(constant, Tensor)

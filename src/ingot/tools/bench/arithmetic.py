@@ -19,7 +19,7 @@ from ingot.tools.bench.operations import Sizes, multiplies, operations
 from ingot.versions.upgrade import upgrade
 
 PATIENCE = 20.0
-"""Seconds that a model may run on the reference to have its products counted, where shapes alone do not tell."""
+"""Seconds that a model may run on the reference to count its products, where shapes do not determine them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Arithmetic:
 def arithmetic(model: Model, feeds: Mapping[str, Any]) -> Arithmetic:
     """Count from the shapes that follow from those of the inputs; where that leaves some open, from those of a run."""
     try:
-        found = _from_shapes(model, feeds)
+        counted = _from_shapes(model, feeds)
     except IngotError:
-        found = Arithmetic(0, False)
-    return found if found.complete else _from_a_run(model, feeds, found)
+        counted = Arithmetic(0, False)
+    return counted if counted.complete else _from_a_run(model, feeds, counted)
 
 
 def _from_shapes(model: Model, feeds: Mapping[str, Any]) -> Arithmetic:

@@ -25,10 +25,10 @@ def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> Difference:
     """The largest differences between outputs and those they should be."""
     if len(ours) != len(theirs):
         return Difference(np.inf, np.inf, f"{len(ours)} outputs, not {len(theirs)}")
-    found = [_between(index, a, b) for index, (a, b) in enumerate(zip(ours, theirs, strict=True))]
-    kind = next((each.kind for each in found if each.kind is not None), None)
-    absolute = max((each.absolute for each in found), default=0.0)
-    return Difference(absolute, max((each.relative for each in found), default=0.0), kind)
+    differences = [_between(index, a, b) for index, (a, b) in enumerate(zip(ours, theirs, strict=True))]
+    kind = next((each.kind for each in differences if each.kind is not None), None)
+    absolute = max((each.absolute for each in differences), default=0.0)
+    return Difference(absolute, max((each.relative for each in differences), default=0.0), kind)
 
 
 def _between(index: int, ours: Any, theirs: Any) -> Difference:

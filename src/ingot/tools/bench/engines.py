@@ -38,8 +38,8 @@ def prepared(engine: str) -> tuple[Open, str]:
     module, _, function = engine.partition(":")
     if "" not in sys.path:
         sys.path.insert(0, "")  # where the command was given
-    found: Open = getattr(import_module(module), function)
-    return found, str(getattr(sys.modules[module], "__version__", ""))
+    opener: Open = getattr(import_module(module), function)
+    return opener, str(getattr(sys.modules[module], "__version__", ""))
 
 
 def _ingot(providers: tuple[str, ...]) -> tuple[Open, str]:

@@ -18,7 +18,7 @@ TURNS = 8
 LEAST_CALLS = 3
 """Runs that are timed, however slow, unless a single one takes longer than an engine may take in all."""
 MOST_CALLS = 20_000
-"""Runs in one turn: more tell nothing."""
+"""Runs in one turn: more add no precision."""
 WARMING = 0.2
 """The share of the time of an engine that may go into warming up."""
 
@@ -39,7 +39,7 @@ class Lane:
     """What one engine has shown so far; once it has failed, it is asked nothing more."""
 
     def __init__(self, engine: str, setting: Setting, number: int) -> None:
-        """A lane that nothing has happened in; `number` tells it from others of the same engine."""
+        """A lane that nothing has happened in; `number` distinguishes it from others of the same engine."""
         self.engine = engine
         self.version = ""
         self.failure: str | None = None
@@ -48,7 +48,7 @@ class Lane:
         self.warm: list[float] = []
         self.first_run = 0.0
         self.turns = 0
-        self.taken: list[float] = []
+        self.seconds: list[float] = []
         self.memory_before: int | None = None
         self.memory_cold: int | None = None
         self.memory_warm: int | None = None
@@ -74,7 +74,7 @@ class Lane:
 
     def take_turn(self) -> None:
         """Run some times in a row."""
-        self._attempt(lambda: self.taken.extend(self._ask("time", self._calls)))
+        self._attempt(lambda: self.seconds.extend(self._ask("time", self._calls)))
 
     def finish(self) -> None:
         """Look at the memory it took, and end the process."""
@@ -120,9 +120,9 @@ class Lane:
         folder = setting.folder / f"{self._name}-{cache}"
         folder.mkdir(exist_ok=True)
         self._process = Process(self.engine, setting.threads, folder)
-        found = self._ask("prepare", self.engine, setting.cores, str(setting.feeds))
-        self.version, self.imported = found["version"], found["import_seconds"]
-        self.memory_before = found["memory_before"]
+        prepared = self._ask("prepare", self.engine, setting.cores, str(setting.feeds))
+        self.version, self.imported = prepared["version"], prepared["import_seconds"]
+        self.memory_before = prepared["memory_before"]
         return float(self._ask("open", str(setting.model), setting.threads))
 
     def _prepare_turns(self) -> None:

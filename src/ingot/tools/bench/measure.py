@@ -87,12 +87,12 @@ def _rows(lanes: list[Lane], case: Case, limit: float, threads: int) -> list[Row
     ran = [index for index, lane in enumerate(lanes) if lane.failure is None]
     judges = [index for index in ran if lanes[index].engine == JUDGE] or ran[1:][-1:]
     measured: list[Measured | None] = []
-    for index, (lane, found) in enumerate(zip(lanes, outputs, strict=True)):
-        if found is None:
+    for index, (lane, results) in enumerate(zip(lanes, outputs, strict=True)):
+        if results is None:
             measured.append(None)
             continue
         judged = outputs[judges[0]] if judges and judges[0] != index else None
-        measured.append(_measured(lane, case, limit, None if judged is None else (found, judged)))
+        measured.append(_measured(lane, case, limit, None if judged is None else (results, judged)))
     first = measured[0].run.median if measured and measured[0] is not None else None
     return [
         Row(
@@ -108,7 +108,7 @@ def _rows(lanes: list[Lane], case: Case, limit: float, threads: int) -> list[Row
 
 
 def _measured(lane: Lane, case: Case, limit: float, pair: tuple[list[Any], list[Any]] | None) -> Measured:
-    run = spread(lane.taken)
+    run = spread(lane.seconds)
     held = [count for count in (lane.memory_cold, lane.memory_warm) if count is not None]
     return Measured(
         run=run,

@@ -57,8 +57,8 @@ def _einsum(node: Node, inputs: list[Sizes], _: list[Sizes]) -> int:
     if len(terms) < 2:
         return 0
     sizes: dict[str, int] = {}
-    for term, given in zip(terms, inputs, strict=False):
-        shape = given or ()
+    for term, input_shape in zip(terms, inputs, strict=False):
+        shape = input_shape or ()
         letters = term.replace("...", "")
         before = len(term.partition("...")[0])
         hidden = len(shape) - len(letters) if "..." in term else 0

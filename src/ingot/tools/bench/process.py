@@ -28,8 +28,8 @@ def reason(engine: str, kind: str, message: str, missing: str | None) -> str:
     package = PACKAGES.get(engine)
     if package is not None and missing == package and kind in ("ImportError", "ModuleNotFoundError"):
         return f"{package} is not installed: pip install {package}"
-    said = message.strip() or kind
-    return said if kind in ("Fail", "RuntimeError") else f"{kind}: {said}"
+    text = message.strip() or kind
+    return text if kind in ("Fail", "RuntimeError") else f"{kind}: {text}"
 
 
 class Process:

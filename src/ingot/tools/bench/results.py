@@ -98,6 +98,6 @@ def means(models: Sequence[ModelRows]) -> dict[str, dict[int, float]]:
             if row.ratio is not None and row.engine != model.rows[0].engine:
                 ratios.setdefault(row.engine, {}).setdefault(row.threads, []).append(row.ratio)
     return {
-        engine: {threads: statistics.geometric_mean(found) for threads, found in by_threads.items()}
+        engine: {threads: statistics.geometric_mean(ratios) for threads, ratios in by_threads.items()}
         for engine, by_threads in ratios.items()
     }

@@ -1,4 +1,4 @@
-"""The process of one engine: started as a script, it opens a model and runs it when told to, through pipes.
+"""The process of one engine: started as a script, it opens a model and runs it on requests through pipes.
 
 It loads no part of ingot that its engine does not use, so that what it weighs is the engine. Each message is pickled: a
 request is a verb and its arguments, an answer is whether it went well, and the result or the reason.
@@ -72,21 +72,21 @@ class Worker:
         """The seconds of each of some runs in a row, after one that brings the caches back."""
         if calls > 1:
             self._timed(1)
-        taken = self._timed(calls)
+        seconds = self._timed(calls)
         settle()
-        return taken
+        return seconds
 
     def memory(self) -> int | None:
         """The most bytes this process has held at a time."""
         return peak_memory()
 
     def _timed(self, calls: int) -> list[float]:
-        run, feeds, taken = self._run, self._feeds, []
+        run, feeds, seconds = self._run, self._feeds, []
         for _ in range(calls):
             started = perf_counter()
             run(feeds)
-            taken.append(perf_counter() - started)
-        return taken
+            seconds.append(perf_counter() - started)
+        return seconds
 
 
 def settle() -> None:

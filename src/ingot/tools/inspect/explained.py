@@ -12,6 +12,7 @@ from ingot.ir.node import Node
 from ingot.loops.cost import cost_of
 from ingot.loops.ir import Kernel
 from ingot.prim.show import typed
+from ingot.prim.tensor import Tensor
 from ingot.tools.inspect.bodies import bodies_in
 from ingot.tools.inspect.measured import Measured, Step
 from ingot.tools.inspect.titles import amount, number, operators
@@ -54,8 +55,20 @@ class KernelEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyEntry:
+    """A tensor copied to or from the memory of a device in every run; `value` is None where the graph has no name."""
+
+    value: str | None
+    type: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
-    """A model: its nodes in order, its kernels in order, and how many nodes became of what."""
+    """A model: its nodes in order, its kernels in order, and how many nodes became of what.
+
+    `copies` are those of the plan, in order: none where the kernels read and write the memory of the host.
+    """
 
     threads: int
     nodes: list[NodeEntry]
@@ -64,6 +77,7 @@ class Explained:
     seconds: float | None
     seconds_in_kernels: float | None
     seconds_on_the_reference: float | None
+    copies: list[CopyEntry]
 
 
 def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], times: Measured | None) -> Explained:
@@ -83,7 +97,19 @@ def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], time
         None if times is None else times.whole,
         None if times is None else times.kernels,
         None if times is None else times.calls,
+        [copy for artifacts in every for copy in _copies(artifacts)],
     )
+
+
+def _copies(compiled: Artifacts) -> list[CopyEntry]:
+    names: dict[Tensor, str] = {}
+    for value, tensor in compiled.program.values.items():
+        names.setdefault(tensor, value.name)
+    return [
+        CopyEntry(names.get(copy.tensor), typed(copy.tensor), "host" if copy.to_host else "device")
+        for segment in compiled.plan.segments
+        for copy in segment.copies
+    ]
 
 
 def _key(step: Step) -> str:

@@ -96,9 +96,9 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
         seen: list[_Seen] = []
         first = perf_counter()
 
-        def observe(step: KernelStep | Call, seconds_taken: float, known: Mapping[str, int], seen: Any = seen) -> None:
-            at = perf_counter() - seconds_taken
-            seen.append(_Seen(step, at, seconds_taken, seconds_taken - _inside(seen, at), {} if runs else dict(known)))
+        def observe(step: KernelStep | Call, duration: float, known: Mapping[str, int], seen: Any = seen) -> None:
+            at = perf_counter() - duration
+            seen.append(_Seen(step, at, duration, duration - _inside(seen, at), {} if runs else dict(known)))
 
         session.run(None, feeds, observe_steps=observe)
         always = {step.name for step in compiled.scheduled.steps if isinstance(step, Kernel)}
@@ -109,8 +109,8 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
     times = {step: median(_seconds(run, step, start) for run in runs) for step in order}
     kernels = {kernel.name: kernel for kernel in traced.kernels}
     shown = {
-        step: _step(step, kernels, traced, [ran.sizes for ran in runs[0] if ran.step is step], seconds_taken)
-        for step, seconds_taken in times.items()
+        step: _step(step, kernels, traced, [ran.sizes for ran in runs[0] if ran.step is step], duration)
+        for step, duration in times.items()
     }
     middle = sorted(runs, key=lambda run: sum(ran.alone for ran in run))[len(runs) // 2]
     begun = sorted(middle, key=lambda ran: ran.at)  # a step inside of another ends before it

@@ -12,7 +12,7 @@ from ingot.prim.show import typed
 from ingot.prim.tensor import CallResult, Parameter, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.guards import GuardFailed
-from ingot.runtime.plan import Jump, Plan, Segment
+from ingot.runtime.plan import Jump, Placement, Plan, Segment
 from ingot.tools.inspect.bodies import bodies_text
 from ingot.tools.inspect.titles import number
 
@@ -47,6 +47,7 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
         yield "steps"
         rows: list[tuple[str, ...]] = []
         first = step
+        rows += _copies(segment, buffers, to_host=False)
         for native in segment.steps:
             if isinstance(native, Jump):
                 rows.append((str(step), native.name, _jump(native, named[native.name], first)))
@@ -56,6 +57,7 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
             reads = " ".join(buffer.name for buffer in kernel.reads) or "nothing"
             rows.append((str(step), native.name, f"{reads} -> {' '.join(buffer.name for buffer in kernel.writes)}"))
             step += 1
+        rows += _copies(segment, buffers, to_host=True)
         if segment.call is not None:
             node = segment.call.node
             bodies = bodies_text(segment.call, compiled)
@@ -63,6 +65,18 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
             rows.append((str(step), "call", f"{node.op_type} '{node.label}': {reason}"))
             step += 1
         yield from _table(rows, right=(0,))
+
+
+def _copies(segment: Segment, buffers: Mapping[int, Buffer], to_host: bool) -> list[tuple[str, ...]]:
+    """The copies before the steps of a segment, or after them."""
+    where = "host" if to_host else "device"
+    own = [copy for copy in segment.copies if copy.to_host == to_host]
+    return [("", "copy", f"{_name(copy.slot, buffers)} to the {where}") for copy in own]
+
+
+def _name(slot: int, buffers: Mapping[int, Buffer]) -> str:
+    """What is in a slot: a buffer of a kernel, or a number that only jumps read."""
+    return buffers[slot].name if slot in buffers else "number"
 
 
 def _named(steps: Sequence[Step]) -> dict[str, LoopStep | BranchStep]:
@@ -128,7 +142,7 @@ def _allocations(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping
     unknown = [name for name in segment.names if name not in sizes]
     places: dict[int, int] = {}
     if unknown:
-        yield f"memory: its places follow from {', '.join(unknown)}, which only a run tells"
+        yield f"memory: its places follow from {', '.join(unknown)}, which are statically unknown"
     else:
         try:
             binder = Binder(segment)
@@ -138,15 +152,18 @@ def _allocations(segment: Segment, buffers: Mapping[int, Buffer], sizes: Mapping
         else:
             places = {placed.slot: start for placed, start in zip(binder.arena, layout.offsets, strict=True)}
             yield f"arena of {layout.total:,} bytes"
+    device_slots: dict[Tensor | None, int] = {copy.tensor: copy.slot for copy in segment.copies if copy.to_host}
     rows = [("slot", "buffer", "bytes", "place", "steps")]
     for allocation in segment.allocations:
         place = f"{places[allocation.slot]:,}" if allocation.slot in places else "?"
+        if allocation.placement is Placement.SHARED:
+            place = "shared"
         place = place if allocation.tensor is None else "returned"
         size = _bytes(allocation.shape, allocation.dtype.numpy.itemsize, sizes)
         rows.append(
             (
                 str(allocation.slot),
-                buffers[allocation.slot].name if allocation.slot in buffers else "number",
+                _name(device_slots.get(allocation.tensor, allocation.slot), buffers),
                 size,
                 place,
                 f"{allocation.first} to {allocation.last}",

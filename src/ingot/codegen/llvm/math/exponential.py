@@ -84,7 +84,7 @@ def exp_nonpositive(x: Floats) -> Floats:
 def exp_weight(x: Floats) -> Floats:
     """e^x where x is not above 0; where that is no normal number, which would take many times as long, the least one.
 
-    It is 0 where e^x is: what is weighted may be infinite, and tells the two apart.
+    It is 0 where e^x is: what is weighted may be infinite, where 0 and a tiny number differ.
     """
     power, r = split(x.at_least(x.pick(-87.0, -708.0)), 0)
     return x.const(0.0).select(x < x.pick(-104.0, -746.0), exp_near_0(r, 1.0) * power.floats())

@@ -34,7 +34,7 @@ def emit_take_pieces(module: ir.Module, steps: Steps, advance: ir.Function) -> i
     b.branch(look)
 
     b.position_at_end(look)
-    distance, taken = b.phi(I64), b.phi(I64)
+    distance, claimed = b.phi(I64), b.phi(I64)
     place = b.add(thread, distance)
     past_the_last = b.icmp_unsigned(">=", place, threads)
     owner = b.select(past_the_last, b.sub(place, threads), place)
@@ -43,21 +43,21 @@ def emit_take_pieces(module: ir.Module, steps: Steps, advance: ir.Function) -> i
     b.position_at_end(work)
     step = b.call(steps.step_at, [job, b.read(job, JobLayout.CURRENT_STEP)])
     b.call(steps.run_piece, [job, step, thread, piece, pieces])
-    one_more = b.add(taken, I64(1))
+    one_more = b.add(claimed, I64(1))
     b.branch(look)
     b.position_at_end(other)
     further = b.add(distance, I64(1))
     b.cbranch(b.icmp_unsigned("<", further, threads), look, report)
-    for block, far, done in ((entry, I64(0), I64(0)), (work, distance, one_more), (other, further, taken)):
+    for block, far, done in ((entry, I64(0), I64(0)), (work, distance, one_more), (other, further, claimed)):
         distance.add_incoming(far, block)
-        taken.add_incoming(done, block)
+        claimed.add_incoming(done, block)
 
     b.position_at_end(report)
-    b.cbranch(b.icmp_signed("==", taken, I64(0)), end, count)
+    b.cbranch(b.icmp_signed("==", claimed, I64(0)), end, count)
     b.position_at_end(count)
     done_before = b.word(job, JobLayout.PIECES_DONE)
     current = b.read(job, JobLayout.CURRENT_STEP)
-    all_done = b.add(b.atomic_rmw("add", done_before, taken, "acq_rel"), taken)
+    all_done = b.add(b.atomic_rmw("add", done_before, claimed, "acq_rel"), claimed)
     b.cbranch(b.icmp_signed("==", all_done, pieces), go_on, end)
     b.position_at_end(go_on)
     b.call(advance, [job, thread, b.add(current, I64(1))])
@@ -71,7 +71,7 @@ def _emit_claim(module: ir.Module) -> ir.Function:
     """`claim(job, announcement, owner)`: one of the pieces that were dealt to a thread, or `_NONE_LEFT`."""
     b = Routine(module, "claim", [PTR, I64, I64], I64)
     job, announcement, owner = b.args
-    look, fresh, known, take, taken, none = (
+    look, fresh, known, take, claimed, none = (
         b.append_basic_block(name) for name in ("look", "fresh", "known", "take", "taken", "none")
     )
     word = b.word(job, JobLayout.ANNOUNCEMENT)
@@ -100,8 +100,8 @@ def _emit_claim(module: ir.Module) -> ir.Function:
     b.cbranch(b.icmp_unsigned("<", piece, high), take, none)
     b.position_at_end(take)
     after = b.or_(b.shl(number, I64(Claim.PIECE_BITS)), b.add(piece, I64(1)))
-    b.cbranch(b.cmpxchg(claims, before, after, "seq_cst", "acquire"), taken, look)
-    b.position_at_end(taken)
+    b.cbranch(b.cmpxchg(claims, before, after, "seq_cst", "acquire"), claimed, look)
+    b.position_at_end(claimed)
     b.ret(piece)
     b.position_at_end(none)
     b.ret(I64(_NONE_LEFT))

@@ -10,7 +10,8 @@ from ingot.compat.onnxruntime.inference import InferenceSession
 from ingot.compat.onnxruntime.options import FIELDS, SessionOptions
 from ingot.compat.onnxruntime.providers import get_available_providers
 
-_REFUSED = frozenset({"enable_profiling", "optimized_model_filepath", "profile_file_prefix"})
+_ALLOWED = FIELDS - {"enable_profiling", "optimized_model_filepath", "profile_file_prefix"}
+"""The fields of SessionOptions that write no files."""
 
 Prepared: TypeAlias = "str | bytes | InferenceSession | OnnxRuntimeBackendRep | Any"
 
@@ -41,17 +42,20 @@ class OnnxRuntimeBackend:
             return OnnxRuntimeBackendRep(model)
         options = SessionOptions()
         for name, value in kwargs.items():
-            if name in _REFUSED:
-                raise RuntimeError(f"SessionOptions.{name} cannot be set here: it writes files")
-            if name in FIELDS:
+            if name in _ALLOWED:
                 setattr(options, name, value)
+            elif hasattr(options, name):
+                raise RuntimeError(
+                    f"SessionOptions attribute '{name}' is not permitted via the backend API."
+                    f" Allowed attributes: {', '.join(sorted(_ALLOWED))}"
+                )
         source = model if isinstance(model, str | bytes) else model.SerializeToString()
         return OnnxRuntimeBackendRep(InferenceSession(source, options, get_available_providers()))
 
     @classmethod
     def run_model(cls, model: Prepared, inputs: Any, device: str | None = None, **kwargs: Any) -> list[Any]:
-        """Prepare and run at once."""
-        return cls.prepare(model, device, **kwargs).run(inputs)
+        """Prepare and run at once; `kwargs` are for both."""
+        return cls.prepare(model, device, **kwargs).run(inputs, **kwargs)
 
     @classmethod
     def run_node(cls, node: Any, inputs: Any, device: str | None = None, **kwargs: Any) -> NoReturn:

@@ -27,9 +27,12 @@ class OnnxRuntimeBackendRep:
             if name in _ALLOWED:
                 setattr(options, name, value)
             elif hasattr(options, name):
-                raise RuntimeError(f"RunOptions.{name} cannot be set here: only {', '.join(sorted(_ALLOWED))} can")
+                raise RuntimeError(
+                    f"RunOptions attribute '{name}' is not permitted via the backend API."
+                    f" Allowed attributes: {', '.join(sorted(_ALLOWED))}"
+                )
         names = [argument.name for argument in self._session.get_inputs()]
-        given = inputs if isinstance(inputs, list) else [inputs]
-        if len(given) != len(names):
-            raise RuntimeError(f"{len(given)} inputs are given, the model takes {len(names)}: {', '.join(names)}")
-        return self._session.run(None, dict(zip(names, given, strict=True)), options)
+        arrays = inputs if isinstance(inputs, list) else [inputs]
+        if len(arrays) != len(names):
+            raise RuntimeError(f"{len(arrays)} inputs are given, the model takes {len(names)}: {', '.join(names)}")
+        return self._session.run(None, dict(zip(names, arrays, strict=True)), options)

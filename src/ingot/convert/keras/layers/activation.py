@@ -43,5 +43,5 @@ def soft(c: Conversion, layer: Any, x: Var, mask: Var | None = None) -> Var:
         return softmax(c, x, layer.axis)
     counted = cast(mask, DType.BOOL)
     low = -3e4 if x.dtype is DType.FLOAT16 else -1e9
-    made = softmax(c, op.Where(counted, x, c.number(low, x)), layer.axis)
-    return op.Where(counted, made, c.number(0, made))
+    weights = softmax(c, op.Where(counted, x, c.number(low, x)), layer.axis)
+    return op.Where(counted, weights, c.number(0, weights))

@@ -48,7 +48,7 @@ def heads(
     axes = layer._attention_axes
     if rank(q) == 4 and tuple(axes) == (1,):
         spread = not (layer._dropout > 0 or return_attention_scores)
-        made, scores = attended(c, q, k, v, seen, 1 / math.sqrt(layer._key_dim), spread=spread)
+        attention, scores = attended(c, q, k, v, seen, 1 / math.sqrt(layer._key_dim), spread=spread)
     else:
         scores = einsum(layer._dot_product_equation, k, q * c.number(1 / math.sqrt(layer._key_dim), q))
         if seen is not None:
@@ -58,8 +58,8 @@ def heads(
             scores = _masked(c, seen, scores)
         scores = softmax(c, scores, tuple(range(rank(scores) - len(axes), rank(scores))))
         scores = scores if seen is None else op.Where(seen, scores, c.number(0, scores))
-        made = einsum(layer._combine_equation, scores, v)
-    output = c.call(layer._output_dense, made if gate is None else made * gate)
+        attention = einsum(layer._combine_equation, scores, v)
+    output = c.call(layer._output_dense, attention if gate is None else attention * gate)
     c.set_mask(output, own)
     return (output, scores) if return_attention_scores else output
 
@@ -85,8 +85,8 @@ def grouped_heads(
     q, k, v = c.call(layer._query_dense, query), c.call(layer._key_dense, source), c.call(layer._value_dense, value)
     k, v = (_repeated(each, layer.num_repeats) for each in (k, v))
     spread = not (layer.dropout > 0 or return_attention_scores)
-    made, scores = attended(c, q, k, v, seen, 1 / math.sqrt(layer.head_dim), spread=spread)
-    output = c.call(layer._output_dense, made if gate is None else made * gate)
+    attention, scores = attended(c, q, k, v, seen, 1 / math.sqrt(layer.head_dim), spread=spread)
+    output = c.call(layer._output_dense, attention if gate is None else attention * gate)
     return (output, scores) if return_attention_scores else output
 
 
@@ -160,11 +160,11 @@ def _seen(
     if not parts:
         return None
     most = max(rank(part) for part in parts)
-    made: Var | None = None
+    visible: Var | None = None
     for part in parts:
         lifted = op.Unsqueeze(part, [1]) if rank(part) == 3 and most == 4 else part
-        made = lifted if made is None else op.And(made, lifted)
-    return made
+        visible = lifted if visible is None else op.And(visible, lifted)
+    return visible
 
 
 def positions(query: Var, value: Var) -> tuple[Var, Var]:
@@ -198,18 +198,18 @@ def whole(
         low = 65504.0 if scores.dtype is DType.FLOAT16 else 1e9
         scores = op.Where(seen, scores, scores - c.number(low, scores))
     weights = op.Softmax(scores, axis=-1)
-    made = op.MatMul(weights, v)
+    attention = op.MatMul(weights, v)
     if masks[0] is not None:
-        made = op.Where(op.Unsqueeze(cast(masks[0], DType.BOOL), [-1]), made, c.number(0, made))
-        c.set_mask(made, masks[0])
-    return (made, weights) if return_attention_scores else made
+        attention = op.Where(op.Unsqueeze(cast(masks[0], DType.BOOL), [-1]), attention, c.number(0, attention))
+        c.set_mask(attention, masks[0])
+    return (attention, weights) if return_attention_scores else attention
 
 
 def _scores(c: Conversion, layer: Any, q: Var, k: Var) -> Var:
     dtype = name_of(q.dtype)
     if type(layer).__name__ == "Attention" and layer.score_mode == "dot":
-        made = op.MatMul(q, op.Transpose(k, perm=[*range(rank(k) - 2), rank(k) - 1, rank(k) - 2]))
-        return made if layer.scale is None else made * c.weight(layer.scale, dtype)
+        products = op.MatMul(q, op.Transpose(k, perm=[*range(rank(k) - 2), rank(k) - 1, rank(k) - 2]))
+        return products if layer.scale is None else products * c.weight(layer.scale, dtype)
     both = op.Unsqueeze(q, [-2]) + op.Unsqueeze(k, [-3])
     if type(layer).__name__ == "AdditiveAttention":
         bent = op.Tanh(both)

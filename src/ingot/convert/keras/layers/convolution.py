@@ -20,7 +20,7 @@ def convolution(c: Conversion, layer: Any, x: Var) -> Var:
     if rank(x) != count + 2:
         raise UnsupportedError(f"images of {count} axes in {rank(x) - count - 1} axes of batches")
     image = first(x, layer.data_format)
-    made = op.Conv(
+    convolved = op.Conv(
         image,
         c.weight(layer.kernel, name_of(x.dtype), change=outward, name="kernel"),
         _bias(c, layer, x),
@@ -29,15 +29,15 @@ def convolution(c: Conversion, layer: Any, x: Var) -> Var:
         group=layer.groups,
         **padding(image, layer.padding, layer.kernel_size, layer.strides, layer.dilation_rate),
     )
-    return c.activation(layer.activation, back(made, layer.data_format))
+    return c.activation(layer.activation, back(convolved, layer.data_format))
 
 
 @rule("BaseDepthwiseConv")
 def depthwise(c: Conversion, layer: Any, x: Var) -> Var:
     image = first(x, layer.data_format)
     kernel = c.weight(layer.kernel, name_of(x.dtype), change=each_channel)
-    made = _depthwise(c, layer, image, kernel, _bias(c, layer, x))
-    return c.activation(layer.activation, back(made, layer.data_format))
+    convolved = _depthwise(c, layer, image, kernel, _bias(c, layer, x))
+    return c.activation(layer.activation, back(convolved, layer.data_format))
 
 
 @rule("BaseSeparableConv")
@@ -46,14 +46,14 @@ def separable(c: Conversion, layer: Any, x: Var) -> Var:
     kernel = c.weight(layer.depthwise_kernel, name_of(x.dtype), change=each_channel)
     deep = _depthwise(c, layer, image, kernel, None)
     pointwise = c.weight(layer.pointwise_kernel, name_of(x.dtype), change=outward)
-    made = op.Conv(deep, pointwise, _bias(c, layer, x))
-    return c.activation(layer.activation, back(made, layer.data_format))
+    convolved = op.Conv(deep, pointwise, _bias(c, layer, x))
+    return c.activation(layer.activation, back(convolved, layer.data_format))
 
 
 @rule("BaseConvTranspose")
 def transposed(c: Conversion, layer: Any, x: Var) -> Var:
     image = first(x, layer.data_format)
-    made = op.ConvTranspose(
+    convolved = op.ConvTranspose(
         image,
         c.weight(layer.kernel, name_of(x.dtype), change=inward),
         _bias(c, layer, x),
@@ -61,7 +61,7 @@ def transposed(c: Conversion, layer: Any, x: Var) -> Var:
         dilations=list(layer.dilation_rate),
         **cropping(layer.kernel_size, layer.strides, layer.padding, layer.output_padding, layer.dilation_rate),
     )
-    return c.activation(layer.activation, back(made, layer.data_format))
+    return c.activation(layer.activation, back(convolved, layer.data_format))
 
 
 def outward(kernel: Array) -> Array:
@@ -85,14 +85,14 @@ def cropping(
     """The attributes that give the result of a transposed convolution the size that Keras gives it."""
     before, after, more = [], [], []
     extras = [None] * len(window) if extra is None else tuple_of(extra, len(window))
-    for size, stride, dilation, given in zip(window, strides, dilations, extras, strict=True):
+    for size, stride, dilation, output_padding in zip(window, strides, dilations, extras, strict=True):
         span = (size - 1) * dilation + 1
         if mode == "valid":
-            left, right = 0, -(max(span, stride) - span if given is None else given)
+            left, right = 0, -(max(span, stride) - span if output_padding is None else output_padding)
         else:
-            whole = stride + span - 2 if given is None else span + span % 2 - 2 + given
-            kept = min(whole // 2 + whole % 2, span - 1)
-            left, right = span - 1 - kept, span - 1 - (whole - kept)
+            whole = stride + span - 2 if output_padding is None else span + span % 2 - 2 + output_padding
+            overlap = min(whole // 2 + whole % 2, span - 1)
+            left, right = span - 1 - overlap, span - 1 - (whole - overlap)
         before.append(left)
         after.append(max(right, 0))
         more.append(max(-right, 0))
@@ -105,7 +105,7 @@ def _depthwise(c: Conversion, layer: Any, image: Var, kernel: Var, bias: Var | N
     strides, dilations = tuple_of(layer.strides, count), tuple_of(layer.dilation_rate, count)
     if not isinstance(channels, int):
         raise UnsupportedError("the number of channels is not known")
-    made: Var = op.Conv(
+    convolved: Var = op.Conv(
         image,
         kernel,
         bias,
@@ -114,7 +114,7 @@ def _depthwise(c: Conversion, layer: Any, image: Var, kernel: Var, bias: Var | N
         group=channels,
         **padding(image, layer.padding, layer.kernel_size, strides, dilations),
     )
-    return made
+    return convolved
 
 
 def _bias(c: Conversion, layer: Any, x: Var) -> Var | None:

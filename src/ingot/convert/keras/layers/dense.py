@@ -19,12 +19,12 @@ def dense(c: Conversion, layer: Any, x: Var) -> Var:
     dtype = name_of(x.dtype)
     bias = None if layer.bias is None else c.weight(layer.bias, dtype)
     if layer.quantization_mode == "int8":
-        made = _quantized(c, layer, x)
+        product = _quantized(c, layer, x)
     elif rank(x) == 2 and bias is not None:
         return c.activation(layer.activation, op.Gemm(x, _kernel(c, layer, dtype), bias))
     else:
-        made = op.MatMul(x, _kernel(c, layer, dtype))
-    return c.activation(layer.activation, made if bias is None else made + bias)
+        product = op.MatMul(x, _kernel(c, layer, dtype))
+    return c.activation(layer.activation, product if bias is None else product + bias)
 
 
 def _kernel(c: Conversion, layer: Any, dtype: str) -> Var:
@@ -55,10 +55,10 @@ def unknown_quantization(layer: Any) -> str | None:
 @rule("EinsumDense")
 def einsum_dense(c: Conversion, layer: Any, x: Var) -> Var:
     dtype = name_of(x.dtype)
-    made = einsum(layer.equation, x, c.weight(layer.kernel, dtype, name="kernel"))
+    product = einsum(layer.equation, x, c.weight(layer.kernel, dtype, name="kernel"))
     if layer.bias is not None:
-        made = made + c.weight(layer.bias, dtype)
-    return c.activation(layer.activation, made)
+        product = product + c.weight(layer.bias, dtype)
+    return c.activation(layer.activation, product)
 
 
 @rule("Embedding")
@@ -77,8 +77,8 @@ def reversible(c: Conversion, layer: Any, x: Var, reverse: bool = False) -> Var:
         kernel = c.weight(layer.embeddings, dtype, change=np.transpose, name="reverse_embeddings")
     else:
         kernel = c.weight(layer.reverse_embeddings, dtype)
-    made = op.MatMul(cast(x, dtype), kernel)
+    logits = op.MatMul(cast(x, dtype), kernel)
     if layer.logit_soft_cap is None:
-        return made
-    cap = c.number(layer.logit_soft_cap, made)
-    return op.Tanh(made / cap) * cap
+        return logits
+    cap = c.number(layer.logit_soft_cap, logits)
+    return op.Tanh(logits / cap) * cap

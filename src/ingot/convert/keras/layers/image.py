@@ -23,9 +23,9 @@ def resizing(c: Conversion, layer: Any, x: Var) -> Var:
         image = _cropped(image, *_box(image, wanted))
     elif layer.pad_to_aspect_ratio:
         image = _padded(c, image, wanted, layer.fill_value)
-    made = resized(c, image, wanted, layer.interpolation, antialias=layer.antialias)
-    made = back(made, layer.data_format)
-    return cast(made if rank(x) == 4 else op.Squeeze(made, [0]), name_of(x.dtype))
+    image_of_size = resized(c, image, wanted, layer.interpolation, antialias=layer.antialias)
+    image_of_size = back(image_of_size, layer.data_format)
+    return cast(image_of_size if rank(x) == 4 else op.Squeeze(image_of_size, [0]), name_of(x.dtype))
 
 
 @rule("CenterCrop")
@@ -34,12 +34,12 @@ def centre(c: Conversion, layer: Any, x: Var) -> Var:
     image = first(_batched(cast(x, layer.compute_dtype)), layer.data_format)
     height, width = _known(image)
     if height >= layer.height and width >= layer.width:
-        made = _cropped(image, (height - layer.height) // 2, (width - layer.width) // 2, layer.height, layer.width)
+        crop = _cropped(image, (height - layer.height) // 2, (width - layer.width) // 2, layer.height, layer.width)
     else:
-        made = _cropped(image, *_box(image, (layer.height, layer.width)))
-        made = resized(c, made, (layer.height, layer.width), "bilinear")
-    made = back(made, layer.data_format)
-    return made if rank(x) == 4 else op.Squeeze(made, [0])
+        crop = _cropped(image, *_box(image, (layer.height, layer.width)))
+        crop = resized(c, crop, (layer.height, layer.width), "bilinear")
+    crop = back(crop, layer.data_format)
+    return crop if rank(x) == 4 else op.Squeeze(crop, [0])
 
 
 @rule("Equalization", "MaxNumBoundingBoxes", "RandomCrop", "Solarization")

@@ -25,11 +25,11 @@ def looked_up(c: Conversion, layer: Any, x: Var) -> Var:
         return places
     depth = layer.max_tokens if layer.pad_to_max_tokens else layer.vocabulary_size()
     mode = "count" if layer.output_mode == "tf_idf" else layer.output_mode
-    made = encoded(c, places, mode, depth, c.results[0].dtype if c.results else "int64")
+    encodings = encoded(c, places, mode, depth, c.results[0].dtype if c.results else "int64")
     if layer.output_mode == "tf_idf":
         weights = as_array(layer.idf_weights_const)
-        made = cast(made, str(weights.dtype)) * c.constant(weights, "idf_weights")
-    return made
+        encodings = cast(encodings, str(weights.dtype)) * c.constant(weights, "idf_weights")
+    return encodings
 
 
 def places_in(layer: Any, x: Var) -> Var:
@@ -47,13 +47,13 @@ def places_in(layer: Any, x: Var) -> Var:
     unknown = -2 if several else layer._oov_start_index() if layer.num_oov_indices else -1
     if x.dtype is DType.STRING:
         return ml.LabelEncoder(x, keys_strings=keys, values_int64s=values, default_int64=unknown)
-    given = cast(x, "int64")
-    found = ml.LabelEncoder(given, keys_int64s=keys, values_int64s=values, default_int64=unknown)
+    whole = cast(x, "int64")
+    places = ml.LabelEncoder(whole, keys_int64s=keys, values_int64s=values, default_int64=unknown)
     if several:
         first = np.array(layer._oov_start_index(), np.int64)
-        hashed = op.Mod(given, np.array(layer.num_oov_indices, np.int64)) + first
-        found = op.Where(op.Equal(found, np.array(-2, np.int64)), hashed, found)
-    return found
+        hashed = op.Mod(whole, np.array(layer.num_oov_indices, np.int64)) + first
+        places = op.Where(op.Equal(places, np.array(-2, np.int64)), hashed, places)
+    return places
 
 
 def _inverted(layer: Any, x: Var) -> Var:

@@ -1,4 +1,4 @@
-"""Masking: which time steps count, told by what they hold."""
+"""Masking: time steps that hold nothing but the mask value do not count."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def masking(c: Conversion, layer: Any, x: Var) -> Var:
     """Steps that hold nothing but one number are zeros, and do not count."""
     held = op.Not(op.Equal(x, c.number(layer.mask_value, x)))
     counted = op.ReduceMax(op.Cast(held, to=int(DType.INT32)), [-1], keepdims=1) > np.array(0, np.int32)
-    made = op.Where(counted, x, c.number(0, x))
-    c.set_mask(made, op.Squeeze(counted, [-1]))
-    return made
+    masked = op.Where(counted, x, c.number(0, x))
+    c.set_mask(masked, op.Squeeze(counted, [-1]))
+    return masked

@@ -64,45 +64,45 @@ def dot(c: Conversion, layer: Any, xs: Sequence[Var]) -> Var:
     right = ["z", *letters[rank(x) - 1 : rank(x) + rank(y) - 2]]
     left[a] = right[b] = "y"
     result = [axis for axis in [*left, *right[1:]] if axis != "y"]
-    made = op.Einsum(x, y, equation=f"{''.join(left)},{''.join(right)}->{''.join(result)}")
-    return op.Unsqueeze(made, [1]) if len(result) == 1 else made
+    product = op.Einsum(x, y, equation=f"{''.join(left)},{''.join(right)}->{''.join(result)}")
+    return op.Unsqueeze(product, [1]) if len(result) == 1 else product
 
 
 def _same_rank(c: Conversion, xs: Sequence[Var]) -> list[Var]:
     """Tensors with as many axes as the one that has most; new ones come after the batch."""
     most = max(rank(x) for x in xs)
-    made = []
+    lifted_all = []
     for x in xs:
         lifted = op.Unsqueeze(x, list(range(1, 1 + most - rank(x)))) if rank(x) < most else x
         if lifted is not x:
             c.set_mask(lifted, c.mask(x))
-        made.append(lifted)
-    return made
+        lifted_all.append(lifted)
+    return lifted_all
 
 
 def _folded(function: Callable[[Var, Var], Var], xs: Sequence[Var]) -> Var:
-    made = xs[0]
+    total = xs[0]
     for x in xs[1:]:
-        made = function(made, x)
-    return made
+        total = function(total, x)
+    return total
 
 
 def _masked(c: Conversion, function: Callable[[Var, Var], Var], xs: Sequence[Var]) -> Var:
     """A fold in which what a mask leaves out of one tensor is taken from the other."""
-    made, known = xs[0], _wide(c, xs[0])
+    merged, known = xs[0], _wide(c, xs[0])
     for x in xs[1:]:
         mask = _wide(c, x)
         if mask is not None:
-            x = op.Where(mask, x, made)
+            x = op.Where(mask, x, merged)
         if known is not None:
-            made = op.Where(known, made, x)
+            merged = op.Where(known, merged, x)
         known = op.Or(known, mask) if known is not None and mask is not None else None
-        made = function(made, x)
+        merged = function(merged, x)
     if known is not None:
         c.set_mask(
-            made, op.Cast(op.ReduceMax(op.Cast(known, to=int(DType.INT32)), [-1], keepdims=0), to=int(DType.BOOL))
+            merged, op.Cast(op.ReduceMax(op.Cast(known, to=int(DType.INT32)), [-1], keepdims=0), to=int(DType.BOOL))
         )
-    return made
+    return merged
 
 
 def _wide(c: Conversion, x: Var) -> Var | None:

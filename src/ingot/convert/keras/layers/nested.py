@@ -17,20 +17,20 @@ from ingot.dtypes import DType
 def functional(c: Conversion, model: Any, inputs: Any, mask: Any = None) -> Any:
     """The calls inside, with the inputs in the order in which the model has them."""
     if isinstance(inputs, dict) and not isinstance(model._inputs_struct, dict):
-        given = [inputs[tensor.name] for tensor in model.inputs]
+        arguments = [inputs[tensor.name] for tensor in model.inputs]
     elif isinstance(inputs, dict):
-        given = [inputs[name] for name in sorted(model._inputs_struct)]
+        arguments = [inputs[name] for name in sorted(model._inputs_struct)]
     else:
-        given = tree.flatten(inputs)
+        arguments = tree.flatten(inputs)
     fitted = [
         _with_rank(cast(x, tensor.dtype) if isinstance(x, Var) else x, len(tensor.shape))
-        for x, tensor in zip(given, model.inputs, strict=True)
+        for x, tensor in zip(arguments, model.inputs, strict=True)
     ]
-    for x, new in zip(given, fitted, strict=True):
+    for x, new in zip(arguments, fitted, strict=True):
         if isinstance(x, Var) and x is not new:
             c.set_mask(new, c.mask(x))
-    made = c.run(model.inputs, fitted, model._outputs_struct)
-    return made[0] if isinstance(made, list) and len(made) == 1 else made
+    results = c.run(model.inputs, fitted, model._outputs_struct)
+    return results[0] if isinstance(results, list) and len(results) == 1 else results
 
 
 def _with_rank(x: Any, count: int) -> Any:
@@ -67,15 +67,15 @@ def time_distributed(c: Conversion, layer: Any, x: Var, mask: Var | None = None)
         flat = _merged(cast(mask, DType.BOOL))
         if rank(flat) > 1 or "mask" in layer.layer._call_signature.parameters:
             named["mask"] = flat
-    made: Var = c.call(layer.layer, merged, **named)
+    results: Var = c.call(layer.layer, merged, **named)
     lead = op.Shape(x, start=0, end=2)
-    inner = shape(made)[1:]
+    inner = shape(results)[1:]
     if all(isinstance(size, int) for size in inner):
         rest: Any = [int(size) for size in inner]  # type: ignore[arg-type]
         target = op.Concat(lead, rest, axis=0) if rest else lead
     else:
-        target = op.Concat(lead, op.Shape(made, start=1), axis=0)
-    return op.Reshape(made, target)
+        target = op.Concat(lead, op.Shape(results, start=1), axis=0)
+    return op.Reshape(results, target)
 
 
 def _merged(x: Var) -> Var:

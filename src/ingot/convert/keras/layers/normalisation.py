@@ -25,22 +25,22 @@ def batch(c: Conversion, layer: Any, x: Var) -> Var:
     shift = c.weight(layer.beta, dtype) if layer.center else c.constant(np.zeros(size, dtype), "beta")
     mean, variance = c.weight(layer.moving_mean, dtype), c.weight(layer.moving_variance, dtype)
     if count == 2 or axis == 1:
-        made = op.BatchNormalization(wide, scale, shift, mean, variance, epsilon=float(layer.epsilon))
+        normalised = op.BatchNormalization(wide, scale, shift, mean, variance, epsilon=float(layer.epsilon))
     else:
         order = [0, axis, *(place for place in range(1, count) if place != axis)]
         turned = op.Transpose(wide, perm=order)
-        made = op.BatchNormalization(turned, scale, shift, mean, variance, epsilon=float(layer.epsilon))
+        normalised = op.BatchNormalization(turned, scale, shift, mean, variance, epsilon=float(layer.epsilon))
         undone = channels_last(count) if axis == count - 1 else np.argsort(order).tolist()
-        made = op.Transpose(made, perm=list(undone))
-    return cast(made, layer.compute_dtype)
+        normalised = op.Transpose(normalised, perm=list(undone))
+    return cast(normalised, layer.compute_dtype)
 
 
 @rule("LayerNormalization")
 def layer_normalisation(c: Conversion, layer: Any, x: Var) -> Var:
     gamma = layer.gamma if layer.scale or layer.rms_scaling else None
     beta = layer.beta if layer.center and not layer.rms_scaling else None
-    made = rows(c, x, gamma, beta, layer.axis, layer.epsilon, rms=layer.rms_scaling)
-    return cast(made, layer.compute_dtype)
+    normalised = rows(c, x, gamma, beta, layer.axis, layer.epsilon, rms=layer.rms_scaling)
+    return cast(normalised, layer.compute_dtype)
 
 
 def rows(c: Conversion, x: Var, gamma: Any, beta: Any, axis: Any, epsilon: float, *, rms: bool = False) -> Var:
@@ -62,10 +62,10 @@ def rows(c: Conversion, x: Var, gamma: Any, beta: Any, axis: Any, epsilon: float
     apart = wide - mean
     variance = op.ReduceMean(apart * apart, axes, keepdims=1)
     scale = op.Reciprocal(op.Sqrt(variance + c.number(epsilon, wide)))
-    made = (wide if rms else apart) * scale
+    normalised = (wide if rms else apart) * scale
     if gamma is not None:
-        made = made * op.Reshape(c.operand(gamma, dtype), _known(sizes))
-    return made if beta is None else made + op.Reshape(c.operand(beta, dtype), _known(sizes))
+        normalised = normalised * op.Reshape(c.operand(gamma, dtype), _known(sizes))
+    return normalised if beta is None else normalised + op.Reshape(c.operand(beta, dtype), _known(sizes))
 
 
 @rule("RMSNormalization")
@@ -78,14 +78,14 @@ def by_root_mean_square(c: Conversion, x: Var, scale: Any, axis: Any, epsilon: f
     dtype, count = name_of(wide.dtype), rank(x)
     axes = sorted(place % count for place in (axis if isinstance(axis, list | tuple) else [axis]))
     if axes == list(range(axes[0], count)) and scale is not None:
-        made = op.RMSNormalization(wide, c.operand(scale, dtype), axis=axes[0], epsilon=epsilon)
+        normalised = op.RMSNormalization(wide, c.operand(scale, dtype), axis=axes[0], epsilon=epsilon)
     else:
         square = op.ReduceMean(wide * wide, axes, keepdims=1)
-        made = wide * op.Reciprocal(op.Sqrt(square + c.number(epsilon, wide)))
+        normalised = wide * op.Reciprocal(op.Sqrt(square + c.number(epsilon, wide)))
         if scale is not None:
             sizes = [shape(x)[place] if place in axes else 1 for place in range(count)]
-            made = made * op.Reshape(c.operand(scale, dtype), _known(sizes))
-    return cast(made, name_of(x.dtype))
+            normalised = normalised * op.Reshape(c.operand(scale, dtype), _known(sizes))
+    return cast(normalised, name_of(x.dtype))
 
 
 @rule("GroupNormalization")
@@ -100,12 +100,12 @@ def groups(c: Conversion, layer: Any, x: Var) -> Var:
     turned = op.Transpose(wide, perm=order) if order != sorted(order) else wide
     scale = c.weight(layer.gamma, dtype) if layer.scale else c.constant(np.ones(size, dtype), "gamma")
     shift = c.weight(layer.beta, dtype) if layer.center else c.constant(np.zeros(size, dtype), "beta")
-    made = op.GroupNormalization(
+    normalised = op.GroupNormalization(
         turned, scale, shift, num_groups=size if layer.groups == -1 else layer.groups, epsilon=float(layer.epsilon)
     )
     if order != sorted(order):
-        made = op.Transpose(made, perm=list(np.argsort(order).tolist()))
-    return cast(made, layer.compute_dtype)
+        normalised = op.Transpose(normalised, perm=list(np.argsort(order).tolist()))
+    return cast(normalised, layer.compute_dtype)
 
 
 @rule("UnitNormalization")

@@ -45,9 +45,9 @@ def global_average_of_steps(c: Conversion, layer: Any, x: Var, mask: Var | None 
         return op.ReduceMean(x, [axis], keepdims=keep)
     counted = op.Unsqueeze(cast(mask, DType.BOOL), [2 if axis == 1 else 1])
     assert x.dtype is not None
-    kept = op.Where(counted, x, c.number(0, x))
+    unmasked = op.Where(counted, x, c.number(0, x))
     total = op.ReduceSum(op.Cast(counted, to=int(x.dtype)), [axis], keepdims=keep)
-    return op.ReduceSum(kept, [axis], keepdims=keep) / total
+    return op.ReduceSum(unmasked, [axis], keepdims=keep) / total
 
 
 @rule("GlobalAveragePooling2D", "GlobalAveragePooling3D")

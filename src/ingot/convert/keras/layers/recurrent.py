@@ -52,10 +52,10 @@ def bidirectional(
 ) -> Var | tuple[Any, ...]:
     """Both layers, the second back to front, put together as it says."""
     there, back = layer.forward_layer, layer.backward_layer
-    given = list(initial_state) if initial_state is not None else []
-    half = len(given) // 2
-    one = _alone(c, there, sequences, given[:half] or None, mask)
-    other = _alone(c, back, sequences, given[half:] or None, mask)
+    states = list(initial_state) if initial_state is not None else []
+    half = len(states) // 2
+    one = _alone(c, there, sequences, states[:half] or None, mask)
+    other = _alone(c, back, sequences, states[half:] or None, mask)
     y, y_states = (one[0], list(one[1:])) if layer.return_state else (one, [])
     z, z_states = (other[0], list(other[1:])) if layer.return_state else (other, [])
     y, z = cast(y, layer.compute_dtype), cast(z, layer.compute_dtype)

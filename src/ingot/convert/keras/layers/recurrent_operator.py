@@ -32,7 +32,7 @@ _FUNCTIONS: dict[str, tuple[str, tuple[float, ...], tuple[float, ...]]] = {
 
 
 def can_fuse(layer: Any) -> bool:
-    """Whether one operator says what a layer computes."""
+    """Whether one operator computes what a layer does."""
     if type(layer).__name__ not in _OPERATORS or type(layer).__module__.partition(".")[0] != "keras":
         return False
     return all(_function(each) is not None for each in _activations(layer))
@@ -47,25 +47,25 @@ def fused(
     """
     x = cast(x, layer.cell.compute_dtype)
     if mask is None:
-        steps, made = _applied(c, layer, x, states, None, reverse=layer.go_backwards)
+        steps, last_states = _applied(c, layer, x, states, None, reverse=layer.go_backwards)
         if not layer.return_sequences:
-            return made[0], made
+            return last_states[0], last_states
         every = steps()
-        return (flipped(every, 1) if layer.go_backwards and not aligned else every), made
+        return (flipped(every, 1) if layer.go_backwards and not aligned else every), last_states
     if layer.go_backwards:
         x, mask = flipped(x, 1), flipped(mask, 1)
     compact = compacted(x, mask)
-    steps, made = _applied(c, layer, compact.sequence, states, compact.lengths)
+    steps, last_states = _applied(c, layer, compact.sequence, states, compact.lengths)
     if layer.return_sequences:
         every = _spread(c, layer, compact, steps())
-        return (flipped(every, 1) if layer.go_backwards and aligned else every), made
-    last = made[0]
+        return (flipped(every, 1) if layer.go_backwards and aligned else every), last_states
+    last = last_states[0]
     if states[0] is not None:  # without a step there is no output, though there is a state
         last = op.Where(op.Unsqueeze(compact.lengths > 0, [1]), last, c.number(0, last))
     if layer.zero_output_for_mask:
         final = op.Slice(compact.mask, [-1], [np.iinfo(np.int64).max], [1])
         last = op.Where(final, last, c.number(0, last))
-    return last, made
+    return last, last_states
 
 
 def _spread(c: Conversion, layer: Any, compact: Compact, steps: Var) -> Var:

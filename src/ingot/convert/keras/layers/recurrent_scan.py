@@ -29,8 +29,8 @@ def scanned(
     dtype = cell.compute_dtype
     template = layer.get_initial_state(batch_size=1)
     begun = [
-        zeros(x, state.shape[1:], dtype) if given is None else cast(given, dtype)
-        for given, state in zip(states, tree.flatten(template), strict=True)
+        zeros(x, state.shape[1:], dtype) if initial is None else cast(initial, dtype)
+        for initial, state in zip(states, tree.flatten(template), strict=True)
     ]
     for start, state in zip(begun, tree.flatten(template), strict=True):
         _typed(start, dtype, (None, *state.shape[1:]))
@@ -40,11 +40,11 @@ def scanned(
     for each in previous:
         _typed(each, layer.compute_dtype, (None, *inner))
     slices = [x] if mask is None else [x, cast(mask, DType.BOOL)]
-    kept = [*begun, *previous]
+    carried = [*begun, *previous]
 
-    def step(*given: Var) -> tuple[Var, ...]:
-        own, now = given[: len(kept)], given[len(kept) :]
-        for inside, outside in zip(own, kept, strict=True):
+    def step(*arguments: Var) -> tuple[Var, ...]:
+        own, now = arguments[: len(carried)], arguments[len(carried) :]
+        for inside, outside in zip(own, carried, strict=True):
             inside.value.type = outside.value.type
         for inside, outside in zip(now, slices, strict=True):
             inside.value.type = without_axis(outside.value.type, 1)
@@ -61,7 +61,7 @@ def scanned(
 
     turned = int(layer.go_backwards)
     *after, every = op.Scan(
-        kept,
+        carried,
         slices,
         body=step,
         scan_input_axes=[1] * len(slices),
@@ -69,7 +69,7 @@ def scanned(
         scan_output_axes=[1],
         scan_output_directions=[turned if aligned else 0],
     )
-    for state, start in zip(after, kept, strict=False):
+    for state, start in zip(after, carried, strict=False):
         state.value.type = start.value.type
     _typed(every, layer.compute_dtype, (None, None, *inner))
     if layer.return_sequences:
@@ -83,8 +83,8 @@ def _typed(x: Var, dtype: str, sizes: tuple[int | None, ...]) -> None:
 
 
 def _sizes(x: Var) -> tuple[int | None, ...]:
-    found = getattr(x.type, "shape", None) or ()
-    return tuple(size if isinstance(size, int) else None for size in found)
+    sizes = getattr(x.type, "shape", None) or ()
+    return tuple(size if isinstance(size, int) else None for size in sizes)
 
 
 def _beside(mask: Var, x: Var) -> Var:
@@ -96,10 +96,10 @@ def _beside(mask: Var, x: Var) -> Var:
 def simple_cell(c: Conversion, cell: Any, x: Var, states: Any) -> tuple[Var, list[Var]]:
     [before] = tree.flatten(states)
     dtype = name_of(x.dtype)
-    made = op.MatMul(x, c.weight(cell.kernel, dtype)) + op.MatMul(before, c.weight(cell.recurrent_kernel, dtype))
+    total = op.MatMul(x, c.weight(cell.kernel, dtype)) + op.MatMul(before, c.weight(cell.recurrent_kernel, dtype))
     if cell.bias is not None:
-        made = made + c.weight(cell.bias, dtype)
-    output = c.activation(cell.activation, made)
+        total = total + c.weight(cell.bias, dtype)
+    output = c.activation(cell.activation, total)
     return output, [output]
 
 
@@ -107,10 +107,10 @@ def simple_cell(c: Conversion, cell: Any, x: Var, states: Any) -> tuple[Var, lis
 def long_cell(c: Conversion, cell: Any, x: Var, states: Any) -> tuple[Var, list[Var]]:
     before, carried = tree.flatten(states)
     dtype = name_of(x.dtype)
-    made = op.MatMul(x, c.weight(cell.kernel, dtype)) + op.MatMul(before, c.weight(cell.recurrent_kernel, dtype))
+    gates = op.MatMul(x, c.weight(cell.kernel, dtype)) + op.MatMul(before, c.weight(cell.recurrent_kernel, dtype))
     if cell.bias is not None:
-        made = made + c.weight(cell.bias, dtype)
-    i, f, g, o = op.Split(made, axis=1, num_outputs=4, outputs=4)
+        gates = gates + c.weight(cell.bias, dtype)
+    i, f, g, o = op.Split(gates, axis=1, num_outputs=4, outputs=4)
     gate = cell.recurrent_activation
     carry = c.activation(gate, f) * carried + c.activation(gate, i) * c.activation(cell.activation, g)
     output = c.activation(gate, o) * c.activation(cell.activation, carry)

@@ -69,10 +69,10 @@ def upsampled(c: Conversion, layer: Any, x: Var) -> Var:
     image = first(x, data_format)
     if interpolation == "nearest":
         scales = np.array([1, 1, *factors], np.float32)
-        made = op.Resize(
+        enlarged = op.Resize(
             image, None, scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
         )
-        return back(made, data_format)
+        return back(enlarged, data_format)
     sizes = shape(image)[2:]
     wanted: Sequence[Any] = [
         size * factor if isinstance(size, int) else op.Shape(image, start=place, end=place + 1) * factor

@@ -77,8 +77,8 @@ def _of_length(places: Var, length: int | None) -> Var:
 def _flat(text: Var, change: Any) -> Var:
     """Text changed in one row, as some operators take no other, and put back."""
     if rank(text) == 1:
-        made: Var = change(text)
-        return made
+        changed: Var = change(text)
+        return changed
     sizes = shape(text)
     target = op.Shape(text) if any(not isinstance(size, int) for size in sizes) else list(sizes)
     return op.Reshape(change(op.Reshape(text, [-1])), target)

@@ -20,15 +20,15 @@ _UNARY = {
     "Erf": "Erf", "Exp": "Exp", "Floor": "Floor", "Log": "Log", "Negative": "Neg", "Reciprocal": "Reciprocal",
     "Sign": "Sign", "Sin": "Sin", "Sinh": "Sinh", "Sqrt": "Sqrt", "Tan": "Tan", "Tanh": "Tanh",
 }  # fmt: skip
-"""Operations that one operator says, of numbers in the type of the result."""
+"""Operations that are one operator, of numbers in the type of the result."""
 
 
 @rule(*(f"ops.{name}" for name in _UNARY))
 def unary(c: Conversion, operation: Any, x: Any) -> Var:
-    return op[_UNARY[type(operation).__name__]](given(c, x))
+    return op[_UNARY[type(operation).__name__]](operand_of(c, x))
 
 
-def given(c: Conversion, x: Any) -> Var:
+def operand_of(c: Conversion, x: Any) -> Var:
     """An operand in the type of the result."""
     return c.operand(x, result_type(c))
 
@@ -47,7 +47,7 @@ _BINARY = {
 
 @rule(*(f"ops.{name}" for name in _BINARY))
 def binary(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
-    one, other = given(c, x1), given(c, x2)
+    one, other = operand_of(c, x1), operand_of(c, x2)
     kind = _BINARY[type(operation).__name__]
     if one.dtype is DType.BOOL and kind in ("Add", "Max", "Mul", "Min"):
         return (op.Or if kind in ("Add", "Max") else op.And)(one, other)
@@ -120,29 +120,29 @@ def _truth(c: Conversion, x: Any) -> Var:
 
 @rule("ops.Where")
 def where(c: Conversion, operation: Any, condition: Any, x1: Any, x2: Any) -> Var:
-    return op.Where(_truth(c, condition), given(c, x1), given(c, x2))
+    return op.Where(_truth(c, condition), operand_of(c, x1), operand_of(c, x2))
 
 
 @rule("ops.Square")
 def square(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     return value * value
 
 
 @rule("ops.Rsqrt")
 def inverse_root(c: Conversion, operation: Any, x: Any) -> Var:
-    return op.Reciprocal(op.Sqrt(given(c, x)))
+    return op.Reciprocal(op.Sqrt(operand_of(c, x)))
 
 
 @rule("ops.Expm1")
 def exp_less_one(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     return elementary.expm1(value, _dtype(value))
 
 
 @rule("ops.Log1p", "ops.Log2", "ops.Log10")
 def logarithm(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     match type(operation).__name__:
         case "Log1p":
             return elementary.log1p(value, _dtype(value))
@@ -153,46 +153,46 @@ def logarithm(c: Conversion, operation: Any, x: Any) -> Var:
 
 @rule("ops.Exp2")
 def power_of_two(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     return op.Pow(c.number(2, value), value)
 
 
 @rule("ops.Logaddexp")
 def log_of_sum(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
-    one, other = given(c, x1), given(c, x2)
+    one, other = operand_of(c, x1), operand_of(c, x2)
     return op.Max(one, other) + op.Log(c.number(1, one) + op.Exp(op.Neg(op.Abs(one - other))))
 
 
 @rule("ops.Hypot")
 def hypotenuse(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
-    one, other = given(c, x1), given(c, x2)
+    one, other = operand_of(c, x1), operand_of(c, x2)
     return op.Sqrt(one * one + other * other)
 
 
 @rule("ops.Arctan2")
 def angle(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
-    y, x = given(c, x1), given(c, x2)
+    y, x = operand_of(c, x1), operand_of(c, x2)
     return elementary.atan2(y, x, _dtype(x))
 
 
 @rule("ops.Mod", "ops.FloorDivide")
 def divided(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
     """Division towards minus infinity, and its remainder."""
-    one, other = given(c, x1), given(c, x2)
+    one, other = operand_of(c, x1), operand_of(c, x2)
     is_remainder = type(operation).__name__ == "Mod"
     return (elementary.floor_modulo if is_remainder else elementary.floor_divided)(one, other, _dtype(one))
 
 
 @rule("ops.DivideNoNan")
 def safe_division(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
-    one, other = given(c, x1), given(c, x2)
+    one, other = operand_of(c, x1), operand_of(c, x2)
     zero = op.Equal(other, c.number(0, other))
     return op.Where(zero, c.number(0, one), one / op.Where(zero, c.number(1, other), other))
 
 
 @rule("ops.Clip")
 def clipped(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     low, high = (_bound(c, bound, value) for bound in (operation.x_min, operation.x_max))
     if all(bound.rank == 0 for bound in (low, high)):
         return op.Clip(value, low, high)
@@ -205,7 +205,7 @@ def _bound(c: Conversion, bound: Any, like: Var) -> Var:
 
 @rule("ops.Round")
 def rounded(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     if not operation.decimals:
         return op.Round(value)
     scale = c.number(10.0**operation.decimals, value)
@@ -214,7 +214,7 @@ def rounded(c: Conversion, operation: Any, x: Any) -> Var:
 
 @rule("ops.Trunc")
 def truncated(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     return elementary.truncated(value)
 
 
@@ -224,8 +224,8 @@ def converted(c: Conversion, operation: Any, x: Any) -> Var:
 
 
 @rule("ops.ConvertToTensor", "ops.Array", "ops.Copy", "ops.StopGradient", "ops.View")
-def kept(c: Conversion, operation: Any, x: Any) -> Var:
-    return given(c, x)
+def unchanged(c: Conversion, operation: Any, x: Any) -> Var:
+    return operand_of(c, x)
 
 
 @rule("ops.Isnan", "ops.Isinf", "ops.Isfinite", "ops.Isposinf", "ops.Isneginf")
@@ -249,13 +249,13 @@ def tested(c: Conversion, operation: Any, x: Any) -> Var:
 def near(c: Conversion, operation: Any, x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Var:
     one, other = together(c, x1, x2)
     apart = op.Abs(one - other) <= c.number(atol, one) + c.number(rtol, one) * op.Abs(other)
-    found = op.Or(apart, op.Equal(one, other))
-    return op.Or(found, op.And(op.IsNaN(one), op.IsNaN(other))) if operation.equal_nan else found
+    close = op.Or(apart, op.Equal(one, other))
+    return op.Or(close, op.And(op.IsNaN(one), op.IsNaN(other))) if operation.equal_nan else close
 
 
 @rule("ops.NanToNum")
 def numbers_only(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     assert value.dtype is not None
     limits = np.finfo(value.dtype.numpy)
     high = limits.max if operation.posinf is None else operation.posinf
@@ -267,26 +267,26 @@ def numbers_only(c: Conversion, operation: Any, x: Any) -> Var:
 
 @rule("ops.Deg2rad", "ops.Rad2deg")
 def degrees(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     factor = math.pi / 180 if type(operation).__name__ == "Deg2rad" else 180 / math.pi
     return value * c.number(factor, value)
 
 
 @rule("ops.Erfc")
 def complement(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     return c.number(1, value) - op.Erf(value)
 
 
 @rule("ops.BitwiseNot", "ops.BitwiseInvert")
 def bits_turned(c: Conversion, operation: Any, x: Any) -> Var:
-    return op.BitwiseNot(given(c, x))
+    return op.BitwiseNot(operand_of(c, x))
 
 
 @rule("ops.BitwiseLeftShift", "ops.LeftShift", "ops.BitwiseRightShift", "ops.RightShift")
 def shifted(c: Conversion, operation: Any, x: Any, y: Any) -> Var:
     """Shifts as products with powers of two: ONNX shifts only unsigned numbers."""
-    value, count = given(c, x), given(c, y)
+    value, count = operand_of(c, x), operand_of(c, y)
     power = op.Cast(op.Pow(c.operand(2.0, "float64"), cast(count, "float64")), to=int(value.dtype or DType.INT32))
     if "Left" in type(operation).__name__:
         return value * power

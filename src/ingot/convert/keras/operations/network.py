@@ -17,7 +17,7 @@ from ingot.convert.keras.layers.attention import attended, positions
 from ingot.convert.keras.layers.convolution import cropping, each_channel, outward
 from ingot.convert.keras.layers.normalisation import by_root_mean_square, rows, to_length_one
 from ingot.convert.keras.layers.pooling import adaptive, pooled
-from ingot.convert.keras.operations.elementwise import given, result_type
+from ingot.convert.keras.operations.elementwise import operand_of, result_type
 from ingot.convert.keras.rule import rule
 from ingot.convert.operands import rank, shape
 from ingot.errors import UnsupportedError
@@ -42,12 +42,12 @@ def activation(c: Conversion, operation: Any, x: Any) -> Var:
     named = {option: getattr(operation, option) for option in options}
     if name in ("softmax", "log_softmax") and named["axis"] is None:
         raise UnsupportedError("a softmax over all axes")
-    return ACTIVATIONS[name](c, given(c, x), **named)
+    return ACTIVATIONS[name](c, operand_of(c, x), **named)
 
 
 @rule("ops.ReLU")
 def rectified(c: Conversion, operation: Any, x: Any) -> Var:
-    return relu(c, given(c, x), operation.negative_slope, operation.max_value, operation.threshold)
+    return relu(c, operand_of(c, x), operation.negative_slope, operation.max_value, operation.threshold)
 
 
 def _format(operation: Any) -> str:
@@ -59,7 +59,7 @@ def convolved(c: Conversion, operation: Any, inputs: Any, kernel: Any) -> Var:
     weights = as_array(kernel) if not isinstance(kernel, Var) else None
     if weights is None:
         raise UnsupportedError("a convolution whose kernel is computed")
-    x = given(c, inputs)
+    x = operand_of(c, inputs)
     count = rank(x) - 2
     data_format = _format(operation)
     image = first(x, data_format)
@@ -72,7 +72,7 @@ def convolved(c: Conversion, operation: Any, inputs: Any, kernel: Any) -> Var:
     else:
         groups, turned = channels, each_channel(weights)
     assert x.dtype is not None
-    made = op.Conv(
+    convolved_image = op.Conv(
         image,
         c.constant(turned.astype(x.dtype.numpy), "kernel"),
         strides=strides,
@@ -80,7 +80,7 @@ def convolved(c: Conversion, operation: Any, inputs: Any, kernel: Any) -> Var:
         group=groups,
         **padding(image, operation.padding, weights.shape[:count], strides, dilations),
     )
-    return back(made, data_format)
+    return back(convolved_image, data_format)
 
 
 @rule("ops.SeparableConv")
@@ -101,18 +101,18 @@ def transposed(c: Conversion, operation: Any, inputs: Any, kernel: Any) -> Var:
     if isinstance(kernel, Var):
         raise UnsupportedError("a convolution whose kernel is computed")
     weights = as_array(kernel)
-    x = given(c, inputs)
+    x = operand_of(c, inputs)
     count = rank(x) - 2
     strides, dilations = tuple_of(operation.strides, count), tuple_of(operation.dilation_rate, count)
     assert x.dtype is not None
-    made = op.ConvTranspose(
+    convolved_image = op.ConvTranspose(
         first(x, _format(operation)),
         c.constant(outward(weights).astype(x.dtype.numpy), "kernel"),
         strides=strides,
         dilations=dilations,
         **cropping(weights.shape[:count], strides, operation.padding, operation.output_padding, dilations),
     )
-    return back(made, _format(operation))
+    return back(convolved_image, _format(operation))
 
 
 @rule("ops.MaxPool", "ops.AveragePool")
@@ -132,7 +132,7 @@ def adaptive_pool(c: Conversion, operation: Any, inputs: Any) -> Var:
 def normalised(
     c: Conversion, operation: Any, x: Any, mean: Any, variance: Any, offset: Any = None, scale: Any = None
 ) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     axis = operation.axis % rank(value)
     sizes = [-1 if place == axis else 1 for place in range(rank(value))]
 
@@ -141,15 +141,15 @@ def normalised(
 
     factor = op.Reciprocal(op.Sqrt(beside(variance) + c.number(operation.epsilon, value)))
     factor = factor if scale is None else factor * beside(scale)
-    made = (value - beside(mean)) * factor
-    return made if offset is None else made + beside(offset)
+    scaled = (value - beside(mean)) * factor
+    return scaled if offset is None else scaled + beside(offset)
 
 
 @rule("ops.LayerNorm")
 def row_normalised(c: Conversion, operation: Any, x: Any, gamma: Any = None, beta: Any = None) -> Var:
     epsilon = keras.config.epsilon() if operation.epsilon is None else operation.epsilon
-    made = rows(c, c.operand(x), gamma, beta, operation.axis, epsilon, rms=operation.rms_scaling)
-    return cast(made, result_type(c))
+    scaled = rows(c, c.operand(x), gamma, beta, operation.axis, epsilon, rms=operation.rms_scaling)
+    return cast(scaled, result_type(c))
 
 
 @rule("ops.RMSNorm")
@@ -161,7 +161,7 @@ def root_mean_square(c: Conversion, operation: Any, x: Any, scale: Any = None) -
 @rule("ops.Normalize")
 def unit(c: Conversion, operation: Any, x: Any) -> Var:
     epsilon = keras.config.epsilon() if operation.epsilon is None else operation.epsilon
-    return to_length_one(c, given(c, x), operation.axis, operation.order, epsilon)
+    return to_length_one(c, operand_of(c, x), operation.axis, operation.order, epsilon)
 
 
 @rule("ops.OneHot")
@@ -187,7 +187,7 @@ def attention(
     mask: Any = None,
     scale: Any = None,
 ) -> Var:
-    q, k, v = given(c, query), given(c, key), given(c, value)
+    q, k, v = operand_of(c, query), operand_of(c, key), operand_of(c, value)
     if operation.attn_logits_soft_cap is not None:
         raise UnsupportedError("capped scores")
     size = shape(q)[-1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion, cast
-from ingot.convert.keras.operations.elementwise import given, result_type
+from ingot.convert.keras.operations.elementwise import operand_of, result_type
 from ingot.convert.keras.rule import rule
 from ingot.convert.operands import rank
 from ingot.dtypes import DType
@@ -27,7 +27,7 @@ def axes_of(axis: Any) -> list[int] | None:
 
 @rule(*(f"ops.{name}" for name in _REDUCED))
 def reduced(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     if getattr(operation, "initial", None) is not None:
         raise UnsupportedError("an initial element")
     keep = int(operation.keepdims)
@@ -52,16 +52,16 @@ def counted(c: Conversion, operation: Any, x: Any) -> Var:
 
 @rule("ops.Var", "ops.Std")
 def variance(c: Conversion, operation: Any, x: Any) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     axes = axes_of(operation.axis)
     apart = value - op.ReduceMean(value, axes, keepdims=1)
-    made = op.ReduceMean(apart * apart, axes, keepdims=int(operation.keepdims))
-    return op.Sqrt(made) if type(operation).__name__ == "Std" else made
+    spread = op.ReduceMean(apart * apart, axes, keepdims=int(operation.keepdims))
+    return op.Sqrt(spread) if type(operation).__name__ == "Std" else spread
 
 
 @rule("ops.Moments")
 def moments(c: Conversion, operation: Any, x: Any) -> tuple[Var, Var]:
-    value = given(c, x)
+    value = operand_of(c, x)
     axes = axes_of(operation.axes)
     mean = op.ReduceMean(value, axes, keepdims=1)
     apart = value - mean
@@ -71,7 +71,7 @@ def moments(c: Conversion, operation: Any, x: Any) -> tuple[Var, Var]:
 
 @rule("ops.Average")
 def average(c: Conversion, operation: Any, x: Any, weights: Any = None) -> Var:
-    value = given(c, x)
+    value = operand_of(c, x)
     axes = axes_of(operation.axis)
     if weights is None:
         return op.ReduceMean(value, axes, keepdims=0)
@@ -84,7 +84,7 @@ def average(c: Conversion, operation: Any, x: Any, weights: Any = None) -> Var:
 
 @rule("ops.Ptp")
 def spread(c: Conversion, operation: Any, x: Any) -> Var:
-    value, axes, keep = given(c, x), axes_of(operation.axis), int(operation.keepdims)
+    value, axes, keep = operand_of(c, x), axes_of(operation.axis), int(operation.keepdims)
     return op.ReduceMax(value, axes, keepdims=keep) - op.ReduceMin(value, axes, keepdims=keep)
 
 
@@ -97,15 +97,15 @@ def place(c: Conversion, operation: Any, x: Any) -> Var:
     if axis is None:
         value, axis = op.Reshape(value, [-1]), 0
     arg = op.ArgMax if type(operation).__name__ == "Argmax" else op.ArgMin
-    made = cast(arg(value, axis=axis, keepdims=int(operation.keepdims and operation.axis is not None)), result_type(c))
+    index = cast(arg(value, axis=axis, keepdims=int(operation.keepdims and operation.axis is not None)), result_type(c))
     if operation.keepdims and operation.axis is None:
-        return op.Reshape(made, [1] * count)
-    return made
+        return op.Reshape(index, [1] * count)
+    return index
 
 
 @rule("ops.Cumsum")
 def running_sum(c: Conversion, operation: Any, x: Any) -> Var:
-    value, axis = given(c, x), operation.axis
+    value, axis = operand_of(c, x), operation.axis
     if axis is None:
         value, axis = op.Reshape(value, [-1]), 0
     return op.CumSum(value, np.array(axis, np.int64))
@@ -137,7 +137,7 @@ def in_top(c: Conversion, operation: Any, targets: Any, predictions: Any) -> Var
 
 @rule("ops.Norm")
 def norm(c: Conversion, operation: Any, x: Any) -> Var:
-    value, axes, keep = given(c, x), axes_of(operation.axis), int(operation.keepdims)
+    value, axes, keep = operand_of(c, x), axes_of(operation.axis), int(operation.keepdims)
     order = operation.ord
     several = rank(value) if axes is None else len(axes)
     if order in (None, "fro") or (order == 2 and several == 1):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion, as_array, cast
-from ingot.convert.keras.operations.elementwise import given, result_type
+from ingot.convert.keras.operations.elementwise import operand_of, result_type
 from ingot.convert.keras.rule import rule
 from ingot.convert.keras.sequences import flipped
 from ingot.convert.operands import rank, shape
@@ -90,12 +90,12 @@ def raveled(c: Conversion, operation: Any, x: Any) -> Var:
 
 @rule("ops.Concatenate")
 def joined(c: Conversion, operation: Any, xs: Sequence[Any]) -> Var:
-    return op.Concat(*(given(c, x) for x in xs), axis=operation.axis)
+    return op.Concat(*(operand_of(c, x) for x in xs), axis=operation.axis)
 
 
 @rule("ops.Append")
 def appended(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
-    parts = [given(c, x1), given(c, x2)]
+    parts = [operand_of(c, x1), operand_of(c, x2)]
     if operation.axis is None:
         parts = [op.Reshape(part, [-1]) for part in parts]
     return op.Concat(*parts, axis=operation.axis or 0)
@@ -103,12 +103,12 @@ def appended(c: Conversion, operation: Any, x1: Any, x2: Any) -> Var:
 
 @rule("ops.Stack")
 def stacked(c: Conversion, operation: Any, xs: Sequence[Any]) -> Var:
-    return op.Concat(*(op.Unsqueeze(given(c, x), [operation.axis]) for x in xs), axis=operation.axis)
+    return op.Concat(*(op.Unsqueeze(operand_of(c, x), [operation.axis]) for x in xs), axis=operation.axis)
 
 
 @rule("ops.Hstack", "ops.Vstack", "ops.Dstack")
 def side_by_side(c: Conversion, operation: Any, xs: Sequence[Any]) -> Var:
-    parts = [given(c, x) for x in xs]
+    parts = [operand_of(c, x) for x in xs]
     least = {"Hstack": 1, "Vstack": 2, "Dstack": 3}[type(operation).__name__]
     if least == 2:
         parts = [op.Unsqueeze(part, [0]) if rank(part) == 1 else part for part in parts]
@@ -239,8 +239,8 @@ def item(c: Conversion, operation: Any, x: Any, key: Any) -> Var:
 
 
 @rule("ops.Take")
-def taken(c: Conversion, operation: Any, x: Any, indices: Any) -> Var:
-    value, axis = given(c, x), operation.axis
+def gathered(c: Conversion, operation: Any, x: Any, indices: Any) -> Var:
+    value, axis = operand_of(c, x), operation.axis
     if axis is None:
         value, axis = op.Reshape(value, [-1]), 0
     places = c.operand(indices)
@@ -248,8 +248,8 @@ def taken(c: Conversion, operation: Any, x: Any, indices: Any) -> Var:
 
 
 @rule("ops.TakeAlongAxis")
-def taken_along(c: Conversion, operation: Any, x: Any, indices: Any) -> Var:
-    value, axis = given(c, x), operation.axis
+def gathered_along(c: Conversion, operation: Any, x: Any, indices: Any) -> Var:
+    value, axis = operand_of(c, x), operation.axis
     places = cast(c.operand(indices), "int64")
     if axis is None:
         return op.GatherElements(op.Reshape(value, [-1]), op.Reshape(places, [-1]), axis=0)
@@ -279,7 +279,7 @@ def triangle(c: Conversion, operation: Any, x: Any) -> Var:
 
 @rule("ops.Diff")
 def differences(c: Conversion, operation: Any, a: Any) -> Var:
-    value, axis = given(c, a), operation.axis
+    value, axis = operand_of(c, a), operation.axis
     for _ in range(operation.n):
         value = op.Slice(value, [1], [_END], [axis]) - op.Slice(value, [0], [-1], [axis])
     return value
@@ -305,7 +305,10 @@ def updated(c: Conversion, operation: Any, inputs: Any, indices: Any, updates: A
     reductions = {None: "none", "add": "add", "max": "max", "min": "min", "mul": "mul"}
     reduction = getattr(operation, "reduction", None)
     return op.ScatterND(
-        given(c, inputs), cast(c.operand(indices), "int64"), given(c, updates), reduction=reductions[reduction]
+        operand_of(c, inputs),
+        cast(c.operand(indices), "int64"),
+        operand_of(c, updates),
+        reduction=reductions[reduction],
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ingot.builder import Var, op
 from ingot.convert.keras.conversion import Conversion, as_array, cast, name_of
 from ingot.convert.keras.images import back, first
-from ingot.convert.keras.operations.elementwise import given
+from ingot.convert.keras.operations.elementwise import operand_of
 from ingot.convert.keras.resizing import resized
 from ingot.convert.keras.rule import rule
 from ingot.convert.operands import rank, shape
@@ -20,7 +20,7 @@ from ingot.errors import UnsupportedError
 @rule("ops.STFT")
 def spectrum(c: Conversion, operation: Any, x: Any) -> tuple[Var, Var]:
     """Frames times waves: a convolution with what Keras makes of single impulses."""
-    value = given(c, x)
+    value = operand_of(c, x)
     length = operation.fft_length
     impulses = np.eye(length, dtype=np.float32)
     parts = keras.ops.stft(
@@ -36,12 +36,12 @@ def spectrum(c: Conversion, operation: Any, x: Any) -> tuple[Var, Var]:
     results = []
     for name, wave in zip(("real", "imaginary"), waves, strict=True):
         kernel = c.constant(wave.astype(name_of(value.dtype)), name)
-        made = op.Transpose(op.Conv(rows, kernel, strides=[operation.sequence_stride]), perm=[0, 2, 1])
+        frames = op.Transpose(op.Conv(rows, kernel, strides=[operation.sequence_stride]), perm=[0, 2, 1])
         if single:
-            made = op.Squeeze(made, [0])
+            frames = op.Squeeze(frames, [0])
         elif rank(value) > 2:
-            made = op.Reshape(made, op.Concat(op.Shape(value, start=0, end=-1), op.Shape(made, start=1), axis=0))
-        results.append(made)
+            frames = op.Reshape(frames, op.Concat(op.Shape(value, start=0, end=-1), op.Shape(frames, start=1), axis=0))
+        results.append(frames)
     return results[0], results[1]
 
 
@@ -67,11 +67,11 @@ def resize(c: Conversion, operation: Any, images: Any) -> Var:
         raise UnsupportedError("images resized with their aspect ratio kept")
     data_format = operation.data_format or keras.config.image_data_format()
     image = first(value if rank(value) == 4 else op.Unsqueeze(value, [0]), data_format)
-    made = back(
+    enlarged = back(
         resized(c, image, list(operation.size), operation.interpolation, antialias=operation.antialias), data_format
     )
-    made = made if rank(value) == 4 else op.Squeeze(made, [0])
-    return cast(made, str(c.results[0].dtype))
+    enlarged = enlarged if rank(value) == 4 else op.Squeeze(enlarged, [0])
+    return cast(enlarged, str(c.results[0].dtype))
 
 
 @rule("ops.RGBToGrayscale")

@@ -54,7 +54,7 @@ def _categorical(c: Conversion, estimator: Any, rows: Var) -> Var:
     total: Var | None = None
     whole = op.Cast(rows, to=7)
     for place, table in enumerate(estimator.feature_log_prob_):
-        found = op.Gather(c.array(np.asarray(table).T), op.Reshape(c.column(whole, place), [-1]), axis=0)
-        total = found if total is None else total + found
+        part = op.Gather(c.array(np.asarray(table).T), op.Reshape(c.column(whole, place), [-1]), axis=0)
+        total = part if total is None else total + part
     assert isinstance(total, Var)
     return total + c.array(estimator.class_log_prior_[None])

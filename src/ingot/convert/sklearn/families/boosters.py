@@ -31,17 +31,17 @@ def boosted_of(estimator: Any) -> Boosted:
     """The trees of an estimator, as far as it predicts with them."""
     library = _library(estimator)
     document = import_module(f"ingot.convert.{library}.document")
-    found: Boosted
+    boosted: Boosted
     if library == "xgboost":
         booster = estimator.get_booster()
         best = booster.attr("best_iteration")
         missing = float("nan") if estimator.missing is None else float(estimator.missing)
-        found = document.boosted_of(booster, missing=missing, rounds=None if best is None else int(best) + 1)
+        boosted = document.boosted_of(booster, missing=missing, rounds=None if best is None else int(best) + 1)
     elif library == "lightgbm":
-        found = document.boosted_of(estimator.booster_)
+        boosted = document.boosted_of(estimator.booster_)
     else:
-        found = document.boosted_of(estimator)
-    return found
+        boosted = document.boosted_of(estimator)
+    return boosted
 
 
 def _links(estimator: Any) -> Any:
@@ -58,8 +58,8 @@ def own_objective(estimator: Any) -> str | None:
 
 @rule("predict", *_OTHERS)
 def number(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found: Var = _links(estimator).answer(*c.once(_scores, estimator, x))
-    return found
+    answers: Var = _links(estimator).answer(*c.once(_scores, estimator, x))
+    return answers
 
 
 @rule("predict_proba", *_CLASSIFIERS)
@@ -67,17 +67,17 @@ def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
     boosted, raw = c.once(_scores, estimator, x)
     links = _links(estimator)
     several = boosted.groups > 1 and getattr(estimator, "n_classes_", 0) == 2 and _library(estimator) == "xgboost"
-    found: Var = (links.answer if several else links.chances)(boosted, raw)
-    return found
+    chances: Var = (links.answer if several else links.chances)(boosted, raw)
+    return chances
 
 
 @rule("predict", *_CLASSIFIERS)
 def label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found: Var = _links(estimator).label(*c.once(_scores, estimator, x))
+    answer: Var = _links(estimator).label(*c.once(_scores, estimator, x))
     classes = np.asarray(estimator.classes_)
-    if found.rank == 2 or (classes.dtype.kind in "iu" and classes.tolist() == list(range(len(classes)))):
-        return found
-    return labels(c, classes, found)
+    if answer.rank == 2 or (classes.dtype.kind in "iu" and classes.tolist() == list(range(len(classes)))):
+        return answer
+    return labels(c, classes, answer)
 
 
 def _scores(c: Conversion, estimator: Any, x: Rows) -> tuple[Boosted, Var]:
@@ -104,12 +104,12 @@ def _rows(c: Conversion, estimator: Any, x: Rows) -> Var:
 def _categories(estimator: Any) -> dict[str, Any]:
     """The categories of columns by name, where the booster has noted them."""
     if _library(estimator) == "lightgbm":
-        found = estimator.booster_.pandas_categorical or []
+        categories = estimator.booster_.pandas_categorical or []
         booster = estimator.booster_
         types = booster.dump_model(num_iteration=1).get("feature_infos", {})
         names = [name for name in booster.feature_name() if types.get(name, {}).get("values")] or booster.feature_name()
-        return dict(zip(names, found, strict=False)) if found else {}
+        return dict(zip(names, categories, strict=False)) if categories else {}
     if _library(estimator) == "xgboost":
-        found = import_module("ingot.convert.xgboost.document").categories_of(estimator.get_booster())
-        return dict(found)
+        categories = import_module("ingot.convert.xgboost.document").categories_of(estimator.get_booster())
+        return dict(categories)
     return {}

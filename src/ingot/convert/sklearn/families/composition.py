@@ -23,14 +23,14 @@ def steps(estimator: Any) -> list[Any]:
 
 def _pipeline(method: str) -> Any:
     def written(c: Conversion, estimator: Any, x: Rows) -> Var:
-        found: Rows = x
+        rows: Rows = x
         *before, (_, last) = estimator.steps
         for _, step in before:
             if step not in _NOTHING:
-                found = c.transform(step, found)
+                rows = c.transform(step, rows)
         if last in _NOTHING:
-            return c.matrix(found)
-        return c.call(method, last, found)
+            return c.matrix(rows)
+        return c.call(method, last, rows)
 
     return written
 
@@ -75,31 +75,31 @@ def union(c: Conversion, estimator: Any, x: Rows) -> Var:
     for name, part in estimator.transformer_list:
         if part in ("drop", None):
             continue
-        made = c.matrix(x) if part == "passthrough" else c.transform(part, x)
+        block = c.matrix(x) if part == "passthrough" else c.transform(part, x)
         weight = (estimator.transformer_weights or {}).get(name)
-        parts.append(made if weight is None else c.cast(made, c.real) * c.number(weight))
+        parts.append(block if weight is None else c.cast(block, c.real) * c.number(weight))
     return joined(c, parts)
 
 
 @children("ColumnTransformer")
 def column_parts(estimator: Any) -> list[Any]:
-    return [part for _, part, columns in estimator.transformers_ if part not in _NOTHING and _some(columns)]
+    return [part for _, part, columns in estimator.transformers_ if part not in _NOTHING and _chooses_any(columns)]
 
 
 @rule("transform", "ColumnTransformer")
 def column_transformer(c: Conversion, estimator: Any, x: Rows) -> Var:
     parts = []
     for name, part, columns in estimator.transformers_:
-        if part in ("drop", None) or not _some(columns):
+        if part in ("drop", None) or not _chooses_any(columns):
             continue
         chosen = c.select(x, list(_places(estimator, x, columns)))
         if isinstance(columns, str | int | np.integer) and isinstance(chosen, Columns):
             chosen = op.Reshape(chosen.values[0], [-1])  # one name gives a list, as text is read
         elif isinstance(columns, str | int | np.integer):
             chosen = op.Reshape(chosen, [-1])
-        made = _through(c, chosen) if part == "passthrough" else c.transform(part, chosen)
+        block = _through(c, chosen) if part == "passthrough" else c.transform(part, chosen)
         weight = (estimator.transformer_weights or {}).get(name)
-        parts.append(made if weight is None else c.cast(made, c.real) * c.number(weight))
+        parts.append(block if weight is None else c.cast(block, c.real) * c.number(weight))
     return joined(c, parts)
 
 
@@ -119,11 +119,11 @@ def _through(c: Conversion, x: Rows) -> Var:
     return joined(c, list(x.values))
 
 
-def _some(columns: Any) -> bool:
+def _chooses_any(columns: Any) -> bool:
     if isinstance(columns, str | slice | int | np.integer):
         return True
-    found = np.asarray(columns)
-    return bool(found.any()) if found.dtype == bool else bool(found.size)
+    chosen = np.asarray(columns)
+    return bool(chosen.any()) if chosen.dtype == bool else bool(chosen.size)
 
 
 def _places(estimator: Any, x: Rows, columns: Any) -> Iterator[int]:

@@ -28,8 +28,8 @@ def principal(c: Conversion, estimator: Any, x: Rows) -> Var:
 @rule("transform", "TruncatedSVD", "NeighborhoodComponentsAnalysis", "GaussianRandomProjection")
 @rule("transform", "SparseRandomProjection")
 def projected(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = estimator.components_
-    return linear(c, c.matrix(x), (found.toarray() if hasattr(found, "toarray") else found).T)
+    components = estimator.components_
+    return linear(c, c.matrix(x), (components.toarray() if hasattr(components, "toarray") else components).T)
 
 
 @rule("transform", "FastICA")
@@ -70,12 +70,12 @@ def thresholded_code(c: Conversion, estimator: Any, x: Rows) -> Var:
     if alpha is None:
         alpha = getattr(estimator, "alpha", 1.0)
     code = linear(c, c.matrix(x), words.T)
-    kept = op.Sign(code) * op.Max(op.Abs(code) - c.number(float(alpha)), c.number(0))
+    shrunk = op.Sign(code) * op.Max(op.Abs(code) - c.number(float(alpha)), c.number(0))
     if estimator.positive_code:
-        kept = op.Max(kept, c.number(0))
+        shrunk = op.Max(shrunk, c.number(0))
     if not estimator.split_sign:
-        return kept
-    return op.Concat(op.Max(kept, c.number(0)), op.Neg(op.Min(kept, c.number(0))), axis=1)
+        return shrunk
+    return op.Concat(op.Max(shrunk, c.number(0)), op.Neg(op.Min(shrunk, c.number(0))), axis=1)
 
 
 @rule("transform", "KernelPCA")

@@ -26,8 +26,8 @@ def random(estimator: Any) -> str | None:
 
 @rule("predict", "DummyClassifier")
 def label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = np.asarray(estimator.predict(np.zeros((1, 1))))
-    return c.filled(x, class_array(found)).reshape(-1)
+    predicted = np.asarray(estimator.predict(np.zeros((1, 1))))
+    return c.filled(x, class_array(predicted)).reshape(-1)
 
 
 @rule("predict_proba", "DummyClassifier")

@@ -28,14 +28,14 @@ def positions(c: Conversion, x: Var, categories: Any) -> Var:
         keys = {"keys_tensor": Tensor(known.astype(np.float64))}
     places = Tensor(np.arange(len(known), dtype=np.int64))
     default = Tensor(np.array([-1], np.int64))
-    found: Var = op.domain("ai.onnx.ml").LabelEncoder(x, **keys, values_tensor=places, default_tensor=default)
-    return found
+    places_of: Var = op.domain("ai.onnx.ml").LabelEncoder(x, **keys, values_tensor=places, default_tensor=default)
+    return places_of
 
 
 def _table(c: Conversion, x: Rows, place: int, categories: Any, table: Array) -> Var:
     """Rows of a table by the category of a column; its last row is for those not known."""
-    found = op.Reshape(positions(c, c.column(x, place), categories), [-1])
-    return op.Gather(table, op.Where(found < np.array(0, np.int64), np.array(len(table) - 1, np.int64), found), axis=0)
+    index = op.Reshape(positions(c, c.column(x, place), categories), [-1])
+    return op.Gather(table, op.Where(index < np.array(0, np.int64), np.array(len(table) - 1, np.int64), index), axis=0)
 
 
 @rule("transform", "OneHotEncoder")
@@ -108,8 +108,8 @@ def label_binarizer(c: Conversion, estimator: Any, x: Rows) -> Var:
     table = np.where(np.vstack([np.eye(count), np.zeros(count)]) > 0, high, low).astype(np.int64)
     if estimator.y_type_ == "binary":
         table = table[:, -1:]
-    found = op.Reshape(positions(c, x, estimator.classes_), [-1])
-    return op.Gather(table, op.Where(found < np.array(0, np.int64), np.array(count, np.int64), found), axis=0)
+    index = op.Reshape(positions(c, x, estimator.classes_), [-1])
+    return op.Gather(table, op.Where(index < np.array(0, np.int64), np.array(count, np.int64), index), axis=0)
 
 
 @refusal("MultiLabelBinarizer")
@@ -158,19 +158,19 @@ def polynomial(c: Conversion, estimator: Any, x: Rows) -> Var:
 def splines(c: Conversion, estimator: Any, x: Rows) -> Var:
     rows = c.matrix(x)
     parts = [_spline(c, estimator, c.column(rows, at), spline) for at, spline in enumerate(estimator.bsplines_)]
-    made = op.Concat(*parts, axis=1)
+    columns = op.Concat(*parts, axis=1)
     if estimator.include_bias:
-        return made
-    width = made_width(estimator)
-    kept = [at for at in range(width * len(parts)) if (at + 1) % width]
-    return op.Gather(made, np.array(kept, np.int64), axis=1)
+        return columns
+    width = basis_width(estimator)
+    remaining = [at for at in range(width * len(parts)) if (at + 1) % width]
+    return op.Gather(columns, np.array(remaining, np.int64), axis=1)
 
 
-def made_width(estimator: Any) -> int:
+def basis_width(estimator: Any) -> int:
     """How many splines each feature has."""
-    found = estimator.bsplines_[0]
-    count = len(found.t) - found.k - 1
-    return int(count - found.k) if estimator.extrapolation == "periodic" else int(count)
+    spline = estimator.bsplines_[0]
+    count = len(spline.t) - spline.k - 1
+    return int(count - spline.k) if estimator.extrapolation == "periodic" else int(count)
 
 
 def _spline(c: Conversion, estimator: Any, x: Var, spline: Any) -> Var:

@@ -34,8 +34,8 @@ def calibrated_members(estimator: Any) -> list[Any]:
 def _shares(estimator: Any) -> Any:
     weights = estimator._weights_not_none
     count = len(estimator.estimators_)
-    found = np.ones(count) if weights is None else np.asarray(weights, np.float64)
-    return found / found.sum()
+    shares = np.ones(count) if weights is None else np.asarray(weights, np.float64)
+    return shares / shares.sum()
 
 
 def _weighted(c: Conversion, parts: list[Var], weights: Any) -> Var:
@@ -152,8 +152,12 @@ def adaboost_decision(c: Conversion, estimator: Any, x: Rows) -> Var:
     table = np.where(np.eye(count) > 0, 1.0, -1 / (count - 1))
     parts = []
     for one in estimator.estimators_:
-        found = c.predict(one, x)
-        places = found if found.dtype is not None and _is_range(estimator) else positions(c, found, estimator.classes_)
+        predicted = c.predict(one, x)
+        places = (
+            predicted
+            if predicted.dtype is not None and _is_range(estimator)
+            else positions(c, predicted, estimator.classes_)
+        )
         parts.append(op.Gather(c.array(table), places, axis=0))
     weights = np.asarray(estimator.estimator_weights_[: len(parts)], np.float64)
     total = _weighted(c, parts, weights / weights.sum())
@@ -246,8 +250,8 @@ def raises_outside(estimator: Any) -> str | None:
 def isotonic(c: Conversion, estimator: Any, x: Rows) -> Var:
     column = op.Reshape(c.matrix(x), [-1, 1])
     known, values = np.asarray(estimator.X_thresholds_), np.asarray(estimator.y_thresholds_)
-    found = interpolated(c, column, known, values)
+    fitted = interpolated(c, column, known, values)
     if estimator.out_of_bounds == "nan":
         outside = op.Or(column < c.number(float(known[0])), column > c.number(float(known[-1])))
-        return op.Where(outside, c.number(np.nan), found)
-    return found
+        return op.Where(outside, c.number(np.nan), fitted)
+    return fitted

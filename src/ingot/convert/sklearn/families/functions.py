@@ -72,10 +72,10 @@ def _known(function: Any, named: Any) -> Callable[[Conversion, Var], Var] | None
 def applied(c: Conversion, estimator: Any, x: Rows) -> Var:
     if _is_plain(estimator.func):
         return x if isinstance(x, Var) else joined(c, list(x.values))
-    found = _known(estimator.func, estimator.kw_args)
-    if found is None:
+    rule = _known(estimator.func, estimator.kw_args)
+    if rule is None:
         raise ConvertError(unknown(estimator) or "")
-    return found(c, c.matrix(x))
+    return rule(c, c.matrix(x))
 
 
 @children("TransformedTargetRegressor")
@@ -114,9 +114,9 @@ def target(c: Conversion, estimator: Any, x: Rows) -> Var:
         return _BACK[type(transformer).__name__](c, transformer, raw)
     if _is_plain(transformer.inverse_func):
         return raw
-    found = _known(transformer.inverse_func, transformer.inv_kw_args)
-    assert found is not None
-    return found(c, raw)
+    rule = _known(transformer.inverse_func, transformer.inv_kw_args)
+    assert rule is not None
+    return rule(c, raw)
 
 
 @rule("transform", "PolynomialCountSketch")

@@ -37,15 +37,15 @@ def unknown_words(estimator: Any) -> str | None:
 @rule("transform", "HashingVectorizer")
 def hashed_words(c: Conversion, estimator: Any, x: Rows) -> Var:
     words = split_words(c, estimator, x)
-    kept = op.Not(op.Equal(words, np.array("", object)))
+    counted = op.Not(op.Equal(words, np.array("", object)))
     if estimator.token_pattern in DROPS_LETTERS:
-        kept = op.RegexFullMatch(words, pattern=_LONGER_THAN_ONE)
+        counted = op.RegexFullMatch(words, pattern=_LONGER_THAN_ONE)
     stops = sorted(estimator.get_stop_words() or ())
     if stops:
-        said: dict[str, Any] = {"keys_strings": stops, "values_int64s": [0] * len(stops), "default_int64": 1}
-        kept = op.And(kept, op.Cast(op.domain("ai.onnx.ml").LabelEncoder(words, **said), to=9))
+        attributes: dict[str, Any] = {"keys_strings": stops, "values_int64s": [0] * len(stops), "default_int64": 1}
+        counted = op.And(counted, op.Cast(op.domain("ai.onnx.ml").LabelEncoder(words, **attributes), to=9))
     low, high = estimator.ngram_range
-    parts = [_grams(words, kept, size) for size in range(low, high + 1)]
+    parts = [_grams(words, counted, size) for size in range(low, high + 1)]
     grams = parts[0][0] if len(parts) == 1 else op.Concat(*(each for each, _ in parts), axis=1)
     there = parts[0][1] if len(parts) == 1 else op.Concat(*(mask for _, mask in parts), axis=1)
     counts, touched = _scattered(c, estimator, grams, there)
@@ -57,16 +57,16 @@ def hashed_words(c: Conversion, estimator: Any, x: Rows) -> Var:
     return counts / op.Where(op.Equal(norms, c.number(0)), c.number(1), norms)
 
 
-def _grams(words: Var, kept: Var, size: int) -> tuple[Var, Var]:
+def _grams(words: Var, counted: Var, size: int) -> tuple[Var, Var]:
     """Runs of as many words, joined by spaces, and which of them have no gap."""
     if size == 1:
-        return words, kept
+        return words, counted
     ends = np.array([1], np.int64)
-    found, there = _slice(words, 0, size, ends), _slice(kept, 0, size, ends)
+    grams, there = _slice(words, 0, size, ends), _slice(counted, 0, size, ends)
     for place in range(1, size):
-        found = op.StringConcat(op.StringConcat(found, np.array(" ", object)), _slice(words, place, size, ends))
-        there = op.And(there, _slice(kept, place, size, ends))
-    return found, there
+        grams = op.StringConcat(op.StringConcat(grams, np.array(" ", object)), _slice(words, place, size, ends))
+        there = op.And(there, _slice(counted, place, size, ends))
+    return grams, there
 
 
 def _slice(words: Var, place: int, size: int, axis: Any) -> Var:
@@ -74,7 +74,7 @@ def _slice(words: Var, place: int, size: int, axis: Any) -> Var:
     return op.Slice(words, np.array([place]), np.array([last if last < 0 else np.iinfo(np.int64).max]), axis)
 
 
-def _scattered(c: Conversion, estimator: Any, names: Var, kept: Var | None) -> tuple[Var, Var]:
+def _scattered(c: Conversion, estimator: Any, names: Var, counted: Var | None) -> tuple[Var, Var]:
     """How often the names of each row come to each place, with signs, and without them."""
     hashes = op.Cast(op.domain("com.microsoft").MurmurHash3(names, positive=0, seed=0), to=7)
     width = np.array([estimator.n_features], np.int64)
@@ -82,8 +82,8 @@ def _scattered(c: Conversion, estimator: Any, names: Var, kept: Var | None) -> t
     one = c.number(1)
     signs = op.Where(hashes < np.int64(0), -one, one) if estimator.alternate_sign else op.Expand(one, op.Shape(names))
     present = op.Expand(one, op.Shape(names))
-    if kept is not None:
-        there = c.cast(kept, c.real)
+    if counted is not None:
+        there = c.cast(counted, c.real)
         signs, present = signs * there, present * there
     nothing = op.Expand(c.number(0), op.Concat(c.rows(names), width, axis=0))
     return (

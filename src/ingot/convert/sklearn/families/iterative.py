@@ -51,8 +51,8 @@ def factors(c: Conversion, estimator: Any, x: Rows) -> Var:
         return going, columns, first
 
     steps = np.int64(estimator.max_iter)
-    found: Var = op.Loop(steps, np.array(True), nothing, c.number(-1), body=descend)[0]
-    return found
+    solution: Var = op.Loop(steps, np.array(True), nothing, c.number(-1), body=descend)[0]
+    return solution
 
 
 @refusal("MiniBatchNMF")
@@ -76,8 +76,8 @@ def batch_factors(c: Conversion, estimator: Any, x: Rows) -> Var:
         change = _length(moved - columns) / _length(moved)
         return op.Not(op.LessOrEqual(change, c.number(estimator.tol if estimator.tol > 0 else -1))), moved
 
-    found: Var = op.Loop(np.int64(estimator._transform_max_iter), np.array(True), start, body=update)
-    return found
+    solution: Var = op.Loop(np.int64(estimator._transform_max_iter), np.array(True), start, body=update)
+    return solution
 
 
 @rule("transform", "LatentDirichletAllocation")
@@ -89,18 +89,18 @@ def topics(c: Conversion, estimator: Any, x: Rows) -> Var:
     ones = op.Expand(c.number(1), op.Concat(c.rows(rows), np.array([count], np.int64), axis=0))
     going = op.Expand(np.array(True), op.Concat(c.rows(rows), np.array([1], np.int64), axis=0))
 
-    def update(_: Var, found: Var, weights: Var, active: Var) -> tuple[Var, ...]:
+    def update(_: Var, estimate: Var, weights: Var, active: Var) -> tuple[Var, ...]:
         norm = op.MatMul(weights, c.array(words)) + least
         moved = weights * op.MatMul(rows / norm, c.array(words.T)) + prior
-        change = sum_rows(op.Abs(moved - found)) / c.number(count)
-        found, weights = op.Where(active, moved, found), op.Where(active, _expected(c, moved), weights)
+        change = sum_rows(op.Abs(moved - estimate)) / c.number(count)
+        estimate, weights = op.Where(active, moved, estimate), op.Where(active, _expected(c, moved), weights)
         active = op.And(active, op.Not(op.Less(change, c.number(estimator.mean_change_tol))))
         left = op.Greater(op.ReduceSum(op.Cast(active, to=7), keepdims=0), np.int64(0))
-        return left, found, weights, active
+        return left, estimate, weights, active
 
     steps = np.int64(estimator.max_doc_update_iter)
-    made: Var = op.Loop(steps, np.array(True), ones, _expected(c, ones), going, body=update)[0]
-    return made / sum_rows(made)
+    estimate: Var = op.Loop(steps, np.array(True), ones, _expected(c, ones), going, body=update)[0]
+    return estimate / sum_rows(estimate)
 
 
 @rule("transform", "LocallyLinearEmbedding")
@@ -146,15 +146,15 @@ def _expected(c: Conversion, counts: Var) -> Var:
 
 def _digamma(c: Conversion, x: Var) -> Var:
     """The derivative of the logarithm of gamma, as scikit-learn approximates it."""
-    found, at = c.number(0) * x, x
+    total, at = c.number(0) * x, x
     for _ in range(6):
         small = op.Less(at, c.number(6))
-        found = op.Where(small, found - c.number(1) / at, found)
+        total = op.Where(small, total - c.number(1) / at, total)
         at = op.Where(small, at + c.number(1), at)
     inverse = c.number(1) / at
     square = inverse * inverse
     tail = square * (c.number(1 / 12) - square * (c.number(1 / 120) - square * c.number(1 / 252)))
     tiny = op.LessOrEqual(x, c.number(1e-6))
     return op.Where(
-        tiny, c.number(-np.euler_gamma) - c.number(1) / x, found + op.Log(at) - c.number(0.5) * inverse - tail
+        tiny, c.number(-np.euler_gamma) - c.number(1) / x, total + op.Log(at) - c.number(0.5) * inverse - tail
     )

@@ -47,8 +47,8 @@ def distances(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 def nearest(c: Conversion, estimator: Any, x: Rows, count: int) -> tuple[Var, Var]:
     """The distances of the nearest rows of the fit, and which these are."""
-    found = distances(c, estimator, x)
-    near, which = op.TopK(found, np.array([count], np.int64), axis=1, largest=0, outputs=2)
+    apart = distances(c, estimator, x)
+    near, which = op.TopK(apart, np.array([count], np.int64), axis=1, largest=0, outputs=2)
     if estimator.effective_metric_ == "sqeuclidean" and estimator.metric != "sqeuclidean":
         near = op.Sqrt(near)
     return near, which
@@ -59,8 +59,8 @@ def _weights(c: Conversion, estimator: Any, near: Var) -> Var:
     if estimator.weights in ("uniform", None):
         return op.Where(op.IsNaN(near), c.number(0), c.number(1))
     zero = op.Equal(near, c.number(0))
-    some = op.ReduceMax(op.Cast(zero, to=c.real), [1], keepdims=1) > c.number(0)
-    return op.Where(some, op.Cast(zero, to=c.real), op.Reciprocal(op.Where(zero, c.number(1), near)))
+    any_zero = op.ReduceMax(op.Cast(zero, to=c.real), [1], keepdims=1) > c.number(0)
+    return op.Where(any_zero, op.Cast(zero, to=c.real), op.Reciprocal(op.Where(zero, c.number(1), near)))
 
 
 @rule("predict_proba", "KNeighborsClassifier")
@@ -96,9 +96,9 @@ def _within(c: Conversion, estimator: Any, x: Rows) -> Var:
     if estimator.weights in ("uniform", None):
         return inside
     zero = op.Cast(op.Equal(away, c.number(0)), to=c.real)
-    some = op.ReduceMax(zero, [1], keepdims=1) > c.number(0)
+    any_zero = op.ReduceMax(zero, [1], keepdims=1) > c.number(0)
     inverse = op.Reciprocal(op.Where(op.Equal(away, c.number(0)), c.number(1), away)) * inside
-    return op.Where(some, zero, inverse)
+    return op.Where(any_zero, zero, inverse)
 
 
 @rule("predict_proba", "RadiusNeighborsClassifier")
@@ -116,11 +116,11 @@ def radius_probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
 def radius_label(c: Conversion, estimator: Any, x: Rows) -> Var:
     weights = c.once(_within, estimator, x)
     known = np.eye(len(estimator.classes_))[np.asarray(estimator._y).reshape(-1)]
-    found = labels(c, estimator.classes_, argmax(linear(c, weights, known)))
+    chosen = labels(c, estimator.classes_, argmax(linear(c, weights, known)))
     if estimator.outlier_label_ is None:
-        return found
+        return chosen
     nobody = op.Equal(op.ReduceSum(weights, [1], keepdims=0), c.number(0))
-    return op.Where(nobody, class_array([estimator.outlier_label_[0]]), found)
+    return op.Where(nobody, class_array([estimator.outlier_label_[0]]), chosen)
 
 
 @rule("predict", "RadiusNeighborsRegressor")
@@ -131,18 +131,18 @@ def radius_regressor(c: Conversion, estimator: Any, x: Rows) -> Var:
     return total / op.ReduceSum(weights, [1], keepdims=1)
 
 
-def _found(c: Conversion, estimator: Any, x: Rows) -> tuple[Var, Var]:
+def _neighbours(c: Conversion, estimator: Any, x: Rows) -> tuple[Var, Var]:
     return nearest(c, estimator, x, estimator.n_neighbors)
 
 
 @rule("kneighbors_index", "NearestNeighbors")
 def neighbour_index(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return c.once(_found, estimator, x)[1]
+    return c.once(_neighbours, estimator, x)[1]
 
 
 @rule("kneighbors_distance", "NearestNeighbors")
 def neighbour_distance(c: Conversion, estimator: Any, x: Rows) -> Var:
-    return c.once(_found, estimator, x)[0]
+    return c.once(_neighbours, estimator, x)[0]
 
 
 @rule("transform", "KNeighborsTransformer")

@@ -18,27 +18,27 @@ def regressor(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 @rule("predict_proba", "MLPClassifier")
 def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = c.once(_forward, estimator, x)
-    return both(c, found) if c.width(found) == 1 else found
+    activations = c.once(_forward, estimator, x)
+    return both(c, activations) if c.width(activations) == 1 else activations
 
 
 @rule("predict", "MLPClassifier")
 def label(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = c.once(_forward, estimator, x)
+    activations = c.once(_forward, estimator, x)
     if estimator._label_binarizer.y_type_.startswith("multilabel"):
-        return op.Cast(found > c.number(0.5), to=7)
-    if c.width(found) == 1:
-        return labels(c, estimator.classes_, op.Reshape(op.Cast(found > c.number(0.5), to=7), [-1]))
-    return labels(c, estimator.classes_, argmax(found))
+        return op.Cast(activations > c.number(0.5), to=7)
+    if c.width(activations) == 1:
+        return labels(c, estimator.classes_, op.Reshape(op.Cast(activations > c.number(0.5), to=7), [-1]))
+    return labels(c, estimator.classes_, argmax(activations))
 
 
 def _forward(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = c.matrix(x)
+    activations = c.matrix(x)
     last = len(estimator.coefs_) - 1
     for place, (weights, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
-        found = linear(c, found, weights, bias)
-        found = _activated(c, estimator.out_activation_ if place == last else estimator.activation, found)
-    return found
+        activations = linear(c, activations, weights, bias)
+        activations = _activated(c, estimator.out_activation_ if place == last else estimator.activation, activations)
+    return activations
 
 
 def _activated(c: Conversion, name: str, x: Var) -> Var:

@@ -73,8 +73,8 @@ def centred_kernel(c: Conversion, estimator: Any, x: Rows) -> Var:
 def power(c: Conversion, estimator: Any, x: Rows) -> Var:
     rows = c.matrix(x)
     parts = [_power(c, estimator.method, float(one), c.column(rows, at)) for at, one in enumerate(estimator.lambdas_)]
-    made = op.Concat(*parts, axis=1)
-    return standard(c, estimator._scaler, made) if estimator.standardize else made
+    columns = op.Concat(*parts, axis=1)
+    return standard(c, estimator._scaler, columns) if estimator.standardize else columns
 
 
 def _power(c: Conversion, method: str, exponent: float, x: Var) -> Var:
@@ -102,12 +102,12 @@ def quantiles(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 
 def _quantile(c: Conversion, estimator: Any, x: Var, place: int) -> Var:
-    found, references = np.asarray(estimator.quantiles_[:, place], np.float64), np.asarray(estimator.references_)
+    quantiles, references = np.asarray(estimator.quantiles_[:, place], np.float64), np.asarray(estimator.references_)
     normal = estimator.output_distribution == "normal"
-    up = interpolated(c, x, found, references)
-    down = op.Neg(interpolated(c, op.Neg(x), -found[::-1], -references[::-1]))
+    up = interpolated(c, x, quantiles, references)
+    down = op.Neg(interpolated(c, op.Neg(x), -quantiles[::-1], -references[::-1]))
     half = c.number(0.5) * (up + down)
-    low, high = c.number(float(found[0])), c.number(float(found[-1]))
+    low, high = c.number(float(quantiles[0])), c.number(float(quantiles[-1]))
     if normal:
         half = op.Where(x - c.number(1e-7) < low, c.number(0), half)
         half = op.Where(x + c.number(1e-7) > high, c.number(1), half)
@@ -131,9 +131,9 @@ def _normal_quantile(c: Conversion, p: Var) -> Var:
         _polynomial(c, near, _C) / _polynomial(c, near, _D),
         _polynomial(c, far, _E) / _polynomial(c, far, _F),
     )
-    found = op.Where(op.Abs(q) <= c.number(0.425), middle, op.Where(q < c.number(0), op.Neg(outside), outside))
+    deviate = op.Where(op.Abs(q) <= c.number(0.425), middle, op.Where(q < c.number(0), op.Neg(outside), outside))
     limit = 5.199337582605575  # −norm.ppf(1e-7 − spacing(1)), what scikit-learn clips to
-    return op.Where(op.IsNaN(p), p, op.Clip(found, c.number(-limit), c.number(limit)))
+    return op.Where(op.IsNaN(p), p, op.Clip(deviate, c.number(-limit), c.number(limit)))
 
 
 def _polynomial(c: Conversion, x: Var, coefficients: tuple[float, ...]) -> Var:

@@ -14,8 +14,8 @@ from ingot.convert.sklearn.rule import METHODS, rule
 
 @rule("transform", "SelectorMixin")
 def selected(c: Conversion, estimator: Any, x: Rows) -> Var:
-    kept = c.select(x, np.flatnonzero(estimator.get_support()).tolist())
-    return joined(c, list(kept.values)) if isinstance(kept, Columns) else kept
+    chosen = c.select(x, np.flatnonzero(estimator.get_support()).tolist())
+    return joined(c, list(chosen.values)) if isinstance(chosen, Columns) else chosen
 
 
 def _on_selected(method: str) -> Any:

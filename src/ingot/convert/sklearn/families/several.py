@@ -129,22 +129,22 @@ def _widened(c: Conversion, x: Var, width: int) -> Var:
 def _chain(c: Conversion, estimator: Any, x: Rows, method: str) -> Var:
     """Each estimator sees what those before it in the chain say; columns come back in the order of the targets."""
     rows = c.matrix(x)
-    said: list[Var] = []
-    found: list[Var] = []
+    previous: list[Var] = []
+    answers: list[Var] = []
     passing = getattr(estimator, "chain_method_", "predict")
     for one in estimator.estimators_:
-        seen = op.Concat(rows, *said, axis=1) if said else rows
-        said.append(_said(c, one, seen, passing))
-        found.append(_said(c, one, seen, method))
+        seen = op.Concat(rows, *previous, axis=1) if previous else rows
+        previous.append(_answer(c, one, seen, passing))
+        answers.append(_answer(c, one, seen, method))
     order = np.argsort(np.asarray(estimator.order_)).tolist()
-    return op.Concat(*(found[place] for place in order), axis=1)
+    return op.Concat(*(answers[place] for place in order), axis=1)
 
 
-def _said(c: Conversion, estimator: Any, x: Var, method: str) -> Var:
-    made = c.call(method, estimator, x)
+def _answer(c: Conversion, estimator: Any, x: Var, method: str) -> Var:
+    chances = c.call(method, estimator, x)
     if method == "predict_proba":
-        return pick(made, 1)
-    return c.cast(op.Reshape(made, [-1, 1]), c.real)
+        return pick(chances, 1)
+    return c.cast(op.Reshape(chances, [-1, 1]), c.real)
 
 
 @rule("predict", "RegressorChain", "ClassifierChain")

@@ -37,8 +37,8 @@ def unknown_analysis(estimator: Any) -> str | None:
 
 @rule("transform", "CountVectorizer")
 def counts(c: Conversion, estimator: Any, x: Rows) -> Var:
-    found = c.cast(_counted(c, estimator, x), c.real)
-    return op.Min(found, c.number(1)) if estimator.binary else found
+    counted = c.cast(_counted(c, estimator, x), c.real)
+    return op.Min(counted, c.number(1)) if estimator.binary else counted
 
 
 @rule("transform", "TfidfVectorizer")
@@ -101,8 +101,8 @@ def _with_spaces(documents: Var, mark: str) -> Var:
     def body(total: Var, part: Var) -> Var:
         return op.StringConcat(op.StringConcat(total, np.array(" ", object)), part)
 
-    made: Var = op.Scan([empty], [op.Transpose(parts, perm=[1, 0])], body=body)
-    return made
+    spaced: Var = op.Scan([empty], [op.Transpose(parts, perm=[1, 0])], body=body)
+    return spaced
 
 
 def _blank_column(c: Conversion, words: Var) -> Var:

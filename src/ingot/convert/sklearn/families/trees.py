@@ -46,8 +46,8 @@ def probabilities(c: Conversion, estimator: Any, x: Rows) -> Var:
 def tree_label(c: Conversion, estimator: Any, x: Rows) -> Var:
     parts = c.once(_probabilities, estimator, x)
     classes = [estimator.classes_] if len(parts) == 1 else estimator.classes_
-    found = [labels(c, own, argmax(part)) for own, part in zip(classes, parts, strict=True)]
-    return found[0] if len(found) == 1 else op.Concat(*(op.Unsqueeze(one, [1]) for one in found), axis=1)
+    by_output = [labels(c, own, argmax(part)) for own, part in zip(classes, parts, strict=True)]
+    return by_output[0] if len(by_output) == 1 else op.Concat(*(op.Unsqueeze(one, [1]) for one in by_output), axis=1)
 
 
 @rule("transform", "RandomTreesEmbedding")
@@ -176,13 +176,13 @@ def _histogram_tree(predictor: Any, known: Any, feature_map: Any) -> Tree:
     modes = np.zeros(len(nodes), np.uint8)
     members: dict[int, Array] = {}
     for place in np.flatnonzero(nodes["is_categorical"] & (nodes["is_leaf"] == 0)).tolist():
-        taken = _members(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][place]])
+        going_left = _members(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][place]])
         modes[place] = 6
         if missing[place]:
             seen = _members(known[feature_map[nodes["feature_idx"][place]]])
             true[place], false[place], missing[place] = right[place], left[place], 0
-            taken = np.setdiff1d(seen, taken)
-        members[place] = taken
+            going_left = np.setdiff1d(seen, going_left)
+        members[place] = going_left
     return grown(
         nodes["feature_idx"],
         nodes["num_threshold"],
@@ -210,14 +210,14 @@ def features(c: Conversion, x: Rows) -> Var:
 
 def tree_of(estimator: Any, values: Array) -> Tree:
     """A fitted tree with values of its nodes, inner ones included."""
-    found = estimator.tree_
-    missing = getattr(found, "missing_go_to_left", np.zeros(found.node_count, bool))
+    tree = estimator.tree_
+    missing = getattr(tree, "missing_go_to_left", np.zeros(tree.node_count, bool))
     return grown(
-        found.feature,
-        found.threshold,
-        found.children_left,
-        found.children_right,
-        found.children_left == -1,
+        tree.feature,
+        tree.threshold,
+        tree.children_left,
+        tree.children_right,
+        tree.children_left == -1,
         values,
         missing_true=missing,
     )
@@ -230,7 +230,7 @@ def _tree(estimator: Any, values: Any) -> Tree:
 def _mean(c: Conversion, estimators: Sequence[Any], x: Rows, values: Any) -> Var:
     """The mean of what trees give; rows of values where they have several targets."""
     count = len(estimators)
-    trees = [_tree(one, lambda found: values(found) / count) for one in estimators]
+    trees = [_tree(one, lambda counts: values(counts) / count) for one in estimators]
     if trees[0].values.shape[1] == 1:
         return summed(features(c, x), trees, [0] * count, 1, c.real)
     return summed_rows(features(c, x), trees, c.real)
@@ -242,8 +242,8 @@ def _probabilities(c: Conversion, estimator: Any, x: Rows) -> list[Var]:
     trees = [estimator] if members is None else members
     sizes = np.atleast_1d(estimator.n_classes_).tolist()
 
-    def shares(found: Array) -> Array:
-        parts = [found[:, place, :size] for place, size in enumerate(sizes)]
+    def shares(counts: Array) -> Array:
+        parts = [counts[:, place, :size] for place, size in enumerate(sizes)]
         parts = [part / np.maximum(part.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny) for part in parts]
         return np.concatenate(parts, axis=1)
 

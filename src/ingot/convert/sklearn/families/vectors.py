@@ -55,8 +55,8 @@ def _kernel(c: Conversion, estimator: Any, x: Rows) -> Var:
 
 
 def _dual(estimator: Any) -> Any:
-    found = estimator._dual_coef_
-    return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+    coefficients = estimator._dual_coef_
+    return coefficients.toarray() if hasattr(coefficients, "toarray") else np.asarray(coefficients)
 
 
 def _one_value(c: Conversion, estimator: Any, x: Rows) -> Var:

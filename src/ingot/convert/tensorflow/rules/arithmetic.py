@@ -125,9 +125,9 @@ def cross(site: Site, x: Var, y: Var) -> Var:
     return op.Sub(op.Mul(turned(x, 1), turned(y, 2)), op.Mul(turned(x, 2), turned(y, 1)))
 
 
-def _unless_zero(site: Site, x: Var, made: Var) -> Var:
+def _unless_zero(site: Site, x: Var, otherwise: Var) -> Var:
     zero = number(0, site.dtype)
-    return op.Where(op.Equal(x, zero), zero, made)
+    return op.Where(op.Equal(x, zero), zero, otherwise)
 
 
 def _two_to(site: Site, exponent: Var) -> Any:

@@ -22,53 +22,59 @@ from ingot.ir.types import TensorType
 
 
 @rule("PartitionedCall", "StatefulPartitionedCall", pairs=True)
-def call(site: Site, *given: Any, f: Any) -> Any:
-    return site.call(f.name, given)
+def call(site: Site, *arguments: Any, f: Any) -> Any:
+    return site.call(f.name, arguments)
 
 
 @rule("If", "StatelessIf", pairs=True)
-def if_(site: Site, condition: Var, *given: Any, then_branch: Any, else_branch: Any) -> Any:
+def if_(site: Site, condition: Var, *arguments: Any, then_branch: Any, else_branch: Any) -> Any:
     held = constant(condition)
     if held is not None:
-        return site.call(then_branch.name if held.item() else else_branch.name, given)
+        return site.call(then_branch.name if held.item() else else_branch.name, arguments)
     return _chosen(
-        site, _truth(condition), lambda: site.call(then_branch.name, given), lambda: site.call(else_branch.name, given)
+        site,
+        _truth(condition),
+        lambda: site.call(then_branch.name, arguments),
+        lambda: site.call(else_branch.name, arguments),
     )
 
 
 @rule("Case", "StatelessCase", pairs=True)
-def case(site: Site, index: Var, *given: Any, branches: Any) -> Any:
+def case(site: Site, index: Var, *arguments: Any, branches: Any) -> Any:
     """The branch of that number, or the last where there is none."""
     names = [branch.name for branch in branches]
     held = constant(index)
     if held is not None:
-        return site.call(names[int(held.item()) if 0 <= held.item() < len(names) else -1], given)
+        return site.call(names[int(held.item()) if 0 <= held.item() < len(names) else -1], arguments)
 
     def chosen(at: int) -> Any:
         if at == len(names) - 1:
-            return site.call(names[at], given)
+            return site.call(names[at], arguments)
         return _chosen(
-            site, op.Equal(index, number(at, DType.INT32)), lambda: site.call(names[at], given), lambda: chosen(at + 1)
+            site,
+            op.Equal(index, number(at, DType.INT32)),
+            lambda: site.call(names[at], arguments),
+            lambda: chosen(at + 1),
         )
 
     return chosen(0)
 
 
 @rule("While", "StatelessWhile", pairs=True)
-def while_(site: Site, *given: Any, cond: Any, body: Any) -> Any:
+def while_(site: Site, *initial: Any, cond: Any, body: Any) -> Any:
     """A Loop of the states that change; those that only count or only collect are its own to give."""
     returned = {tensor.name for tensor in getattr(site.op.graph, "outputs", ())}
     unread = [at for at, tensor in enumerate(site.op.outputs) if not tensor.consumers() and tensor.name not in returned]
-    loop = loop_of(site.function(cond.name), site.function(body.name), given, unread)
-    claims = {at: _sizes(given[at]) for at in loop.carried}
-    states = list(given)
+    loop = loop_of(site.function(cond.name), site.function(body.name), initial, unread)
+    claims = {at: _sizes(initial[at]) for at in loop.carried}
+    states = list(initial)
     while True:
         try:
             return _looped(site, loop, states, cond.name, body.name, claims)
-        except _Varies as found:
-            claims[found.state] = None
-        except _Learned as found:
-            states[found.state] = replace(given[found.state], shape=found.shape)
+        except _Varies as error:
+            claims[error.state] = None
+        except _Learned as error:
+            states[error.state] = replace(initial[error.state], shape=error.shape)
 
 
 class _Varies(Exception):
@@ -88,20 +94,20 @@ class _Learned(Exception):
         self.shape = shape
 
 
-def _looped(site: Site, loop: Loop, given: list[Any], cond: str, body: str, claims: dict[int, Any]) -> list[Any]:
-    unmade = [at for at in loop.carried if isinstance(given[at], Items) and given[at].stacked is None]
-    given = [started(site, each) if at in unmade else each for at, each in enumerate(given)]
+def _looped(site: Site, loop: Loop, initial: list[Any], cond: str, body: str, claims: dict[int, Any]) -> list[Any]:
+    unmade = [at for at in loop.carried if isinstance(initial[at], Items) and initial[at].stacked is None]
+    initial = [started(site, each) if at in unmade else each for at, each in enumerate(initial)]
 
     def arguments(turn: Any, states: Sequence[Var]) -> list[Any]:
-        found = list(given)
+        filled = list(initial)
         for at, state in zip(loop.carried, states, strict=True):
-            found[at] = _rewrapped(given[at], state, claims[at])
+            filled[at] = _rewrapped(initial[at], state, claims[at])
         for at, start in loop.counted.items():
-            kind = given[at].dtype or DType.INT32
-            found[at] = cast(turn, kind) if start == 0 else op.Add(cast(turn, kind), number(start, kind))
+            kind = initial[at].dtype or DType.INT32
+            filled[at] = cast(turn, kind) if start == 0 else op.Add(cast(turn, kind), number(start, kind))
         for at in loop.collected:
-            found[at] = Collecting(given[at])
-        return found
+            filled[at] = Collecting(initial[at])
+        return filled
 
     def holds(values: Sequence[Any]) -> Var:
         return _truth(site.call(cond, values)[0])
@@ -111,37 +117,37 @@ def _looped(site: Site, loop: Loop, given: list[Any], cond: str, body: str, clai
         for at in loop.carried:
             if claims[at] is not None and _sizes(new[at]) != claims[at]:
                 raise _Varies(at)
-            _refuse_change(given[at], new[at])
+            _refuse_change(initial[at], new[at])
         for at in unmade:
-            if given[at].least is not None and not given[at].full and _is_readable(site, new[at].shape):
+            if initial[at].least is not None and not initial[at].full and _is_readable(site, new[at].shape):
                 raise _Learned(at, new[at].shape)
-        made = [_plain(new[at]) for at in loop.carried] + [_item(new[at]) for at in loop.collected]
+        next_states = [_plain(new[at]) for at in loop.carried] + [_item(new[at]) for at in loop.collected]
         if loop.turns is not None:
-            return tuple(made)
-        after = [new[at] if at in loop.carried else each for at, each in enumerate(given)]
+            return tuple(next_states)
+        after = [new[at] if at in loop.carried else each for at, each in enumerate(initial)]
         for at in loop.counted:
             after[at] = new[at]
-        return holds(after), *made
+        return holds(after), *next_states
 
     if not loop.carried and not loop.collected and loop.turns is None:
         raise UnsupportedError("a loop that never ends")
-    first = [as_var(_plain(given[at])) for at in loop.carried]
+    first = [as_var(_plain(initial[at])) for at in loop.carried]
     results: tuple[Any, ...] = ()
     if loop.carried or loop.collected:
-        going = None if loop.turns is not None else holds(given)
-        made = op.Loop(loop.turns, going, *first, body=step)
-        results = made if isinstance(made, tuple) else (made,)
-    found = list(given)
+        going = None if loop.turns is not None else holds(initial)
+        outputs = op.Loop(loop.turns, going, *first, body=step)
+        results = outputs if isinstance(outputs, tuple) else (outputs,)
+    final = list(initial)
     for at, value in zip(loop.carried, results, strict=False):
-        found[at] = _rewrapped(given[at], value, claims[at])
+        final[at] = _rewrapped(initial[at], value, claims[at])
     for at, value in zip(loop.collected, results[len(loop.carried) :], strict=True):
-        items = given[at]
-        found[at] = Items(items.dtype, value, items.least, items.shape, loop.fills(items, site.elements))
+        items = initial[at]
+        final[at] = Items(items.dtype, value, items.least, items.shape, loop.fills(items, site.elements))
     for at, start in loop.counted.items():
-        kind = given[at].dtype or DType.INT32
-        turns = cast(loop.turns, kind) if loop.turns is not None else found[at]
-        found[at] = as_var(turns if start == 0 else op.Add(turns, number(start, kind)))
-    return found
+        kind = initial[at].dtype or DType.INT32
+        turns = cast(loop.turns, kind) if loop.turns is not None else final[at]
+        final[at] = as_var(turns if start == 0 else op.Add(turns, number(start, kind)))
+    return final
 
 
 def _chosen(site: Site, condition: Var, yes: Callable[[], Any], no: Callable[[], Any]) -> list[Any]:
@@ -149,27 +155,27 @@ def _chosen(site: Site, condition: Var, yes: Callable[[], Any], no: Callable[[],
     kinds: list[list[Any]] = []
 
     def branch(write: Callable[[], Any]) -> Any:
-        made = [started(site, each) if isinstance(each, Items) else each for each in write()]
-        kinds.append(made)
-        return tuple(_plain(each) for each in made if not isinstance(each, Resource)) or (np.array(True),)
+        values = [started(site, each) if isinstance(each, Items) else each for each in write()]
+        kinds.append(values)
+        return tuple(_plain(each) for each in values if not isinstance(each, Resource)) or (np.array(True),)
 
-    made = op.If(condition, then=lambda: branch(yes), else_=lambda: branch(no))
-    values = iter(made if isinstance(made, tuple) else (made,))
-    found: list[Any] = []
+    outputs = op.If(condition, then=lambda: branch(yes), else_=lambda: branch(no))
+    values = iter(outputs if isinstance(outputs, tuple) else (outputs,))
+    merged: list[Any] = []
     for one, other in zip(*kinds, strict=True):
         if isinstance(one, Resource):
             if not isinstance(other, Resource) or one.handle is not other.handle:
                 raise UnsupportedError("a branch chooses between variables or tables")
-            found.append(one)
+            merged.append(one)
             continue
         _refuse_change(one, other)
         value = next(values)
         if isinstance(one, Items):
             full = isinstance(other, Items) and one.full and other.full
-            found.append(replace(_rewrapped(one, value, None), full=full))
+            merged.append(replace(_rewrapped(one, value, None), full=full))
         else:
-            found.append(_rewrapped(one, value, None))
-    return found
+            merged.append(_rewrapped(one, value, None))
+    return merged
 
 
 def _refuse_change(one: Any, other: Any) -> None:

@@ -77,24 +77,24 @@ def transposed_convolution(
     steps, spread = spatial(strides, data_format), spatial(dilations, data_format)
     wanted = site.elements(sizes)
     attributes: dict[str, Any] = {"strides": steps, "dilations": spread, "kernel_shape": kernel}
-    given = explicit(explicit_paddings, data_format) if padding == "EXPLICIT" else None
-    attributes |= _given_back(first, wanted, kernel, steps, spread, padding, given, data_format)
+    explicit_pads = explicit(explicit_paddings, data_format) if padding == "EXPLICIT" else None
+    attributes |= _transposed_padding(first, wanted, kernel, steps, spread, padding, explicit_pads, data_format)
     return channels_back(op.ConvTranspose(first, weights, **attributes), data_format)
 
 
-def _given_back(
+def _transposed_padding(
     x: Var,
     wanted: Any,
     kernel: list[int],
     steps: list[int],
     spread: list[int],
     padding: str,
-    given: list[int] | None,
+    explicit_pads: list[int] | None,
     data_format: str,
 ) -> dict[str, Any]:
     """The padding that makes a transposed convolution as large as wanted, where that is known in numbers."""
-    if given is not None:
-        return {"pads": given}
+    if explicit_pads is not None:
+        return {"pads": explicit_pads}
     whole = (
         None if wanted is None else spatial(list(wanted), data_format) if len(wanted) > len(kernel) else list(wanted)
     )
@@ -126,7 +126,7 @@ def _convolved(
     kernel = _known_sizes(shape(weights)[2:])
     steps, spread = spatial(strides, data_format), spatial(dilations, data_format)
     pads = explicit(paddings, data_format) if padding == "EXPLICIT" else []
-    made = op.Conv(
+    convolved = op.Conv(
         x,
         weights,
         kernel_shape=kernel,
@@ -135,7 +135,7 @@ def _convolved(
         group=group,
         **window(x, padding, kernel, steps, spread, pads),
     )
-    return channels_back(made, data_format)
+    return channels_back(convolved, data_format)
 
 
 def _known_sizes(sizes: Any) -> list[int]:

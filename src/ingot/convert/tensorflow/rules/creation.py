@@ -45,9 +45,9 @@ def lin_space(site: Site, start: Var, stop: Var, num: Var) -> Var:
     count = scalar(site, num)
     places = cast(op.Range(np.array(0, np.int64), count, np.array(1, np.int64)), site.dtype)
     steps = op.Max(op.Sub(cast(count, site.dtype), number(1, site.dtype)), number(1, site.dtype))
-    made = op.Add(start, op.Mul(places, op.Div(op.Sub(stop, start), steps)))
+    spaced = op.Add(start, op.Mul(places, op.Div(op.Sub(stop, start), steps)))
     last = op.And(op.Equal(places, steps), op.Greater(steps, number(0, site.dtype)))
-    return op.Where(last, stop, made)
+    return op.Where(last, stop, spaced)
 
 
 @rule("OneHot")

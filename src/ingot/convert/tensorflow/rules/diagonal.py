@@ -23,11 +23,11 @@ def diag(site: Site, x: Var) -> Var:
 
 @rule("MatrixDiagV2", "MatrixDiagV3")
 def matrix_diag(site: Site, x: Var, k: Var, rows: Var, columns: Var, padding: Var) -> Var:
-    made = _matrix(x, _single(k), padding)
+    matrix = _matrix(x, _single(k), padding)
     wanted = (site.shape() or ())[-2:]
-    if None not in wanted and shape(made)[-2:] != wanted:
+    if None not in wanted and shape(matrix)[-2:] != wanted:
         raise UnsupportedError("a number of rows and columns that the diagonal does not fill")
-    return made
+    return matrix
 
 
 @rule("DiagPart", "MatrixDiagPart")
@@ -60,9 +60,9 @@ def matrix_band_part(site: Site, x: Var, lower: Var, upper: Var) -> Var:
         return op.Trilu(x, upper=int(up.item() == -1))
     rows, columns = _places(size_of(x, -2)), _places(size_of(x, -1))
     apart = op.Sub(op.Unsqueeze(rows, [1]), op.Unsqueeze(columns, [0]))
-    kept = op.And(_within(apart, lower), _within(op.Neg(apart), upper))
+    inside = op.And(_within(apart, lower), _within(op.Neg(apart), upper))
     zero = np.array(False) if site.dtype is DType.BOOL else number(0, site.dtype)
-    return op.Where(kept, x, zero)
+    return op.Where(inside, x, zero)
 
 
 def _within(apart: Var, most: Var) -> Var:
@@ -110,10 +110,10 @@ def _part(x: Var, k: int) -> Var:
     places = op.Unsqueeze(wanted, [1])
     if lead is not None:
         places = op.Expand(places, joined(lead, rows, np.array([1], np.int64)))
-    found = op.Squeeze(op.GatherElements(x, places, axis=rank(x) - 1), [-1])
+    diagonals = op.Squeeze(op.GatherElements(x, places, axis=rank(x) - 1), [-1])
     first = max(-k, 0)
     last = op.Min(rows, op.Sub(columns, np.array([k], np.int64)))
-    return op.Slice(found, [first], last, [rank(x) - 2])
+    return op.Slice(diagonals, [first], last, [rank(x) - 2])
 
 
 def _set(x: Var, diagonal: Var, k: int) -> Var:

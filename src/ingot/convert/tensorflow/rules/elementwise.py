@@ -51,9 +51,9 @@ def erfinv(site: Site, x: Var) -> Var:
     w = op.Neg(op.Log(op.Mul(op.Sub(one, x), op.Add(one, x))))
     near = _polynomial(op.Sub(w, np.float64(2.5)), _NEAR)
     far = _polynomial(op.Sub(op.Sqrt(w), np.float64(3)), _FAR)
-    made = op.Mul(op.Where(op.Less(w, np.float64(5)), near, far), x)
+    inverse = op.Mul(op.Where(op.Less(w, np.float64(5)), near, far), x)
     edge = op.Equal(op.Abs(x), one)
-    return cast(op.Where(edge, op.Mul(x, np.float64(np.inf)), made), site.dtype)
+    return cast(op.Where(edge, op.Mul(x, np.float64(np.inf)), inverse), site.dtype)
 
 
 @rule("Ndtri")
@@ -69,10 +69,10 @@ def lgamma(site: Site, x: Var) -> Var:
     wide = cast(x, DType.FLOAT64)
     mirrored = op.Less(wide, np.float64(0.5))
     at = op.Where(mirrored, op.Sub(np.float64(1), wide), wide)
-    made = _lanczos(at)
+    series = _lanczos(at)
     sine = op.Abs(op.Sin(op.Mul(np.float64(np.pi), op.Sub(wide, op.Floor(wide)))))
-    other = op.Sub(op.Sub(np.float64(np.log(np.pi)), op.Log(sine)), made)
-    return cast(op.Where(mirrored, other, made), site.dtype)
+    other = op.Sub(op.Sub(np.float64(np.log(np.pi)), op.Log(sine)), series)
+    return cast(op.Where(mirrored, other, series), site.dtype)
 
 
 @rule("Digamma")
@@ -89,9 +89,9 @@ def digamma(site: Site, x: Var) -> Var:
     at = op.Add(at, np.float64(8))
     square = op.Reciprocal(op.Mul(at, at))
     tail = op.Mul(square, _polynomial(square, _BERNOULLI))
-    made = op.Sub(op.Sub(op.Log(at), op.Add(op.Div(np.float64(0.5), at), tail)), less)
+    series = op.Sub(op.Sub(op.Log(at), op.Add(op.Div(np.float64(0.5), at), tail)), less)
     turned = op.Div(np.float64(np.pi), op.Tan(op.Mul(np.float64(np.pi), wide)))
-    return cast(op.Where(mirrored, op.Sub(made, turned), made), site.dtype)
+    return cast(op.Where(mirrored, op.Sub(series, turned), series), site.dtype)
 
 
 @rule("IsFinite")
@@ -131,10 +131,10 @@ def population_count(site: Site, x: Var) -> Var:
 
 def _polynomial(x: Var, coefficients: tuple[float, ...]) -> Var:
     """By Horner, the coefficient of the highest power first."""
-    made = op.Mul(x, np.float64(coefficients[0]))
+    total = op.Mul(x, np.float64(coefficients[0]))
     for coefficient in coefficients[1:-1]:
-        made = op.Mul(op.Add(made, np.float64(coefficient)), x)
-    return op.Add(made, np.float64(coefficients[-1]))
+        total = op.Mul(op.Add(total, np.float64(coefficient)), x)
+    return op.Add(total, np.float64(coefficients[-1]))
 
 
 def _lanczos(x: Var) -> Var:

@@ -33,10 +33,10 @@ def rfft(site: Site, x: Var, lengths: Var) -> Pair:
     fitted = x
     for axis, size in zip(axes, wanted, strict=True):
         fitted = _fitted(fitted, axis, size)
-    made = op.DFT(op.Unsqueeze(fitted, [-1]), None, np.array(axes[-1], np.int64), onesided=1)
+    transformed = op.DFT(op.Unsqueeze(fitted, [-1]), None, np.array(axes[-1], np.int64), onesided=1)
     for axis in axes[:-1]:
-        made = op.DFT(made, None, np.array(axis, np.int64))
-    return Pair(made)
+        transformed = op.DFT(transformed, None, np.array(axis, np.int64))
+    return Pair(transformed)
 
 
 @rule("IRFFT", "IRFFT2D", pairs=True)
@@ -44,14 +44,14 @@ def irfft(site: Site, x: Pair, lengths: Var) -> Var:
     """The real numbers whose half spectrum is given: mirrored to the whole, and back."""
     wanted = [int(size) for size in known(lengths, "the length")]
     axes = list(range(rank(x.var) - 1 - len(wanted), rank(x.var) - 1))
-    made = x.var
+    transformed = x.var
     for axis, size in zip(axes[:-1], wanted[:-1], strict=True):
-        made = op.DFT(_fitted(made, axis, size), None, np.array(axis, np.int64), inverse=1)
+        transformed = op.DFT(_fitted(transformed, axis, size), None, np.array(axis, np.int64), inverse=1)
     last, size = axes[-1], wanted[-1]
-    made = _fitted(made, last, size // 2 + 1)
-    mirrored = op.Slice(made, [(size - 1) // 2], [0], [last], [-1])
+    transformed = _fitted(transformed, last, size // 2 + 1)
+    mirrored = op.Slice(transformed, [(size - 1) // 2], [0], [last], [-1])
     conjugate = np.array([1, -1], site.dtype.numpy)
-    spectrum = op.Concat(made, op.Mul(mirrored, conjugate), axis=last)
+    spectrum = op.Concat(transformed, op.Mul(mirrored, conjugate), axis=last)
     back = op.DFT(spectrum, None, np.array(last, np.int64), inverse=1)
     return op.Gather(back, np.array(0), axis=-1)
 

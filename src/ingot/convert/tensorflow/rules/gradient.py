@@ -74,5 +74,5 @@ def reciprocal_grad(site: Site, y: Var, gradient: Var) -> Var:
 
 @rule("BiasAddGrad")
 def bias_add_grad(site: Site, gradient: Var, *, data_format: str = "NHWC") -> Var:
-    kept = 1 if data_format == "NCHW" and rank(gradient) > 2 else rank(gradient) - 1
-    return op.ReduceSum(gradient, [axis for axis in range(rank(gradient)) if axis != kept], keepdims=0)
+    channel_axis = 1 if data_format == "NCHW" and rank(gradient) > 2 else rank(gradient) - 1
+    return op.ReduceSum(gradient, [axis for axis in range(rank(gradient)) if axis != channel_axis], keepdims=0)

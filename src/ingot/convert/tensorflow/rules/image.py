@@ -63,7 +63,7 @@ def extract_image_patches(
     weights = eye.reshape(-1, *kernel, channels).transpose(0, 3, 1, 2)
     dtype = first.dtype or DType.FLOAT32
     wide = dtype if dtype.is_float else DType.FLOAT64
-    made = op.Conv(
+    patches = op.Conv(
         cast(first, wide),
         np.ascontiguousarray(weights).astype(wide.numpy),
         kernel_shape=kernel,
@@ -71,7 +71,7 @@ def extract_image_patches(
         dilations=spread,
         **window(first, padding, kernel, steps, spread, []),
     )
-    return channels_back(cast(made, dtype), "NHWC")
+    return channels_back(cast(patches, dtype), "NHWC")
 
 
 @rule("NonMaxSuppression", "NonMaxSuppressionV2")
@@ -86,8 +86,8 @@ def non_max_suppression(site: Site, boxes: Var, scores: Var, most: Var, overlap:
 
 @rule("NonMaxSuppressionV3")
 def non_max_suppression_v3(site: Site, boxes: Var, scores: Var, most: Var, overlap: Var, least: Var) -> Var:
-    found = _suppressed(site, boxes, scores, most, row(cast(overlap, DType.FLOAT32)), row(cast(least, DType.FLOAT32)))
-    return cast(found, DType.INT32)
+    chosen = _suppressed(site, boxes, scores, most, row(cast(overlap, DType.FLOAT32)), row(cast(least, DType.FLOAT32)))
+    return cast(chosen, DType.INT32)
 
 
 @rule("NonMaxSuppressionV4")
@@ -101,11 +101,11 @@ def non_max_suppression_v4(
     *,
     pad_to_max_output_size: bool = False,
 ) -> tuple[Var, Var]:
-    found = _suppressed(site, boxes, scores, most, row(cast(overlap, DType.FLOAT32)), row(cast(least, DType.FLOAT32)))
-    count = op.Squeeze(op.Shape(found), [0])
+    chosen = _suppressed(site, boxes, scores, most, row(cast(overlap, DType.FLOAT32)), row(cast(least, DType.FLOAT32)))
+    count = op.Squeeze(op.Shape(chosen), [0])
     if pad_to_max_output_size:
-        found = _padded(found, row(scalar(site, most)))
-    return cast(found, DType.INT32), cast(count, DType.INT32)
+        chosen = _padded(chosen, row(scalar(site, most)))
+    return cast(chosen, DType.INT32), cast(count, DType.INT32)
 
 
 @rule("NonMaxSuppressionV5")
@@ -122,13 +122,13 @@ def non_max_suppression_v5(
 ) -> tuple[Var, Var, Var]:
     if known(sigma, "the sigma").item() != 0:
         raise UnsupportedError("scores that overlapping boxes lower")
-    found = _suppressed(site, boxes, scores, most, row(cast(overlap, DType.FLOAT32)), row(cast(least, DType.FLOAT32)))
-    kept = op.Gather(scores, found, axis=0)
-    count = op.Squeeze(op.Shape(found), [0])
+    chosen = _suppressed(site, boxes, scores, most, row(cast(overlap, DType.FLOAT32)), row(cast(least, DType.FLOAT32)))
+    chosen_scores = op.Gather(scores, chosen, axis=0)
+    count = op.Squeeze(op.Shape(chosen), [0])
     if pad_to_max_output_size:
         limit = row(scalar(site, most))
-        found, kept = _padded(found, limit), _padded(kept, limit)
-    return cast(found, DType.INT32), kept, cast(count, DType.INT32)
+        chosen, chosen_scores = _padded(chosen, limit), _padded(chosen_scores, limit)
+    return cast(chosen, DType.INT32), chosen_scores, cast(count, DType.INT32)
 
 
 @rule("CombinedNonMaxSuppression")
@@ -165,19 +165,19 @@ def combined_non_max_suppression(
     wanted = row(scalar(site, total))
     if pad_per_class:
         wanted = op.Min(wanted, op.Mul(row(scalar(site, each)), classes))
-    room = op.Max(op.Sub(wanted, size_of(apart, 1)), np.array([0], np.int64))
-    apart = op.Pad(apart, joined(np.zeros(3, np.int64), room), none)
+    lacking = op.Max(op.Sub(wanted, size_of(apart, 1)), np.array([0], np.int64))
+    apart = op.Pad(apart, joined(np.zeros(3, np.int64), lacking), none)
     best, where = op.TopK(apart, wanted, axis=1, outputs=2)
     real = op.Greater(best, none)
     safe = op.Where(real, where, np.array(0, np.int64))
     whole = op.Reshape(own, joined(batch, np.array([-1]), np.array([4], np.int64)))
-    found = op.GatherND(whole, op.Unsqueeze(safe, [2]), batch_dims=1)
+    chosen_boxes = op.GatherND(whole, op.Unsqueeze(safe, [2]), batch_dims=1)
     if clip_boxes:
-        found = op.Clip(found, np.float32(0), np.float32(1))
+        chosen_boxes = op.Clip(chosen_boxes, np.float32(0), np.float32(1))
     zero = np.float32(0)
     kinds = op.Where(real, cast(op.Div(safe, count), DType.FLOAT32), zero)
     valid = op.ReduceSum(cast(real, DType.INT32), [1], keepdims=0)
-    return op.Where(op.Unsqueeze(real, [2]), found, zero), op.Where(real, best, zero), kinds, valid
+    return op.Where(op.Unsqueeze(real, [2]), chosen_boxes, zero), op.Where(real, best, zero), kinds, valid
 
 
 def _suppressed(site: Site, boxes: Var, scores: Var, most: Var, overlap: Any, least: Any) -> Var:
@@ -186,8 +186,8 @@ def _suppressed(site: Site, boxes: Var, scores: Var, most: Var, overlap: Any, le
     if held is not None and np.isneginf(held).all():
         least = None
     wide = [op.Unsqueeze(cast(boxes, DType.FLOAT32), [0]), op.Unsqueeze(cast(scores, DType.FLOAT32), [0, 1])]
-    found = op.NonMaxSuppression(*wide, row(scalar(site, most)), overlap, least)
-    return op.Gather(found, np.array(2), axis=1)
+    triples = op.NonMaxSuppression(*wide, row(scalar(site, most)), overlap, least)
+    return op.Gather(triples, np.array(2), axis=1)
 
 
 def _padded(x: Var, wanted: Any) -> Var:
@@ -226,8 +226,8 @@ def _rgb(hue: Var, saturation: Var, value: Var, dtype: DType) -> Var:
         )
 
     one = number(1, dtype)
-    made = [
+    channels = [
         op.Mul(op.Add(op.Sub(one, saturation), op.Mul(saturation, colour)), value)
         for colour in (part(3, 1), part(2, -1), part(4, -1))
     ]
-    return op.Concat(*made, axis=-1)
+    return op.Concat(*channels, axis=-1)

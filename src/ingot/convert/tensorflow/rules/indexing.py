@@ -91,10 +91,10 @@ def inplace_sub(site: Site, x: Var, rows: Var, updates: Var) -> Var:
 
 
 @rule("DynamicStitch", "ParallelDynamicStitch")
-def dynamic_stitch(site: Site, *given: Var) -> Var:
+def dynamic_stitch(site: Site, *inputs: Var) -> Var:
     """Rows put where indices say, the last of several."""
-    half = len(given) // 2
-    indices, parts = given[:half], given[half:]
+    half = len(inputs) // 2
+    indices, parts = inputs[:half], inputs[half:]
     inner = rank(parts[0]) - rank(indices[0])
     flat, rows = [], []
     for index, part in zip(indices, parts, strict=True):
@@ -166,8 +166,8 @@ def bincount(site: Site, x: Var, size: Var, weights: Var) -> Var:
 
 @rule("DenseBincount")
 def dense_bincount(site: Site, x: Var, size: Var, weights: Var, *, binary_output: bool = False) -> Var:
-    made = _bins(site, x, scalar(site, size), weights, weighted=_has_elements(site, 2) and not binary_output)
-    return op.Min(made, number(1, site.dtype)) if binary_output else made
+    counts = _bins(site, x, scalar(site, size), weights, weighted=_has_elements(site, 2) and not binary_output)
+    return op.Min(counts, number(1, site.dtype)) if binary_output else counts
 
 
 @rule("HistogramFixedWidth")
@@ -195,9 +195,9 @@ def gathered(x: Var, indices: Var, axis: int, batch: int) -> Var:
     order = [*range(batch), axis, *(at for at in range(batch, count) if at != axis)]
     moved = x if axis == batch else op.Transpose(x, perm=order)
     places = op.Unsqueeze(cast(indices, DType.INT64), [rank(indices)])
-    made = op.GatherND(moved, places, batch_dims=batch)
+    rows = op.GatherND(moved, places, batch_dims=batch)
     if axis == batch:
-        return made
+        return rows
     between = axis - batch
     back = [
         *range(batch),
@@ -205,7 +205,7 @@ def gathered(x: Var, indices: Var, axis: int, batch: int) -> Var:
         *range(batch, batch + more),
         *range(batch + more + between, count - 1 + more),
     ]
-    return op.Transpose(made, perm=back)
+    return op.Transpose(rows, perm=back)
 
 
 def _unique(site: Site, x: Var, axis: int | None) -> Any:

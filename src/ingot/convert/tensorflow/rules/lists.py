@@ -61,9 +61,9 @@ def set_item(
         return Collected(item)
     place = row(cast(index, DType.INT64))
     most = op.Add(place, np.array([1], np.int64)) if resize_if_index_out_of_bounds else None
-    base = _with_room(items, item, most)
-    made = op.ScatterND(base, op.Unsqueeze(place, [0]), op.Unsqueeze(item, [0]))
-    return Items(items.dtype, made, items.least, _merged(items.shape, item), True)
+    base = _extended(items, item, most)
+    stacked = op.ScatterND(base, op.Unsqueeze(place, [0]), op.Unsqueeze(item, [0]))
+    return Items(items.dtype, stacked, items.least, _merged(items.shape, item), True)
 
 
 @rule("TensorListPushBack")
@@ -71,8 +71,8 @@ def push_back(site: Site, items: Items, item: Var) -> Items:
     last = op.Unsqueeze(item, [0])
     if items.stacked is None and items.least is None:
         return replace(items, stacked=last, shape=_merged(items.shape, item), full=True)
-    made = op.Concat(_with_room(items, item, None), last, axis=0)
-    return Items(items.dtype, made, None, _merged(items.shape, item), True)
+    stacked = op.Concat(_extended(items, item, None), last, axis=0)
+    return Items(items.dtype, stacked, None, _merged(items.shape, item), True)
 
 
 @rule("TensorListPopBack")
@@ -104,8 +104,8 @@ def scatter(site: Site, x: Var, indices: Var, shape: Var, count: Var | None = No
         needed = op.Max(needed, row(scalar(site, count)))
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
     zeros = op.Expand(zero(dtype_of(element_dtype)), joined(needed, rest))
-    made = op.ScatterND(zeros, op.Unsqueeze(places, [1]), x)
-    return Items(dtype_of(element_dtype), made, None, (site.input_shape(0) or (None,))[1:], True)
+    stacked = op.ScatterND(zeros, op.Unsqueeze(places, [1]), x)
+    return Items(dtype_of(element_dtype), stacked, None, (site.input_shape(0) or (None,))[1:], True)
 
 
 @rule("TensorListScatterIntoExistingList")
@@ -113,8 +113,8 @@ def scatter_into(site: Site, items: Items, x: Var, indices: Var) -> Items:
     places = cast(indices, DType.INT64)
     first = op.Gather(x, np.array(0), axis=0)
     most = op.Add(op.ReduceMax(places, keepdims=1), np.array([1], np.int64))
-    made = op.ScatterND(_with_room(items, first, most), op.Unsqueeze(places, [1]), x)
-    return replace(items, stacked=made, full=True)
+    stacked_items = op.ScatterND(_extended(items, first, most), op.Unsqueeze(places, [1]), x)
+    return replace(items, stacked=stacked_items, full=True)
 
 
 @rule("TensorListConcat", "TensorListConcatV2")
@@ -133,8 +133,8 @@ def split(site: Site, x: Var, shape: Var, lengths: Var, *, element_dtype: Any) -
     if len(set(parts.tolist())) != 1:
         raise UnsupportedError("a list of parts of different lengths")
     rest = op.Slice(sizes_of(x), [1], [rank(x)])
-    made = op.Reshape(x, joined(np.array([len(parts), int(parts[0])], np.int64), rest), allowzero=1)
-    return Items(dtype_of(element_dtype), made, None, (int(parts[0]), *(site.input_shape(0) or (None,))[1:]), True)
+    stacked = op.Reshape(x, joined(np.array([len(parts), int(parts[0])], np.int64), rest), allowzero=1)
+    return Items(dtype_of(element_dtype), stacked, None, (int(parts[0]), *(site.input_shape(0) or (None,))[1:]), True)
 
 
 @rule("TensorListElementShape")
@@ -151,8 +151,8 @@ def started(site: Site, items: Items) -> Items:
         return items
     sizes = None if items.shape is None else [site.sized(size) for size in items.shape]
     if items.least is not None and sizes is not None and not any(size is None for size in sizes):
-        made = op.Expand(zero(items.dtype), joined(row(items.least), *sizes))
-        return replace(items, stacked=made, full=True)
+        stacked_items = op.Expand(zero(items.dtype), joined(row(items.least), *sizes))
+        return replace(items, stacked=stacked_items, full=True)
     none = np.zeros((0, *(size if isinstance(size, int) else 0 for size in items.shape or ())), items.dtype.numpy)
     return replace(items, stacked=as_var(none), full=False)
 
@@ -160,11 +160,11 @@ def started(site: Site, items: Items) -> Items:
 def whole(site: Site, items: Items) -> Var:
     """All elements of a list stacked, zeros for those that were never set."""
     if items.stacked is None:
-        found = started(site, items)
-        if not found.full and items.least is not None:
+        ready = started(site, items)
+        if not ready.full and items.least is not None:
             raise UnsupportedError("a list that is read before anything is in it")
-        assert found.stacked is not None
-        return found.stacked
+        assert ready.stacked is not None
+        return ready.stacked
     if items.full or items.least is None:
         return items.stacked
     sizes = op.Shape(items.stacked)
@@ -173,7 +173,7 @@ def whole(site: Site, items: Items) -> Var:
     return op.Concat(items.stacked, op.Expand(zero(items.dtype), op.Concat(lacking, rest, axis=0)), axis=0)
 
 
-def _with_room(items: Items, item: Var, most: Any) -> Var:
+def _extended(items: Items, item: Var, most: Any) -> Var:
     """The elements of a list with those it lacks, up to `least` and to `most`; `item` has the shape of one."""
     sizes = sizes_of(item)
     least = None if items.least is None else row(items.least)
@@ -208,9 +208,9 @@ def _element_shape(site: Site, shape: Var) -> tuple[int | None, ...] | None:
 
 def _shaped(site: Site, items: Items, shape: Var) -> Items:
     """The list with what the reader knows of the shape of its elements."""
-    found = _element_shape(site, shape)
-    if items.shape is None or (found is not None and None in items.shape):
-        return replace(items, shape=found)
+    stated = _element_shape(site, shape)
+    if items.shape is None or (stated is not None and None in items.shape):
+        return replace(items, shape=stated)
     return items
 
 

@@ -28,11 +28,11 @@ def find(site: Site, table: Any, x: Var, default: Var, *, Tin: Any, Tout: Any) -
         return op.Expand(default, sizes_of(x))
     missing = constant(default)
     fallback = values[:1] if missing is None else np.asarray(missing).reshape(1)
-    found: Var = cast(_encoded(x, keys, values, fallback), dtype_of(Tout))
+    answers: Var = cast(_encoded(x, keys, values, fallback), dtype_of(Tout))
     if missing is not None:
-        return found
+        return answers
     there = _encoded(x, keys, np.ones(len(keys), np.int64), np.zeros(1, np.int64))
-    return op.Where(cast(there, DType.BOOL), found, default)
+    return op.Where(cast(there, DType.BOOL), answers, default)
 
 
 @rule("LookupTableExportV2")
@@ -56,14 +56,14 @@ def _entries(table: Any, keys: Any, values: Any) -> tuple[Array, Array]:
 def _encoded(x: Var, keys: Array, values: Array, missing: Array) -> Var:
     """What a table has for `x`, in the types that ONNX's tables have."""
     own, kind = _kind(keys)
-    made, to = _kind(values)
+    result_type, to = _kind(values)
     attributes: dict[str, Any] = {
         f"keys_{kind}s": keys.astype(own.numpy).tolist(),
-        f"values_{to}s": values.astype(made.numpy).tolist(),
-        f"default_{to}": missing.astype(made.numpy).tolist()[0],
+        f"values_{to}s": values.astype(result_type.numpy).tolist(),
+        f"default_{to}": missing.astype(result_type.numpy).tolist()[0],
     }
-    found: Var = _ML.LabelEncoder(cast(x, own), **attributes)
-    return found
+    encoded: Var = _ML.LabelEncoder(cast(x, own), **attributes)
+    return encoded
 
 
 def _kind(array: Array) -> tuple[DType, str]:

@@ -32,8 +32,8 @@ def einsum(site: Site, *operands: Var, equation: str) -> Var:
 @rule("LogMatrixDeterminant")
 def log_determinant(site: Site, x: Var) -> tuple[Var, Var]:
     """The sign, and the logarithm of what is left."""
-    found = op.Det(x)
-    return op.Sign(found), op.Log(op.Abs(found))
+    determinant = op.Det(x)
+    return op.Sign(determinant), op.Log(op.Abs(determinant))
 
 
 def _turned(x: Var, wanted: bool) -> Var:

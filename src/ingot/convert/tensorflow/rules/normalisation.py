@@ -29,11 +29,11 @@ def fused_batch_norm(
     """Scaled by the moments given, or while training by those of the batch."""
     first = channels_first(x, data_format)
     if is_training:
-        made, mean, variance = _by_batch(first, scale, offset, epsilon)
-        return channels_back(made, data_format), mean, variance
-    made = op.BatchNormalization(first, scale, offset, mean, variance, epsilon=epsilon)
+        normalised, mean, variance = _by_batch(first, scale, offset, epsilon)
+        return channels_back(normalised, data_format), mean, variance
+    normalised = op.BatchNormalization(first, scale, offset, mean, variance, epsilon=epsilon)
     spare = [np.zeros(0, np.float32)] * (site.count - 5)  # what only training reads
-    return channels_back(made, data_format), mean, variance, mean, variance, *spare
+    return channels_back(normalised, data_format), mean, variance, mean, variance, *spare
 
 
 @rule("LRN")
@@ -42,8 +42,8 @@ def local_response(
 ) -> Var:
     """ONNX divides `alpha` by the width of the window."""
     width = 2 * depth_radius + 1
-    made = op.LRN(channels_first(x, "NHWC"), size=width, alpha=alpha * width, beta=beta, bias=bias)
-    return channels_back(made, "NHWC")
+    normalised = op.LRN(channels_first(x, "NHWC"), size=width, alpha=alpha * width, beta=beta, bias=bias)
+    return channels_back(normalised, "NHWC")
 
 
 def _by_batch(x: Var, scale: Var, offset: Var, epsilon: float) -> tuple[Var, Var, Var]:
@@ -54,9 +54,9 @@ def _by_batch(x: Var, scale: Var, offset: Var, epsilon: float) -> tuple[Var, Var
     variance = op.ReduceMean(op.Mul(apart, apart), axes, keepdims=1)
     shape = np.array([1, -1, *[1] * (rank(x) - 2)], np.int64)
     dtype = wide.dtype or DType.FLOAT32
-    made = op.Div(apart, op.Sqrt(op.Add(variance, number(epsilon, dtype))))
-    made = op.Add(op.Mul(made, op.Reshape(scale, shape)), op.Reshape(offset, shape))
+    normalised = op.Div(apart, op.Sqrt(op.Add(variance, number(epsilon, dtype))))
+    normalised = op.Add(op.Mul(normalised, op.Reshape(scale, shape)), op.Reshape(offset, shape))
     count = op.ReduceProd(op.Gather(op.Shape(x), np.array(axes, np.int64)), keepdims=0)
     n = cast(count, dtype)
     unbiased = op.Mul(variance, op.Div(n, op.Max(op.Sub(n, number(1, dtype)), number(1, dtype))))
-    return cast(made, x.dtype or dtype), op.Squeeze(mean, axes), op.Squeeze(unbiased, axes)
+    return cast(normalised, x.dtype or dtype), op.Squeeze(mean, axes), op.Squeeze(unbiased, axes)

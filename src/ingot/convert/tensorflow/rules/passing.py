@@ -39,8 +39,8 @@ def identity_n(site: Site, *values: Any) -> Any:
 def read_variable(site: Site, variable: Any) -> Var:
     if not isinstance(variable, Resource):
         raise UnsupportedError("a variable that the function makes itself")
-    found: Var = site.read(variable, site.op.outputs[0].dtype)
-    return found
+    value: Var = site.read(variable, site.op.outputs[0].dtype)
+    return value
 
 
 @rule("VarIsInitializedOp")

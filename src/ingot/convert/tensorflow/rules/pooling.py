@@ -55,10 +55,10 @@ def max_pool_with_argmax(
     within = op.Mod(places, pixels)
     image = op.Div(places, op.Mul(channels, pixels))
     channel = op.Mod(op.Div(places, pixels), channels)
-    found = op.Add(op.Mul(within, channels), channel)
+    index = op.Add(op.Mul(within, channels), channel)
     if include_batch_in_index:
-        found = op.Add(found, op.Mul(image, op.Mul(channels, pixels)))
-    return channels_back(values, "NHWC"), channels_back(cast(found, dtype_of(site.op.outputs[1].dtype)), "NHWC")
+        index = op.Add(index, op.Mul(image, op.Mul(channels, pixels)))
+    return channels_back(values, "NHWC"), channels_back(cast(index, dtype_of(site.op.outputs[1].dtype)), "NHWC")
 
 
 def _pooled(
@@ -80,8 +80,8 @@ def _pooled(
     narrow = site.dtype.is_integer and site.dtype not in (DType.INT8, DType.UINT8)
     if narrow:
         first = cast(first, DType.FLOAT64)
-    made = op[name](first, kernel_shape=kernel, strides=steps, **attributes)
-    return channels_back(cast(made, site.dtype), data_format)
+    pooled = op[name](first, kernel_shape=kernel, strides=steps, **attributes)
+    return channels_back(cast(pooled, site.dtype), data_format)
 
 
 def _over_channels(name: str, first: Var, ksize: list[int], strides: list[int], data_format: str) -> Var:

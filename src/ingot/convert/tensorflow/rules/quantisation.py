@@ -78,6 +78,6 @@ def _faked(x: Var, low: Any, high: Any, bits: int, narrow: bool) -> Var:
     start, end = op.Mul(op.Sub(least, nudged), scale), op.Mul(op.Sub(most, nudged), scale)
     inside = op.Sub(op.Min(op.Max(x, start), end), start)
     steps = op.Floor(op.Add(op.Div(inside, scale), np.float32(0.5)))
-    made = op.Add(op.Mul(steps, scale), start)
+    faked = op.Add(op.Mul(steps, scale), start)
     empty = op.And(op.Equal(low, nothing), op.Equal(high, nothing))
-    return op.Where(empty, nothing, made)
+    return op.Where(empty, nothing, faked)

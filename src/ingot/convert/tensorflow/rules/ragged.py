@@ -49,8 +49,8 @@ def ragged_to_tensor(
     inner = [op.Slice(sizes_of(values), [1], [rank(values)])] if rank(values) > 1 else []
     blank = op.Expand(default, joined(op.Max(rows, height), op.Max(widest, width), *inner))
     places = op.Concat(op.Unsqueeze(at, [1]), op.Unsqueeze(within, [1]), axis=1)
-    made = op.ScatterND(blank, places, values)
-    return op.Slice(made, [0, 0], joined(height, width), [0, 1])
+    dense = op.ScatterND(blank, places, values)
+    return op.Slice(dense, [0, 0], joined(height, width), [0, 1])
 
 
 @rule("RaggedRange")
@@ -74,8 +74,8 @@ def ragged_range(site: Site, starts: Var, limits: Var, deltas: Var) -> tuple[Any
     owner = _owner_of(order, ends)
     within = op.Sub(order, op.Gather(before, owner, axis=0))
     first, step = (op.Expand(each, op.Shape(counts)) for each in (first, step))
-    made = op.Add(op.Gather(first, owner, axis=0), op.Mul(within, op.Gather(step, owner, axis=0)))
-    return cast(splits, splits_type), cast(made, dtype)
+    values = op.Add(op.Gather(first, owner, axis=0), op.Mul(within, op.Gather(step, owner, axis=0)))
+    return cast(splits, splits_type), cast(values, dtype)
 
 
 @rule("RaggedGather")
@@ -88,11 +88,11 @@ def ragged_gather(site: Site, splits: Var, values: Var, indices: Var, *, PARAMS_
     starts = op.Gather(op.Slice(wide, [0], [-1], [0]), indices, axis=0)
     ends = op.Gather(op.Slice(wide, [1], [np.iinfo(np.int64).max], [0]), indices, axis=0)
     bounds = op.CumSum(op.Sub(ends, starts), np.array(0))
-    made = op.Concat(np.array([0], np.int64), bounds, axis=0)
-    order = op.Range(_ZERO, op.Gather(made, np.array(-1), axis=0), _ONE)
+    new_splits = op.Concat(np.array([0], np.int64), bounds, axis=0)
+    order = op.Range(_ZERO, op.Gather(new_splits, np.array(-1), axis=0), _ONE)
     owner = _owner_of(order, bounds)
-    within = op.Sub(order, op.Gather(op.Slice(made, [0], [-1], [0]), owner, axis=0))
-    return cast(made, kind), op.Gather(values, op.Add(op.Gather(starts, owner, axis=0), within), axis=0)
+    within = op.Sub(order, op.Gather(op.Slice(new_splits, [0], [-1], [0]), owner, axis=0))
+    return cast(new_splits, kind), op.Gather(values, op.Add(op.Gather(starts, owner, axis=0), within), axis=0)
 
 
 @rule("RaggedBincount")
@@ -109,8 +109,8 @@ def ragged_bincount(
     zeros = op.Expand(number(0, site.dtype), joined(op.Shape(ends), op.Add(count, np.array([1], np.int64))))
     plain = binary_output or 0 in (site.input_shape(3) or ())
     added = op.Expand(number(1, site.dtype), length) if plain else weights
-    made = op.Slice(op.ScatterND(zeros, places, added, reduction="add"), [0], count, [1])
-    return op.Min(made, number(1, site.dtype)) if binary_output else made
+    counts = op.Slice(op.ScatterND(zeros, places, added, reduction="add"), [0], count, [1])
+    return op.Min(counts, number(1, site.dtype)) if binary_output else counts
 
 
 @rule("SparseToDense")

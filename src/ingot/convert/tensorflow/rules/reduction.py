@@ -81,8 +81,8 @@ def argmin(site: Site, x: Var, axis: Var) -> Var:
 def cumsum(site: Site, x: Var, axis: Var, *, exclusive: bool = False, reverse: bool = False) -> Var:
     dtype = site.dtype
     wide = cast(x, DType.INT32) if dtype in _NARROW else x
-    made = op.CumSum(wide, cast(axis, DType.INT64), exclusive=int(exclusive), reverse=int(reverse))
-    return cast(made, dtype)
+    sums = op.CumSum(wide, cast(axis, DType.INT64), exclusive=int(exclusive), reverse=int(reverse))
+    return cast(sums, dtype)
 
 
 @rule("Cumprod")
@@ -157,9 +157,9 @@ def _running(x: Var, axis: Any, start: Any, both: Callable[[Var, Var], Var], exc
     first = op.Expand(start, op.Slice(sizes_of(moved), [1], [count]))
 
     def step(total: Var, item: Var) -> tuple[Var, Var]:
-        made = both(total, item)
-        return made, total if exclusive else made
+        both_items = both(total, item)
+        return both_items, total if exclusive else both_items
 
     direction = [int(reverse)]
-    _, found = op.Scan([first], [moved], body=step, scan_input_directions=direction, scan_output_directions=direction)
-    return transposed(found, list(np.argsort(order)))
+    _, running = op.Scan([first], [moved], body=step, scan_input_directions=direction, scan_output_directions=direction)
+    return transposed(running, list(np.argsort(order)))

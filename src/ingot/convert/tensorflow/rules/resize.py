@@ -77,7 +77,7 @@ def crop_and_resize(
     xs, inside_x = _grid(image, boxes, 2, width)
     inside = op.And(op.Unsqueeze(inside_y, [2]), op.Unsqueeze(inside_x, [1]))
     if method == "nearest":
-        made = _pixels(image, owner, op.Floor(op.Add(ys, np.float32(0.5))), op.Floor(op.Add(xs, np.float32(0.5))))
+        pixels = _pixels(image, owner, op.Floor(op.Add(ys, np.float32(0.5))), op.Floor(op.Add(xs, np.float32(0.5))))
     else:
         top, left = op.Floor(ys), op.Floor(xs)
         bottom, right = op.Ceil(ys), op.Ceil(xs)
@@ -85,8 +85,8 @@ def crop_and_resize(
         along = op.Unsqueeze(op.Sub(xs, left), [1, 3])
         upper = _between(_pixels(image, owner, top, left), _pixels(image, owner, top, right), along)
         lower = _between(_pixels(image, owner, bottom, left), _pixels(image, owner, bottom, right), along)
-        made = _between(upper, lower, down)
-    return op.Where(op.Unsqueeze(inside, [3]), made, np.float32(extrapolation_value))
+        pixels = _between(upper, lower, down)
+    return op.Where(op.Unsqueeze(inside, [3]), pixels, np.float32(extrapolation_value))
 
 
 def _resized(site: Site, x: Var, size: Var, corners: bool, centres: bool, **how: Any) -> Var:
@@ -99,20 +99,20 @@ def _resized(site: Site, x: Var, size: Var, corners: bool, centres: bool, **how:
         how["axes"] = [2, 3]
     else:  # not every runtime takes sizes of some axes that it does not know before
         wanted = joined(size_of(first, 0), size_of(first, 1), wanted)
-    made = op.Resize(wide, None, None, wanted, coordinate_transformation_mode=where, **how)
-    return cast(channels_back(made, "NHWC"), site.dtype)
+    resized = op.Resize(wide, None, None, wanted, coordinate_transformation_mode=where, **how)
+    return cast(channels_back(resized, "NHWC"), site.dtype)
 
 
 def _shares(have: int, want: int, corners: bool) -> Array:
     """How much of each old pixel is in each new one; rows sum to one."""
     scale = (have - 1) / (want - 1) if corners and want > 1 else have / want
-    made = np.zeros((want, have), np.float32)
+    shares = np.zeros((want, have), np.float32)
     for at in range(want):
         low, high = at * scale, (at + 1) * scale
         for old in range(int(np.floor(low)), int(np.ceil(high))):
-            made[at, min(old, have - 1)] += max(min(old + 1, high) - max(old, low), 0.0)
-        made[at] /= scale
-    return made
+            shares[at, min(old, have - 1)] += max(min(old + 1, high) - max(old, low), 0.0)
+        shares[at] /= scale
+    return shares
 
 
 def _grid(image: Var, boxes: Var, axis: int, count: int) -> tuple[Var, Var]:

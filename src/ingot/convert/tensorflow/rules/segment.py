@@ -34,11 +34,11 @@ def segment_mean(site: Site, x: Var, segments: Var) -> Var:
 def segment_extreme(site: Site, x: Var, segments: Var) -> Var:
     """Zero for a segment without rows."""
     largest = site.op.type == "SegmentMax"
-    made = _sorted(site, x, segments, "max" if largest else "min", _extreme(site.dtype, not largest), None)
+    extremes = _sorted(site, x, segments, "max" if largest else "min", _extreme(site.dtype, not largest), None)
     filled = _rows(op.Expand(number(1, DType.INT64), sizes_of(segments)), segments, "add", 0, None, DType.INT64)
     if rank(x) > 1:
         filled = op.Unsqueeze(filled, list(range(1, rank(x))))
-    return op.Where(op.Equal(filled, np.array(0, np.int64)), number(0, site.dtype), made)
+    return op.Where(op.Equal(filled, np.array(0, np.int64)), number(0, site.dtype), extremes)
 
 
 @rule("UnsortedSegmentSum")
@@ -86,7 +86,7 @@ def _sorted(site: Site, x: Var, segments: Var, how: str, start: Any, count: Var 
 
 
 def _rows(x: Var, segments: Var, how: str, start: Any, count: Any, dtype: DType) -> Var:
-    """Rows put together; as many as the largest index needs where it is not said."""
+    """Rows put together; as many as the largest index needs where the number is not stated."""
     places = cast(segments, DType.INT64)
     first = op.Add(op.ReduceMax(places, keepdims=1), _ONE) if count is None else row(cast(count, DType.INT64))
     sizes = joined(first, op.Slice(sizes_of(x), [1], [rank(x)])) if rank(x) > 1 else first
@@ -102,17 +102,17 @@ def _unsorted(site: Site, x: Var, segments: Var, count: Var, how: str, start: An
         tail = [op.Slice(sizes_of(x), [inner], [rank(x)])] if rank(x) > inner else []
         x = op.Reshape(x, joined(np.array([-1]), *tail))
     total = row(scalar(site, count))
-    kept = op.Where(op.Less(places, np.array(0, np.int64)), total, places)
-    made = _rows(x, kept, how, start, op.Add(total, _ONE), site.dtype)
-    return op.Slice(made, [0], total, [0])
+    safe_places = op.Where(op.Less(places, np.array(0, np.int64)), total, places)
+    rows = _rows(x, safe_places, how, start, op.Add(total, _ONE), site.dtype)
+    return op.Slice(rows, [0], total, [0])
 
 
 def _mean(site: Site, x: Var, segments: Var, count: Var | None, power: float) -> Var:
     total = _sorted(site, x, segments, "add", 0, count)
     limit = None if count is None else scalar(site, count)
     ones = op.Expand(number(1, site.dtype), sizes_of(segments))
-    found = _rows(ones, segments, "add", 0, limit, site.dtype)
-    found = op.Max(found, number(1, site.dtype))
+    counts = _rows(ones, segments, "add", 0, limit, site.dtype)
+    counts = op.Max(counts, number(1, site.dtype))
     if power != 1:
-        found = op.Sqrt(found)
-    return op.Div(total, op.Unsqueeze(found, list(range(1, rank(x)))) if rank(x) > 1 else found)
+        counts = op.Sqrt(counts)
+    return op.Div(total, op.Unsqueeze(counts, list(range(1, rank(x)))) if rank(x) > 1 else counts)

@@ -99,8 +99,8 @@ def reduce_join(site: Site, x: Var, axes: Var, *, keep_dims: bool = False, separ
         item = op.Gather(x, op.Add(turn, np.array(1, np.int64)), axis=axis)
         return op.StringConcat(op.StringConcat(text, between) if separator else text, item)
 
-    made: Var = op.Loop(op.Sub(size, np.array(1, np.int64)), None, lead, body=step)
-    return op.Unsqueeze(made, [axis]) if keep_dims else made
+    joined: Var = op.Loop(op.Sub(size, np.array(1, np.int64)), None, lead, body=step)
+    return op.Unsqueeze(joined, [axis]) if keep_dims else joined
 
 
 def _replaced(x: Var, pattern: str, rewrite: str, every: bool) -> Var:
@@ -122,14 +122,14 @@ def _without(x: Var, text: str, instead: str) -> Var:
     parts = op.Squeeze(_size(pieces, 1), [0])
     lead = op.Squeeze(op.Slice(op.Pad(pieces, np.array([0, 0, 0, 1]), _NOTHING), [0], [1], [1]), [1])
 
-    def step(turn: Var, made: Var) -> Var:
+    def step(turn: Var, text: Var) -> Var:
         at = op.Add(turn, np.array(1, np.int64))
         if instead:
-            made = op.StringConcat(made, op.Where(op.Less(at, counts), np.array(instead, object), _NOTHING))
-        return op.StringConcat(made, op.Gather(pieces, at, axis=1))
+            text = op.StringConcat(text, op.Where(op.Less(at, counts), np.array(instead, object), _NOTHING))
+        return op.StringConcat(text, op.Gather(pieces, at, axis=1))
 
-    found: Var = op.Loop(op.Sub(parts, np.array(1, np.int64)), None, lead, body=step)
-    return found
+    joined: Var = op.Loop(op.Sub(parts, np.array(1, np.int64)), None, lead, body=step)
+    return joined
 
 
 def _texts(pattern: str) -> list[str] | None:
@@ -138,13 +138,13 @@ def _texts(pattern: str) -> list[str] | None:
         letters = re.findall(r"\\?.", pattern[1:-1], re.DOTALL)
         if any(letter in ("[", "]", "\\") or re.fullmatch(r"\\\w", letter) for letter in letters):
             return None
-        found: list[str] = []
+        texts: list[str] = []
         for at, letter in enumerate(letters):
             if letter == "-" and 0 < at < len(letters) - 1:
-                found += [chr(code) for code in range(ord(found[-1]), ord(letters[at + 1][-1]))]
+                texts += [chr(code) for code in range(ord(texts[-1]), ord(letters[at + 1][-1]))]
             else:
-                found.append(letter[-1])
-        return list(dict.fromkeys(found)) if len(found) <= _MOST_LETTERS else None
+                texts.append(letter[-1])
+        return list(dict.fromkeys(texts)) if len(texts) <= _MOST_LETTERS else None
     plain = re.sub(r"\\(\W)", r"\1", pattern)
     return [plain] if plain and _literal(pattern) else None
 

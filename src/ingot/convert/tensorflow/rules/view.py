@@ -59,22 +59,22 @@ def strided_slice(
     """Numpy's basic indexing: cut all axes at once, take one of those that go, then put in the new ones."""
     steps = [int(step) for step in known(strides, "the stride")]
     firsts, lasts = _bounds(site, begin), _bounds(site, end)
-    taken = sum(1 for at in range(len(steps)) if not (ellipsis_mask | new_axis_mask) >> at & 1)
+    indexed = sum(1 for at in range(len(steps)) if not (ellipsis_mask | new_axis_mask) >> at & 1)
     starts: list[Any] = []
     ends: list[Any] = []
     by: list[int] = []
     axes: list[int] = []
     single: list[tuple[int, Any]] = []
     new: list[int] = []
-    axis = made = 0
+    axis = result_axis = 0
     for at, step in enumerate(steps):
         bit = 1 << at
         if ellipsis_mask & bit:
-            skipped = rank(x) - taken
-            axis, made = axis + skipped, made + skipped
+            skipped = rank(x) - indexed
+            axis, result_axis = axis + skipped, result_axis + skipped
         elif new_axis_mask & bit:
-            new.append(made)
-            made += 1
+            new.append(result_axis)
+            result_axis += 1
         elif shrink_axis_mask & bit:
             single.append((axis, firsts[at]))
             axis += 1
@@ -83,7 +83,7 @@ def strided_slice(
             last = (_END if step > 0 else _BEFORE) if end_mask & bit else lasts[at]
             if not (step == 1 and _is(first, 0) and _is(last, _END)):
                 starts, ends, by, axes = [*starts, first], [*ends, last], [*by, step], [*axes, axis]
-            axis, made = axis + 1, made + 1
+            axis, result_axis = axis + 1, result_axis + 1
     if axes:
         x = op.Slice(x, _joined(starts), _joined(ends), axes, by)
     for place, index in reversed(single):
@@ -127,8 +127,8 @@ def unpack(site: Site, x: Var, *, axis: int = 0) -> list[Var]:
 
 
 @rule("ConcatV2")
-def concat_v2(site: Site, *given: Var) -> Var:
-    return _concat(given[:-1], given[-1])
+def concat_v2(site: Site, *inputs: Var) -> Var:
+    return _concat(inputs[:-1], inputs[-1])
 
 
 @rule("Concat")
@@ -153,12 +153,12 @@ def split_v(site: Site, x: Var, sizes: Var, axis: Var) -> Any:
     if -1 not in parts:
         return op.Split(x, np.array(parts, np.int64), axis=along, outputs=site.count)
     at = parts.index(-1)
-    made: list[Var] = []
+    slices: list[Var] = []
     for place, size in enumerate(parts):
         first = sum(parts[:place]) if place <= at else -sum(parts[place:])
         last = first + size if place < at else -sum(parts[place + 1 :]) or _END
-        made.append(op.Slice(x, [first], [last], [along]))
-    return made
+        slices.append(op.Slice(x, [first], [last], [along]))
+    return slices
 
 
 @rule("Tile")
@@ -199,8 +199,8 @@ def reverse(site: Site, x: Var, flags: Var) -> Var:
 def reverse_sequence(site: Site, x: Var, lengths: Var, *, seq_dim: int, batch_dim: int = 0) -> Var:
     others = [axis for axis in range(rank(x)) if axis not in (seq_dim, batch_dim)]
     order = [batch_dim, seq_dim, *others]
-    made = op.ReverseSequence(transposed(x, order), cast(lengths, DType.INT64), batch_axis=0, time_axis=1)
-    return transposed(made, [int(axis) for axis in np.argsort(order)])
+    reversed_ = op.ReverseSequence(transposed(x, order), cast(lengths, DType.INT64), batch_axis=0, time_axis=1)
+    return transposed(reversed_, [int(axis) for axis in np.argsort(order)])
 
 
 @rule("Roll")
@@ -326,12 +326,12 @@ def _from_batch(x: Var, block: list[int], crops: Any) -> Var:
         order += [spatial + 1 + at, at]
     order += list(range(2 * spatial + 1, count + spatial))
     grown = [_times(sizes[1 + at], block[at]) for at in range(spatial)]
-    made = op.Reshape(op.Transpose(apart, perm=order), joined(batch, *grown, *sizes[1 + spatial :]))
+    spread = op.Reshape(op.Transpose(apart, perm=order), joined(batch, *grown, *sizes[1 + spatial :]))
     if not np.any(crops):
-        return made
+        return spread
     starts = [int(low) for low, _ in crops]
     ends = [-int(high) or _END for _, high in crops]
-    return op.Slice(made, starts, ends, list(range(1, 1 + spatial)))
+    return op.Slice(spread, starts, ends, list(range(1, 1 + spatial)))
 
 
 def _divided(size: Any, by: int) -> Any:
@@ -354,17 +354,17 @@ def _bounds(site: Site, x: Var) -> list[Any]:
     if count is None:
         raise UnsupportedError("the number of axes that are cut is not known")
     wide = None
-    found: list[Any] = []
+    bounds: list[Any] = []
     for at in range(count):
         if held is not None and isinstance(held[at], int):
-            found.append(held[at])
+            bounds.append(held[at])
             continue
         read = None if held is None else site.sized(held[at])
         if read is None:
             wide = cast(x, DType.INT64) if wide is None else wide
             read = op.Slice(wide, [at], [at + 1])
-        found.append(read)
-    return found
+        bounds.append(read)
+    return bounds
 
 
 def _joined(bounds: list[Any]) -> Any:

@@ -24,7 +24,7 @@ class Piece:
 @cache
 def pieces() -> dict[str, Piece]:
     """Everything in the prelude by name, in the order of the files."""
-    found: list[tuple[str, str, set[str]]] = []
+    definitions: list[tuple[str, str, set[str]]] = []
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if path.name == "__init__.py":
             continue
@@ -33,11 +33,11 @@ def pieces() -> dict[str, Piece]:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 text = ast.get_source_segment(source, node)
                 assert text is not None
-                found.append((node.name, text, _free_names(node) - {node.name}))
-    known = {name for name, _, _ in found}
-    if len(known) != len(found):
+                definitions.append((node.name, text, _free_names(node) - {node.name}))
+    known = {name for name, _, _ in definitions}
+    if len(known) != len(definitions):
         raise TypeError("two functions of the prelude have one name")
-    return {name: Piece(name, text, frozenset(names & known)) for name, text, names in found}
+    return {name: Piece(name, text, frozenset(names & known)) for name, text, names in definitions}
 
 
 def _free_names(node: ast.AST) -> set[str]:

@@ -107,8 +107,8 @@ def rotary_embedding(
     a, b = (part[..., 0::2], part[..., 1::2]) if interleaved else part.chunk(2, dim=-1)
     pair = a * cos - b * sin, a * sin + b * cos
     part = torch.stack(pair, dim=-1).flatten(-2) if interleaved else torch.cat(pair, dim=-1)
-    made = torch.cat((part, rest), dim=-1).to(x.dtype)
-    return made if heads is None else made.transpose(1, 2).flatten(2)
+    rotated = torch.cat((part, rest), dim=-1).to(x.dtype)
+    return rotated if heads is None else rotated.transpose(1, 2).flatten(2)
 
 
 def linear_attention(
@@ -131,7 +131,7 @@ def linear_attention(
         state = query.new_zeros((batch, kv_heads, k.shape[3], v.shape[3]))
     state = state.to(torch.float32)
     factor = scale or 1 / math.sqrt(k.shape[3])
-    made = []
+    outputs = []
     for t in range(length):
         if decay is not None:
             state = state * torch.exp(decay[:, t].to(torch.float32)).reshape(batch, kv_heads, -1, 1)
@@ -140,6 +140,10 @@ def linear_attention(
             rate = beta[:, t].to(torch.float32).reshape(batch, -1, 1)
             write = rate * (write - (k[:, t].unsqueeze(2) @ state).squeeze(2))
         state = state + k[:, t].unsqueeze(3) * write.unsqueeze(2)
-        made.append((q[:, t] @ state) * factor)
-    y = torch.stack(made, dim=1) if made else query.new_zeros((batch, 0, kv_heads, q_heads // kv_heads, v.shape[3]))
+        outputs.append((q[:, t] @ state) * factor)
+    y = (
+        torch.stack(outputs, dim=1)
+        if outputs
+        else query.new_zeros((batch, 0, kv_heads, q_heads // kv_heads, v.shape[3]))
+    )
     return y.reshape(batch, length, -1).to(query.dtype), state.to(kind)

@@ -37,7 +37,7 @@ def normalise_rows(x: Tensor, norm: str) -> Tensor:
 
 
 def features_of(xs: Sequence[Tensor], widths: Sequence[int] | None) -> Tensor:
-    """Inputs joined along the features, each as wide as it is said to be."""
+    """Inputs joined along the features, each of its stated width."""
     tables = [x.reshape(1, -1) if x.ndim == 1 else x.flatten(1) for x in xs]
     if widths is not None:
         tables = [F.pad(table, (0, width - table.shape[1])) for table, width in zip(tables, widths, strict=True)]
@@ -58,8 +58,8 @@ def translated(x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     if x.is_floating_point():
         same = same | (x.isnan().unsqueeze(-1) & keys.isnan())
     places = torch.arange(1, keys.numel() + 1, device=x.device)
-    found = (same * places).amax(dim=-1) if keys.numel() else torch.zeros_like(x, dtype=torch.int64)
-    return values[torch.where(found == 0, keys.numel(), found - 1)]
+    place = (same * places).amax(dim=-1) if keys.numel() else torch.zeros_like(x, dtype=torch.int64)
+    return values[torch.where(place == 0, keys.numel(), place - 1)]
 
 
 def kernel(x: Tensor, vectors: Tensor, kind: str, gamma: float, coef: float, degree: float) -> Tensor:
@@ -97,21 +97,21 @@ def forest(
         node = at.clamp(min=0)
         value = rows.gather(1, features[node])
         if isinstance(mode, int) and mode < 6:
-            taken = compared(value, splits[node], mode)
+            goes_true = compared(value, splits[node], mode)
         else:
             modes = mode[node] if isinstance(mode, Tensor) else torch.full_like(node, mode)
-            taken = torch.zeros_like(node, dtype=torch.bool)
+            goes_true = torch.zeros_like(node, dtype=torch.bool)
             for each in range(6):
-                taken = torch.where(modes == each, compared(value, splits[node], each), taken)
+                goes_true = torch.where(modes == each, compared(value, splits[node], each), goes_true)
             if members is not None:
-                taken = torch.where(modes == 6, (value.unsqueeze(-1) == members[node]).any(dim=-1), taken)
-        taken = taken | (value.isnan() & missing[node])
-        at = torch.where(at < 0, at, torch.where(taken, true[node], false[node]))
-    found = votes[-1 - at]
+                goes_true = torch.where(modes == 6, (value.unsqueeze(-1) == members[node]).any(dim=-1), goes_true)
+        goes_true = goes_true | (value.isnan() & missing[node])
+        at = torch.where(at < 0, at, torch.where(goes_true, true[node], false[node]))
+    leaf_votes = votes[-1 - at]
     if aggregate in ("MIN", "MAX"):
-        made = found.amin(dim=1) if aggregate == "MIN" else found.amax(dim=1)
-        return torch.where(made.isinf(), torch.zeros_like(made), made)
-    return found.mean(dim=1) if aggregate == "AVERAGE" else found.sum(dim=1)
+        extreme = leaf_votes.amin(dim=1) if aggregate == "MIN" else leaf_votes.amax(dim=1)
+        return torch.where(extreme.isinf(), torch.zeros_like(extreme), extreme)
+    return leaf_votes.mean(dim=1) if aggregate == "AVERAGE" else leaf_votes.sum(dim=1)
 
 
 def in_groups(tensors: Sequence[Tensor], kinds: int) -> list[tuple[Tensor, ...]]:

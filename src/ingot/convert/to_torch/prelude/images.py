@@ -100,24 +100,24 @@ def resize(
     starts, ends = (roi[: len(axes)], roi[len(axes) :]) if roi is not None else ([0.0] * len(axes), [1.0] * len(axes))
     spans = [end - start for start, end in zip(starts, ends, strict=True)]
     lengths, factors = resized_lengths([x.shape[axis] for axis in axes], scales, sizes, policy, spans)
-    made = x if mode == "nearest" else x.to(torch.float64)
+    resized = x if mode == "nearest" else x.to(torch.float64)
     for axis, size, scale, start, end in zip(axes, lengths, factors, starts, ends, strict=True):
         length = x.shape[axis]
         if roi is None and size == length and scale == 1:
             continue
         at = pixel_positions(length, size, scale, coordinates, start, end)
         if mode == "nearest":
-            made = made.index_select(axis, nearest_pixels(at, length, rounding).to(x.device))
+            resized = resized.index_select(axis, nearest_pixels(at, length, rounding).to(x.device))
         else:
             stretch = min(scale, 1.0) if antialias else 1.0
             cubic = a if mode == "cubic" else None
             matrix = pixel_weights(at, length, stretch, cubic, antialias, exclude_outside).to(x.device)
-            made = (made.movedim(axis, -1) @ matrix.T).movedim(-1, axis)
+            resized = (resized.movedim(axis, -1) @ matrix.T).movedim(-1, axis)
         if roi is not None:
             out = ((at < 0) | (at > length - 1)).to(x.device)
             shape = [-1 if place == axis % x.ndim else 1 for place in range(x.ndim)]
-            made = torch.where(out.reshape(shape), torch.full_like(made, beyond), made)
+            resized = torch.where(out.reshape(shape), torch.full_like(resized, beyond), resized)
     if mode != "nearest" and not x.is_floating_point():
         limits = torch.iinfo(x.dtype)
-        made = made.round().clamp(limits.min, limits.max)
-    return made.to(x.dtype)
+        resized = resized.round().clamp(limits.min, limits.max)
+    return resized.to(x.dtype)

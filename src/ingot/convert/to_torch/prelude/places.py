@@ -34,8 +34,8 @@ def slice_along(
     for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
         axis = place if axes is None else axes[place]
         step = 1 if steps is None else steps[place]
-        kept = range(x.shape[axis])[start:end:step]
-        x = x.index_select(axis, torch.tensor(list(kept), dtype=torch.int64, device=x.device))
+        places = range(x.shape[axis])[start:end:step]
+        x = x.index_select(axis, torch.tensor(list(places), dtype=torch.int64, device=x.device))
     return x
 
 
@@ -64,15 +64,15 @@ def pad_along(
             beside = [0, 0] * (x.ndim - 1 - axis % x.ndim)
             x = F.pad(x, [*beside, before, after], value=0 if value is None else value.item())
             continue
-        kept = torch.arange(-before, size + after, device=x.device)
+        places = torch.arange(-before, size + after, device=x.device)
         if mode == "edge":
-            kept = kept.clamp(0, size - 1)
+            places = places.clamp(0, size - 1)
         elif mode == "wrap":
-            kept = kept % size
+            places = places % size
         else:
             turn = max(2 * (size - 1), 1)
-            kept = (size - 1) - ((kept % turn) - (size - 1)).abs()
-        x = x.index_select(axis, kept)
+            places = (size - 1) - ((places % turn) - (size - 1)).abs()
+        x = x.index_select(axis, places)
     return x
 
 
@@ -132,15 +132,20 @@ def one_hot(indices: Tensor, depth: int, values: Tensor, axis: int) -> Tensor:
 
 def unique(x: Tensor, axis: int | None = None, in_order: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The distinct elements, where each is first, which of them each element is, and how often each is there."""
-    found, inverse, counts = torch.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=axis)
+    values, inverse, counts = torch.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=axis)
     inverse = inverse.flatten()
     places = torch.arange(inverse.numel(), device=x.device)
     first = torch.full_like(counts, inverse.numel()).scatter_reduce(0, inverse, places, "amin")
     if not in_order:
         order = first.argsort()
         rank = torch.empty_like(order).scatter(0, order, torch.arange(order.numel(), device=x.device))
-        found, first, counts, inverse = found.index_select(axis or 0, order), first[order], counts[order], rank[inverse]
-    return found, first, inverse, counts
+        values, first, counts, inverse = (
+            values.index_select(axis or 0, order),
+            first[order],
+            counts[order],
+            rank[inverse],
+        )
+    return values, first, inverse, counts
 
 
 def reverse_sequence(x: Tensor, lengths: Tensor, batch_axis: int, time_axis: int) -> Tensor:

@@ -13,8 +13,8 @@ def torch_weights(w: Tensor, r: Tensor, b: Tensor | None, order: Sequence[int]) 
     """The weights of each direction as torch has them, gates in its order."""
     flat = []
     for direction in range(w.shape[0]):
-        found = [w[direction], r[direction], *(() if b is None else b[direction].chunk(2))]
-        flat += [torch.cat([each.chunk(len(order))[gate] for gate in order]) for each in found]
+        weights = [w[direction], r[direction], *(() if b is None else b[direction].chunk(2))]
+        flat += [torch.cat([each.chunk(len(order))[gate] for gate in order]) for each in weights]
     return flat
 
 
@@ -80,18 +80,18 @@ def in_steps(
     for direction, cell in enumerate(cells):
         states = [x.new_zeros((x.shape[1], hidden)) if one is None else one[direction] for one in starts]
         gates = F.linear(x, w[direction])
-        made = [torch.zeros_like(states[0])] * x.shape[0]
+        outputs = [torch.zeros_like(states[0])] * x.shape[0]
         turned = backward or direction == 1
         for t in range(x.shape[0])[:: -1 if turned else 1]:
             new = cell(gates[t], states)
             if lengths is None:
                 states = new
-                made[t] = new[0]
+                outputs[t] = new[0]
                 continue
             going = (t < lengths).unsqueeze(1)
             states = [torch.where(going, one, old) for one, old in zip(new, states, strict=True)]
-            made[t] = torch.where(going, new[0], torch.zeros_like(new[0]))
-        every.append(torch.stack(made) if made else x.new_zeros((0, x.shape[1], hidden)))
+            outputs[t] = torch.where(going, new[0], torch.zeros_like(new[0]))
+        every.append(torch.stack(outputs) if outputs else x.new_zeros((0, x.shape[1], hidden)))
         last.append(states)
     y = torch.stack(every, dim=1)
     finals = [torch.stack(each) for each in zip(*last, strict=True)]
@@ -129,12 +129,12 @@ def lstm_in_steps(
         peep = (0, 0, 0) if p is None else p[direction].chunk(3)
 
         def step(gate: Tensor, states: list[Tensor]) -> list[Tensor]:
-            state, kept = states
+            state, cell = states
             i, o, forget, new = (gate + F.linear(state, r[direction]) + bias).chunk(4, dim=-1)
-            i = f(i + peep[0] * kept)
-            forget = 1 - i if coupled else f(forget + peep[2] * kept)
-            kept = forget * kept + i * g(new)
-            return [f(o + peep[1] * kept) * out(kept), kept]
+            i = f(i + peep[0] * cell)
+            forget = 1 - i if coupled else f(forget + peep[2] * cell)
+            cell = forget * cell + i * g(new)
+            return [f(o + peep[1] * cell) * out(cell), cell]
 
         return step
 

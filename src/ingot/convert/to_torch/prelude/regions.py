@@ -19,7 +19,7 @@ def non_max_suppression(
         low, high = first - second / 2, first + second / 2
     else:
         low, high = torch.minimum(first, second), torch.maximum(first, second)
-    kept = [torch.zeros((0, 3), dtype=torch.int64, device=boxes.device)]
+    rows = [torch.zeros((0, 3), dtype=torch.int64, device=boxes.device)]
     for batch in range(scores.shape[0]):
         area = (high[batch] - low[batch]).prod(dim=-1)
         for class_ in range(scores.shape[1]):
@@ -34,8 +34,8 @@ def non_max_suppression(
                 shared = (ends - torch.maximum(low[batch, best], low[batch, order])).clamp(min=0).prod(dim=-1)
                 union = area[best] + area[order] - shared
                 order = order[~((shared > 0) & (shared / union > overlap))]
-            kept += [torch.tensor([[batch, class_, int(box)]], device=boxes.device) for box in chosen]
-    return torch.cat(kept)
+            rows += [torch.tensor([[batch, class_, int(box)]], device=boxes.device) for box in chosen]
+    return torch.cat(rows)
 
 
 def roi_align(
@@ -49,7 +49,7 @@ def roi_align(
     largest: bool = False,
 ) -> Tensor:
     """For each region of its image a grid of bins, each the mean or the largest of samples between pixels."""
-    made = []
+    pooled = []
     for region, image in zip((rois * scale).tolist(), images.tolist(), strict=True):
         sides = []
         for axis, size in ((1, x.shape[2]), (0, x.shape[3])):
@@ -70,15 +70,15 @@ def roi_align(
                 corners.append(x[image][:, row][:, :, column] * (height.unsqueeze(1) * width))
         shape = (x.shape[1], bins[0], sides[0][4], bins[1], sides[1][4])
         if largest:
-            made.append(torch.stack(corners).amax(dim=0).reshape(shape).amax(dim=(2, 4)))
+            pooled.append(torch.stack(corners).amax(dim=0).reshape(shape).amax(dim=(2, 4)))
         else:
-            made.append(torch.stack(corners).sum(dim=0).reshape(shape).mean(dim=(2, 4)))
-    return torch.stack(made) if made else x.new_zeros((0, x.shape[1], *bins))
+            pooled.append(torch.stack(corners).sum(dim=0).reshape(shape).mean(dim=(2, 4)))
+    return torch.stack(pooled) if pooled else x.new_zeros((0, x.shape[1], *bins))
 
 
 def max_roi_pool(x: Tensor, rois: Tensor, bins: tuple[int, int], scale: float) -> Tensor:
     """For each region of its image the greatest element of each cell of a grid; zero where a cell is empty."""
-    made = x.new_zeros((rois.shape[0], x.shape[1], *bins))
+    pooled = x.new_zeros((rois.shape[0], x.shape[1], *bins))
     for place, region in enumerate(rois.tolist()):
         image = int(region[0])
         left, top, right, bottom = (math.floor(abs(one * scale) + 0.5) * (1 if one >= 0 else -1) for one in region[1:])
@@ -89,12 +89,12 @@ def max_roi_pool(x: Tensor, rois: Tensor, bins: tuple[int, int], scale: float) -
                 first, last = left + column * width // bins[1], left - (-(column + 1) * width // bins[1])
                 cell = x[image, :, max(upper, 0) : max(lower, 0), max(first, 0) : max(last, 0)]
                 if cell.numel():
-                    made[place, :, row, column] = cell.amax(dim=(1, 2))
-    return made
+                    pooled[place, :, row, column] = cell.amax(dim=(1, 2))
+    return pooled
 
 
 def unpooled_in(x: Tensor, places: Tensor, shape: tuple[int, ...], larger: tuple[int, ...]) -> Tensor:
     """Elements put back where a pool took them from, in the first corner of a larger tensor of zeros."""
-    made = x.new_zeros(larger)
-    made[tuple(slice(size) for size in shape)] = max_unpool(x, places, shape)
-    return made
+    unpooled = x.new_zeros(larger)
+    unpooled[tuple(slice(size) for size in shape)] = max_unpool(x, places, shape)
+    return unpooled

@@ -42,5 +42,5 @@ def dropout(x: Tensor, ratio: float, training: bool, generator: torch.Generator 
     if not training or float(ratio) == 0:
         return x, torch.ones_like(x, dtype=torch.bool)
     drawn = torch.rand(x.shape, generator=generator, device=x.device)
-    kept = drawn >= ratio
-    return torch.where(kept, x / (1 - ratio), torch.zeros_like(x)), kept
+    mask = drawn >= ratio
+    return torch.where(mask, x / (1 - ratio), torch.zeros_like(x)), mask

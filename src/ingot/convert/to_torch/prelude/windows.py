@@ -156,8 +156,8 @@ def col2im(
     columns = x.reshape(x.shape[0], -1, math.prod(block), x.shape[-1]).transpose(2, 3)
     flat = torch.zeros(*columns.shape[:2], math.prod(whole), dtype=x.dtype, device=x.device)
     index = places.reshape(1, 1, -1).expand(*columns.shape[:2], -1)
-    made = flat.scatter_add(2, index, columns.flatten(2)).reshape(*columns.shape[:2], *whole)
-    return cropped(made, pads[:rank], [-one for one in pads[rank:]])
+    padded = flat.scatter_add(2, index, columns.flatten(2)).reshape(*columns.shape[:2], *whole)
+    return cropped(padded, pads[:rank], [-one for one in pads[rank:]])
 
 
 def causal_conv(
@@ -168,8 +168,8 @@ def causal_conv(
     if past is None:
         past = torch.zeros(*x.shape[:2], length, dtype=x.dtype, device=x.device)
     whole = torch.cat((past, x), dim=2)
-    made = F.conv1d(whole, weight, bias, groups=x.shape[1])
-    return F.silu(made) if activation == "silu" else made, whole[:, :, whole.shape[2] - length :]
+    convolved = F.conv1d(whole, weight, bias, groups=x.shape[1])
+    return F.silu(convolved) if activation == "silu" else convolved, whole[:, :, whole.shape[2] - length :]
 
 
 def deform_conv(
@@ -202,5 +202,5 @@ def deform_conv(
         read = read * mask.reshape(batch, offset_groups, 1, kernel[0], kernel[1], rows, columns)
     read = read.reshape(batch, groups, channels // groups, kernel[0], kernel[1], rows, columns)
     weight = weight.reshape(groups, -1, *weight.shape[1:])
-    made = torch.einsum("bgcklrs,gockl->bgors", read, weight).reshape(batch, -1, rows, columns)
-    return made if bias is None else made + bias.reshape(-1, 1, 1)
+    convolved = torch.einsum("bgcklrs,gockl->bgors", read, weight).reshape(batch, -1, rows, columns)
+    return convolved if bias is None else convolved + bias.reshape(-1, 1, 1)

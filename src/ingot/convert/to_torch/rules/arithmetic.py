@@ -29,10 +29,10 @@ def on_sizes(a: Operand, b: Operand, each: Callable[[Size, Size], Size | None]) 
     if {len(a.sizes), len(b.sizes)} - {1, count}:
         return None
     left, right = (sizes * count if len(sizes) == 1 else sizes for sizes in (a.sizes, b.sizes))
-    made = [each(one, other) for one, other in zip(left, right, strict=True)]
-    if any(one is None for one in made):
+    elements = [each(one, other) for one, other in zip(left, right, strict=True)]
+    if any(one is None for one in elements):
         return None
-    return Sizes(tuple(one for one in made if one is not None), max(a.rank, b.rank) == 0)
+    return Sizes(tuple(one for one in elements if one is not None), max(a.rank, b.rank) == 0)
 
 
 def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Callable[..., Expression]:
@@ -46,8 +46,8 @@ def _symbol(sign: str, compute: Callable[[int, int], int], natural: bool) -> Cal
         return Size(f"{a.atom} {sign} {b.atom}", natural and a.natural and b.natural)
 
     def write(_site: Site, a: Operand, b: Operand) -> Expression:
-        if a.dtype in (DType.INT64, DType.INT32) and (found := on_sizes(a, b, each)) is not None:
-            return found
+        if a.dtype in (DType.INT64, DType.INT32) and (sizes := on_sizes(a, b, each)) is not None:
+            return sizes
         left, right = pair(a, b)
         if sign == "+" and right.startswith("(-"):
             return f"{left} - {right[2:-1]}"
@@ -75,8 +75,8 @@ def div(_site: Site, a: Operand, b: Operand) -> Expression:
 
     left, right = pair(a, b) if not a.is_integer else ("", "")
     if a.is_integer:
-        if (found := on_sizes(a, b, each)) is not None:
-            return found
+        if (sizes := on_sizes(a, b, each)) is not None:
+            return sizes
         return f'torch.div({a}, {scalar(b, a.rank) if a.rank is not None else b}, rounding_mode="trunc")'
     return f"{left} / {right}"
 
@@ -90,8 +90,8 @@ def mod(_site: Site, a: Operand, b: Operand, *, fmod: int) -> Expression:
             return Size.of(a.number % b.number)
         return Size(f"{a.atom} % {b.atom}", True)
 
-    if a.is_integer and (found := on_sizes(a, b, each)) is not None:
-        return found
+    if a.is_integer and (sizes := on_sizes(a, b, each)) is not None:
+        return sizes
     return f"torch.fmod({a}, {b})" if fmod else f"torch.remainder({a}, {b})"
 
 
@@ -112,8 +112,8 @@ def _comparison(sign: str, compute: Callable[[int, int], bool]) -> Callable[...,
         return Size(f"{a.atom} {sign} {b.atom}", True)
 
     def write(_site: Site, a: Operand, b: Operand) -> Expression:
-        if a.is_integer and (found := on_sizes(a, b, each)) is not None:
-            return found
+        if a.is_integer and (sizes := on_sizes(a, b, each)) is not None:
+            return sizes
         left, right = pair(a, b)
         return f"{left} {sign} {right}"
 
@@ -182,22 +182,22 @@ def mean(_site: Site, *inputs: Operand) -> Expression:
 @rule("Clip", widens=True)
 def clip(_site: Site, x: Operand, low: Operand | None = None, high: Operand | None = None) -> Expression:
     bounds = {"min": low, "max": high}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    if not given:
+    present = {name: bound for name, bound in bounds.items() if bound is not None}
+    if not present:
         return x
     if low is None and high is not None and high.literal is None:
         return f"torch.minimum({x}, {high})"
-    plain = all(bound.literal is not None for bound in given.values())
-    said = [f"{name}={bound.literal if plain else bound}" for name, bound in given.items()]
-    return f"{x}.clamp({', '.join(said)})"
+    plain = all(bound.literal is not None for bound in present.values())
+    arguments = [f"{name}={bound.literal if plain else bound}" for name, bound in present.items()]
+    return f"{x}.clamp({', '.join(arguments)})"
 
 
 @rule("Where")
 def where(_site: Site, condition: Operand, x: Operand, y: Operand) -> Expression:
     if condition.sizes is not None and x.sizes is not None and y.sizes is not None and x.dtype is DType.INT64:
-        found = _where_sizes(condition, x, y)
-        if found is not None:
-            return found
+        sizes = _where_sizes(condition, x, y)
+        if sizes is not None:
+            return sizes
     both = x.literal is not None and y.literal is not None
     if both and x.rank == y.rank == 0 and x.dtype in (DType.FLOAT32, DType.INT64):
         return f"torch.where({condition}, {x.literal}, {y.literal})"
@@ -219,13 +219,13 @@ def _where_sizes(condition: Operand, x: Operand, y: Operand) -> Sizes | None:
         return None
     count = counts.pop() if counts else 1
     rows: list[Any] = [sizes * count if len(sizes) == 1 else sizes for sizes in (condition.sizes, x.sizes, y.sizes)]
-    made = []
+    elements = []
     for test, one, other in zip(*rows, strict=True):
         if test.number is not None:
-            made.append(one if test.number else other)
+            elements.append(one if test.number else other)
         elif one.text == other.text:
-            made.append(one)
+            elements.append(one)
         else:
-            made.append(Size(f"({one.text} if {test.text} else {other.text})", one.natural and other.natural))
+            elements.append(Size(f"({one.text} if {test.text} else {other.text})", one.natural and other.natural))
     scalars = all(operand.rank == 0 for operand in (condition, x, y))
-    return Sizes(tuple(made), scalars)
+    return Sizes(tuple(elements), scalars)

@@ -39,25 +39,25 @@ def attention(
     plain = plain and left_window_size < 0 and right_window_size < 0 and count == 1 and q.rank == 4
     exact = q.dtype in (DType.FLOAT32, DType.FLOAT64) and v.dtype is q.dtype
     if plain and exact and not (attn_mask is not None and is_causal) and _fits(attn_mask, q, k):
-        said = "" if attn_mask is None else f", attn_mask={attn_mask}"
-        said += ", is_causal=True" * bool(is_causal)
-        said += "" if scale is None else f", scale={short(scale)}"
+        options = "" if attn_mask is None else f", attn_mask={attn_mask}"
+        options += ", is_causal=True" * bool(is_causal)
+        options += "" if scale is None else f", scale={short(scale)}"
         grouped = q.shape is None or k.shape is None or q.shape[1] != k.shape[1]
-        return f"F.scaled_dot_product_attention({q}, {k}, {v}{said}{', enable_gqa=True' * grouped})"
-    said = f", mask={attn_mask}" * (attn_mask is not None)
-    said += f", past=({past_key}, {past_value})" * (past_key is not None)
-    said += f", lengths={nonpad}" * (nonpad is not None)
-    said += f", heads=({q_num_heads}, {kv_num_heads})" * (q.rank == 3)
-    said += ", causal=True" * bool(is_causal)
+        return f"F.scaled_dot_product_attention({q}, {k}, {v}{options}{', enable_gqa=True' * grouped})"
+    options = f", mask={attn_mask}" * (attn_mask is not None)
+    options += f", past=({past_key}, {past_value})" * (past_key is not None)
+    options += f", lengths={nonpad}" * (nonpad is not None)
+    options += f", heads=({q_num_heads}, {kv_num_heads})" * (q.rank == 3)
+    options += ", causal=True" * bool(is_causal)
     if left_window_size >= 0 or right_window_size >= 0:
-        said += f", window=({left_window_size}, {right_window_size})"
-    said += "" if scale is None else f", scale={short(scale)}"
-    said += f", softcap={short(softcap)}" if softcap else ""
+        options += f", window=({left_window_size}, {right_window_size})"
+    options += "" if scale is None else f", scale={short(scale)}"
+    options += f", softcap={short(softcap)}" if softcap else ""
     if softmax_precision is not None:
-        said += f", precision={torch_dtype(DType(softmax_precision))}"
-    said += f", stage={qk_matmul_output_mode}" if qk_matmul_output_mode else ""
-    made = f"{site.use('attention')}({q}, {k}, {v}{said})"
-    return made if count == 4 else f"{made}[0]" if count == 1 else f"{made}[:{count}]"
+        options += f", precision={torch_dtype(DType(softmax_precision))}"
+    options += f", stage={qk_matmul_output_mode}" if qk_matmul_output_mode else ""
+    text = f"{site.use('attention')}({q}, {k}, {v}{options})"
+    return text if count == 4 else f"{text}[0]" if count == 1 else f"{text}[:{count}]"
 
 
 def _fits(mask: Operand | None, q: Operand, k: Operand) -> bool:
@@ -81,10 +81,12 @@ def rotary_embedding(
     num_heads: int | None,
     rotary_embedding_dim: int,
 ) -> Expression:
-    said = f", positions={position_ids}" * (position_ids is not None)
-    said += f", heads={num_heads}" * (x.rank == 3)
-    said += f", turned={rotary_embedding_dim}" * bool(rotary_embedding_dim) + ", interleaved=True" * bool(interleaved)
-    return f"{site.use('rotary_embedding')}({x}, {cos_cache}, {sin_cache}{said})"
+    options = f", positions={position_ids}" * (position_ids is not None)
+    options += f", heads={num_heads}" * (x.rank == 3)
+    options += f", turned={rotary_embedding_dim}" * bool(rotary_embedding_dim) + ", interleaved=True" * bool(
+        interleaved
+    )
+    return f"{site.use('rotary_embedding')}({x}, {cos_cache}, {sin_cache}{options})"
 
 
 @rule("LinearAttention")
@@ -105,11 +107,11 @@ def linear_attention(
 ) -> Expression:
     if update_rule not in ("linear", "gated", "delta", "gated_delta"):
         raise UnsupportedError("its update rule is none that is known")
-    said = f", state={past_state}" * (past_state is not None)
-    said += f", decay={decay}" * (decay is not None) + f", beta={beta}" * (beta is not None)
-    said += f", scale={short(scale)}" if scale else ""
-    made = f"{site.use('linear_attention')}({query}, {key}, {value}, {q_num_heads}, {kv_num_heads}{said})"
-    return made if len(site.node.outputs) == 2 else f"{made}[0]"
+    options = f", state={past_state}" * (past_state is not None)
+    options += f", decay={decay}" * (decay is not None) + f", beta={beta}" * (beta is not None)
+    options += f", scale={short(scale)}" if scale else ""
+    text = f"{site.use('linear_attention')}({query}, {key}, {value}, {q_num_heads}, {kv_num_heads}{options})"
+    return text if len(site.node.outputs) == 2 else f"{text}[0]"
 
 
 @rule("FlexAttention", domain="ai.onnx.preview")
@@ -126,8 +128,8 @@ def flex_attention(
 ) -> Expression:
     wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
     inside = wide if softmax_precision is None else DType(softmax_precision)
-    said = "" if scale is None else f", scale={short(scale)}"
-    scores = site.held(f"{site.use('flex_scores')}({q}, {k}{said}).to({torch_dtype(inside)})")
+    option = "" if scale is None else f", scale={short(scale)}"
+    scores = site.held(f"{site.use('flex_scores')}({q}, {k}{option}).to({torch_dtype(inside)})")
     type_ = TensorType(inside, None)
     if q.shape is not None and k.shape is not None:
         type_ = TensorType(inside, (*q.shape[:3], k.shape[2]))

@@ -47,11 +47,11 @@ def _linear(
     site: Site, x: Operand, coefficients: Sequence[float], intercepts: Sequence[float] | None, targets: int
 ) -> str:
     weights = Tensor(np.array(coefficients, np.float32).reshape(targets, -1))
-    said = site.buffer("coefficients", weights, trained=True)
+    arguments = site.buffer("coefficients", weights, trained=True)
     if intercepts:
         whole = np.broadcast_to(np.array(intercepts, np.float32), (targets,)).copy()
-        said += f", {site.buffer('intercepts', Tensor(whole), trained=True)}"
-    return f"F.linear({_rows(x)}, {said})"
+        arguments += f", {site.buffer('intercepts', Tensor(whole), trained=True)}"
+    return f"F.linear({_rows(x)}, {arguments})"
 
 
 def _rows(x: Operand) -> str:
@@ -140,8 +140,8 @@ def imputer(
         values = np.array(imputed_value_floats or (), np.float32)
         nothing = np.isnan(replaced_value_float)
         missing = f"{x}.isnan()" if nothing else f"{x} == {short(replaced_value_float)}"
-    given = site.buffer("imputed", Tensor(values))
-    return f"torch.where({missing}, {given}, {x}).to({site.torch_dtype()})"
+    values_text = site.buffer("imputed", Tensor(values))
+    return f"torch.where({missing}, {values_text}, {x}).to({site.torch_dtype()})"
 
 
 @rule("FeatureVectorizer", domain=ML)
@@ -175,8 +175,8 @@ def label_encoder(
     default = default_tensor.numpy().reshape(-1) if default_tensor is not None else None
     if default is None:
         default = np.array([default_float if values.dtype.kind == "f" else default_int64], values.dtype)
-    said = site.buffer("keys", Tensor(keys)), site.buffer("values", Tensor(np.concatenate([values, default])))
-    return f"{site.use('translated')}({x}, {said[0]}, {said[1]})"
+    buffers = site.buffer("keys", Tensor(keys)), site.buffer("values", Tensor(np.concatenate([values, default])))
+    return f"{site.use('translated')}({x}, {buffers[0]}, {buffers[1]})"
 
 
 def _pairs(lists: dict[str, Any], name: str) -> Any:

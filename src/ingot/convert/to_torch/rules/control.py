@@ -48,8 +48,8 @@ def loop(
         elif going is not None:
             with site.block(f"if not {going}:"):
                 site.line("break")
-        given = [_counter(count, body.inputs[0]), _condition(going, body.inputs[1])]
-        results = site.body(body, [*given, *carried])
+        counters = [_counter(count, body.inputs[0]), _condition(going, body.inputs[1])]
+        results = site.body(body, [*counters, *carried])
         _collect(site, lists, results[1 + len(states) :])
         _carry(site, carried, results[1 : 1 + len(states)])
         if going is not None:
@@ -93,7 +93,7 @@ def scan(
 @rule("SequenceMap")
 def sequence_map(site: Site, sequence: Operand, *others: Operand, body: Graph) -> Expression:
     names = [site.fresh(), *(site.fresh() if _is_list(other) else "" for other in others)]
-    given = [
+    arguments = [
         Operand(name, value.type) if name else other
         for name, other, value in zip(names, (sequence, *others), body.inputs, strict=True)
     ]
@@ -104,7 +104,7 @@ def sequence_map(site: Site, sequence: Operand, *others: Operand, body: Graph) -
     stepped = [name for name in names if name]
     source = over[0] if len(over) == 1 else f"zip({', '.join(over)})"
     with site.block(f"for {', '.join(stepped)} in {source}:"):
-        _collect(site, lists, site.body(body, given))
+        _collect(site, lists, site.body(body, arguments))
     return [Operand(name, site.type(index)) for index, name in enumerate(lists[: len(site.node.outputs)])]
 
 
@@ -118,12 +118,12 @@ def _truth(condition: Operand | None) -> str:
 
 def _carried(site: Site, states: Sequence[Operand], inputs: Sequence[Value]) -> list[Operand]:
     """A variable for each state, which holds what it begins with."""
-    made = []
+    carried = []
     for state, value in zip(states, inputs, strict=True):
         name = site.fresh()
         site.line(f"{name} = {state}")
-        made.append(Operand(name, value.type or state.type))
-    return made
+        carried.append(Operand(name, value.type or state.type))
+    return carried
 
 
 def _carry(site: Site, carried: Sequence[Operand], results: Sequence[Operand]) -> None:
@@ -154,10 +154,10 @@ def _stacked(
     axes: Sequence[int] = (),
     backward: Sequence[int] = (),
 ) -> list[str | Operand | None]:
-    made: list[str | Operand | None] = []
+    stacked: list[str | Operand | None] = []
     for place, (name, value) in enumerate(zip(lists, values, strict=False)):
         if not name:
-            made.append(None)
+            stacked.append(None)
             continue
         source = f"{name}[::-1]" if place < len(backward) and backward[place] else name
         axis = axes[place] if place < len(axes) else 0
@@ -165,10 +165,10 @@ def _stacked(
         if isinstance(value.type, TensorType) and value.type.shape is not None and not axis:
             sizes = tupled(size if isinstance(size, int) else 0 for size in (0, *value.type.shape))
             nothing = f"torch.empty({sizes}, dtype={torch_dtype(value.type.dtype)}, device={site.device})"
-            made.append(f"torch.stack({source}) if {name} else {nothing}")
+            stacked.append(f"torch.stack({source}) if {name} else {nothing}")
         else:
-            made.append(f"torch.stack({source}{along})")
-    return made
+            stacked.append(f"torch.stack({source}{along})")
+    return stacked
 
 
 def _counter(name: str, value: Value) -> Operand:
@@ -181,8 +181,8 @@ def _counter(name: str, value: Value) -> Operand:
 def _condition(name: str | None, value: Value) -> Operand:
     one_axis = isinstance(value.type, TensorType) and value.type.shape == (1,)
     shape = (1,) if one_axis else ()
-    said = name or "True"
-    text = f"torch.as_tensor({said})" + (".reshape(1)" if one_axis else "")
+    text_of_name = name or "True"
+    text = f"torch.as_tensor({text_of_name})" + (".reshape(1)" if one_axis else "")
     return Operand(text, TensorType(DType.BOOL, shape))
 
 

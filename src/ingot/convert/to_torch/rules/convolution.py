@@ -61,16 +61,16 @@ def padded(
 ) -> tuple[str, list[int]]:
     """The input, padded where torch could not do it by itself, and the padding that is left to torch."""
     count = len(kernel)
-    given = [0] * (2 * count) if pads is None or auto_pad == "VALID" else list(pads)
+    both_pads = [0] * (2 * count) if pads is None or auto_pad == "VALID" else list(pads)
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         upper = auto_pad == "SAME_UPPER"
-        found = same_pads(x, kernel, strides, dilations, upper)
-        if found is None:
+        computed = same_pads(x, kernel, strides, dilations, upper)
+        if computed is None:
             options = "" if upper else ", upper=False"
             sizes = f"{tuple(kernel)}, {tuple(strides)}, {tuple(dilations)}"
             return f"{site.use('pad_same')}({x}, {sizes}{options})", [0] * count
-        given = found
-    before, after = given[:count], given[count:]
+        both_pads = computed
+    before, after = both_pads[:count], both_pads[count:]
     if before == after and min(before, default=0) >= 0:
         return str(x), before
     pairs = flat_pads([Size.of(one) for one in before], [Size.of(one) for one in after], count)
@@ -118,17 +118,17 @@ def conv_text(
 def _options(
     *, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int, **others: Sequence[int]
 ) -> str:
-    """Keywords, of those that say something."""
-    said = ""
+    """Keywords, of those that differ from the default."""
+    options = ""
     for name, values, usual in (("stride", stride, 1), ("padding", padding, 0)):
         if any(value != usual for value in values):
-            said += f", {name}={_one_or_all(values)}"
+            options += f", {name}={_one_or_all(values)}"
     for name, values in others.items():
         if any(values):
-            said += f", {name}={_one_or_all(values)}"
+            options += f", {name}={_one_or_all(values)}"
     if groups != 1:
-        said += f", groups={groups}"
-    return said + (f", dilation={_one_or_all(dilation)}" if any(value != 1 for value in dilation) else "")
+        options += f", groups={groups}"
+    return options + (f", dilation={_one_or_all(dilation)}" if any(value != 1 for value in dilation) else "")
 
 
 def _one_or_all(values: Sequence[int]) -> str:
@@ -208,8 +208,8 @@ def deform_conv(
         raise UnsupportedError("only images can be deformed")
     kernel = kernel_of(w, kernel_shape)
     settings = [tuple(kernel), tuple(strides or (1, 1)), tuple(dilations or (1, 1)), tuple(pads or (0, 0, 0, 0))]
-    said = ", ".join(map(str, settings))
-    return f"{site.use('deform_conv')}({x}, {w}, {offset}, {b}, {mask}, {said}, {group}, {offset_group})"
+    options = ", ".join(map(str, settings))
+    return f"{site.use('deform_conv')}({x}, {w}, {offset}, {b}, {mask}, {options}, {group}, {offset_group})"
 
 
 @rule("CausalConvWithState")
@@ -225,8 +225,8 @@ def causal_conv_with_state(
     act = ', activation="silu"' if activation in ("silu", "swish") else ""
     if activation not in ("none", "silu", "swish"):
         raise UnsupportedError("its activation is none that is known")
-    made = f"{site.use('causal_conv')}({x}, {weight}, {bias}, {past}{act})"
-    return made if len(site.node.outputs) == 2 else f"{made}[0]"
+    text = f"{site.use('causal_conv')}({x}, {weight}, {bias}, {past}{act})"
+    return text if len(site.node.outputs) == 2 else f"{text}[0]"
 
 
 @rule("Col2Im")
@@ -244,9 +244,9 @@ def col2im(
     count = block_shape.shape[0] if block_shape.shape else None
     if not isinstance(count, int):
         raise UnsupportedError("the number of its axes is not known")
-    given = list(pads or [0] * (2 * count))
+    both_pads = list(pads or [0] * (2 * count))
     gaps, steps = tuple(dilations or [1] * count), tuple(strides or [1] * count)
-    if count == 2 and given[:2] == given[2:]:
-        options = f"dilation={gaps}, padding={tuple(given[:2])}, stride={steps}"
+    if count == 2 and both_pads[:2] == both_pads[2:]:
+        options = f"dilation={gaps}, padding={tuple(both_pads[:2])}, stride={steps}"
         return f"F.fold({x}, {ints(image_shape)}, {ints(block_shape)}, {options})"
-    return f"{site.use('col2im')}({x}, {ints(image_shape)}, {ints(block_shape)}, {gaps}, {tuple(given)}, {steps})"
+    return f"{site.use('col2im')}({x}, {ints(image_shape)}, {ints(block_shape)}, {gaps}, {tuple(both_pads)}, {steps})"

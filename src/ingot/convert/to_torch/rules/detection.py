@@ -20,10 +20,12 @@ def non_max_suppression(
     *,
     center_point_box: int,
 ) -> Expression:
-    said = "0" if most is None else integer(most)
-    said += ", 0.0" if overlap is None else f", {_float(overlap)}"
-    said += ", None" if least is None else f", {_float(least)}"
-    return f"{site.use('non_max_suppression')}({boxes}, {scores}, {said}{', centred=True' if center_point_box else ''})"
+    options = "0" if most is None else integer(most)
+    options += ", 0.0" if overlap is None else f", {_float(overlap)}"
+    options += ", None" if least is None else f", {_float(least)}"
+    return (
+        f"{site.use('non_max_suppression')}({boxes}, {scores}, {options}{', centred=True' if center_point_box else ''})"
+    )
 
 
 def _float(operand: Operand) -> str:
@@ -47,6 +49,6 @@ def roi_align(
     if mode not in ("avg", "max"):
         raise UnsupportedError("its mode is none that is known")
     half = coordinate_transformation_mode == "half_pixel"
-    said = f"({output_height}, {output_width}), {sampling_ratio}, {short(spatial_scale)}, half_pixel={half}"
+    options = f"({output_height}, {output_width}), {sampling_ratio}, {short(spatial_scale)}, half_pixel={half}"
     largest = ", largest=True" if mode == "max" else ""
-    return f"{site.use('roi_align')}({x}, {rois}, {batch_indices}, {said}{largest})"
+    return f"{site.use('roi_align')}({x}, {rois}, {batch_indices}, {options}{largest})"

@@ -28,14 +28,14 @@ _ACTIVATIONS: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 
 
-def _activated(text: str, activation: str | None, given: Sequence[float]) -> str:
+def _activated(text: str, activation: str | None, parameters: Sequence[float]) -> str:
     if not activation:
         return text
     if activation not in _ACTIVATIONS:
         raise UnsupportedError("its activation is none that is known")
-    said, defaults = _ACTIVATIONS[activation]
-    values = [short(value) for value in (*given, *defaults[len(given) :])]
-    return said.format(x=text, **dict(zip("ab", values, strict=False)))
+    template, defaults = _ACTIVATIONS[activation]
+    values = [short(value) for value in (*parameters, *defaults[len(parameters) :])]
+    return template.format(x=text, **dict(zip("ab", values, strict=False)))
 
 
 @rule("Gelu", domain=MICROSOFT)
@@ -96,8 +96,8 @@ def fused_gemm(
     transB: int,
 ) -> Expression:
     text = gemm(site, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-    given = [one for one in (activation_alpha, activation_beta) if one is not None]
-    return _activated(str(text), activation, given)
+    parameters = [one for one in (activation_alpha, activation_beta) if one is not None]
+    return _activated(str(text), activation, parameters)
 
 
 @rule("FusedMatMul", domain=MICROSOFT)
@@ -135,8 +135,8 @@ def skip_layer_normalization(
     total = _sum(site, x, skip, bias)
     if site.wanted(1) or site.wanted(2):
         raise UnsupportedError("somebody reads its mean or deviation")
-    said = f"{total}.shape[-1:], {gamma}{'' if beta is None else f', {beta}'}"
-    return [f"F.layer_norm({total}, {said}, eps={epsilon!r})", None, None, Operand(total, x.type)]
+    arguments = f"{total}.shape[-1:], {gamma}{'' if beta is None else f', {beta}'}"
+    return [f"F.layer_norm({total}, {arguments}, eps={epsilon!r})", None, None, Operand(total, x.type)]
 
 
 @rule("SkipSimplifiedLayerNormalization", domain=MICROSOFT)

@@ -16,12 +16,12 @@ from ingot.ir.tensor import SparseTensor, Tensor
 @rule("Constant")
 def constant(site: Site, **values: Any) -> Expression:
     kinds = {"value_float": DType.FLOAT32, "value_floats": DType.FLOAT32, "value_int": DType.INT64}
-    given = next(name for name, value in values.items() if value is not None)
-    value = values[given]
+    name_of_value = next(name for name, value in values.items() if value is not None)
+    value = values[name_of_value]
     if isinstance(value, SparseTensor):
         value = value.dense()
     if not isinstance(value, Tensor):
-        dtype = DType.STRING if "string" in given else kinds.get(given, DType.INT64)
+        dtype = DType.STRING if "string" in name_of_value else kinds.get(name_of_value, DType.INT64)
         value = Tensor(value, dtype)
     return site.constant(value)
 
@@ -67,8 +67,8 @@ def _may_be_none(start: Operand, limit: Operand, delta: Operand) -> bool:
 
 @rule("EyeLike")
 def eye_like(site: Site, x: Operand, *, dtype: int | None, k: int) -> Expression:
-    made = f"torch.ones_like({x}, dtype={site.torch_dtype()})"
-    return f"{made}.triu({k}).tril({k})"
+    ones = f"torch.ones_like({x}, dtype={site.torch_dtype()})"
+    return f"{ones}.triu({k}).tril({k})"
 
 
 def _seeded(site: Site, seed: float | None) -> str:
@@ -124,5 +124,5 @@ def dropout(
         return [x, f"torch.ones_like({x}, dtype=torch.bool)"]
     share = "0.5" if ratio is None else scalar(ratio)
     training = "True" if training_mode.numbers == [1] else f"bool({training_mode})"
-    made = f"{site.use('dropout')}({x}, {share}, {training}{_seeded(site, seed)})"
-    return made if len(site.node.outputs) == 2 else f"{made}[0]"
+    text = f"{site.use('dropout')}({x}, {share}, {training}{_seeded(site, seed)})"
+    return text if len(site.node.outputs) == 2 else f"{text}[0]"

@@ -46,25 +46,25 @@ def resize(
     crop = coordinates == "tf_crop_and_resize"
     rank = x.rank
     along = tuple(axes) if axes is not None else tuple(range(rank)) if rank is not None else None
-    said = [str(along) if along is not None else f"tuple(range({x}.ndim))"]
-    said += [_floats(scales) if scales is not None else "None", ints(sizes) if sizes is not None else "None"]
-    said += [f'mode="{mode}"', f'coordinates="{coordinates}"']
+    arguments = [str(along) if along is not None else f"tuple(range({x}.ndim))"]
+    arguments += [_floats(scales) if scales is not None else "None", ints(sizes) if sizes is not None else "None"]
+    arguments += [f'mode="{mode}"', f'coordinates="{coordinates}"']
     if mode == "nearest" and nearest_mode != "round_prefer_floor":
-        said.append(f'rounding="{nearest_mode}"')
+        arguments.append(f'rounding="{nearest_mode}"')
     if mode == "cubic":
-        said.append(f"a={short(cubic_coeff_a)}")
-    said += ["antialias=True"] * bool(antialias) + ["exclude_outside=True"] * bool(exclude_outside)
+        arguments.append(f"a={short(cubic_coeff_a)}")
+    arguments += ["antialias=True"] * bool(antialias) + ["exclude_outside=True"] * bool(exclude_outside)
     if keep_aspect_ratio_policy != "stretch":
-        said.append(f'policy="{keep_aspect_ratio_policy}"')
+        arguments.append(f'policy="{keep_aspect_ratio_policy}"')
     if crop and roi is not None:
-        said += [f"roi={_floats(roi)}", f"beyond={short(extrapolation_value)}"]
-    return f"{site.use('resize')}({x}, {', '.join(said)})"
+        arguments += [f"roi={_floats(roi)}", f"beyond={short(extrapolation_value)}"]
+    return f"{site.use('resize')}({x}, {', '.join(arguments)})"
 
 
 def _spatial_target(
     x: Operand, scales: Operand | None, sizes: Operand | None, axes: Sequence[int] | None
 ) -> str | None:
-    """What F.interpolate is told, where only spatial axes change."""
+    """The arguments of F.interpolate, where only spatial axes change."""
     if x.rank not in _LINEAR or x.rank is None:
         return None
     along = [axis_in(axis, x.rank) for axis in (axes if axes is not None else range(x.rank))]
@@ -102,10 +102,10 @@ def _torch_mode(
         return 'mode="nearest-exact"' if coordinates == "half_pixel" and alike else None
     if mode == "cubic" and (x.rank != 4 or a != -0.75):
         return None
-    said = f'mode="{"bicubic" if mode == "cubic" else _LINEAR[x.rank or 4]}"'
+    mode_text = f'mode="{"bicubic" if mode == "cubic" else _LINEAR[x.rank or 4]}"'
     if coordinates == "half_pixel":
-        return f"{said}, align_corners=False"
-    return f"{said}, align_corners=True" if coordinates == "align_corners" and whole else None
+        return f"{mode_text}, align_corners=False"
+    return f"{mode_text}, align_corners=True" if coordinates == "align_corners" and whole else None
 
 
 def _floats(operand: Operand) -> str:
@@ -133,8 +133,8 @@ def upsample(site: Site, x: Operand, scales: Operand, *, mode: str) -> Expressio
     how = "nearest" if mode == "nearest" else "linear"
     along = f"tuple(range({x}.ndim))"
     rounding = ', rounding="floor"' if how == "nearest" else ""
-    said = f'{along}, {_floats(scales)}, None, mode="{how}", coordinates="asymmetric"{rounding}'
-    return f"{site.use('resize')}({x}, {said})"
+    arguments = f'{along}, {_floats(scales)}, None, mode="{how}", coordinates="asymmetric"{rounding}'
+    return f"{site.use('resize')}({x}, {arguments})"
 
 
 @rule("GridSample")
@@ -146,9 +146,9 @@ def grid_sample(
         raise UnsupportedError("its mode is none that is known")
     if x.rank not in (4, 5) or (x.rank == 5 and mode == "cubic"):
         raise UnsupportedError(f"torch has none of mode {mode} for {x.rank} axes")
-    said = "" if mode == "linear" else f', mode="{modes[mode]}"'
-    said += "" if padding_mode == "zeros" else f', padding_mode="{padding_mode}"'
-    return f"F.grid_sample({x}, {grid}{said}, align_corners={bool(align_corners)})"
+    options = "" if mode == "linear" else f', mode="{modes[mode]}"'
+    options += "" if padding_mode == "zeros" else f', padding_mode="{padding_mode}"'
+    return f"F.grid_sample({x}, {grid}{options}, align_corners={bool(align_corners)})"
 
 
 @rule("AffineGrid")

@@ -53,8 +53,8 @@ def scatter_elements(
         return f"{data}.scatter({axis}, {places}, {updates})"
     if reduction == "add":
         return f"{data}.scatter_add({axis}, {places}, {updates})"
-    said = {"mul": "prod", "max": "amax", "min": "amin"}[reduction]
-    return f'{data}.scatter_reduce({axis}, {places}, {updates}, "{said}")'
+    torch_reduction = {"mul": "prod", "max": "amax", "min": "amin"}[reduction]
+    return f'{data}.scatter_reduce({axis}, {places}, {updates}, "{torch_reduction}")'
 
 
 @rule("ScatterND", widens=True)
@@ -92,11 +92,11 @@ def one_hot(site: Site, indices: Operand, depth: Operand, values: Operand, *, ax
 @rule("Unique", widens=True)
 def unique(site: Site, x: Operand, *, axis: int | None, sorted_: int) -> Expression:
     options = f", axis={axis}" * (axis is not None) + ", in_order=False" * (not sorted_)
-    found = f"{site.use('unique')}({x}{options})"
-    return found if len(site.node.outputs) == 4 else _some(found, len(site.node.outputs))
+    text = f"{site.use('unique')}({x}{options})"
+    return text if len(site.node.outputs) == 4 else _first_outputs(text, len(site.node.outputs))
 
 
-def _some(text: str, count: int) -> str:
+def _first_outputs(text: str, count: int) -> str:
     return f"{text}[0]" if count == 1 else f"{text}[:{count}]"
 
 

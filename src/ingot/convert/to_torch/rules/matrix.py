@@ -49,8 +49,10 @@ def gemm(
 
 @rule("Einsum")
 def einsum(_site: Site, *inputs: Operand, equation: str) -> Expression:
-    said = "".join(letter for letter in equation if letter.isascii() and (letter.isalpha() or letter in ",.->"))
-    return f'torch.einsum("{said}", {", ".join(map(str, inputs))})'
+    ascii_equation = "".join(
+        letter for letter in equation if letter.isascii() and (letter.isalpha() or letter in ",.->")
+    )
+    return f'torch.einsum("{ascii_equation}", {", ".join(map(str, inputs))})'
 
 
 @rule("Det")

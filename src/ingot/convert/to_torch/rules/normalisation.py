@@ -26,9 +26,9 @@ def batch_normalization(
 ) -> Expression:
     if training_mode:
         settings = f"{short(epsilon)}, {short(momentum)}"
-        made = f"{site.use('batch_norm_training')}({x}, {scale}, {b}, {mean}, {var}, {settings})"
+        text = f"{site.use('batch_norm_training')}({x}, {scale}, {b}, {mean}, {var}, {settings})"
         count = len(site.node.outputs)
-        return made if count == 3 else f"{made}[0]" if count == 1 else f"{made}[:{count}]"
+        return text if count == 3 else f"{text}[0]" if count == 1 else f"{text}[:{count}]"
     alike = all(one.dtype is x.dtype for one in (scale, b, mean, var))
     if not alike or x.rank == 1:
         return f"{site.use('batch_norm')}({x}, {scale}, {b}, {mean}, {var}, {short(epsilon)})"
@@ -49,8 +49,8 @@ def layer_normalization(
         eps = "" if short(epsilon) == "1e-05" else f", eps={short(epsilon)}"
         return f"F.layer_norm({x}, {shape}, {scale}{bias}{eps})"
     wide = "" if stash_type == 1 and x.dtype is not DType.FLOAT64 else ", wide=None"
-    made = f"{site.use('layer_norm')}({x}, {scale}, {b}, {axis}, {short(epsilon)}{wide})"
-    return made if count == 3 else f"{made}[0]" if count == 1 else f"{made}[:{count}]"
+    text = f"{site.use('layer_norm')}({x}, {scale}, {b}, {axis}, {short(epsilon)}{wide})"
+    return text if count == 3 else f"{text}[0]" if count == 1 else f"{text}[:{count}]"
 
 
 @rule("RMSNormalization")

@@ -14,7 +14,7 @@ from ingot.errors import UnsupportedError
 
 
 class _Windows:
-    """How windows move, with everything said."""
+    """How windows move, with all defaults filled in."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class _Windows:
         self.pads = (0,) * (2 * count) if pads is None or auto_pad == "VALID" else tuple(pads)
         if auto_pad.startswith("SAME"):
             upper = auto_pad == "SAME_UPPER"
-            found = same_pads(x, self.kernel, self.strides, self.dilations, upper)
-            if found is not None:
-                self.pads = tuple(found)
+            computed = same_pads(x, self.kernel, self.strides, self.dilations, upper)
+            if computed is not None:
+                self.pads = tuple(computed)
             else:
                 sizes = f"{self.kernel}, {self.strides}, {self.dilations}"
                 self.x = f"{site.use('pad_same')}({x}, {sizes}, upper={upper}, value={value})"
@@ -52,12 +52,12 @@ class _Windows:
 
     def options(self, *, dilated: bool) -> str:
         count = len(self.kernel)
-        said = f", stride={_one_or_all(self.strides)}"
+        text = f", stride={_one_or_all(self.strides)}"
         if any(self.pads):
-            said += f", padding={_one_or_all(self.pads[:count])}"
+            text += f", padding={_one_or_all(self.pads[:count])}"
         if dilated and any(gap != 1 for gap in self.dilations):
-            said += f", dilation={_one_or_all(self.dilations)}"
-        return said
+            text += f", dilation={_one_or_all(self.dilations)}"
+        return text
 
     def settings(self) -> str:
         return f"{self.kernel}, {self.strides}, {self.dilations}, {self.pads}"
@@ -110,13 +110,13 @@ def average_pool(
     moving = _Windows(site, x, kernel_shape, auto_pad, dilations, pads, strides, "0.0")
     plain = all(gap == 1 for gap in moving.dilations)
     if moving.is_torch and plain:
-        said = ", ceil_mode=True" if ceil_mode else ""
+        options = ", ceil_mode=True" if ceil_mode else ""
         if any(moving.pads) and not count_include_pad:
-            said += ", count_include_pad=False"
+            options += ", count_include_pad=False"
         name = f"F.avg_pool{len(kernel_shape)}d"
-        return f"{name}({moving.x}, {_one_or_all(moving.kernel)}{moving.options(dilated=False)}{said})"
-    said = ", ceil=True" * bool(ceil_mode) + ", count_pads=True" * bool(count_include_pad)
-    return f"{site.use('average_pool')}({moving.x}, {moving.settings()}{said})"
+        return f"{name}({moving.x}, {_one_or_all(moving.kernel)}{moving.options(dilated=False)}{options})"
+    options = ", ceil=True" * bool(ceil_mode) + ", count_pads=True" * bool(count_include_pad)
+    return f"{site.use('average_pool')}({moving.x}, {moving.settings()}{options})"
 
 
 def _is_sized(x: Operand) -> bool:
@@ -158,9 +158,9 @@ def max_unpool(
         less = kernel_shape[axis] - steps[axis] - around[axis] - around[axis + count]
         more = f" + {less}" if less > 0 else f" - {-less}" if less else ""
         sizes.append(f"{x}.shape[{axis + 2}] * {steps[axis]}{more}")
-    made = f"{site.use('max_unpool')}({x}, {indices}, {tupled(sizes)})"
+    text = f"{site.use('max_unpool')}({x}, {indices}, {tupled(sizes)})"
     if output_shape is None:
-        return made
+        return text
     return f"{site.use('unpooled_in')}({x}, {indices}, {tupled(sizes)}, {ints(output_shape)})"
 
 

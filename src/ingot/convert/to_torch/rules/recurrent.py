@@ -50,13 +50,17 @@ def lstm(
 ) -> Expression:
     count = _directions(direction)
     functions = _functions(activations, ("Sigmoid", "Tanh", "Tanh"), count, activation_alpha, activation_beta)
-    said = _given(b=b, h=h, c=c) + ", backward=True" * (direction == "reverse") + ", batch_first=True" * bool(layout)
+    options = (
+        _keyword_arguments(b=b, h=h, c=c)
+        + ", backward=True" * (direction == "reverse")
+        + ", batch_first=True" * bool(layout)
+    )
     if lengths is None and p is None and functions is None and clip is None and not input_forget:
-        return _some(f"{site.use('lstm')}({x}, {w}, {r}{said})", len(site.node.outputs), 3)
-    said += _given(p=p, lengths=lengths) + ("" if functions is None else f", functions={functions}")
-    said += "" if clip is None else f", clip={short(clip)}"
-    said += ", coupled=True" * bool(input_forget)
-    return _some(f"{site.use('lstm_in_steps')}({x}, {w}, {r}{said})", len(site.node.outputs), 3)
+        return _first_outputs(f"{site.use('lstm')}({x}, {w}, {r}{options})", len(site.node.outputs), 3)
+    options += _keyword_arguments(p=p, lengths=lengths) + ("" if functions is None else f", functions={functions}")
+    options += "" if clip is None else f", clip={short(clip)}"
+    options += ", coupled=True" * bool(input_forget)
+    return _first_outputs(f"{site.use('lstm_in_steps')}({x}, {w}, {r}{options})", len(site.node.outputs), 3)
 
 
 @rule("GRU")
@@ -81,13 +85,17 @@ def gru(
 ) -> Expression:
     count = _directions(direction)
     functions = _functions(activations, ("Sigmoid", "Tanh"), count, activation_alpha, activation_beta)
-    said = _given(b=b, h=h) + ", backward=True" * (direction == "reverse") + ", batch_first=True" * bool(layout)
+    options = (
+        _keyword_arguments(b=b, h=h)
+        + ", backward=True" * (direction == "reverse")
+        + ", batch_first=True" * bool(layout)
+    )
     if lengths is None and functions is None and clip is None and linear_before_reset:
-        return _some(f"{site.use('gru')}({x}, {w}, {r}{said})", len(site.node.outputs), 2)
-    said += _given(lengths=lengths) + ("" if functions is None else f", functions={functions}")
-    said += "" if clip is None else f", clip={short(clip)}"
-    said += ", linear=True" * bool(linear_before_reset)
-    return _some(f"{site.use('gru_in_steps')}({x}, {w}, {r}{said})", len(site.node.outputs), 2)
+        return _first_outputs(f"{site.use('gru')}({x}, {w}, {r}{options})", len(site.node.outputs), 2)
+    options += _keyword_arguments(lengths=lengths) + ("" if functions is None else f", functions={functions}")
+    options += "" if clip is None else f", clip={short(clip)}"
+    options += ", linear=True" * bool(linear_before_reset)
+    return _first_outputs(f"{site.use('gru_in_steps')}({x}, {w}, {r}{options})", len(site.node.outputs), 2)
 
 
 @rule("RNN")
@@ -113,10 +121,14 @@ def rnn(
     functions = _functions(
         tuple(activations)[:count] if activations else None, ("Tanh",), count, activation_alpha, activation_beta
     )
-    said = _given(b=b, h=h) + ", backward=True" * (direction == "reverse") + ", batch_first=True" * bool(layout)
-    said += _given(lengths=lengths) + ("" if functions is None else f", functions={functions}")
-    said += "" if clip is None else f", clip={short(clip)}"
-    return _some(f"{site.use('rnn_in_steps')}({x}, {w}, {r}{said})", len(site.node.outputs), 2)
+    options = (
+        _keyword_arguments(b=b, h=h)
+        + ", backward=True" * (direction == "reverse")
+        + ", batch_first=True" * bool(layout)
+    )
+    options += _keyword_arguments(lengths=lengths) + ("" if functions is None else f", functions={functions}")
+    options += "" if clip is None else f", clip={short(clip)}"
+    return _first_outputs(f"{site.use('rnn_in_steps')}({x}, {w}, {r}{options})", len(site.node.outputs), 2)
 
 
 def _directions(direction: str) -> int:
@@ -150,9 +162,9 @@ def _functions(
     return tupled(tupled(texts[place * size : (place + 1) * size]) for place in range(directions))
 
 
-def _given(**operands: Operand | None) -> str:
+def _keyword_arguments(**operands: Operand | None) -> str:
     return "".join(f", {name}={operand}" for name, operand in operands.items() if operand is not None)
 
 
-def _some(text: str, wanted: int, whole: int) -> str:
+def _first_outputs(text: str, wanted: int, whole: int) -> str:
     return text if wanted == whole else f"{text}[0]" if wanted == 1 else f"{text}[:{wanted}]"

@@ -37,8 +37,8 @@ def _reduction(
     ) -> Expression:
         dims = axes_text(data, axes, noop_with_empty_axes)
         if dims is None:
-            said = each(str(data))
-            return data if said == str(data) else said
+            prepared = each(str(data))
+            return data if prepared == str(data) else prepared
         if dims == "()":
             return text(site, data).format(x=f"{data}.reshape(1)", args="dim=0")
         return text(site, data).format(x=data, args=f"dim={dims}{', keepdim=True' if keepdims else ''}")

@@ -16,9 +16,9 @@ def dft(
     site: Site, x: Operand, length: Operand | None = None, axis: Operand | None = None, *, inverse: int, onesided: int
 ) -> Expression:
     along = "-2" if axis is None else integer(axis)
-    said = "" if length is None else f", length={integer(length)}"
-    said += ", inverse=True" * bool(inverse) + ", onesided=True" * bool(onesided)
-    return f"{site.use('dft')}({x}, {along}{said})"
+    options = "" if length is None else f", length={integer(length)}"
+    options += ", inverse=True" * bool(inverse) + ", onesided=True" * bool(onesided)
+    return f"{site.use('dft')}({x}, {along}{options})"
 
 
 @rule("STFT")
@@ -37,8 +37,8 @@ def stft(
 
 def _window(name: str, options: str = "") -> Callable[..., Expression]:
     def write(site: Site, size: Operand, *, output_datatype: int, periodic: int) -> Expression:
-        said = f"{integer(size)}, periodic={bool(periodic)}{options}, dtype=torch.float64, device={site.device}"
-        return f"torch.{name}({said}).to({site.torch_dtype()})"
+        arguments = f"{integer(size)}, periodic={bool(periodic)}{options}, dtype=torch.float64, device={site.device}"
+        return f"torch.{name}({arguments}).to({site.torch_dtype()})"
 
     return write
 
@@ -56,5 +56,5 @@ def mel_weight_matrix(
 ) -> Expression:
     edges = [one.literal or f"float({one})" for one in (low, high)]
     counts = [integer(one) for one in (bands, length, rate)]
-    made = f"{site.use('mel_weights')}({', '.join([*counts, *edges])}, {site.device})"
-    return f"{made}.to({site.torch_dtype()})" if DType(output_datatype) is not DType.FLOAT64 else made
+    weights = f"{site.use('mel_weights')}({', '.join([*counts, *edges])}, {site.device})"
+    return f"{weights}.to({site.torch_dtype()})" if DType(output_datatype) is not DType.FLOAT64 else weights

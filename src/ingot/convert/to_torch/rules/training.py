@@ -15,8 +15,8 @@ TRAINING = "ai.onnx.preview.training"
 def adagrad(
     site: Site, r: Operand, t: Operand, *inputs: Operand, decay_factor: float, epsilon: float, norm_coefficient: float
 ) -> Expression:
-    said = f"{number(decay_factor)}, {number(epsilon)}, {number(norm_coefficient)}"
-    return _all(site, f"{site.use('adagrad_step')}({r}, {t}, {tupled(inputs)}, {said})")
+    settings = f"{number(decay_factor)}, {number(epsilon)}, {number(norm_coefficient)}"
+    return _all(site, f"{site.use('adagrad_step')}({r}, {t}, {tupled(inputs)}, {settings})")
 
 
 @rule("Adam", domain=TRAINING)
@@ -48,8 +48,8 @@ def momentum(
 ) -> Expression:
     if mode not in ("standard", "nesterov"):
         raise UnsupportedError("its mode is none that is known")
-    said = f"{number(alpha)}, {number(beta)}, {number(norm_coefficient)}, nesterov={mode == 'nesterov'}"
-    return _all(site, f"{site.use('momentum_step')}({r}, {t}, {tupled(inputs)}, {said})")
+    settings = f"{number(alpha)}, {number(beta)}, {number(norm_coefficient)}, nesterov={mode == 'nesterov'}"
+    return _all(site, f"{site.use('momentum_step')}({r}, {t}, {tupled(inputs)}, {settings})")
 
 
 def _all(site: Site, text: str) -> str:

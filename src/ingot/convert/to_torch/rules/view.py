@@ -29,7 +29,7 @@ def size(_site: Site, x: Operand) -> Expression:
 
 
 def size_of(x: Operand, axis: int) -> Size:
-    """The size of an axis as the source says it: of a constant the number."""
+    """The text for the size of an axis: of a constant the number."""
     if x.constant is not None:
         return Size.of(x.constant.shape[axis])
     if x.sizes is not None:
@@ -46,15 +46,15 @@ def identity(_site: Site, x: Operand) -> Expression:
 def reshape(site: Site, data: Operand, shape: Operand, *, allowzero: int) -> Expression:
     if shape.sizes is None:
         return f"{site.use('reshape_to')}({data}, {ints(shape)}{', allowzero=True' if allowzero else ''})"
-    said = []
+    sizes = []
     for axis, one in enumerate(shape.sizes):
-        said.append(size_of(data, axis) if one.number == 0 and not allowzero else one)
-    if data.sizes is not None and len(said) <= 1 and all(one.number in (-1, 1, len(data.sizes)) for one in said):
-        return Sizes(data.sizes, is_scalar=not said)
+        sizes.append(size_of(data, axis) if one.number == 0 and not allowzero else one)
+    if data.sizes is not None and len(sizes) <= 1 and all(one.number in (-1, 1, len(data.sizes)) for one in sizes):
+        return Sizes(data.sizes, is_scalar=not sizes)
     nothing = data.shape is not None and 0 in data.shape
-    if nothing and any(one.number == -1 for one in said):
-        return f"{site.use('reshape_to')}({data}, {tupled(said)})"
-    return f"{data}.reshape({', '.join(map(str, said)) if said else '()'})"
+    if nothing and any(one.number == -1 for one in sizes):
+        return f"{site.use('reshape_to')}({data}, {tupled(sizes)})"
+    return f"{data}.reshape({', '.join(map(str, sizes)) if sizes else '()'})"
 
 
 @rule("Transpose")
@@ -118,17 +118,17 @@ def expand(_site: Site, x: Operand, shape: Operand) -> Expression:
         return f"{x}.expand(torch.broadcast_shapes({x}.shape, {ints(shape)}))"
     before = len(shape.sizes) - len(x.shape)
     if before >= 0:
-        said = []
+        sizes = []
         for axis, one in enumerate(shape.sizes):
             own = x.shape[axis - before] if axis >= before else 1
             if one.number == 1 and axis >= before:
-                said.append("-1")
+                sizes.append("-1")
             elif axis < before or own == 1 or one.number is not None:
-                said.append(str(one))
+                sizes.append(str(one))
             else:
                 break
         else:
-            return x if all(one == "-1" for one in said) else f"{x}.expand({', '.join(said)})"
+            return x if all(one == "-1" for one in sizes) else f"{x}.expand({', '.join(sizes)})"
     return f"{x}.expand(torch.broadcast_shapes({x}.shape, {ints(shape)}))"
 
 
@@ -182,14 +182,14 @@ def slice_(
         along = list(range(count))
     by = [1] * (count or 0) if steps is None else steps.numbers
     if along is None or count is None or by is None or (data.rank is None and any(axis < 0 for axis in along)):
-        given = [ints(one) if one is not None else "None" for one in (axes, steps)]
-        return f"{site.use('slice_along')}({data}, {ints(starts)}, {ints(ends)}, {given[0]}, {given[1]})"
+        arguments = [ints(one) if one is not None else "None" for one in (axes, steps)]
+        return f"{site.use('slice_along')}({data}, {ints(starts)}, {ints(ends)}, {arguments[0]}, {arguments[1]})"
     low, high = (_each(site, one, count) for one in (starts, ends))
     if data.sizes is not None and count == 1 and low[0].number is not None and high[0].number is not None:
         return Sizes(data.sizes[slice(low[0].number, high[0].number, by[0])])
     if any(step < 0 for step in by):
-        given = [tupled(low), tupled(high), tupled(along), tupled(by)]
-        return f"{site.use('slice_along')}({data}, {', '.join(given)})"
+        arguments = [tupled(low), tupled(high), tupled(along), tupled(by)]
+        return f"{site.use('slice_along')}({data}, {', '.join(arguments)})"
     along = [axis_in(axis, data.rank or 0) for axis in along]
     parts = [":"] * (max(along, default=-1) + 1)
     for axis, start, end, step in zip(along, low, high, by, strict=True):
@@ -250,10 +250,10 @@ def pad(
     before, after = [Size.of(0)] * rank, [Size.of(0)] * rank
     for place, axis in enumerate(along):
         before[axis], after[axis] = pads.sizes[place], pads.sizes[place + len(along)]
-    said = flat_pads(before, after)
+    flat = flat_pads(before, after)
     if mode == "constant":
         value = "" if constant_value is None else _pad_value(constant_value)
-        return f"F.pad({data}, {said}{value})" if said != "()" else data
+        return f"F.pad({data}, {flat}{value})" if flat != "()" else data
     known = [one.number for one in (*before, *after)]
     inner = 3 <= rank <= 5 and all(one == 0 for one in (*known[:2], *known[rank : rank + 2]))
     floats = data.dtype in (DType.FLOAT32, DType.FLOAT64)

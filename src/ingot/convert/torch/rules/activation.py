@@ -40,11 +40,11 @@ def prelu(site: Site, x: Var, weight: Var) -> Var:
 @rule("aten.elu.default")
 def elu(site: Site, x: Var, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Var:
     if input_scale == 1:
-        made = op.Elu(x, alpha=float(alpha))
+        activated = op.Elu(x, alpha=float(alpha))
     else:
         below = op.Sub(op.Exp(op.Mul(x, number(input_scale, site.dtype))), number(1, site.dtype))
-        made = op.Where(op.Greater(x, number(0, site.dtype)), x, op.Mul(below, number(alpha, site.dtype)))
-    return made if scale == 1 else op.Mul(made, number(scale, site.dtype))
+        activated = op.Where(op.Greater(x, number(0, site.dtype)), x, op.Mul(below, number(alpha, site.dtype)))
+    return activated if scale == 1 else op.Mul(activated, number(scale, site.dtype))
 
 
 @rule("aten.selu.default")
@@ -138,8 +138,8 @@ def log_softmax(site: Site, x: Var, dim: int, *_: Any, **__: Any) -> Var:
 @rule("aten._safe_softmax.default")
 def safe_softmax(site: Site, x: Var, dim: int, *_: Any) -> Var:
     """Zero, and not NaN, along an axis that is masked away."""
-    made = _along("Softmax", site, x, dim)
-    return op.Where(op.IsNaN(made), number(0, site.dtype), made)
+    weights = _along("Softmax", site, x, dim)
+    return op.Where(op.IsNaN(weights), number(0, site.dtype), weights)
 
 
 def _along(op_type: str, site: Site, x: Var, dim: int) -> Var:

@@ -157,11 +157,11 @@ def _extreme(op_type: str, logical: str, site: Site, x: Any, y: Any) -> Var:
 
 
 def _known_extreme(op_type: str, logical: str, site: Site, x: Any, y: Any) -> Var:
-    made = _extreme(op_type, logical, site, x, y)
+    extreme = _extreme(op_type, logical, site, x, y)
     if not site.dtype.is_float:
-        return made
+        return extreme
     a, b = operand(x, site.dtype), operand(y, site.dtype)
-    return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, made))
+    return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, extreme))
 
 
 def as_bool(x: Any) -> Var:

@@ -43,13 +43,13 @@ def _each(target: str, filled: int | None = None) -> Callable[..., Any]:
 
     def write(site: Site, *args: Any, **kwargs: Any) -> Any:
         plain = rules()[target]
-        made = []
+        parts = []
         for at in range(2):
             own = [_part(arg, at) for arg in args]
             if at and filled is not None and filled < len(args) and isinstance(args[filled], int | float):
                 own[filled] = 0
-            made.append(plain(site, *own, **kwargs))
-        real, imaginary = made
+            parts.append(plain(site, *own, **kwargs))
+        real, imaginary = parts
         if isinstance(real, tuple | list):
             return tuple(_pair(*both) for both in zip(real, imaginary, strict=True))
         return _pair(real, imaginary)
@@ -103,8 +103,8 @@ def div(site: Site, x: Any, y: Any) -> Pair:
     if d is None:
         a, b = _parts(x, site.dtype)
         return Pair(op.Div(a, c), op.Div(_or_zero(b, site.dtype), c))
-    made: Pair = mul(site, x, _inverse(c, d))
-    return made
+    quotient: Pair = mul(site, x, _inverse(c, d))
+    return quotient
 
 
 @complex_rule("aten.reciprocal.default")
@@ -116,10 +116,10 @@ def reciprocal(site: Site, x: Pair) -> Pair:
 def power(site: Site, x: Pair, exponent: Any = 2) -> Pair:
     """Small powers by multiplying, others by way of the logarithm."""
     if isinstance(exponent, int) and 0 < exponent <= _MOST_FACTORS:
-        made = x
+        product = x
         for _ in range(exponent - 1):
-            made = mul(site, made, x)
-        return made
+            product = mul(site, product, x)
+        return product
     if isinstance(exponent, complex):
         raise UnsupportedError("a power that is complex")
     length, angle = op.Pow(_length(x), number(exponent, site.dtype)), op.Mul(_angle(x), number(exponent, site.dtype))

@@ -39,8 +39,8 @@ def convolution(
         "group": groups,
     }
     if transposed:
-        made = op.ConvTranspose(source, weight, bias, output_padding=each_axis(output_padding, axes), **attributes)
+        convolved = op.ConvTranspose(source, weight, bias, output_padding=each_axis(output_padding, axes), **attributes)
     else:
-        made = op.Conv(source, weight, bias, **attributes)
-    made = cast(made, site.dtype)
-    return made if batched else op.Squeeze(made, [0])
+        convolved = op.Conv(source, weight, bias, **attributes)
+    convolved = cast(convolved, site.dtype)
+    return convolved if batched else op.Squeeze(convolved, [0])

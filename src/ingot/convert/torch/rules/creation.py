@@ -89,8 +89,8 @@ def arange(site: Site, *limits: Any, **_: Any) -> Any:
         wide = np.int64 if dtype.is_integer else np.float64
         return (start + np.arange(count).astype(wide) * step).astype(dtype.numpy)
     exact = DType.INT64 if all(not isinstance(limit, float) for limit in (start, end, step)) else dtype
-    made = op.Range(operand(start, exact), operand(end, exact), operand(step, exact))
-    return cast(made, dtype)
+    values = op.Range(operand(start, exact), operand(end, exact), operand(step, exact))
+    return cast(values, dtype)
 
 
 @rule(
@@ -176,8 +176,8 @@ def multinomial(site: Site, x: Var, count: int, replacement: bool = False, **_: 
     if not replacement and count > 1:
         raise UnsupportedError("multinomial without replacement")
     rows = x if rank(x) == 2 else op.Unsqueeze(x, [0])
-    made = op.Multinomial(op.Log(rows), sample_size=count, dtype=int(site.dtype))
-    return made if rank(x) == 2 else op.Squeeze(made, [0])
+    drawn = op.Multinomial(op.Log(rows), sample_size=count, dtype=int(site.dtype))
+    return drawn if rank(x) == 2 else op.Squeeze(drawn, [0])
 
 
 def filled(sizes: Sequence[Extent], value: Any, dtype: DType) -> Any:

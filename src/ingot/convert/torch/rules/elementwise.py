@@ -202,39 +202,39 @@ def same(site: Site, x: Var, **_: Any) -> Var:
 def dropout(site: Site, x: Var, p: float, train: bool | None) -> Any:
     outputs = isinstance(site.result, tuple | list)
     if train is not None and not train:
-        kept = op.Expand(np.array(True), op.Shape(x)) if outputs else None
-        return (x, kept) if outputs else x
+        all_true = op.Expand(np.array(True), op.Shape(x)) if outputs else None
+        return (x, all_true) if outputs else x
     if p == 1:  # ONNX keeps at least a little
         assert x.dtype is not None
         gone, none = (op.Expand(each, op.Shape(x)) for each in (number(0, x.dtype), np.array(False)))
         return (gone, none) if outputs else gone
-    made, mask = op.Dropout(x, number(p, DType.FLOAT32), np.array(True), outputs=2)
-    return (made, mask) if outputs else made
+    dropped, mask = op.Dropout(x, number(p, DType.FLOAT32), np.array(True), outputs=2)
+    return (dropped, mask) if outputs else dropped
 
 
 @rule("aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default")
 def clamp(site: Site, x: Var, low: Any = None, high: Any = None) -> Var:
     """Between two bounds; the upper wins where they cross, and what is not a number stays so."""
     if site.dtype is DType.BOOL:
-        made = cast(x, DType.BOOL)
-        made = made if low is None else op.Or(made, operand(low, DType.BOOL))
-        return made if high is None else op.And(made, operand(high, DType.BOOL))
-    made = cast(x, site.dtype)
+        clamped = cast(x, DType.BOOL)
+        clamped = clamped if low is None else op.Or(clamped, operand(low, DType.BOOL))
+        return clamped if high is None else op.And(clamped, operand(high, DType.BOOL))
+    clamped = cast(x, site.dtype)
     if low is not None:
-        made = op.Max(made, operand(low, site.dtype))
-    return made if high is None else op.Min(made, operand(high, site.dtype))
+        clamped = op.Max(clamped, operand(low, site.dtype))
+    return clamped if high is None else op.Min(clamped, operand(high, site.dtype))
 
 
 @rule("aten.clamp_min.default", "aten.clamp_min.Tensor")
 def clamp_min(site: Site, x: Var, low: Any) -> Var:
-    made: Var = clamp(site, x, low)
-    return made
+    clamped: Var = clamp(site, x, low)
+    return clamped
 
 
 @rule("aten.clamp_max.default", "aten.clamp_max.Tensor")
 def clamp_max(site: Site, x: Var, high: Any) -> Var:
-    made: Var = clamp(site, x, None, high)
-    return made
+    clamped: Var = clamp(site, x, None, high)
+    return clamped
 
 
 def _floats(x: Var) -> bool:

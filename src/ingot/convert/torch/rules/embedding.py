@@ -44,19 +44,19 @@ def embedding_bag(
     rows = op.Gather(weight, indices)
     if weights is not None:
         rows = op.Mul(rows, op.Unsqueeze(weights, [1]))
-    kept = op.Not(op.Equal(cast(indices, _INDEX), np.array(padding)))
+    counted = op.Not(op.Equal(cast(indices, _INDEX), np.array(padding)))
     lowest = number(-np.inf if mode == 2 else 0, dtype)
-    rows = op.Where(op.Unsqueeze(kept, [1]), rows, lowest)
+    rows = op.Where(op.Unsqueeze(counted, [1]), rows, lowest)
     shape = op.Concat(op.Shape(starts), op.Shape(weight, start=1), axis=0)
     empty = op.Expand(lowest, shape)
-    made = op.ScatterND(empty, op.Unsqueeze(bags, [1]), rows, reduction="max" if mode == 2 else "add")
+    bags_reduced = op.ScatterND(empty, op.Unsqueeze(bags, [1]), rows, reduction="max" if mode == 2 else "add")
     none = op.Expand(np.array(0, np.int64), op.Shape(starts))
-    sizes = op.ScatterND(none, op.Unsqueeze(bags, [1]), cast(kept, _INDEX), reduction="add")
+    sizes = op.ScatterND(none, op.Unsqueeze(bags, [1]), cast(counted, _INDEX), reduction="add")
     if mode == 1:
-        made = op.Div(made, op.Unsqueeze(cast(op.Max(sizes, np.array(1)), dtype), [1]))
+        bags_reduced = op.Div(bags_reduced, op.Unsqueeze(cast(op.Max(sizes, np.array(1)), dtype), [1]))
     if mode == 2:
-        made = op.Where(op.IsInf(made), number(0, dtype), made)
-    return made, bags, sizes, None
+        bags_reduced = op.Where(op.IsInf(bags_reduced), number(0, dtype), bags_reduced)
+    return bags_reduced, bags, sizes, None
 
 
 @rule("aten.embedding_dense_backward.default")

@@ -26,8 +26,8 @@ def histc(site: Site, x: Var, bins: int = 100, low: Any = 0, high: Any = 0) -> V
     first, last = number(low, dtype), number(high, dtype)
     inside = op.And(op.GreaterOrEqual(flat, first), op.LessOrEqual(flat, last))
     part = op.Div(op.Mul(op.Sub(flat, first), number(bins, dtype)), number(high - low, dtype))
-    kept = op.Where(inside, part, number(0, dtype))
-    places = op.Min(cast(op.Floor(kept), DType.INT64), np.array(bins - 1, np.int64))
+    safe = op.Where(inside, part, number(0, dtype))
+    places = op.Min(cast(op.Floor(safe), DType.INT64), np.array(bins - 1, np.int64))
     return op.ScatterElements(np.zeros(bins, dtype.numpy), places, cast(inside, dtype), axis=0, reduction="add")
 
 

@@ -35,7 +35,7 @@ def layer_norm_backward(
     to_x = op.Mul(op.Sub(pulled, turned), inverse)
     to_weight = _summed(op.Mul(grad, even), outer)
     to_bias = _summed(grad, outer)
-    return tuple(made if want else None for made, want in zip((to_x, to_weight, to_bias), wanted, strict=True))
+    return tuple(gradient if want else None for gradient, want in zip((to_x, to_weight, to_bias), wanted, strict=True))
 
 
 @rule("aten.native_group_norm_backward.default")
@@ -64,7 +64,7 @@ def group_norm_backward(
     over = np.array([axis for axis in range(rank(x)) if axis != 1], np.int64)
     to_weight = op.ReduceSum(op.Mul(grad, even), over, keepdims=0)
     to_bias = op.ReduceSum(grad, over, keepdims=0)
-    return tuple(made if want else None for made, want in zip((to_x, to_weight, to_bias), wanted, strict=True))
+    return tuple(gradient if want else None for gradient, want in zip((to_x, to_weight, to_bias), wanted, strict=True))
 
 
 def _summed(x: Var, axes: Any) -> Var:

@@ -33,7 +33,7 @@ def convolution_backward(
 ) -> Any:
     """To the input, by the transpose of what it was; to the weight, by a convolution over the batch; to the bias."""
     axes = rank(x) - 2
-    strides, pads, dilations = (each_axis(given, axes) for given in (stride, padding, dilation))
+    strides, pads, dilations = (each_axis(numbers, axes) for numbers in (stride, padding, dilation))
     attributes: dict[str, Any] = {"strides": strides, "pads": pads * 2, "dilations": dilations, "group": groups}
     to_x = to_weight = to_bias = None
     if wanted[0] and transposed:
@@ -61,17 +61,17 @@ def _over_batch(
     parts = op.Reshape(slid, [0, groups, channels // groups, *sizes])
     parts = op.Reshape(op.Transpose(parts, perm=[2, 1, 0, *inner]), [channels // groups, -1, *sizes])
     turned = op.Transpose(window, perm=[1, 0, *range(2, axes + 2)])
-    made = op.Conv(parts, turned, strides=dilations, dilations=strides, pads=pads * 2, group=groups)
+    convolved = op.Conv(parts, turned, strides=dilations, dilations=strides, pads=pads * 2, group=groups)
     along = np.arange(2, axes + 2)
-    made = op.Slice(made, np.zeros(axes, np.int64), np.array(kernel, np.int64), along)
-    return op.Transpose(made, perm=[1, 0, *range(2, axes + 2)])
+    convolved = op.Slice(convolved, np.zeros(axes, np.int64), np.array(kernel, np.int64), along)
+    return op.Transpose(convolved, perm=[1, 0, *range(2, axes + 2)])
 
 
 def _rest(
-    made: list[int], kernel: list[int], wanted: list[int], strides: list[int], pads: list[int], dilations: list[int]
+    actual: list[int], kernel: list[int], wanted: list[int], strides: list[int], pads: list[int], dilations: list[int]
 ) -> list[int]:
     """How many places at the end of each axis no window reached."""
-    every = zip(made, kernel, wanted, strides, pads, dilations, strict=True)
+    every = zip(actual, kernel, wanted, strides, pads, dilations, strict=True)
     return [want - ((n - 1) * s - 2 * p + d * (k - 1) + 1) for n, k, want, s, p, d in every]
 
 
@@ -88,10 +88,10 @@ def avg_pool_backward(
     divisor: int | None,
 ) -> Var:
     """What reached a window, divided by what it averaged over, goes to all of its places."""
-    sizes, made = _spatial(x, 2), _spatial(grad, 2)
+    sizes, pooled_sizes = _spatial(x, 2), _spatial(grad, 2)
     kernels = each_axis(kernel, 2)
     strides, pads = each_axis(stride or kernels, 2), each_axis(padding, 2)
-    reach = [(sizes[at], made[at], kernels[at], strides[at], pads[at]) for at in range(2)]
+    reach = [(sizes[at], pooled_sizes[at], kernels[at], strides[at], pads[at]) for at in range(2)]
     down, across = (_windows(*each) for each in reach)
     if divisor is not None:
         counts = np.array(divisor)
@@ -106,9 +106,9 @@ def avg_pool_backward(
 
 @rule("aten._adaptive_avg_pool2d_backward.default")
 def adaptive_avg_pool_backward(site: Site, grad: Var, x: Var) -> Var:
-    sizes, made = _spatial(x, 2), _spatial(grad, 2)
+    sizes, pooled_sizes = _spatial(x, 2), _spatial(grad, 2)
     dtype = site.dtype.numpy
-    down, across = (_binned(size, count).astype(dtype) for size, count in zip(sizes, made, strict=True))
+    down, across = (_binned(size, count).astype(dtype) for size, count in zip(sizes, pooled_sizes, strict=True))
     return op.MatMul(op.MatMul(down.T, grad), across)
 
 
@@ -137,10 +137,10 @@ def _widths(size: int, count: int, kernel: int, stride: int, pad: int) -> Array:
 
 def _binned(size: int, count: int) -> Array:
     """What part of each bin's mean each place is: a row a bin."""
-    made = np.zeros((count, size))
+    weights = np.zeros((count, size))
     for at, (first, last) in enumerate(bins(size, count)):
-        made[at, first:last] = 1 / (last - first)
-    return made
+        weights[at, first:last] = 1 / (last - first)
+    return weights
 
 
 def _spatial(x: Var, axes: int | None = None) -> list[int]:

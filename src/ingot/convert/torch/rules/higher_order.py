@@ -33,9 +33,9 @@ def while_loop(site: Site, test: Any, body: Any, carried: Sequence[Any], more: S
     """Runs while the test holds of what is carried."""
 
     def holds(states: Sequence[Any]) -> Any:
-        found = site.subgraph(test, (*states, *more))[0]
-        found = operand(found, DType.BOOL)
-        return op.Reshape(found, np.zeros(0, np.int64))
+        condition = site.subgraph(test, (*states, *more))[0]
+        condition = operand(condition, DType.BOOL)
+        return op.Reshape(condition, np.zeros(0, np.int64))
 
     def step(turn: Var, *states: Var) -> Any:
         own = [
@@ -53,8 +53,8 @@ def while_loop(site: Site, test: Any, body: Any, carried: Sequence[Any], more: S
 def scan(site: Site, body: Any, init: Sequence[Any], xs: Sequence[Var], more: Sequence[Any] = ()) -> Any:
     """Along the first axis of `xs`; gives the last states, then what was collected."""
 
-    def step(*given: Var) -> Any:
-        return _values(site.subgraph(body, (*given, *more)))
+    def step(*states_now: Var) -> Any:
+        return _values(site.subgraph(body, (*states_now, *more)))
 
     return _several(op.Scan(_values(list(init)), list(xs), body=step))
 
@@ -62,7 +62,7 @@ def scan(site: Site, body: Any, init: Sequence[Any], xs: Sequence[Var], more: Se
 @rule("map_impl", "map")
 def map_(site: Site, body: Any, xs: Sequence[Var], more: Sequence[Any] = ()) -> Any:
     """For each slice along the first axis of `xs`."""
-    return _several(op.Scan([], list(xs), body=lambda *given: _values(site.subgraph(body, (*given, *more)))))
+    return _several(op.Scan([], list(xs), body=lambda *items: _values(site.subgraph(body, (*items, *more)))))
 
 
 @rule("wrap_with_set_grad_enabled")

@@ -43,31 +43,31 @@ def take(site: Site, x: Var, index: Var) -> Var:
 @rule("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def index(site: Site, x: Var, indices: Sequence[Var | None]) -> Var:
     """Numpy's advanced indexing: the indexed axes are replaced by those of the indices joined."""
-    given = _indices(indices)
-    if not given:
+    by_axis = _indices(indices)
+    if not by_axis:
         return op.Identity(x)
-    axes = sorted(given)
+    axes = sorted(by_axis)
     moved, together = _front(x, axes)
     count = len(axes)
     if count == 1:
-        taken = op.Gather(moved, given[axes[0]])
+        gathered = op.Gather(moved, by_axis[axes[0]])
     else:
-        taken = op.GatherND(moved, op.Concat(*_joined([given[axis] for axis in axes]), axis=-1))
+        gathered = op.GatherND(moved, op.Concat(*_joined([by_axis[axis] for axis in axes]), axis=-1))
     if not together or axes[0] == 0:
-        return taken
-    inner = rank(taken) - (rank(x) - count)  # the axes of the indices go where the first of them was
-    order = [*range(inner, inner + axes[0]), *range(inner), *range(inner + axes[0], rank(taken))]
-    return op.Transpose(taken, perm=order)
+        return gathered
+    inner = rank(gathered) - (rank(x) - count)  # the axes of the indices go where the first of them was
+    order = [*range(inner, inner + axes[0]), *range(inner), *range(inner + axes[0], rank(gathered))]
+    return op.Transpose(gathered, perm=order)
 
 
 @rule("aten.index_put.default", "aten._unsafe_index_put.default", "aten.index_put_.default")
 def index_put(site: Site, x: Var, indices: Sequence[Var | None], values: Var, accumulate: bool = False, *_: Any) -> Var:
     """`x` with `values` where the indices point; where they point twice, one of them, or all added."""
-    given = _indices(indices)
-    if not given:
+    by_axis = _indices(indices)
+    if not by_axis:
         sized = op.Expand(values, op.Shape(x))
         return op.Add(x, sized) if accumulate else sized
-    axes = sorted(given)
+    axes = sorted(by_axis)
     masks = [node for node in site.node.args[1] if node is not None]
     if len(masks) == 1 and masks[0].meta["val"].dtype.is_floating_point is False and rank(values) == 0:
         mask = indices[axes[0]]
@@ -76,7 +76,7 @@ def index_put(site: Site, x: Var, indices: Sequence[Var | None], values: Var, ac
             spread = op.Unsqueeze(mask, list(range(rank(mask), rank(mask) + behind))) if behind else mask
             return op.Where(spread, cast(values, site.dtype), x)
     moved, together = _front(x, axes)
-    places = op.Concat(*_joined([given[axis] for axis in axes]), axis=-1)
+    places = op.Concat(*_joined([by_axis[axis] for axis in axes]), axis=-1)
     rest = op.Slice(op.Shape(moved), [len(axes)], [_END])
     inner = op.Slice(op.Shape(places), [0], [-1])
     inner_rank = rank(places) - 1
@@ -94,11 +94,11 @@ def index_put(site: Site, x: Var, indices: Sequence[Var | None], values: Var, ac
     reduction = "add" if accumulate else "none"
     if site.dtype is DType.BOOL and accumulate:  # one of them is true
         moved, updates = cast(moved, DType.INT32), cast(updates, DType.INT32)
-    made = cast(op.ScatterND(moved, places, updates, reduction=reduction), site.dtype)
+    scattered = cast(op.ScatterND(moved, places, updates, reduction=reduction), site.dtype)
     if axes == list(range(len(axes))):
-        return made
+        return scattered
     order = [*axes, *(axis for axis in range(rank(x)) if axis not in axes)]
-    return op.Transpose(made, perm=[order.index(axis) for axis in range(rank(x))])
+    return op.Transpose(scattered, perm=[order.index(axis) for axis in range(rank(x))])
 
 
 @rule("aten.masked_scatter.default")
@@ -110,8 +110,8 @@ def masked_scatter(site: Site, x: Var, mask: Var, source: Var) -> Var:
     mask = cast(mask, DType.BOOL)
     flat = op.Reshape(mask, [-1])
     order = op.Sub(op.CumSum(cast(flat, DType.INT64), np.array(0)), np.array(1))
-    taken = op.Gather(op.Reshape(cast(source, site.dtype), [-1]), op.Max(order, np.array(0)))
-    return op.Where(mask, op.Reshape(taken, op.Shape(x), allowzero=1), x)
+    gathered = op.Gather(op.Reshape(cast(source, site.dtype), [-1]), op.Max(order, np.array(0)))
+    return op.Where(mask, op.Reshape(gathered, op.Shape(x), allowzero=1), x)
 
 
 @rule("aten.masked_select.default")
@@ -130,7 +130,7 @@ def nonzero(site: Site, x: Var) -> Var:
 
 def _indices(indices: Sequence[Var | None]) -> dict[int, Var]:
     """The integer indices by the axis they are for; a mask is the places where it is true."""
-    found: dict[int, Var] = {}
+    by_axis: dict[int, Var] = {}
     axis = 0
     for item in indices:
         if item is None:
@@ -138,12 +138,12 @@ def _indices(indices: Sequence[Var | None]) -> dict[int, Var]:
         elif item.dtype in (DType.BOOL, DType.UINT8):
             places = op.NonZero(item)
             for row in range(rank(item)):
-                found[axis] = op.Gather(places, np.array(row, np.int64))
+                by_axis[axis] = op.Gather(places, np.array(row, np.int64))
                 axis += 1
         else:
-            found[axis] = cast(item, DType.INT64)
+            by_axis[axis] = cast(item, DType.INT64)
             axis += 1
-    return found
+    return by_axis
 
 
 def _front(x: Var, axes: Sequence[int]) -> tuple[Var, bool]:

@@ -71,8 +71,8 @@ def _into(site: Site, x: Var, dim: int) -> Any:
             return _split(x, op.Concat(known, rest, axis=0), dim, len(sizes)) if len(sizes) > 1 else (x,)
         if len({str(size) for size in sizes}) == 1:
             many = len(sizes)
-            made: Any = op.Split(x, axis=dim, num_outputs=many, outputs=many)
-            return made
+            parts: Any = op.Split(x, axis=dim, num_outputs=many, outputs=many)
+            return parts
         raise UnsupportedError("parts whose sizes are not known")
     return _split(x, np.array(sizes, np.int64), dim, len(sizes))
 

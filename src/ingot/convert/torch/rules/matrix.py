@@ -22,12 +22,12 @@ def product(site: Site, x: Var, y: Var) -> Var:
 def linear(site: Site, x: Var, weight: Var, bias: Var | None = None) -> Var:
     """X W' + b; of a matrix, the one operator that takes a weight as torch stores it."""
     if rank(weight) == 1:
-        made = op.MatMul(x, weight)
-        return made if bias is None else op.Add(made, bias)
+        product = op.MatMul(x, weight)
+        return product if bias is None else op.Add(product, bias)
     if rank(x) == 2 and site.dtype.is_float:
         return op.Gemm(x, weight, bias, transB=1)
-    made = _product(x, op.Transpose(weight, perm=[1, 0], name=f"{weight.name}.T"), site.dtype)
-    return made if bias is None else op.Add(made, bias)
+    product = _product(x, op.Transpose(weight, perm=[1, 0], name=f"{weight.name}.T"), site.dtype)
+    return product if bias is None else op.Add(product, bias)
 
 
 @rule("aten.addmm.default")
@@ -105,5 +105,5 @@ def _scaled(x: Var, factor: Any, site: Site) -> Var:
 
 
 def _plus(bias: Var, x: Var, beta: Any, alpha: Any, site: Site) -> Var:
-    made = _scaled(x, alpha, site)
-    return made if beta == 0 else op.Add(_scaled(bias, beta, site), made)
+    product = _scaled(x, alpha, site)
+    return product if beta == 0 else op.Add(_scaled(bias, beta, site), product)

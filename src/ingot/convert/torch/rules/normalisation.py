@@ -42,8 +42,8 @@ def native_layer_norm(
     attributes: dict[str, Any] = {"axis": -len(shape), "epsilon": eps, "stash_type": _stash(site.dtype)}
     if not _reads_more(site):
         return op.LayerNormalization(x, scale, bias, **attributes), None, None
-    made, mean, inverse = op.LayerNormalization(x, scale, bias, outputs=3, **attributes)
-    return made, mean, inverse
+    normalised, mean, inverse = op.LayerNormalization(x, scale, bias, outputs=3, **attributes)
+    return normalised, mean, inverse
 
 
 @rule("aten.rms_norm.default")
@@ -80,13 +80,13 @@ def native_group_norm(
     groups: int,
     eps: float,
 ) -> Any:
-    made = _group_norm(site, x, groups, weight, bias, eps)
+    normalised = _group_norm(site, x, groups, weight, bias, eps)
     if not _reads_more(site):
-        return made, None, None
+        return normalised, None, None
     rows = op.Reshape(x, [0, groups, -1])
     mean = op.ReduceMean(rows, [2], keepdims=0)
     spread = variance(rows, [2], 0, False, site.dtype)
-    return made, mean, op.Reciprocal(op.Sqrt(op.Add(spread, number(eps, site.dtype))))
+    return normalised, mean, op.Reciprocal(op.Sqrt(op.Add(spread, number(eps, site.dtype))))
 
 
 @rule("aten._native_batch_norm_legit_no_training.default")
@@ -130,13 +130,13 @@ def batch_norm_of_batch(
     mean = op.ReduceMean(x, np.array(over), keepdims=1)
     spread = variance(x, over, 0, True, dtype)
     inverse = op.Reciprocal(op.Sqrt(op.Add(spread, number(eps, dtype))))
-    made = op.Mul(op.Sub(x, mean), inverse)
+    normalised = op.Mul(op.Sub(x, mean), inverse)
     tail = [-1] + [1] * (rank(x) - 2)
     if weight is not None:
-        made = op.Mul(made, op.Reshape(weight, tail))
+        normalised = op.Mul(normalised, op.Reshape(weight, tail))
     if bias is not None:
-        made = op.Add(made, op.Reshape(bias, tail))
-    return made, op.Reshape(mean, [-1]), op.Reshape(inverse, [-1])
+        normalised = op.Add(normalised, op.Reshape(bias, tail))
+    return normalised, op.Reshape(mean, [-1]), op.Reshape(inverse, [-1])
 
 
 @rule("aten._native_batch_norm_legit_functional.default")
@@ -154,12 +154,12 @@ def batch_norm_in_training(
     """Normalised by the moments of the batch, with what the running ones become."""
     if not training:
         return _batch_norm(site, x, weight, bias, mean, var, eps), None, None, mean, var
-    made, own, inverse = batch_norm_of_batch(site, x, weight, bias, True, momentum, eps)
+    normalised, own, inverse = batch_norm_of_batch(site, x, weight, bias, True, momentum, eps)
     over = [axis for axis in range(rank(x)) if axis != 1]
     spread = variance(x, over, 1, False, site.dtype)
     part, rest = number(momentum, site.dtype), number(1 - momentum, site.dtype)
     moved = [op.Add(op.Mul(old, rest), op.Mul(new, part)) for old, new in ((mean, own), (var, spread))]
-    return made, own, inverse, *moved
+    return normalised, own, inverse, *moved
 
 
 @rule("aten.instance_norm.default")

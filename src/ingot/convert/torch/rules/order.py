@@ -52,8 +52,8 @@ def median_dim(site: Site, x: Var, dim: int, keepdim: bool = False) -> Any:
 @rule("aten.median.default")
 def median(site: Site, x: Var) -> Var:
     flat = op.Reshape(x, [-1])
-    made: Var = _kth(flat, _middle(flat, 0), 0, False)[0]
-    return made
+    middle: Var = _kth(flat, _middle(flat, 0), 0, False)[0]
+    return middle
 
 
 @rule("aten.bucketize.Tensor", "aten.searchsorted.Tensor")

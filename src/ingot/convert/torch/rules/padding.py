@@ -47,7 +47,7 @@ def col2im(
     """Windows, as columns, added up in an image."""
     batched = rank(x) == 3
     source = x if batched else op.Unsqueeze(x, [0])
-    made = op.Col2Im(
+    image = op.Col2Im(
         source,
         np.array(size, np.int64),
         np.array(kernel, np.int64),
@@ -55,7 +55,7 @@ def col2im(
         pads=list(padding) * 2,
         strides=list(stride),
     )
-    return made if batched else op.Squeeze(made, [0])
+    return image if batched else op.Squeeze(image, [0])
 
 
 @rule("aten.im2col.default")
@@ -81,15 +81,15 @@ def im2col(
     windows = op.Transpose(windows, perm=[0, 1, 2, 4, 3, 5])
     channels = op.Mul(op.Shape(source, start=1, end=2), np.array([kernel[0] * kernel[1]]))
     shape = op.Concat(op.Shape(source, start=0, end=1), channels, np.array([-1]), axis=0)
-    made = op.Reshape(windows, shape)
-    return made if batched else op.Squeeze(made, [0])
+    columns = op.Reshape(windows, shape)
+    return columns if batched else op.Squeeze(columns, [0])
 
 
 def _padded(x: Var, pad: Sequence[Extent], mode: str, value: Any) -> Var:
     """Torch counts from the last axis, a pair for each; ONNX wants all befores, then all afters."""
-    count, given = rank(x), len(pad) // 2
-    axes = np.array([count - 1 - at for at in range(given)], np.int64)
-    if given == 0:
+    count, padded_axes = rank(x), len(pad) // 2
+    axes = np.array([count - 1 - at for at in range(padded_axes)], np.int64)
+    if padded_axes == 0:
         return op.Identity(x)
     pads = as_vector([*pad[0::2], *pad[1::2]])
     if x.dtype is DType.BOOL and mode == "constant":

@@ -25,8 +25,8 @@ def max_pool(
     dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> Var:
-    made: Var = _max_pool(site, x, kernel, stride, padding, dilation, ceil_mode, indices=False)[0]
-    return made
+    pooled: Var = _max_pool(site, x, kernel, stride, padding, dilation, ceil_mode, indices=False)[0]
+    return pooled
 
 
 @rule(
@@ -68,13 +68,13 @@ def avg_pool(
     source, batched = _batched(x, axes)
     source = source if site.dtype.is_float else cast(source, DType.FLOAT64)
     if divisor_override is None:
-        made = op.AveragePool(source, count_include_pad=int(count_include_pad), **attributes)
+        pooled = op.AveragePool(source, count_include_pad=int(count_include_pad), **attributes)
     else:
         whole = _padded(source, sizes, attributes, site)
         mean = op.AveragePool(whole, kernel_shape=sizes, strides=attributes["strides"])
-        made = op.Mul(mean, number(float(np.prod(sizes)) / divisor_override, source.dtype or site.dtype))
-    made = cast(made, site.dtype)
-    return made if batched else op.Squeeze(made, [0])
+        pooled = op.Mul(mean, number(float(np.prod(sizes)) / divisor_override, source.dtype or site.dtype))
+    pooled = cast(pooled, site.dtype)
+    return pooled if batched else op.Squeeze(pooled, [0])
 
 
 @rule(
@@ -97,22 +97,22 @@ def adaptive_max_pool(site: Site, x: Var, output_size: Any) -> Any:
 def _adaptive(op_type: str, whole: str, site: Site, x: Var, output_size: Any) -> Var:
     """To a size that divides the one given, or averaged bin by bin where it does not."""
     result = site.result[0] if isinstance(site.result, tuple | list) else site.result
-    given = site.argument(0)
+    source_tensor = site.argument(0)
     axes = {"1d": 1, "2d": 2, "3d": 3}[str(site.node.target._schema.name)[-2:]]
     source, batched = _batched(x, axes)
-    sizes, wanted = list(given.shape[-axes:]), list(result.shape[-axes:])
+    sizes, wanted = list(source_tensor.shape[-axes:]), list(result.shape[-axes:])
     if all(isinstance(size, int) and size == 1 for size in wanted):
-        made = op[whole](source)
+        pooled = op[whole](source)
     elif not all(isinstance(size, int) for size in [*sizes, *wanted]):
         raise UnsupportedError("adaptive pooling to several bins of a size that is not known")
     elif all(size % want == 0 for size, want in zip(sizes, wanted, strict=True)):
         kernel = [size // want for size, want in zip(sizes, wanted, strict=True)]
-        made = op[op_type](source, kernel_shape=kernel, strides=kernel)
+        pooled = op[op_type](source, kernel_shape=kernel, strides=kernel)
     else:
-        made = source
+        pooled = source
         for at, (size, want) in enumerate(zip(sizes, wanted, strict=True)):
-            made = _binned(made, at - axes, size, want, op_type)
-    return made if batched else op.Squeeze(made, [0])
+            pooled = _binned(pooled, at - axes, size, want, op_type)
+    return pooled if batched else op.Squeeze(pooled, [0])
 
 
 def _binned(x: Var, axis: int, size: int, want: int, op_type: str) -> Var:
@@ -147,36 +147,36 @@ def _max_pool(
     if dtype is not None and not dtype.is_float and dtype not in (DType.INT8, DType.UINT8):
         source = cast(source, DType.FLOAT64)
     if not indices:
-        made = cast(op.MaxPool(source, **attributes), site.dtype)
-        return (made if batched else op.Squeeze(made, [0])), None
-    made, places = op.MaxPool(source, outputs=2, **attributes)
-    made = cast(made, site.dtype)
+        pooled = cast(op.MaxPool(source, **attributes), site.dtype)
+        return (pooled if batched else op.Squeeze(pooled, [0])), None
+    pooled, places = op.MaxPool(source, outputs=2, **attributes)
+    pooled = cast(pooled, site.dtype)
     area = op.ReduceProd(op.Slice(op.Shape(source), [2], [2 + axes]), keepdims=0)
     places = op.Mod(places, area)  # torch counts within a channel
-    return (made, places) if batched else (op.Squeeze(made, [0]), op.Squeeze(places, [0]))
+    return (pooled, places) if batched else (op.Squeeze(pooled, [0]), op.Squeeze(places, [0]))
 
 
 def _fitting(sizes: list[int], padding: Any, ceil_mode: bool, site: Site) -> list[int]:
     """A window rounded up may be larger than what it is over; torch cuts it."""
-    given = site.argument(0).shape[-len(sizes) :]
+    sizes_before = site.argument(0).shape[-len(sizes) :]
     pads = each_axis(padding, len(sizes))
-    if not ceil_mode or not all(isinstance(size, int) for size in given):
+    if not ceil_mode or not all(isinstance(size, int) for size in sizes_before):
         return sizes
-    return [min(size, have + 2 * pad) for size, have, pad in zip(sizes, given, pads, strict=True)]
+    return [min(size, have + 2 * pad) for size, have, pad in zip(sizes, sizes_before, pads, strict=True)]
 
 
 def _padded(x: Var, sizes: list[int], attributes: dict[str, Any], site: Site) -> Var:
     """Padded with zeros so far that every window is whole."""
     axes = len(sizes)
     before = attributes["pads"][:axes]
-    given, made = site.argument(0).shape[-axes:], site.result.shape[-axes:]
+    sizes_before, sizes_after = site.argument(0).shape[-axes:], site.result.shape[-axes:]
     after = list(before)
     if attributes["ceil_mode"]:
-        if not all(isinstance(size, int) for size in [*given, *made]):
+        if not all(isinstance(size, int) for size in [*sizes_before, *sizes_after]):
             raise UnsupportedError("a divisor for windows whose number is not known")
-        ends = [(many - 1) * stride for many, stride in zip(made, attributes["strides"], strict=True)]
+        ends = [(many - 1) * stride for many, stride in zip(sizes_after, attributes["strides"], strict=True)]
         reach = [end + size for end, size in zip(ends, sizes, strict=True)]
-        after = [max(last - have - pad, 0) for last, have, pad in zip(reach, given, before, strict=True)]
+        after = [max(last - have - pad, 0) for last, have, pad in zip(reach, sizes_before, before, strict=True)]
     return op.Pad(x, np.array([0, 0, *before, 0, 0, *after], np.int64))
 
 

@@ -40,17 +40,17 @@ dequantize_channels = Rule(("quantized_decomposed.dequantize_per_channel.default
 
 def _quantized(x: Var, scale: Any, zero: Any, low: Any, high: Any, dtype: DType, axis: int | None) -> Var:
     """Clipped to the range asked for where it is less than the type's."""
-    made = op.QuantizeLinear(x, _scale(scale), _zero(zero, dtype), axis=axis)
+    quantized = op.QuantizeLinear(x, _scale(scale), _zero(zero, dtype), axis=axis)
     limits = np.iinfo(dtype.numpy)
     if isinstance(low, int) and isinstance(high, int) and (low > limits.min or high < limits.max):
-        made = op.Clip(made, number(max(low, limits.min), dtype), number(min(high, limits.max), dtype))
-    return made
+        quantized = op.Clip(quantized, number(max(low, limits.min), dtype), number(min(high, limits.max), dtype))
+    return quantized
 
 
 def _dequantized(site: Site, x: Var, scale: Any, zero: Any, axis: int | None) -> Var:
     assert x.dtype is not None
-    made = op.DequantizeLinear(x, _scale(scale), _zero(zero, x.dtype), axis=axis)
-    return cast(made, site.dtype)
+    real = op.DequantizeLinear(x, _scale(scale), _zero(zero, x.dtype), axis=axis)
+    return cast(real, site.dtype)
 
 
 def _scale(scale: Any) -> Any:

@@ -102,9 +102,9 @@ def _stacked(
             if ways == 1
             else op.Reshape(op.Transpose(sequence, perm=[0, 2, 1, 3]), [0, 0, -1])
         )
-        for kept, end in zip(last, ends, strict=True):
-            kept.append(end)
-    results = [op.Concat(*kept, axis=0) if layers > 1 else kept[0] for kept in last]
+        for states_of_layers, end in zip(last, ends, strict=True):
+            states_of_layers.append(end)
+    results = [op.Concat(*states_of_layers, axis=0) if layers > 1 else states_of_layers[0] for states_of_layers in last]
     if not batched:
         return op.Squeeze(x, [1]), *(op.Squeeze(state, [1]) for state in results)
     return (op.Transpose(x, perm=[1, 0, 2]) if batch_first else x), *results

@@ -86,8 +86,8 @@ def std(site: Site, x: Var, axes: Any = None, *more: Any, **options: Any) -> Var
 
 @rule("aten.var_mean.correction")
 def var_mean(site: Site, x: Var, axes: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    given = 1 if correction is None else correction
-    return variance(x, axes, given, keepdim, site.dtype), reduced("ReduceMean", x, axes, keepdim)
+    freedom = 1 if correction is None else correction
+    return variance(x, axes, freedom, keepdim, site.dtype), reduced("ReduceMean", x, axes, keepdim)
 
 
 @rule("aten.logsumexp.default")
@@ -133,8 +133,8 @@ def reduced(op_type: str, x: Var, axes: int | Sequence[int] | None, keepdim: boo
         return cast(reduced(op_type, cast(x, DType.INT32), axes, keepdim), x.dtype)
     if rank(x) == 0:
         return op[op_type](op.Unsqueeze(x, [0]), np.array([0]), keepdims=0)
-    given = np.array(axes_of(axes, rank(x)), np.int64)
-    return op[op_type](x, given, keepdims=int(keepdim))
+    reduced_axes = np.array(axes_of(axes, rank(x)), np.int64)
+    return op[op_type](x, reduced_axes, keepdims=int(keepdim))
 
 
 def variance(x: Var, axes: Any, correction: Any, keepdim: bool, dtype: DType) -> Var:
@@ -171,6 +171,6 @@ def _place(op_type: str, x: Var, dim: int | None, keepdim: bool) -> Var:
     count = rank(x)
     if count == 0 or dim is None:
         flat = op.Reshape(x, [-1])
-        found = op[op_type](flat, axis=0, keepdims=0)
-        return op.Reshape(found, [1] * count) if keepdim and count else found
+        place = op[op_type](flat, axis=0, keepdims=0)
+        return op.Reshape(place, [1] * count) if keepdim and count else place
     return op[op_type](x, axis=dim, keepdims=int(keepdim))

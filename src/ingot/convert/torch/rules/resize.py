@@ -51,8 +51,8 @@ _EXACT = {"_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_n
 
 
 def _exact(site: Site, x: Var, size: Sequence[Extent] | None, *factors: Any) -> Var:
-    given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
-    return _resized(site, x, size, given, "nearest", align=False, exact=True)
+    scales = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
+    return _resized(site, x, size, scales, "nearest", align=False, exact=True)
 
 
 exact = {name: Rule((f"aten.{name}.vec", f"aten.{name}.default"), _exact) for name in _EXACT}
@@ -72,10 +72,10 @@ def _antialiased(
     site: Site, x: Var, size: Any, align: bool, factors: Sequence[Any], mode: str, coefficient: float = -0.75
 ) -> Var:
     """With a size, and factors that it may come from; ONNX does not say what it is where corners are aligned."""
-    given = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
-    if align or (size is not None and given is not None):
+    scales = factors[0] if len(factors) == 1 and isinstance(factors[0], list | tuple) else _all(factors)
+    if align or (size is not None and scales is not None):
         raise UnsupportedError("a size beside factors, or aligned corners, where images are smoothed")
-    return _resized(site, x, size, given, mode, align=align, antialias=1, coefficient=coefficient)
+    return _resized(site, x, size, scales, mode, align=align, antialias=1, coefficient=coefficient)
 
 
 @rule("aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default", "aten.grid_sampler.default")
@@ -152,8 +152,8 @@ def _resized(
         wanted = op.Cast(op.Floor(sizes), to=int(DType.INT64))
     else:
         wanted = as_vector(list(site.result.shape[2:]))
-    made: Var = op.Resize(x, None, None, wanted, **attributes)
-    return made
+    resized: Var = op.Resize(x, None, None, wanted, **attributes)
+    return resized
 
 
 def _all(factors: Sequence[Any]) -> Sequence[float] | None:

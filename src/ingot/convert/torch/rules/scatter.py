@@ -54,15 +54,15 @@ def _reduced_into(site: Site, x: Var, dim: int, index: Var, source: Var, reduce:
     if not include_self:
         neutral = {"add": 0, "mul": 1, "max": _limit(dtype, -1), "min": _limit(dtype, 1)}[kind]
         start = _scattered(site, x, dim, index, neutral, "none")
-    made = _scattered(site, start, dim, index, source, kind)
+    scattered = _scattered(site, start, dim, index, source, kind)
     if reduce != "mean":
-        return made
+        return scattered
     ones = op.Expand(number(1, dtype), op.Shape(x))
     counts = ones if include_self else _scattered(site, ones, dim, index, 0, "none")
     counts = _scattered(site, counts, dim, index, 1, "add")
     if dtype.is_float:
-        return op.Div(made, counts)
-    return floor_divided(made, counts, dtype)
+        return op.Div(scattered, counts)
+    return floor_divided(scattered, counts, dtype)
 
 
 @rule("aten.index_add.default")
@@ -74,8 +74,8 @@ def index_add(site: Site, x: Var, dim: int, index: Var, source: Var, *, alpha: A
         source = op.Mul(source, operand(alpha, site.dtype))
     if rank(x) == 0:
         row = op.Reshape(source, [-1])
-        made = op.ScatterElements(op.Reshape(x, [1]), op.Reshape(index, [-1]), row, reduction="add")
-        return op.Reshape(made, np.zeros(0, np.int64))
+        total = op.ScatterElements(op.Reshape(x, [1]), op.Reshape(index, [-1]), row, reduction="add")
+        return op.Reshape(total, np.zeros(0, np.int64))
     axis = positive(dim, rank(x))
     index = op.Unsqueeze(index, [0]) if rank(index) == 0 else index
     shape = [1] * rank(x)
@@ -136,8 +136,8 @@ def _scattered(site: Site, x: Var, dim: int, index: Var, source: Any, reduction:
         row = op.Reshape(x, [1]) if rank(x) == 0 else x
         where = op.Reshape(index, [1])
         part = op.Reshape(source, [1]) if isinstance(source, Var) else source
-        made = _scattered(site, row, 0, where, part, reduction)
-        return op.Reshape(made, np.zeros(0, np.int64)) if rank(x) == 0 else made
+        scattered = _scattered(site, row, 0, where, part, reduction)
+        return op.Reshape(scattered, np.zeros(0, np.int64)) if rank(x) == 0 else scattered
     dtype = x.dtype
     assert dtype is not None
     if isinstance(source, Var):
@@ -162,8 +162,8 @@ def _put_slice(site: Site, x: Var, source: Var, axis: int, places: Any) -> Var:
     size = op.Shape(x, start=axis, end=axis + 1)
     places = op.Where(op.Less(places, np.array(0)), op.Add(places, size), places)
     wanted = op.Concat(op.Shape(places), op.Slice(op.Shape(moved), [1], [_END]), axis=0)
-    made = op.ScatterND(moved, op.Unsqueeze(places, [-1]), op.Expand(part, wanted))
-    return op.Transpose(made, perm=[order.index(each) for each in range(rank(x))]) if axis else made
+    scattered = op.ScatterND(moved, op.Unsqueeze(places, [-1]), op.Expand(part, wanted))
+    return op.Transpose(scattered, perm=[order.index(each) for each in range(rank(x))]) if axis else scattered
 
 
 def _limit(dtype: DType, sign: int) -> Any:

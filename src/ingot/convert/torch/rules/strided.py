@@ -41,11 +41,11 @@ def diag_embed(site: Site, x: Var, offset: int = 0, dim1: int = -2, dim2: int = 
     before, after = (size, 0) if offset >= 0 else (0, size)
     pads = np.array([0] * (rank(x) - 1) + [before] + [0] * (rank(x) - 1) + [after])
     row = op.Unsqueeze(op.Pad(x, pads), [-2])
-    made = op.Where(on, row, number(0, site.dtype))
+    matrix = op.Where(on, row, number(0, site.dtype))
     first, second = positive(dim1, count), positive(dim2, count)
     rest = iter(range(count - 2))
     order = [count - 2 if axis == first else count - 1 if axis == second else next(rest) for axis in range(count)]
-    return op.Transpose(made, perm=order)
+    return op.Transpose(matrix, perm=order)
 
 
 @rule("aten.unfold.default", "aten.unfold_copy.default")
@@ -58,9 +58,9 @@ def unfold(site: Site, x: Var, dim: int, size: int, step: int) -> Var:
     length = op.Squeeze(op.Shape(x, start=axis, end=axis + 1), [0])
     starts = op.Range(np.array(0), op.Sub(length, np.array(size - 1)), np.array(step))
     where = op.Add(op.Unsqueeze(starts, [1]), np.arange(size)[None])
-    taken = op.Gather(x, where, axis=axis)
+    windows = op.Gather(x, where, axis=axis)
     order = [a for a in range(count + 1) if a != axis + 1] + [axis + 1]
-    return op.Transpose(taken, perm=order)
+    return op.Transpose(windows, perm=order)
 
 
 @rule("aten.as_strided.default", "aten.as_strided_copy.default")
@@ -68,10 +68,10 @@ def as_strided(
     site: Site, x: Var, sizes: Sequence[Extent], strides: Sequence[Extent], offset: Extent | None = None
 ) -> Var:
     """Elements by their place in memory, which is that of a contiguous tensor."""
-    given = site.argument(0)
-    if not given.is_contiguous():
+    tensor = site.argument(0)
+    if not tensor.is_contiguous():
         raise UnsupportedError("as_strided of a tensor that is not contiguous")
-    begins = given.storage_offset()
+    begins = tensor.storage_offset()
     if offset is not None and site.node.args[0].op == "placeholder" and not (isinstance(begins, int) and begins == 0):
         raise UnsupportedError("as_strided of an input that is a part of another tensor")
     first = 0 if offset is None else offset
@@ -80,7 +80,7 @@ def as_strided(
     if isinstance(first, int) and 0 not in sizes:
         pairs = zip(sizes, strides, strict=True)
         steps = [(n - 1) * stride for n, stride in pairs if isinstance(n, int) and isinstance(stride, int)]
-        count = given.numel()
+        count = tensor.numel()
         if first < 0 or (len(steps) == len(sizes) and isinstance(count, int) and first + sum(steps) >= count):
             raise UnsupportedError("as_strided beyond the elements of the tensor it is of")
     places: Any = as_scalar(first)
@@ -94,11 +94,11 @@ def as_strided(
 @rule("aten.resize.default")
 def resize(site: Site, x: Var, sizes: Sequence[Extent], **_: Any) -> Var:
     """The first elements in other sizes; there are none to add to a tensor that grows."""
-    given = site.argument(0)
-    if not given.is_contiguous():
+    tensor = site.argument(0)
+    if not tensor.is_contiguous():
         raise UnsupportedError("resize of a tensor that is not contiguous")
     wanted = site.result.numel()
-    if not isinstance(wanted, int) or not isinstance(given.numel(), int) or wanted > given.numel():
+    if not isinstance(wanted, int) or not isinstance(tensor.numel(), int) or wanted > tensor.numel():
         raise UnsupportedError("resize to more elements than there are")
     return reshape(op.Slice(op.Reshape(x, [-1]), [0], [wanted]), sizes)
 
@@ -110,5 +110,5 @@ def diagonal_scatter(site: Site, x: Var, source: Var, offset: int = 0, dim1: int
     flat = op.Reshape(x, [-1])
     numbers = op.Reshape(op.Range(np.array(0), op.Size(x), np.array(1)), sizes, allowzero=1)
     places = op.Reshape(diagonal(site, numbers, offset, dim1, dim2), [-1])
-    made = op.ScatterElements(flat, places, op.Reshape(source, [-1]), axis=0)
-    return op.Reshape(made, sizes, allowzero=1)
+    scattered = op.ScatterElements(flat, places, op.Reshape(source, [-1]), axis=0)
+    return op.Reshape(scattered, sizes, allowzero=1)

@@ -51,14 +51,14 @@ def _joined_axes(x: Var, first: int, last: int) -> Var:
 def unflatten(site: Site, x: Var, dim: int, sizes: Sequence[Extent]) -> Var:
     count = rank(x)
     at = positive(dim, count)
-    kept: list[Any] = [0] * at + list(sizes)
+    target: list[Any] = [0] * at + list(sizes)
     if any(isinstance(size, Size) for size in sizes):
         parts: list[Any] = [np.zeros(at, np.int64)] if at else []
         parts += [as_vector(sizes), op.Slice(op.Shape(x), [at + 1], [_END])]
         return op.Reshape(x, op.Concat(*parts, axis=0))
     if at == count - 1:
-        return op.Reshape(x, kept)
-    return op.Reshape(x, op.Concat(np.array(kept, np.int64), op.Slice(op.Shape(x), [at + 1], [_END]), axis=0))
+        return op.Reshape(x, target)
+    return op.Reshape(x, op.Concat(np.array(target, np.int64), op.Slice(op.Shape(x), [at + 1], [_END]), axis=0))
 
 
 @rule("aten.permute.default", "aten.permute_copy.default")
@@ -99,9 +99,9 @@ def unsqueeze(site: Site, x: Var, dim: int) -> Var:
 def squeeze(site: Site, x: Var, dims: int | Sequence[int]) -> Var:
     """Takes out those of the axes whose size is one."""
     count = rank(x)
-    given = [dims] if isinstance(dims, int) else list(dims)
+    named_axes = [dims] if isinstance(dims, int) else list(dims)
     shape = site.argument(0).shape
-    axes = [positive(axis, count) for axis in given] if count else []
+    axes = [positive(axis, count) for axis in named_axes] if count else []
     single = [axis for axis in axes if isinstance(shape[axis], int) and shape[axis] == 1]
     return op.Squeeze(x, single) if single else op.Identity(x)
 

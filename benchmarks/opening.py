@@ -1,0 +1,151 @@
+"""One first start, in this process: `python -m benchmarks.opening ENGINE MODEL FEEDS [parts]` prints it as JSON.
+
+`import`, `create` and `run` are the seconds of importing the engine (numpy among it), of creating a session, and of its
+first run; `processor` is the processor time of this process in the latter two. With `parts`, the seconds of each stage
+of ingot are there too, without the imports in it, and those of compilation in LLVM's processes, which is beside the
+rest.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from time import perf_counter, process_time
+from typing import Any
+
+STAGES = {
+    "ingot.warm_start": {"key_of": "key", "find": "key", "load_source": "load"},
+    "ingot.compile": {
+        "check_structure": "check",
+        "upgrade_operators": "upgrade",
+        "type_model": "type",
+        "specialise": "specialise",
+        "optimise": "optimise",
+        "lower_graph": "lower",
+        "fuse": "fuse",
+        "make_plan": "plan",
+    },
+    "ingot.providers.cpu:Cpu": {"schedule": "schedule", "emit": "emit", "hold": "weights", "link": "link"},
+    "ingot.codegen.llvm.workers:_Process": {"ask": "LLVM"},
+}
+"""The functions that stages are measured by; a link waits for LLVM."""
+
+
+class Parts:
+    """Seconds by name, of parts that may be inside of one another: each counts without those in it."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._inside: list[float] = []
+
+    def measured(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function whose calls are counted."""
+
+        def measuring(*arguments: Any, **named: Any) -> Any:
+            self._inside.append(0.0)
+            start = perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                whole = perf_counter() - start
+                self._add(name, whole - self._inside.pop())
+                if self._inside:
+                    self._inside[-1] += whole
+
+        return measuring
+
+    def beside(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same for a function that other threads call."""
+
+        def measuring(*arguments: Any) -> Any:
+            start = perf_counter()
+            try:
+                return function(*arguments)
+            finally:
+                self._add(name, perf_counter() - start)
+
+        return measuring
+
+    def _add(self, name: str, seconds: float) -> None:
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
+
+def instrumented() -> Parts:
+    """The parts of what ingot does from now on; the modules of its stages are imported for that, and count."""
+    parts = Parts()
+    real = builtins.__import__
+
+    def importing(name: str, *arguments: Any, **named: Any) -> Any:
+        if name in sys.modules and not arguments[2:3]:
+            return real(name, *arguments, **named)
+        return counted("import", real)(name, *arguments, **named)
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return parts.measured(name, function)
+
+    importing_now = parts.measured("import", importlib.import_module)
+    builtins.__import__ = importing
+    for place, functions in STAGES.items():
+        module, _, kind = place.partition(":")
+        owner = importing_now(module)
+        owner = getattr(owner, kind) if kind else owner
+        for function, name in functions.items():
+            wrap = parts.beside if name == "LLVM" else parts.measured
+            setattr(owner, function, wrap(name, getattr(owner, function)))
+    session = importing_now("ingot.session")
+    for function in STAGES["ingot.warm_start"]:
+        setattr(session, function, getattr(sys.modules["ingot.warm_start"], function))
+    catalog = sys.modules["ingot.ops.catalog"]
+    catalog.import_module = parts.measured("operators", importlib.import_module)  # type: ignore[attr-defined]
+    return parts
+
+
+def first_start(engine: str, model: str, feeds: str, with_parts: bool) -> dict[str, Any]:
+    """The import of an engine, the creation of a session, and its first run, in seconds."""
+    start = perf_counter()
+    opened = _opener(engine)
+    imported = perf_counter()
+    import numpy as np
+
+    with np.load(feeds) as file:
+        arrays = dict(file)
+    processor, begun = process_time(), perf_counter()
+    parts = instrumented() if with_parts else None
+    run = opened(model)
+    created = perf_counter()
+    run(arrays)
+    done = perf_counter()
+    times = {
+        "import": imported - start,
+        "create": created - begun,
+        "run": done - created,
+        "processor": process_time() - processor,
+    }
+    return times if parts is None else {**times, "parts": parts.seconds}
+
+
+def _opener(engine: str) -> Callable[[str], Callable[[Any], Any]]:
+    if engine == "ingot":
+        from ingot import Session
+
+        def ingot(path: str) -> Callable[[Any], Any]:
+            session = Session(path)
+            return lambda feeds: session.run(None, feeds)
+
+        return ingot
+    import onnxruntime
+
+    def peer(path: str) -> Callable[[Any], Any]:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return lambda feeds: session.run(None, feeds)
+
+    return peer
+
+
+if __name__ == "__main__":
+    print(json.dumps(first_start(*sys.argv[1:4], with_parts="parts" in sys.argv[4:])))

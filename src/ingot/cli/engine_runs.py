@@ -1,0 +1,61 @@
+"""Values of a model, computed by an engine: a provider of ingot, or onnxruntime."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ingot.errors import InputError
+from ingot.ir import Model
+
+ENGINES = ("cpu", "reference", "onnxruntime")
+
+_FATAL = 4
+"""The severity of onnxruntime's messages that end a program; those below it are not shown."""
+
+
+def run_on(engine: str, model: Model, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+    """Values of a model by their names, inside ones too; InputError if the engine is not installed."""
+    if engine != "onnxruntime":
+        from ingot.session import Session  # not free to import
+
+        return Session(model, providers=("reference",) if engine == "reference" else None).run(list(names), feeds)
+    from ingot.format import encode
+    from ingot.infer import infer
+    from ingot.ir.interface import add_outputs
+
+    asked = model.copy()
+    infer(asked)
+    add_outputs(asked, names)
+    with _quiet():
+        try:
+            import onnxruntime
+        except ModuleNotFoundError:
+            raise InputError("the package 'onnxruntime' is not installed", hint="pip install onnxruntime") from None
+        onnxruntime.set_default_logger_severity(_FATAL)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = _FATAL
+        found: list[Any] = onnxruntime.InferenceSession(encode(asked), options).run(list(names), dict(feeds))
+    return found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Drop what is written to stderr below Python: onnxruntime speaks before it can be told not to."""
+    try:
+        saved = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(nowhere)
+        os.close(saved)

@@ -1,0 +1,30 @@
+"""The numbers that fusion decides by: those of a machine, which fusion is given and does not know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.dims import Dim
+
+
+@dataclass(frozen=True, slots=True)
+class FusionLimits:
+    """From which sizes on a decision pays; `schedule/fusion_limits.py` derives those of a target."""
+
+    padded_row: int
+    """Elements of a row from which on a padded row is checked once, as a whole."""
+    attention_rows: int
+    """Rows of scores from which on packing keys and values pays."""
+    folded_bytes: int
+    """Bytes of a tensor, no result, up to which it is folded when the model is compiled."""
+    inlined: int
+    """Primitives in one expression, at most."""
+    few_rows: int
+    """Rows of a reduction up to which threads share each row, instead of the rows; 0 without threads."""
+    long_row: int
+    """Elements of such a row from which on it is worth dividing."""
+
+    def divides(self, rows: Dim, length: Dim) -> bool:
+        """Whether rows are too few for threads to share them, and each is worth sharing, or may be."""
+        few = isinstance(rows, int) and rows <= self.few_rows and self.few_rows > 0
+        return few and (not isinstance(length, int) or length >= self.long_row)

@@ -1,0 +1,72 @@
+"""Packed weights shared by all plans that read them: a model compiled again has its weights in memory once."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, TypeAlias
+from weakref import ref
+
+import numpy as np
+
+from ingot.codegen.llvm.pack import packed
+from ingot.dtypes import Array
+from ingot.fuse.contraction import Packed
+from ingot.loops.ir import Tile
+from ingot.schedule.winograd import Filters
+
+_Key: TypeAlias = tuple[Any, ...]
+
+_BY_SOURCE: dict[_Key, tuple[ref[Any], ref[Array]]] = {}
+"""Panels by the memory that they were packed from, with its owner: valid while both are there."""
+
+_BY_CONTENT: dict[_Key, ref[Array]] = {}
+"""Panels by their shape and a part of their content: for weights that are computed anew when a model is compiled."""
+
+_SAMPLE = 1 << 12
+"""Bytes at the beginning that candidates are found by, before all of them are compared."""
+
+
+def panels_of(weights: Packed | Filters, tile: Tile) -> Array:
+    """The panels of weights for a tile: those that another plan holds, if there are any."""
+    owner, key = _owner(weights.array), _source_key(weights, tile)
+    known = _BY_SOURCE.get(key)
+    if known is not None and known[0]() is owner and (panels := known[1]()) is not None:
+        return panels
+    panels = _unique(packed(weights, tile))
+    try:
+        source = ref(owner, lambda _: _BY_SOURCE.pop(key, None))
+    except TypeError:  # memory whose end nobody is told of
+        return panels
+    _BY_SOURCE[key] = source, ref(panels, lambda _: _BY_SOURCE.pop(key, None))
+    return panels
+
+
+def _source_key(weights: Packed | Filters, tile: Tile) -> _Key:
+    array = weights.array
+    kind = (type(weights), getattr(weights, "side", 0), tile)
+    return (array.ctypes.data, array.shape, array.strides, array.dtype.str, *kind)
+
+
+def _owner(array: Array) -> object:
+    """What the memory of an array belongs to."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    return owner
+
+
+def _unique(panels: Array) -> Array:
+    """Panels of the same content that a plan holds, or these."""
+    content = panels.reshape(-1).view(np.uint8)
+    key = (panels.shape, panels.dtype.str, hashlib.sha256(content[:_SAMPLE]).digest())
+    known = _BY_CONTENT.get(key)
+    other = None if known is None else known()
+    if other is not None and np.array_equal(other.reshape(-1).view(np.uint8), content):
+        return other
+    _BY_CONTENT[key] = ref(panels, lambda gone: _forget(key, gone))
+    return panels
+
+
+def _forget(key: _Key, gone: ref[Array]) -> None:
+    if _BY_CONTENT.get(key) is gone:
+        del _BY_CONTENT[key]

@@ -1,0 +1,71 @@
+"""Sparse values: fed and returned as onnxruntime does, computed dense."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import ingot.compat.onnxruntime as ort
+from compat.samples import model, tensor
+from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import Unsupported
+
+CPU = ort.OrtDevice.make("cpu", 0)
+DENSE = np.float32([[0, 1, 0], [2, 0, 3]])
+
+
+def sparse_value(name: str) -> onnx.ValueInfoProto:
+    return onnx.ValueInfoProto(name=name, type=helper.make_sparse_tensor_type_proto(TensorProto.FLOAT, [2, 3]))
+
+
+def views() -> list[ort.SparseTensor]:
+    values = np.float32([1, 2, 3])
+    return [
+        ort.SparseTensor.sparse_coo_from_numpy([2, 3], values, [1, 3, 5], CPU),
+        ort.SparseTensor.sparse_coo_from_numpy([2, 3], values, [[0, 1], [1, 0], [1, 2]], CPU),
+        ort.SparseTensor.sparse_csr_from_numpy([2, 3], values, [1, 0, 2], [0, 1, 3], CPU),
+    ]
+
+
+@pytest.mark.parametrize("fed", views())
+def test_a_sparse_input_is_fed_in_every_form(fed: ort.SparseTensor) -> None:
+    node = helper.make_node("Add", ["x", "x"], ["y"])
+    session = ort.InferenceSession(model([node], [sparse_value("x")], [tensor("y", [2, 3])]))
+    assert session.get_inputs()[0].type == "sparse_tensor(float)"
+    np.testing.assert_array_equal(session.run(None, {"x": fed})[0], 2 * DENSE)
+    value = ort.OrtValue.ort_value_from_sparse_tensor(fed)
+    np.testing.assert_array_equal(session.run_with_ort_values(["y"], {"x": value})[0].numpy(), 2 * DENSE)
+
+
+def test_blocks_cannot_be_fed() -> None:
+    blocks = ort.SparseTensor.blocksparse_from_numpy([2, 3], np.ones((1, 1, 1), np.float32), [[0], [0]], CPU)
+    node = helper.make_node("Add", ["x", "x"], ["y"])
+    session = ort.InferenceSession(model([node], [sparse_value("x")], [tensor("y", [2, 3])]))
+    with pytest.raises(Unsupported, match="blocks cannot be fed"):
+        session.run(None, {"x": blocks})
+
+
+@pytest.mark.parametrize("attribute", ["sparse_value", "value"])
+def test_a_sparse_constant_is_returned_as_one(attribute: str) -> None:
+    values = helper.make_tensor("c", TensorProto.FLOAT, [3], [1, 2, 3])
+    constant = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, [3], [1, 3, 5]), [2, 3])
+    node = helper.make_node("Constant", [], ["y"])
+    node.attribute.append(helper.make_attribute(attribute, constant))
+    session = ort.InferenceSession(model([node], [], [sparse_value("y")]))
+    (result,) = session.run(None, {})
+    assert isinstance(result, ort.SparseTensor)
+    assert result.dense_shape() == [2, 3]
+    assert result.as_coo_view().indices().tolist() == [1, 3, 5]
+    assert result.values().tolist() == [1, 2, 3]
+    (value,) = session.run_with_ort_values(["y"], {})
+    assert value.is_sparse_tensor()
+
+
+def test_what_a_sparse_tensor_holds_cannot_be_written_to() -> None:
+    coo, _, csr = views()
+    for array in (coo.values(), coo.as_coo_view().indices(), csr.as_csrc_view().inner(), csr.as_csrc_view().outer()):
+        assert not array.flags.writeable
+    texts = ort.SparseTensor.sparse_coo_from_numpy([9], np.array(["a", "b"]), [3, 5], CPU)
+    assert (texts.data_type(), texts.values().tolist()) == ("sparse_tensor(string)", ["a", "b"])
+    assert coo.get_coo_data().indices().tolist() == [1, 3, 5]

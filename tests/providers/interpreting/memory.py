@@ -1,0 +1,61 @@
+"""Memory that the host cannot read or write but by copies: its addresses are those of no process."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ingot.dtypes import Array
+
+_FIRST = 1 << 62
+"""The first address: the host that reads or writes there is ended by the system."""
+
+
+class OwnMemory:
+    """Allocations by address, and every copy to and from the host, in bytes."""
+
+    def __init__(self) -> None:
+        self.uploaded: list[int] = []
+        self.downloaded: list[int] = []
+        self._next = _FIRST
+        self._blocks: dict[int, Any] = {}
+
+    @property
+    def allocated(self) -> int:
+        """Bytes that were not given back."""
+        return sum(map(len, self._blocks.values()))
+
+    def allocate(self, size: int, shared: bool = False) -> int:
+        if shared:
+            block: Any = (ctypes.c_byte * (size + 64))()
+            address = -(-ctypes.addressof(block) // 64) * 64
+        else:
+            block, address = bytearray(size), self._next
+            self._next += (size // 64 + 2) * 64
+        self._blocks[address] = block
+        return address
+
+    def free(self, address: int) -> None:
+        del self._blocks[address]
+
+    def upload(self, array: Array, address: int) -> None:
+        assert array.flags.c_contiguous
+        self.bytes_at(address, array.nbytes)[:] = array.tobytes()
+        self.uploaded.append(array.nbytes)
+
+    def download(self, address: int, array: Array) -> None:
+        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.bytes_at(address, array.nbytes), np.uint8)
+        self.downloaded.append(array.nbytes)
+
+    def finish(self) -> None:
+        """Every kernel is done when it returns."""
+
+    def bytes_at(self, address: int, size: int) -> memoryview:
+        """The bytes at an address; AssertionError if they are not all in one allocation."""
+        for start, block in self._blocks.items():
+            if start <= address and address + size <= start + len(block):
+                offset = address - start if start >= _FIRST else address - ctypes.addressof(block)
+                return memoryview(block).cast("B")[offset : offset + size]
+        raise AssertionError(f"{size} bytes at {address:#x} are not in the memory of this machine")

@@ -1,0 +1,75 @@
+"""Packed weights are in memory once, however many plans read them."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+
+from ingot import Session
+from ingot.dims import symbol
+from ingot.dtypes import Array, DType
+from ingot.fuse.contraction import Packed
+from ingot.ir import Graph, Model, Node, Value
+from ingot.ir.types import TensorType
+from ingot.loops.ir import Tile
+from ingot.providers.cpu import panels
+from ingot.providers.cpu.panels import panels_of
+from ingot.runtime.executable import Executable
+
+TILE = Tile(6, 2, 8)
+
+
+def weights(start: float = 0) -> Array:
+    return (np.arange(64 * 40, dtype=np.float32) + start).reshape(1, 64, 40)
+
+
+def test_the_same_memory_is_packed_once() -> None:
+    source = weights()
+    first = panels_of(Packed(source), TILE)
+    assert panels_of(Packed(source[:]), TILE) is first
+    assert panels_of(Packed(source), Tile(6, 4, 8)) is not first
+
+
+def test_other_memory_with_the_same_weights_shares_their_panels() -> None:
+    first = panels_of(Packed(weights()), TILE)
+    assert panels_of(Packed(weights()), TILE) is first
+    other = weights()
+    other[0, -1, -1] = -1
+    assert panels_of(Packed(other), TILE) is not first
+
+
+def test_memory_that_is_used_for_other_weights_is_packed_anew() -> None:
+    source = weights()
+    first = panels_of(Packed(source), TILE)
+    address = source.ctypes.data
+    del source
+    for _ in range(50):  # some get the memory that was given back
+        again = weights(1)
+        assert panels_of(Packed(again), TILE) is not first
+        if again.ctypes.data == address:
+            break
+
+
+def test_nothing_is_kept_that_no_plan_holds() -> None:
+    held = panels_of(Packed(weights(7)), TILE)
+    before = len(panels._BY_CONTENT)
+    del held
+    gc.collect()
+    assert len(panels._BY_CONTENT) < before
+
+
+def test_a_model_compiled_again_reads_the_weights_of_before() -> None:
+    graph = Graph([Value("x", TensorType(DType.FLOAT32, (symbol("n"), 64)))])
+    w = graph.add_initializer("w", weights()[0])
+    graph.outputs.append(graph.append(Node("MatMul", [graph.inputs[0], w], ["y"])).output)
+    session = Session(Model(graph, {"": 22}), providers=("cpu", "reference"))
+    assert session.compiled is not None
+    again = session._rebuilt({"x": (3, 64)}, [])
+    assert again is not None
+    assert _weights(again) == _weights(session._compiled)
+
+
+def _weights(executable: Executable | None) -> set[int]:
+    assert executable is not None
+    return {id(array) for _, array in executable.plan.memory if array.size >= 64 * 40}

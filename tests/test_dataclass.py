@@ -1,0 +1,135 @@
+"""Data classes of ours are those of the standard library, in all that can be seen of them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from dataclasses import FrozenInstanceError, field, fields, replace
+from typing import Any
+
+import pytest
+
+from ingot.dataclass import dataclass, with_slots
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point."""
+
+    x: int
+    y: int = 0
+    tags: list[str] = field(default_factory=list, compare=False)
+    source: str | None = field(default=None, init=False, compare=False, repr=False)
+    unit: str = field(default="m", kw_only=True)
+
+    @property
+    def norm(self) -> int:
+        return self.x + self.y
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Point):
+    """A point with a name."""
+
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Counter:
+    """One that can be changed."""
+
+    count: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Same:
+    """One that is compared by identity."""
+
+    x: int
+
+
+def test_objects_have_the_fields_that_are_annotated() -> None:
+    point = Point(1, 2, unit="km")
+    assert (point.x, point.y, point.tags, point.source, point.unit, point.norm) == (1, 2, [], None, "km", 3)
+    assert Point(1).tags is not Point(1).tags
+    assert Named(1, name="a") == Named(1, 0, ["other"], "a")
+    assert [item.name for item in fields(Named)] == ["x", "y", "tags", "source", "unit", "name"]
+    assert Point.__match_args__ == ("x", "y", "tags")
+    assert not hasattr(point, "__dict__")
+
+
+def test_wrong_arguments_are_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"Point.__init__\(\) missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        Point(1, z=2)  # type: ignore[call-arg]
+
+
+def test_equal_fields_are_equal_objects_of_one_class() -> None:
+    assert Point(1) == Point(1, 0, ["a"]) != Point(2)
+    assert hash(Point(1)) == hash(Point(1, 0, ["a"]))
+    assert Point(1) != Named(1)
+    assert (Same(1) == Same(1), len({Same(1), Same(1)})) == (False, 2)
+    assert Counter(1) == Counter(1)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Counter())
+
+
+def test_frozen_objects_stay_as_they_are() -> None:
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
+        Point(1).x = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'x'"):
+        del Named(1).x
+    counter = Counter()
+    counter.count += 1
+    assert counter.count == 1
+
+
+def test_objects_are_shown_replaced_copied_and_pickled() -> None:
+    named = Named(1, name="a")
+    assert repr(named) == "Named(x=1, y=0, tags=[], unit='m', name='a')"
+    assert replace(named, x=3) == Named(3, name="a")
+    for twin in (copy.copy(named), copy.deepcopy(named), pickle.loads(pickle.dumps(named))):
+        assert (twin, type(twin)) == (named, Named)
+    assert dataclasses.asdict(Counter(2)) == {"count": 2}
+    match Point(4):
+        case Point(x, y):
+            assert (x, y) == (4, 0)
+
+
+def test_methods_that_a_class_defines_are_its_own() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Own:
+        x: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 7
+
+        def __repr__(self) -> str:
+            return "own"
+
+        def __post_init__(self) -> None:
+            if self.x < 0:
+                raise ValueError("below zero")
+
+    assert (Own(1) == Own(2), hash(Own(1)), repr(Own(1))) == (True, 7, "own")
+    with pytest.raises(ValueError, match="below zero"):
+        Own(-1)
+
+
+def test_a_class_agrees_with_the_standard_library_on_what_is_compared_and_hashed() -> None:
+    def define(decorator: Any) -> Any:
+        class Both:
+            a: int
+            b: str = field(default="b", compare=False)
+
+        return decorator(frozen=True, slots=True)(Both)
+
+    ours, standard = define(with_slots), define(dataclasses.dataclass)
+    assert repr(ours(1)) == repr(standard(1))
+    assert hash(ours(1)) == hash(standard(1))
+    assert ours(1).__eq__(standard(1)) is NotImplemented
