@@ -143,7 +143,13 @@ def test_declared_sizes_that_do_not_hold_cost_a_compilation_and_nothing_else(
     peer = onnxruntime.InferenceSession(data)
     session = ingot.Session(ingot.decode(data), providers=("cpu", "reference"), fallback=False)
     builds = []
-    monkeypatch.setattr(session, "_rebuilt", lambda *given, build=session._rebuilt: builds.append(1) or build(*given))
+    rebuild = session._rebuilt
+
+    def counting(*arguments: Any) -> Any:
+        builds.append(arguments)
+        return rebuild(*arguments)
+
+    monkeypatch.setattr(session, "_rebuilt", counting)
     for feeds in runs * 2:
         before = len(builds)
         for _ in range(2):

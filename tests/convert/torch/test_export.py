@@ -214,7 +214,7 @@ def test_a_wrong_rule_is_found_by_the_first_value_that_differs() -> None:
     assert "'relu'" in str(caught.value)
 
 
-class _Parts(nn.Module):
+class _Parts(nn.Module):  # type: ignore[misc,name-defined]
     def forward(self, x: Any, y: Any) -> Any:
         return x + y, x - y, x * y
 
