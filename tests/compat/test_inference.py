@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import ingot
 import ingot.compat.onnxruntime as ort
 from compat.samples import X, add_relu, model, one_node, tensor
 from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
@@ -327,3 +328,19 @@ def test_programs_find_the_path_of_the_model_where_onnxruntime_keeps_it(tmp_path
     path.write_bytes(add_relu())
     assert ort.InferenceSession(path)._model_path == str(path)
     assert ort.InferenceSession(path.read_bytes())._model_path is None
+
+
+def test_outputs_declared_in_another_rank_or_size_are_shown_as_they_are() -> None:
+    relu = '<ir_version: 9, opset_import: ["" : 17]> main (float[n, 3] x) => (float[{}] y) {{ y = Relu (x) }}'
+    for declared in ("n, 4", "n, 3, 1", "n, c"):
+        session = ort.InferenceSession(ingot.encode(ingot.parse_model(relu.format(declared))))
+        assert session.get_outputs()[0].shape == ["n", 3]
+
+
+def test_sizes_of_one_name_may_differ_in_a_run() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 17]>
+    main (float[n] a, float[n] b) => (float[n] y) { y = Concat <axis = 0> (a, b) }"""
+    session = ort.InferenceSession(ingot.encode(ingot.parse_model(text)))
+    for many in (2, 3, 2):
+        (joined,) = session.run(None, {"a": np.zeros(2, np.float32), "b": np.ones(many, np.float32)})
+        assert joined.tolist() == [0, 0] + [1] * many
