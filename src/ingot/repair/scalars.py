@@ -43,7 +43,6 @@ _SCALARS = {
     "Dropout": (1, 2),
     "HammingWindow": (0,),
     "HannWindow": (0,),
-    "If": (0,),
     "Loop": (0, 1),
     "MelWeightMatrix": (0, 1, 2, 3, 4),
     "Pad": (2,),
