@@ -59,12 +59,12 @@ def _positive(declared: Any) -> ModelProto:
     )
 
 
-def _loop(op: str, **attributes: Any) -> ModelProto:
-    """A body that declares its state to be one row, whatever it is."""
+def _loop(op: str, inputs: str = "s a", state: Any = (1, 4), **attributes: Any) -> ModelProto:
+    """A body that declares its state to be one row, or something else, whatever it is."""
     body = graph(
-        [node("Identity", "c", "co"), node(op, "s a", "so", **attributes)],
-        [info("i", (), INT64), info("c", (), BOOL), info("s", (1, 4))],
-        [info("co", (), BOOL), info("so", (1, 4))],
+        [node("Identity", "c", "co"), node(op, inputs, "so", **attributes)],
+        [info("i", (), INT64), info("c", (), BOOL), info("s", state)],
+        [info("co", (), BOOL), info("so", state)],
     )
     return model(
         [node("Loop", "count going a", "y", body=body)],
@@ -125,6 +125,10 @@ CASES: dict[str, tuple[ModelProto, list[dict[str, Any]]]] = {
     "a size that depends on what elements are, as a number": (_positive((2, 5)), [{"a": rows(n, 4)} for n in (6, 9)]),
     "a size that depends on what elements are, as a formula": (_positive((2, "n*n")), [{"a": rows(6, 4)}]),
     "the sizes of a body": (_loop("Add"), [{"a": rows(n, 4), "count": np.array(3)} for n in (1, 4, 6)]),
+    "the rank of a body": (
+        _loop("Relu", "s", (4,)),
+        [{"a": rows(n, 4), "count": np.array(3)} for n in (1, 4, 6)],
+    ),
     "a state that grows": (_loop("Concat", axis=0), [{"a": rows(1, 4), "count": np.array(n)} for n in (3, 5)]),
     "a signal whose rank only a run tells": (
         _spectra(),
