@@ -95,6 +95,11 @@ def test_what_has_no_one_meaning_stays_an_error(name: str) -> None:
     assert message in str(caught.value)
 
 
+def test_what_a_branch_reads_too_early_is_called_so() -> None:
+    model = ingot.from_onnx(CASES["order"]["a branch that reads what is computed later"].model)
+    assert errors(model) == ["error: node 'then_out' reads 'a', which is defined only later"]
+
+
 def test_a_domain_imported_twice_is_imported_once_after_a_repair() -> None:
     model = ingot.from_onnx(LEGAL["a domain imported twice"].model)
     assert [str(done) for done in ingot.repair(model)] == [

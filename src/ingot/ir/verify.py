@@ -6,7 +6,7 @@ What an operator may be given is not looked at here.
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 
 from ingot.errors import CheckError
 from ingot.ir.domains import spelled_out
@@ -68,8 +68,8 @@ def problems(model: Model) -> Iterator[str]:
             yield f"the model uses domain '{spelled_out(domain)}' without importing it"
 
 
-def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
-    """The problems of a graph that can see the values in `outer`, innermost last."""
+def _graph_problems(graph: Graph, outer: list[set[Value]], around: tuple[set[Value], ...] = ()) -> Iterator[str]:
+    """The problems of a graph that can see the values in `outer`, innermost last; `around` computes more, but later."""
     here = f"graph '{graph.name}'" if graph.name else "the graph"
     names = Counter(value.name for value in graph.inputs)
     for name, count in names.items():
@@ -79,7 +79,7 @@ def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
             yield f"input '{name}' of {here} is listed {count} times"
     seen = set(graph.inputs) | set(graph.initializers.values())
     scopes = [*outer, seen]
-    computed = {value for node in graph.nodes for value in node.outputs}
+    computed = (*around, {value for node in graph.nodes for value in node.outputs})
     previous: Node | None = None
     for node in graph.nodes:
         if node.graph is not graph or node._previous is not previous:
@@ -97,7 +97,7 @@ def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
         for subgraph in node.attributes.graphs():
             if subgraph.parent is not node:
                 yield f"a subgraph of node '{node.label}' does not know it"
-            yield from _graph_problems(subgraph, scopes)
+            yield from _graph_problems(subgraph, scopes, computed)
         for index, value in enumerate(node.outputs):
             if value.producer is not node or value.index != index:
                 yield f"output '{value.name}' of node '{node.label}' does not know it"
@@ -109,8 +109,9 @@ def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
             yield f"output '{value.name}' of {here} does not know it"
 
 
-def _why(value: Value, computed: set[Value]) -> str:
-    return "which is defined only later" if value in computed else "which nothing in scope defines"
+def _why(value: Value, computed: Iterable[set[Value]]) -> str:
+    is_later = any(value in values for values in computed)
+    return "which is defined only later" if is_later else "which nothing in scope defines"
 
 
 def _shared_names(graph: Graph, names: dict[str, Value]) -> Iterator[str]:
