@@ -92,9 +92,9 @@ class InferenceSession:
         with loading(place), self._phase("session_initialization"):
             write_optimised(model, self._options)
             is_alone = leaves_alone(self._options) and not reads_through_links(source, model)
-            as_it_is = not loosen(model) and is_alone
+            original = source if not loosen(model) and is_alone else None
             self._engine = Session(
-                source if as_it_is and isinstance(source, str) else cacheable(source if as_it_is else None, model),
+                original if isinstance(original, str) else cacheable(original, model),
                 operators=custom_operators(self._options),
                 limits=_limits(self._options),
                 threads=_threads(self._options),
