@@ -207,7 +207,7 @@ def test_what_a_cache_cannot_do_is_said() -> None:
         grouped(q, k, k, None, None, lengths(3), lengths(2))
     with pytest.raises(CheckError, match="keys are quantised PER_TENSOR and values NONE"):
         grouped(q, k, k, None, None, lengths(0), lengths(1), k_quant_type="PER_TENSOR")
-    both = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}
+    both: Any = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}
     with pytest.raises(CheckError, match="kv_cache_bit_width is 0"):
         grouped(q, k, k, None, None, lengths(0), lengths(1), **both)
     with pytest.raises(InputError, match="k_scale is needed"):

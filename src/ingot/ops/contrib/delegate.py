@@ -19,15 +19,15 @@ def delegate(operator: Operator, to: Operator, translate: Translate) -> None:
     """Attach rules to infer and to lower `operator`, whose inputs in their order are some of those of `to`."""
 
     def infer(*inputs: Fact, **attributes: Any) -> Any:
-        taken, named = translate(*inputs, **attributes)
-        return to.rules["infer"](*taken, **named)
+        arguments, named = translate(*inputs, **attributes)
+        return to.rules["infer"](*arguments, **named)
 
     def lower(*inputs: Any, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any) -> Any:
         if "lower" not in complete(to).rules:
             raise prim.Refused(f"{to.name} has no rule")
-        taken, named = translate(*inputs, **attributes)
+        arguments, named = translate(*inputs, **attributes)
         known, _ = translate(*facts, **attributes)
-        return to.apply("lower", taken, named, facts=known, inferred=inferred)
+        return to.apply("lower", arguments, named, facts=known, inferred=inferred)
 
     operator.infer(infer)
     operator.lower(lower)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot.dataclass import dataclass
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ops.contrib.domain import MICROSOFT
 
