@@ -132,8 +132,8 @@ def _rewrite(node: Node, growths: list[_Growth], counted: bool) -> None:
     carried = _carried(node)
     gone = {growth.place for growth in growths}
     pieces = [_piece(body.outputs[1 + growth.place]) for growth in growths]
-    buffered = [place for place in range(len(node.outputs)) if place not in gone]
-    body.outputs[:] = [body.outputs[0], *(body.outputs[1 + place] for place in buffered), *pieces]
+    remaining = [place for place in range(len(node.outputs)) if place not in gone]
+    body.outputs[:] = [body.outputs[0], *(body.outputs[1 + place] for place in remaining), *pieces]
     for place in sorted(gone, reverse=True):
         state = body.inputs[_HEADS + place]
         for user in state.users:
@@ -146,11 +146,11 @@ def _rewrite(node: Node, growths: list[_Growth], counted: bool) -> None:
     inputs = [first, *node.inputs[1:_HEADS], *(node.inputs[_HEADS + p] for p in range(carried) if p not in gone)]
     initial = [node.inputs[_HEADS + growth.place] for growth in growths]
     del node.attributes["body"]
-    loop = Node("Loop", inputs, len(buffered) + len(growths), {"body": body}, name=node.name)
+    loop = Node("Loop", inputs, len(remaining) + len(growths), {"body": body}, name=node.name)
     graph.insert_before(node, loop)
-    results = dict(zip(buffered, loop.outputs, strict=False))
+    results = dict(zip(remaining, loop.outputs, strict=False))
     with inserting(before=node):
-        for growth, start, rows in zip(growths, initial, loop.outputs[len(buffered) :], strict=True):
+        for growth, start, rows in zip(growths, initial, loop.outputs[len(remaining) :], strict=True):
             results[growth.place] = op.Concat(start, _joined(rows, growth), axis=growth.axis).value
     for place, old in enumerate(node.outputs):
         old.replace_uses(results[place])
