@@ -15,7 +15,8 @@ from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
-from golden.zoo import NAMES, Recorder, graph_of
+from tests.golden.zoo import NAMES, Recorder, graph_of
+
 from ingot.cache import library
 from ingot.cache.kernels import Entry
 from ingot.codegen.elf import LinkedCode

@@ -32,7 +32,7 @@ _LOCK = threading.Lock()
 
 
 def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
-    """The template with a digest (`loops.digest`) for a target; emitted only if it is neither here nor compiled before."""
+    """The template with a digest (`loops.digest`) for a target; emitted only if it was not compiled before."""
     key = kernels.key_of(repr(target), digest)
     with _LOCK:
         begun = TEMPLATES.get(key)
