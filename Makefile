@@ -30,7 +30,7 @@ fuzz: $(VENV)/.tests
 	$(BIN)/python tests/fuzz/run.py --count 100000
 
 wheel: $(VENV)/.tests
-	$(BIN)/python -m release.kernel_library
+	PYTHONPATH=tests $(BIN)/python -m release.kernel_library
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	rm -rf src/ingot/compiled
 

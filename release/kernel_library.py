@@ -1,4 +1,6 @@
-"""Compile kernels ahead, for the wheel: `python -m release.kernel_library [--leave-out NAME...] [FOLDER]`.
+"""Compile kernels ahead, for the wheel.
+
+    PYTHONPATH=tests python -m release.kernel_library [--leave-out NAME...] [FOLDER]
 
 Writes a library for each level of x86-64 to the folder, by default where a wheel has them: the kernels of the graphs in
 tests/golden/graphs as they are scheduled for processors of that level. Sizes are parameters of a kernel, so that
@@ -15,8 +17,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
-from tests.golden.zoo import NAMES, Recorder, graph_of
-
+from golden.zoo import NAMES, Recorder, graph_of
 from ingot.cache import library
 from ingot.cache.kernels import Entry
 from ingot.codegen.elf import LinkedCode
