@@ -11,6 +11,7 @@ import pytest
 import ingot
 from ingot.cache import kernels, library
 from ingot.codegen.llvm import templates
+from ingot.codegen.llvm.compile import code_later
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.dims import symbol
@@ -47,7 +48,7 @@ def test_a_first_start_compiles_nothing_that_was_compiled_ahead(
     (kernel,) = kernels_in(first.compiled.scheduled.steps)
     template = parametrise(kernel).kernel
     emitted = emit(template, named(level))
-    code = templates.code_later(emitted.text, named(level), lambda code: code).result()
+    code = code_later(emitted.text, named(level), lambda code: code).result()
     entry = kernels.Entry(code.code, code.entries, emitted.sizes)
     library.write(own_folder / "wheel" / f"{level}.kernels", {digest(template): entry})
 
