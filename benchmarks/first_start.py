@@ -122,8 +122,8 @@ def _lines(folder: Path, names: Iterable[str], rounds: int) -> Iterator[str]:
     yield f"{machine()}, {len(os.sched_getaffinity(0))} processors. `python -m benchmarks first_start`\n"
     yield (
         "Seconds of creating a session and of its first run, nothing cached, each in a fresh process; least of "
-        f'{rounds}, the engines in\nturns. `at once` is with `start="at once"`. `processor` is the processor time of that '
-        "process alone, `whole` that of all its life\nwith LLVM's processes. The bar is "
+        f'{rounds}, the engines in\nturns. `at once` is with `start="at once"`. `processor` is the processor time of '
+        "that process alone, `whole` that of all its life\nwith LLVM's processes. The bar is "
         f"{MOST:g} times onnxruntime's, and {MOST_SECONDS} s for `one_node`.\n"
     )
     yield "| model | ingot | onnxruntime | ratio | at once | processor | onnxruntime | whole | onnxruntime | bar |"

@@ -1,15 +1,18 @@
 """From a model to a plan: the stages in order, each a function from one thing to the next, whose result can be shown.
 
-    load ▸ check ▸ upgrade ▸ type ▸ specialise ▸ optimise ▸ lower ▸ fuse ▸ schedule ▸ emit ▸ link ▸ plan
+    load ▸ repair ▸ check ▸ upgrade ▸ type ▸ specialise ▸ optimise ▸ lower ▸ fuse ▸ schedule ▸ emit ▸ link ▸ plan
 
-The first four make a model ready for any provider (`prepare`), the others compile it for one (`compile_model`); of
-these the provider itself does the last four, which know the machine.
+The first five make a model ready for any provider (`prepare`, and `repair_and_prepare`, which repairs only what
+`prepare` refuses), the others compile it for one (`compile_model`); of these the provider itself does the last four,
+which know the machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, IngotError
@@ -17,10 +20,10 @@ from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
 from ingot.infer.typed import TypedModel, type_model
 from ingot.ir.graph import Graph
-from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model, nested_graphs
+from ingot.ir.names import separate_scopes
 from ingot.ir.node import Node
-from ingot.ir.types import Shape, TensorType
+from ingot.ir.types import Shape, TensorType, Type, map_shapes
 from ingot.ir.verify import verify
 from ingot.loops.ir import kernels_in
 from ingot.loops.verify import verify_kernel
@@ -36,6 +39,7 @@ from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
+from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
 from ingot.runtime.garbage import uncollected
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
@@ -44,6 +48,9 @@ from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
 from ingot.versions.upgrade import upgrade
+
+if TYPE_CHECKING:
+    from ingot.repair.record import Repair
 
 
 def prepare(
@@ -56,7 +63,7 @@ def prepare(
     """A model that was loaded, which is left as it is, ready for any provider.
 
     `without` are inputs whose defaults are forgotten, as callers give them. With `shapes` the inputs of these names
-    have these, and all other named sizes that the model declares are forgotten. CheckError if the model breaks the
+    have these, and what else the model declares of shapes is forgotten. CheckError if the model breaks the
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
@@ -64,7 +71,40 @@ def prepare(
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
-        return type_model(reshaped, catalog, limits.calls)
+        return type_model(reshaped, catalog, limits.calls, overrule=shapes is not None)
+
+
+def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Prepared:
+    """The same, where a model that breaks the standard is repaired first; CheckError if it cannot be.
+
+    What was repaired is logged, at debug level.
+    """
+    try:
+        return Prepared(loaded, prepare(loaded, catalog, limits), ())
+    except CheckError as error:
+        refusal = error
+    import logging  # few models come here, and these are slow to import
+
+    from ingot.repair.repair import repair
+
+    with within_the_stack():
+        model = loaded.copy()
+        repairs = tuple(repair(model, catalog=catalog))
+    if not repairs:
+        raise refusal
+    typed = prepare(model, catalog, limits)
+    for each in repairs:
+        logging.getLogger("ingot").debug("repaired %s", each)
+    return Prepared(model, typed, repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model ready for any provider, typed and as it was before that; and what was repaired in it."""
+
+    model: Model
+    typed: TypedModel
+    repairs: tuple[Repair, ...]
 
 
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
@@ -73,7 +113,7 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
         with uncollected():
             specialised = specialise(typed, options.catalog)
             artifacts = _Compilation(provider, options).of(specialised)
-    except IngotError:
+    except (IngotError, Unwanted):
         raise
     except Exception as error:
         raise CompileError(f"the model could not be compiled: {type(error).__name__}: {error}") from error
@@ -92,6 +132,8 @@ class Options:
     threads: int | None = None
     limits: RunLimits = field(default_factory=RunLimits)
     level: int = 2
+    proceed: Proceed | None = None
+    """Called between stages; what it raises ends the compilation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +171,15 @@ class Build:
 
 
 def check_structure(model: Model, without: Iterable[str] = ()) -> Model:
-    """A copy of a model, of checked structure, without the defaults of some inputs; CheckError if it is broken."""
+    """A copy of a model, of checked structure, without the defaults of some inputs; CheckError if it is broken.
+
+    A value of a subgraph that may hide one around it has a name of its own in the copy.
+    """
     copy = model.copy()
     for name in without:
         copy.graph.initializers.remove(name)
     verify(copy)
+    separate_scopes(copy)
     return copy
 
 
@@ -144,8 +190,21 @@ def upgrade_operators(model: Model, catalog: Catalog) -> Model:
 
 
 def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no named sizes."""
-    change_shapes(model.graphs(), _without_names)
+    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no other sizes.
+
+    Inputs of subgraphs keep sizes that are numbers, and all other values their ranks, unless the shapes leave no size
+    open: then what is declared was wrong before, and inputs of subgraphs keep their ranks, other values nothing.
+    """
+    is_exact = all(isinstance(size, int) for shape in shapes.values() for size in shape)
+    of_inputs = _without_sizes if is_exact else _without_names
+    of_others = _without_shape if is_exact else partial(map_shapes, change=_without_sizes)
+    for graph in model.graphs():
+        inputs = set(graph.inputs)
+        for value in graph.values():
+            if value in inputs and value.type is not None:
+                value.type = map_shapes(value.type, _without_names if graph is model.graph else of_inputs)
+            elif value.type is not None and value.constant is None:
+                value.type = of_others(value.type)
     for value in model.graph.inputs:
         if isinstance(value.type, TensorType) and value.name in shapes:
             value.type = TensorType(value.type.dtype, shapes[value.name])
@@ -154,6 +213,14 @@ def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
 
 def _without_names(shape: Shape) -> Shape:
     return tuple(size if isinstance(size, int) else None for size in shape)
+
+
+def _without_sizes(shape: Shape) -> Shape:
+    return (None,) * len(shape)
+
+
+def _without_shape(type_: Type) -> Type:
+    return TensorType(type_.dtype) if isinstance(type_, TensorType) else map_shapes(type_, _without_sizes)
 
 
 def optimise(specialised: Specialised, level: int, catalog: Catalog) -> Optimised:
@@ -177,17 +244,22 @@ class _Compilation:
     def of(self, specialised: Specialised, name: str = "") -> Artifacts:
         """The stages from a specialised model to its plan; names of kernels begin with `name`."""
         provider, options = self.provider, self.options
+        self._proceed()
         optimised = optimise(specialised, options.level, options.catalog)
         program = lower_graph(
             optimised.model, optimised.facts, options.catalog, optimised.guards, refuses=provider.refuses
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
+        self._proceed()
         fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
+        self._proceed()
         scheduled = verified(provider.schedule(fused), _verify_kernels)
+        self._proceed()
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
         constants = provider.hold(scheduled)
+        self._proceed()
         code = provider.link(emitted)
         plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
@@ -196,6 +268,10 @@ class _Compilation:
         )
         inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
+
+    def _proceed(self) -> None:
+        if self.options.proceed is not None:
+            self.options.proceed()
 
     def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_Body, ...]:
         return tuple(self._body(call, graph, program, around) for graph in call.node.subgraphs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,9 +14,11 @@ from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.providers import PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.fork_lock import ForkLock
 from ingot.runtime.garbage import uncollected
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
     from ingot.ir.types import Shape
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
+    from ingot.repair.record import Repair
     from ingot.runtime.evaluate import Evaluation, Observer
     from ingot.runtime.order import Orders
     from ingot.runtime.plan import StepObserver
 
 __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
 
+
+_NOTHING: frozenset[str] = frozenset()
 
 _MOST_OVERRIDES = 8
 """How many sets of overridden defaults a session has a compiled model for."""
@@ -64,6 +68,7 @@ class Session:
         fallback: bool = True,
         optimise: int = 2,
         start: Literal["compiled", "at once"] = "compiled",
+        strict: bool = False,
     ) -> None:
         """A session of a model, a path, bytes or a ModelProto; the model given is not changed.
 
@@ -78,8 +83,9 @@ class Session:
         their last bits. What goes wrong in the background, the next run reports; `close` waits for it.
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
-        random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
-        the standard.
+        random operators without one of their own start from; `limits` hold for each run. A model that breaks the
+        standard is repaired where that has one sensible meaning (see `repairs`), unless `strict`; CheckError if that is
+        not enough.
         """
         if optimise not in (0, 1, 2):
             raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
@@ -98,21 +104,25 @@ class Session:
         self._fallback = fallback
         self._start = start
         self._background: Background | None = None
+        self._strict = strict
         self._orders: Orders = {}
         self._loaded: Model | None = None
         self._typed: TypedModel | None = None
+        self._repairs: tuple[Repair, ...] = ()
         self._warned = False
         self._artifacts: Artifacts | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._compiler = compiler = compiler_of(self._providers)
         self._evaluators = evaluators_of(self._providers)
         key = cached = None
         if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
-            key = key_of(model, self._limits, optimise, f"{compiler.name}\n{compiler.fingerprint}")
+            machine = f"{compiler.name}\n{compiler.fingerprint}"
+            key = key_of(model, self._limits, optimise, f"{machine}\nstrict" if strict else machine)
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
         self._with_overrides: dict[frozenset[str], Executable | None] = {}
+        self._override_variants: dict[frozenset[str], Variants] = {}
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -133,14 +143,18 @@ class Session:
         self._variants = Variants(self._inputs)
 
     def _prepare(self) -> tuple[Model, TypedModel]:
-        """The model as it was given, and typed; after a warm start both are loaded only here."""
-        with self._lock:
+        """The model as it was given but for repairs, and typed; after a warm start both are loaded only here."""
+        with self._lock.held():
             if self._loaded is None or self._typed is None:
-                from ingot.compile import prepare  # all stages
+                from ingot.compile import prepare, repair_and_prepare  # all stages
 
                 assert self._source is not None
                 loaded = load_source(self._source, self._limits)
-                self._typed = prepare(loaded, self.catalog, self._limits)
+                if self._strict:
+                    self._typed = prepare(loaded, self.catalog, self._limits)
+                else:
+                    prepared = repair_and_prepare(loaded, self.catalog, self._limits)
+                    loaded, self._typed, self._repairs = prepared.model, prepared.typed, prepared.repairs
                 self._loaded = loaded
                 self._source = None
             return self._loaded, self._typed
@@ -149,20 +163,34 @@ class Session:
     def _ready(self) -> Model:
         return self.typed.model
 
-    def _build(self, typed: TypedModel, compiler: Compiler) -> Build:
+    def _build(self, typed: TypedModel, compiler: Compiler, proceed: Proceed | None = None) -> Build:
         from ingot.compile import Options, compile_model  # all stages
 
-        options = Options(self.catalog, self._threads, self._limits, self._optimise)
+        options = Options(self.catalog, self._threads, self._limits, self._optimise, proceed)
         return compile_model(typed, compiler, options)
 
-    def _rebuilt(self, shapes: Mapping[str, Shape], failures: list[str]) -> Executable | None:
-        """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails."""
+    def _rebuilt(
+        self,
+        shapes: Mapping[str, Shape],
+        failures: list[str],
+        overridden: frozenset[str] = frozenset(),
+        proceed: Proceed | None = None,
+    ) -> Executable | None:
+        """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails.
+
+        What `proceed` raises ends it.
+        """
         from ingot.compile import prepare  # all stages
 
-        assert self._compiler is not None
+        compiler, model = self._compiler, self.model
+        assert compiler is not None
+
+        def build(proceed: Proceed | None) -> Executable:
+            typed = prepare(model, self.catalog, self._limits, overridden, shapes)
+            return self._build(typed, compiler, proceed).executable
+
         try:
-            typed = prepare(self.model, self.catalog, self._limits, shapes=shapes)
-            return self._build(typed, self._compiler).executable
+            return until_ended(build, proceed)
         except (CheckError, CompileError, UnsupportedError) as error:
             failures.append(error.message)
             return None
@@ -233,6 +261,14 @@ class Session:
         remember(self._with_overrides, overridden, executable, _MOST_OVERRIDES)
         return executable
 
+    def _variants_for(self, overridden: frozenset[str]) -> Variants:
+        """The plans beside the one for overridden defaults."""
+        variants = self._override_variants.get(overridden)
+        if variants is None:
+            variants = Variants(self._inputs)
+            remember(self._override_variants, overridden, variants, _MOST_OVERRIDES)
+        return variants
+
     @property
     def providers(self) -> tuple[str, ...]:
         """Who runs the model, by name: without the first, if that could not compile it, or has not done so yet."""
@@ -245,8 +281,14 @@ class Session:
 
     @property
     def model(self) -> Model:
-        """The model as it was given."""
+        """The model as it was given, but for what was repaired in it."""
         return self._prepare()[0]
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """What was changed in the model because it breaks the standard."""
+        self._prepare()
+        return self._repairs
 
     @property
     def typed(self) -> TypedModel:
@@ -307,19 +349,21 @@ class Session:
         compilable = observe is None and self._has(outputs)
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
+        variants, overridden = self._variants, _NOTHING
         if compiled is not None and overrides:
-            compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
+            overridden = self._defaults.intersection(feeds or ())
+            compiled, variants = self._compiled_for(overridden), self._variants_for(overridden)
         interrupt = interrupt_of(deadline, cancel)
         if compiled is not None and feeds is not None and observe_steps is None:
             results = compiled.fast_path.run(feeds, interrupt)
-            if results is None and self._variants and (variant := self._variants.chosen(feeds)) is not None:
+            if results is None and variants and (variant := variants.chosen(feeds)) is not None:
                 results = variant.fast_path.run(feeds, interrupt)
             if results is not None:
                 if outputs is None:
                     return results
                 chosen = self._chosen(results, outputs)
                 return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
-        ready = checked_feeds(self._inputs, feeds or {}, self._defaults)
+        ready = checked_feeds(self._inputs, feeds or {}, self._defaults, strict=self._strict)
 
         background = self._background if compiled is None and compilable and not overrides else None
 
@@ -348,8 +392,12 @@ class Session:
         reason = None
         failures: list[str] = []
         if compiled is not None:
-            variants = self._variants.candidates(compiled, ready, lambda shapes: self._rebuilt(shapes, failures))
-            for executable in (compiled,) if overrides else variants:
+            proceed = None if interrupt is None else interrupt.check
+
+            def build(shapes: Mapping[str, Shape]) -> Executable | None:
+                return self._rebuilt(shapes, failures, overridden, proceed)
+
+            for executable in variants.candidates(compiled, ready, build, proceed):
                 try:
                     results = executable.run(ready, evaluation, interrupt, observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
@@ -414,7 +462,7 @@ class Session:
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
             *(whole.getvalue(), self._catalog, self._seed, self._limits, self._named, self._threads),
-            *(self._optimise, self._fallback, self._start),
+            *(self._optimise, self._fallback, self._start, self._strict),
         )
 
     def __repr__(self) -> str:
@@ -454,6 +502,7 @@ def _restored(
     optimise: int,
     fallback: bool,
     start: Literal["compiled", "at once"],
+    strict: bool,
 ) -> Session:
     return Session(
         data,
@@ -465,4 +514,5 @@ def _restored(
         optimise=optimise,
         fallback=fallback,
         start=start,
+        strict=strict,
     )

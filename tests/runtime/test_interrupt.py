@@ -5,13 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ingot
 from child_processes import started
+from ingot.runtime.interrupt import _Timer
 from interruptible import interruptible
 
 ENDLESS = """
@@ -66,3 +69,20 @@ def test_the_command_line_ends_with_its_own_exit_code(endless: str) -> None:
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=30) == ("", "")
         assert process.returncode == 130
+
+
+def test_a_timer_whose_thread_could_not_start_is_started_by_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    timer, state = _Timer(), np.zeros(16, np.int32)
+    with monkeypatch.context() as context:
+        context.setattr(threading.Thread, "start", _fail)
+        with pytest.raises(RuntimeError, match="no more threads"):
+            timer.attach(state, time.monotonic())
+    timer.attach(state, time.monotonic())
+    end = time.monotonic() + 30
+    while not state[1] and time.monotonic() < end:
+        time.sleep(0.001)
+    assert state[1] == 1
+
+
+def _fail(_: threading.Thread) -> None:
+    raise RuntimeError("no more threads")

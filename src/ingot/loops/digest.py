@@ -37,8 +37,8 @@ class _Table:
 
     def token(self, value: object) -> str:
         kind: type = type(value)
-        if kind is tuple:
-            return f"({' '.join(map(self.token, value))})"  # type: ignore[call-overload]
+        if isinstance(value, tuple):
+            return f"({' '.join(map(self.token, value))})"
         if kind is int:
             return str(value)
         if kind is str:

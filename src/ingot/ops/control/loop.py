@@ -34,8 +34,9 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import is_natural
 from ingot.ops.typesets import ALL_3, BOOL, INT64, types
 from ingot.prim.make import reshape
-from ingot.prim.region import repeated
-from ingot.prim.tensor import BodyArgument, Constant, Refused, Tensor
+from ingot.prim.make_region import repeated
+from ingot.prim.region import BodyArgument
+from ingot.prim.tensor import Constant, Refused, Tensor
 from ingot.prim.tensor import scalar as prim_scalar
 
 I: TypeAlias = Annotated[Array, types("I", INT64)]  # noqa: E741

@@ -58,7 +58,7 @@ def _owner(array: Array) -> object:
 def _unique(panels: Array) -> Array:
     """Panels of the same content that a plan holds, or these."""
     content = panels.reshape(-1).view(np.uint8)
-    key = (panels.shape, panels.dtype.str, hashlib.sha256(content[:_SAMPLE]).digest())
+    key = (panels.shape, panels.dtype.str, hashlib.sha256(content[:_SAMPLE].tobytes()).digest())
     known = _BY_CONTENT.get(key)
     other = None if known is None else known()
     if other is not None and np.array_equal(other.reshape(-1).view(np.uint8), content):
