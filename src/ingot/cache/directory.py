@@ -42,7 +42,7 @@ def most_bytes() -> int:
 def written(path: Path, *parts: bytes | memoryview, modified: int | None = None) -> bool:
     """Write a file, under its name only when it is complete; where that is not possible, nothing happens.
 
-    `modified` is when it is said to have been modified last, in nanoseconds; by default now.
+    `modified` is its time of modification, in nanoseconds; by default now.
     """
     unfinished = path.with_name(f"{os.urandom(8).hex()}.tmp")
     try:

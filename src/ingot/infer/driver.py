@@ -149,17 +149,17 @@ class Inference:
             try:
                 self.graph(subgraph, input_facts)
             except CheckError:
-                if not self._is_never_taken(subgraph, node):
+                if not self._is_unreachable(subgraph, node):
                     raise
         if "infer" not in operator.rules:
             return []
         parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
         return [part if isinstance(part, Fact) else Fact(part) for part in parts]
 
-    def _is_never_taken(self, branch: Graph, node: Node) -> bool:
+    def _is_unreachable(self, branch: Graph, node: Node) -> bool:
         """Whether a subgraph is a branch that sizes say does not run: it need not fit them."""
-        taken = decided_by_sizes(node.inputs[0], self.facts) if node.applies("If") else None
-        return isinstance(taken, bool) and branch is not node["then_branch" if taken else "else_branch"]
+        condition = decided_by_sizes(node.inputs[0], self.facts) if node.applies("If") else None
+        return isinstance(condition, bool) and branch is not node["then_branch" if condition else "else_branch"]
 
     def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
         """What a function computes of these inputs: its body, with the attributes of this call, gone through afresh."""
