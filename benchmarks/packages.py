@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -97,7 +98,7 @@ class Environment:
         subprocess.run([*tool, *found, *options, *requirements], check=True)
 
     def run(self, *arguments: str, **variables: str) -> str:
-        """The last line that a program prints; RuntimeError with the last line of its errors if it fails."""
+        """The last line that a program prints; RuntimeError with the last error if it fails."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment |= {"INGOT_CACHE": str(self._directory / "cache"), "PYTHONPATH": str(ROOT), **variables}
         done = subprocess.run(
@@ -110,7 +111,8 @@ class Environment:
             timeout=900,
         )
         if done.returncode != 0:
-            raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
+            lines = [line for line in done.stderr.splitlines() if re.match(r"[A-Za-z_][\w.]*: ", line)]
+            raise RuntimeError((lines or [f"exit status {done.returncode}"])[-1])
         return (done.stdout.strip().splitlines() or [""])[-1]
 
 

@@ -13,9 +13,9 @@ import ingot
 
 LAYERS = [
     *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
-    *("versions", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen", "runtime"),
-    *("providers", "compile", "warm_start", "variants", "background", "deploy", "session", "convert", "compat"),
-    *("tools", "cli"),
+    *("versions", "repair", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen"),
+    *("runtime", "providers", "compile", "warm_start", "variants", "background", "deploy", "session", "convert"),
+    *("compat", "tools", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")

@@ -91,9 +91,9 @@ def _session(path: Path, *, optimised: bool = True) -> Any:
 
 def _outcome(peer: Any, wanted: Sequence[Any], results: Sequence[Any]) -> tuple[str, str]:
     for output, expected, result in zip(peer.get_outputs(), wanted, results, strict=True):
-        difference = _difference(expected, result)
-        if difference:
-            return "one step" if difference == _ONE_STEP else "differs", f"{output.name}: {difference}"
+        reason = difference(expected, result)
+        if reason:
+            return "one step" if reason == _ONE_STEP else "differs", f"{output.name}: {reason}"
     return "agrees", ""
 
 
@@ -115,20 +115,20 @@ def _doubt(path: Path, feeds: Mapping[str, Any], wanted: Sequence[Any]) -> str:
 _ONE_STEP = "integers differ by one"
 
 
-def _difference(expected: Any, result: Any) -> str:
+def difference(expected: Any, result: Any) -> str:
     """How two results differ, empty if they agree."""
     if isinstance(expected, list | tuple):
         if not isinstance(result, list | tuple) or len(expected) != len(result):
             return f"{len(expected)} items against {result!r:.60}"
-        return next(filter(None, map(_difference, expected, result)), "")
+        return next(filter(None, map(difference, expected, result)), "")
     if isinstance(expected, dict):
         if not isinstance(result, dict) or list(expected) != list(result):
             return f"keys {list(expected)!r:.60} against {result!r:.60}"
-        return next(filter(None, map(_difference, expected.values(), result.values())), "")
+        return next(filter(None, map(difference, expected.values(), result.values())), "")
     if expected is None or result is None:
         return "" if expected is result else f"{expected!r:.60} against {result!r:.60}"
     if isinstance(expected, onnxruntime.SparseTensor):
-        return _difference(expected.values(), result.values())
+        return difference(expected.values(), result.values())
     one, other = np.asarray(expected), np.asarray(result)
     if one.shape != other.shape:
         return f"shape {one.shape} against {other.shape}"

@@ -1,15 +1,18 @@
 """From a model to a plan: the stages in order, each a function from one thing to the next, whose result can be shown.
 
-    load ▸ check ▸ upgrade ▸ type ▸ specialise ▸ optimise ▸ lower ▸ fuse ▸ schedule ▸ emit ▸ link ▸ plan
+    load ▸ repair ▸ check ▸ upgrade ▸ type ▸ specialise ▸ optimise ▸ lower ▸ fuse ▸ schedule ▸ emit ▸ link ▸ plan
 
-The first four make a model ready for any provider (`prepare`), the others compile it for one (`compile_model`); of
-these the provider itself does the last four, which know the machine.
+The first five make a model ready for any provider (`prepare`, and `repair_and_prepare`, which repairs only what
+`prepare` refuses), the others compile it for one (`compile_model`); of these the provider itself does the last four,
+which know the machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, IngotError
@@ -17,10 +20,10 @@ from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
 from ingot.infer.typed import TypedModel, type_model
 from ingot.ir.graph import Graph
-from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model, nested_graphs
+from ingot.ir.names import separate_scopes
 from ingot.ir.node import Node
-from ingot.ir.types import Shape, TensorType, map_shapes
+from ingot.ir.types import Shape, TensorType, Type, map_shapes
 from ingot.ir.verify import verify
 from ingot.loops.ir import kernels_in
 from ingot.loops.verify import verify_kernel
@@ -46,6 +49,9 @@ from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
 from ingot.versions.upgrade import upgrade
 
+if TYPE_CHECKING:
+    from ingot.repair.record import Repair
+
 
 def prepare(
     loaded: Model,
@@ -57,7 +63,7 @@ def prepare(
     """A model that was loaded, which is left as it is, ready for any provider.
 
     `without` are inputs whose defaults are forgotten, as callers give them. With `shapes` the inputs of these names
-    have these, and all other sizes that the model declares are forgotten. CheckError if the model breaks the
+    have these, and what else the model declares of shapes is forgotten. CheckError if the model breaks the
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
@@ -65,7 +71,40 @@ def prepare(
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
-        return type_model(reshaped, catalog, limits.calls)
+        return type_model(reshaped, catalog, limits.calls, overrule=shapes is not None)
+
+
+def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Prepared:
+    """The same, where a model that breaks the standard is repaired first; CheckError if it cannot be.
+
+    What was repaired is logged, at debug level.
+    """
+    try:
+        return Prepared(loaded, prepare(loaded, catalog, limits), ())
+    except CheckError as error:
+        refusal = error
+    import logging  # few models come here, and these are slow to import
+
+    from ingot.repair.repair import repair
+
+    with within_the_stack():
+        model = loaded.copy()
+        repairs = tuple(repair(model, catalog=catalog))
+    if not repairs:
+        raise refusal
+    typed = prepare(model, catalog, limits)
+    for each in repairs:
+        logging.getLogger("ingot").debug("repaired %s", each)
+    return Prepared(model, typed, repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model ready for any provider, typed and as it was before that; and what was repaired in it."""
+
+    model: Model
+    typed: TypedModel
+    repairs: tuple[Repair, ...]
 
 
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
@@ -132,11 +171,15 @@ class Build:
 
 
 def check_structure(model: Model, without: Iterable[str] = ()) -> Model:
-    """A copy of a model, of checked structure, without the defaults of some inputs; CheckError if it is broken."""
+    """A copy of a model, of checked structure, without the defaults of some inputs; CheckError if it is broken.
+
+    A value of a subgraph that may hide one around it has a name of its own in the copy.
+    """
     copy = model.copy()
     for name in without:
         copy.graph.initializers.remove(name)
     verify(copy)
+    separate_scopes(copy)
     return copy
 
 
@@ -149,20 +192,35 @@ def upgrade_operators(model: Model, catalog: Catalog) -> Model:
 def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
     """A model, which belongs to the result from now on, that declares these shapes of inputs, and no other sizes.
 
-    Of the other inputs the numbers that it declares stay: feeds are checked against them.
+    Inputs of subgraphs keep sizes that are numbers, and all other values their ranks, unless the shapes leave no size
+    open: then what is declared was wrong before, and inputs of subgraphs keep their ranks, other values nothing.
     """
-    inputs = {value: value.type for value in model.graph.inputs}
-    change_shapes(model.graphs(), lambda shape: (None,) * len(shape))
-    for value, declared in inputs.items():
-        if isinstance(declared, TensorType) and value.name in shapes:
-            value.type = TensorType(declared.dtype, shapes[value.name])
-        elif declared is not None:
-            value.type = map_shapes(declared, _without_names)
+    is_exact = all(isinstance(size, int) for shape in shapes.values() for size in shape)
+    of_inputs = _without_sizes if is_exact else _without_names
+    of_others = _without_shape if is_exact else partial(map_shapes, change=_without_sizes)
+    for graph in model.graphs():
+        inputs = set(graph.inputs)
+        for value in graph.values():
+            if value in inputs and value.type is not None:
+                value.type = map_shapes(value.type, _without_names if graph is model.graph else of_inputs)
+            elif value.type is not None and value.constant is None:
+                value.type = of_others(value.type)
+    for value in model.graph.inputs:
+        if isinstance(value.type, TensorType) and value.name in shapes:
+            value.type = TensorType(value.type.dtype, shapes[value.name])
     return model
 
 
 def _without_names(shape: Shape) -> Shape:
     return tuple(size if isinstance(size, int) else None for size in shape)
+
+
+def _without_sizes(shape: Shape) -> Shape:
+    return (None,) * len(shape)
+
+
+def _without_shape(type_: Type) -> Type:
+    return TensorType(type_.dtype) if isinstance(type_, TensorType) else map_shapes(type_, _without_sizes)
 
 
 def optimise(specialised: Specialised, level: int, catalog: Catalog) -> Optimised:

@@ -13,7 +13,9 @@ from ingot.errors import InputError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+    Array: TypeAlias = npt.NDArray[Any]
+else:
+    Array = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 
 
 class DType(enum.IntEnum):

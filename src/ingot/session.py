@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ingot.ir.types import Shape
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
+    from ingot.repair.record import Repair
     from ingot.runtime.evaluate import Evaluation, Observer
     from ingot.runtime.order import Orders
     from ingot.runtime.plan import StepObserver
@@ -66,6 +67,7 @@ class Session:
         fallback: bool = True,
         optimise: int = 2,
         start: Literal["compiled", "at once"] = "compiled",
+        strict: bool = False,
     ) -> None:
         """A session of a model, a path, bytes or a ModelProto; the model given is not changed.
 
@@ -80,8 +82,9 @@ class Session:
         their last bits. What goes wrong in the background, the next run reports; `close` waits for it.
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
-        random operators without one of their own start from; `limits` hold for each run. CheckError if the model breaks
-        the standard.
+        random operators without one of their own start from; `limits` hold for each run. A model that breaks the
+        standard is repaired where that has one sensible meaning (see `repairs`), unless `strict`; CheckError if that is
+        not enough.
         """
         if optimise not in (0, 1, 2):
             raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
@@ -100,9 +103,11 @@ class Session:
         self._fallback = fallback
         self._start = start
         self._background: Background | None = None
+        self._strict = strict
         self._orders: Orders = {}
         self._loaded: Model | None = None
         self._typed: TypedModel | None = None
+        self._repairs: tuple[Repair, ...] = ()
         self._warned = False
         self._artifacts: Artifacts | None = None
         self._lock = ForkLock()
@@ -110,7 +115,8 @@ class Session:
         self._evaluators = evaluators_of(self._providers)
         key = cached = None
         if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
-            key = key_of(model, self._limits, optimise, f"{compiler.name}\n{compiler.fingerprint}")
+            machine = f"{compiler.name}\n{compiler.fingerprint}"
+            key = key_of(model, self._limits, optimise, f"{machine}\nstrict" if strict else machine)
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
@@ -135,14 +141,18 @@ class Session:
         self._variants = Variants(self._inputs)
 
     def _prepare(self) -> tuple[Model, TypedModel]:
-        """The model as it was given, and typed; after a warm start both are loaded only here."""
+        """The model as it was given but for repairs, and typed; after a warm start both are loaded only here."""
         with self._lock.held():
             if self._loaded is None or self._typed is None:
-                from ingot.compile import prepare  # all stages
+                from ingot.compile import prepare, repair_and_prepare  # all stages
 
                 assert self._source is not None
                 loaded = load_source(self._source, self._limits)
-                self._typed = prepare(loaded, self.catalog, self._limits)
+                if self._strict:
+                    self._typed = prepare(loaded, self.catalog, self._limits)
+                else:
+                    prepared = repair_and_prepare(loaded, self.catalog, self._limits)
+                    loaded, self._typed, self._repairs = prepared.model, prepared.typed, prepared.repairs
                 self._loaded = loaded
                 self._source = None
             return self._loaded, self._typed
@@ -269,8 +279,14 @@ class Session:
 
     @property
     def model(self) -> Model:
-        """The model as it was given."""
+        """The model as it was given, but for what was repaired in it."""
         return self._prepare()[0]
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """What was changed in the model because it breaks the standard."""
+        self._prepare()
+        return self._repairs
 
     @property
     def typed(self) -> TypedModel:
@@ -345,7 +361,7 @@ class Session:
                     return results
                 chosen = self._chosen(results, outputs)
                 return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
-        ready = checked_feeds(self._inputs, feeds or {}, self._defaults)
+        ready = checked_feeds(self._inputs, feeds or {}, self._defaults, strict=self._strict)
 
         background = self._background if compiled is None and compilable and not overrides else None
 
@@ -444,7 +460,7 @@ class Session:
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
         return _restored, (
             *(whole.getvalue(), self._catalog, self._seed, self._limits, self._named, self._threads),
-            *(self._optimise, self._fallback, self._start),
+            *(self._optimise, self._fallback, self._start, self._strict),
         )
 
     def __repr__(self) -> str:
@@ -484,6 +500,7 @@ def _restored(
     optimise: int,
     fallback: bool,
     start: Literal["compiled", "at once"],
+    strict: bool,
 ) -> Session:
     return Session(
         data,
@@ -495,4 +512,5 @@ def _restored(
         optimise=optimise,
         fallback=fallback,
         start=start,
+        strict=strict,
     )

@@ -3,8 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
+import pytest
+
 import ingot
 from cli.samples import Run, classifier
+from ingot.dims import symbol
 from ingot.format import save
 
 
@@ -80,3 +84,60 @@ def test_what_a_target_cannot_take_is_listed_with_what_fixes_it(run: Run, tmp_pa
     assert said["problems"] == []
     assert said["targets"][0]["remedy"] == {"commands": [["ingot", "downgrade", path, "--opset", "21"]], "left": []}
     assert run("check", path, "--for", "nobody").exit_code == 1
+
+
+def untidy() -> None:
+    """`untidy.onnx`: nodes out of order, and an output declared wrongly."""
+    model = classifier()
+    first = model.graph.nodes[0]
+    model.graph.append(first)
+    model.graph.outputs[0].type = ingot.TensorType(ingot.DType.FLOAT32, (symbol("batch"), 7, 7))
+    save(model, "untidy.onnx", durable=False)
+
+
+def test_a_model_is_repaired_and_the_repairs_are_listed(run: Run) -> None:
+    untidy()
+    assert run("check", "untidy.onnx").exit_code == 1
+    result = run("check", "untidy.onnx", "--fix", "-o", "tidy.onnx")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "order: the main graph: moved 'add', 'relu' behind what they read\n"
+        "declared: the main graph: 'y' is float32[batch, 32], not float32[batch, 7, 7] as declared\n"
+        "no errors, 0 warnings in 3 nodes\n",
+    )
+    assert "tidy.onnx" in result.stderr
+    assert "2 repairs" in result.stderr
+    onnx.checker.check_model("tidy.onnx", full_check=True)
+
+
+def test_what_cannot_be_repaired_is_listed_after_the_repairs(run: Run) -> None:
+    broken()
+    result = run("check", "broken.onnx", "--fix", "-o", "tidy.onnx")
+    assert result.exit_code == 1
+    assert result.stdout.endswith("2 errors, 0 warnings in 3 nodes\n")
+
+
+def test_a_repair_needs_a_place_to_write_to(run: Run) -> None:
+    untidy()
+    assert "--fix and -o OUT go together" in run("check", "untidy.onnx", "--fix").stderr
+    assert "--fix and -o OUT go together" in run("check", "untidy.onnx", "-o", "tidy.onnx").stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --shape batch=2",
+        "infer",
+        "info",
+        "text",
+        "dump --at plan",
+        "explain",
+        "profile --seconds 0",
+        "compare untidy.onnx",
+    ],
+)
+def test_commands_that_only_run_or_show_a_model_repair_it(run: Run, command: str) -> None:
+    untidy()
+    name, *options = command.split()
+    result = run(name, "untidy.onnx", *options)
+    assert result.exit_code == 0, result.output

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import ingot
 import ingot.compat.onnxruntime as ort
 from compat.samples import X, add_relu, external_add, model, one_node, tensor
 from ingot.codegen.elf import linkable
@@ -361,3 +362,19 @@ def test_a_model_in_bytes_finds_its_weights_in_the_current_directory(
         (tmp_path / "w.bin").write_bytes(np.array(content, np.float32).tobytes())
         session = ort.InferenceSession(external_add())
         assert session.run(None, {"x": np.zeros((1, 3), np.float32)})[0].tolist() == [content[1:]]
+
+
+def test_outputs_declared_in_another_rank_or_size_are_shown_as_they_are() -> None:
+    relu = '<ir_version: 9, opset_import: ["" : 17]> main (float[n, 3] x) => (float[{}] y) {{ y = Relu (x) }}'
+    for declared in ("n, 4", "n, 3, 1", "n, c"):
+        session = ort.InferenceSession(ingot.encode(ingot.parse_model(relu.format(declared))))
+        assert session.get_outputs()[0].shape == ["n", 3]
+
+
+def test_sizes_of_one_name_may_differ_in_a_run() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 17]>
+    main (float[n] a, float[n] b) => (float[n] y) { y = Concat <axis = 0> (a, b) }"""
+    session = ort.InferenceSession(ingot.encode(ingot.parse_model(text)))
+    for many in (2, 3, 2):
+        (joined,) = session.run(None, {"a": np.zeros(2, np.float32), "b": np.ones(many, np.float32)})
+        assert joined.tolist() == [0, 0] + [1] * many

@@ -148,6 +148,27 @@ def test_external_data_of_bytes_is_looked_for_in_the_folder_an_entry_names(tmp_p
     np.testing.assert_array_equal(ort.InferenceSession(external_add(), options).run(None, {"x": X})[0], X + 100)
 
 
+@pytest.mark.parametrize(("place", "is_read"), [("blobs", True), ("blobs/below", True), ("elsewhere", False)])
+def test_external_data_behind_a_link_is_read_where_the_model_is_a_link_beside_it(
+    place: str, is_read: bool, tmp_path: Path
+) -> None:
+    for folder in ("blobs", "snapshot", place):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "blobs" / "1").write_bytes(external_add())
+    (tmp_path / place / "2").write_bytes(np.array([0, 100, 100, 100], np.float32).tobytes())
+    (tmp_path / "snapshot" / "m.onnx").symlink_to(tmp_path / "blobs" / "1")
+    (tmp_path / "snapshot" / "w.bin").symlink_to(tmp_path / place / "2")
+    path = tmp_path / "snapshot" / "m.onnx"
+    if is_read:
+        np.testing.assert_array_equal(ort.InferenceSession(path).run(None, {"x": X})[0], X + 100)
+    else:
+        with pytest.raises(Fail, match="External data path validation failed"):
+            ort.InferenceSession(path)
+    (tmp_path / "snapshot" / "copy.onnx").write_bytes(external_add())
+    with pytest.raises(Fail, match="External data path validation failed"):
+        ort.InferenceSession(tmp_path / "snapshot" / "copy.onnx")
+
+
 def test_the_optimized_model_is_a_model(tmp_path: Path) -> None:
     options = ort.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "o.onnx")

@@ -12,10 +12,20 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.failures import FAULT
 from ingot.cli.json_output import write_json
-from ingot.cli.models import Places, loading_options, model_argument, open_model
+from ingot.cli.models import (
+    MODEL_PATH,
+    STANDARD,
+    Places,
+    loading_options,
+    model_argument,
+    not_a_terminal,
+    open_model,
+    write_model,
+)
 from ingot.cli.printable import coloured, printable
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
+from ingot.cli.written import say_written
 
 if TYPE_CHECKING:
     from ingot.engine_support import Finding, Verdict
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
         "ingot check model.onnx",
         "ingot check model.onnx --for onnxruntime,tensorrt:8.6 --for opset:17",
         "ingot check model.onnx --json | jq -r '.[].message'",
+        "ingot check untidy.onnx --fix -o tidy.onnx",
     )
 )
 @model_argument()
@@ -38,17 +49,34 @@ if TYPE_CHECKING:
     metavar="TARGET",
     help="onnxruntime[:1.22], openvino, tensorrt or opset:N: what it cannot take.",
 )
+@click.option("--fix", is_flag=True, help="Repair what has one sensible meaning, and write the model to OUT.")
+@click.option("-o", "--output", type=MODEL_PATH, callback=not_a_terminal, metavar="OUT", help="Where --fix writes.")
 @click.option("--json", "as_json", is_flag=True, help="A list for programs.")
 @loading_options
-def check(model: str, targets: tuple[str, ...], as_json: bool, folder: Path | None, trusted: tuple[Path, ...]) -> None:
+def check(
+    model: str,
+    targets: tuple[str, ...],
+    fix: bool,
+    output: str | None,
+    as_json: bool,
+    folder: Path | None,
+    trusted: tuple[Path, ...],
+) -> None:
     """List everything in a model that breaks the standard.
 
     Operators are held to the versions that the model imports. With --for, also
-    what a target cannot take, and what would fix it. Exits with 1 if there are
-    errors; warnings, as of operators that nobody knows, do not count.
+    what a target cannot take, and what would fix it. With --fix, lists what was
+    repaired, then what is left. Exits with 1 if there are errors; warnings, as
+    of operators that nobody knows, do not count.
     """
+    if fix != (output is not None):
+        raise click.UsageError("--fix and -o OUT go together")
+    if fix and as_json:
+        raise click.UsageError("--fix and --json exclude each other")
     asked = [target for listed in targets for target in listed.split(",")]
-    opened = open_model(model, Places(folder, trusted), external="require" if asked else "defer")
+    opened = open_model(model, Places(folder, trusted), external="require" if asked or fix else "defer")
+    if output is not None:
+        _fix(opened.model, output)
     from ingot.infer.check import check as problems_of  # slow to import
 
     problems = problems_of(opened.model)
@@ -72,6 +100,17 @@ def check(model: str, targets: tuple[str, ...], as_json: bool, folder: Path | No
             write_text(f"\n{_page(each, model)}")
     if errors or any(each.errors for each in verdicts):
         raise click.exceptions.Exit(FAULT)
+
+
+def _fix(model: Model, output: str) -> None:
+    """Repair a model, write it and list the repairs."""
+    from ingot.repair import repair  # imports every operator
+
+    repairs = repair(model)
+    write_model(model, output)
+    lines = "".join(f"{printable(str(done))}\n" for done in repairs)
+    click.echo(lines, nl=False, err=output == STANDARD)
+    say_written(output, counted(len(repairs), "repair"))
 
 
 def _verdicts(model: Model, targets: list[str]) -> list[Verdict]:

@@ -53,16 +53,21 @@ def infer(
     """Show the type of every value of a model, or note them in it.
 
     The model stays in the operator sets it imports; sizes that --shape gives
-    become part of it.
+    become part of it. What is only shown is repaired first where a model
+    breaks the standard (see ingot check --fix).
     """
     if as_json and output is not None:
         raise click.UsageError("--json and -o exclude each other")
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)
     from ingot.infer.stepwise import types_of  # slow to import
+    from ingot.repair.repair import with_repairs
 
     try:
-        types = types_of(opened, name_sizes=True)
+        if output is None:
+            types, opened, _ = with_repairs(opened, lambda model: types_of(model, name_sizes=True))
+        else:
+            types = types_of(opened, name_sizes=True)
     except CheckError as error:
         error.hint = error.hint or f"'ingot check {model}' lists everything that is wrong"
         raise

@@ -47,6 +47,26 @@ class Request:
         return self.options
 
 
+def leading_names(
+    what: str, wanted: Sequence[str] | None, default: Sequence[str], *, reserved: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The names asked for, then the default ones of what is left; InputError if they are more than there are values.
+
+    A default name that is `reserved`, or asked for by another value, is numbered.
+    """
+    if wanted is None or len(wanted) >= len(default):
+        return checked_names(what, wanted, default)
+    names = list(wanted)
+    for name in default[len(wanted) :]:
+        count = 1
+        unique = name
+        while unique in names or unique in reserved:
+            unique = f"{name}_{count}"
+            count += 1
+        names.append(unique)
+    return tuple(names)
+
+
 def checked_names(what: str, wanted: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
     """The names asked for, or the default ones; InputError if they are not as many as there are values to name."""
     if wanted is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ingot.codegen.llvm.compile import objects_of
 from ingot.codegen.llvm.kernel import emit
-from ingot.compile import Artifacts, Options, compile_model, prepare
+from ingot.compile import Artifacts, Options, compile_model, repair_and_prepare
 from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.loops.ir import kernels_in
@@ -31,7 +31,7 @@ def compiled_for(
     have numbers in place of addresses, and nobody can run it here.
     """
     catalog = catalog or standard()
-    typed = prepare(source if isinstance(source, Model) else load(source), catalog, RunLimits())
+    typed = repair_and_prepare(source if isinstance(source, Model) else load(source), catalog, RunLimits()).typed
     return compile_model(typed, Cpu(target), Options(catalog, threads, level=optimise)).artifacts
 
 

@@ -10,7 +10,7 @@ from ingot.format import messages
 from ingot.format.context import Context, Source, decode_entries
 from ingot.format.residue import Entries
 from ingot.format.wire import Fields, Malformed
-from ingot.ir.domains import OpsetImports, canonical, spelled_out
+from ingot.ir.domains import OpsetImports
 
 _Part = TypeVar("_Part")
 
@@ -49,6 +49,7 @@ class Within:
 
 
 def decode_opsets(context: Context, source: Source, fields: Fields, extra: dict[str, object]) -> OpsetImports:
+    """The operator sets imported; of a domain that is imported twice, the version that comes last."""
     imports = OpsetImports()
     raw: list[bytes] = []
     read = partial(_opset, imports)
@@ -61,11 +62,7 @@ def decode_opsets(context: Context, source: Source, fields: Fields, extra: dict[
 def _opset(imports: OpsetImports, source: Source) -> bytes:
     entry = source.fields(messages.OPSET_ID)
     domain, version = entry.get("domain", ""), entry.get("version", 0)
-    if imports.setdefault(domain, version) != version:
-        raise Malformed(
-            f"operator set '{spelled_out(canonical(domain))}' is imported in versions {imports[domain]} and {version}",
-            source.offset,
-        )
+    imports[domain] = version
     return bytes(source.view)
 
 

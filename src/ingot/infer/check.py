@@ -130,7 +130,7 @@ class _Check(Stepwise):
 
     def node(self, node: Node) -> None:
         """What a node computes, if nothing is wrong with it by itself."""
-        if node in self._origins:
+        if node in self.origins:
             super().node(node)
         elif self.is_call(node):
             self._call_of(node)
@@ -150,7 +150,7 @@ class _Check(Stepwise):
     def inside(self, function: Function) -> Inference:
         """The check of the body of a function called here."""
         self._collected.entered.add(function.id)
-        imports, depth = function.opset_imports, self._depth + 1
+        imports, depth = function.opset_imports, self.depth + 1
         return _Check(self.model, self.catalog, self._collected, imports, depth, _within(function))
 
     def _blamed(self, node: Node, inputs: list[Fact]) -> bool:

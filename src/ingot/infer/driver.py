@@ -46,16 +46,19 @@ def infer(
     name_sizes: bool = True,
     most_calls: int = MOST_EXPANDED,
     input_facts: Mapping[Value, Fact] | None = None,
+    overrule: bool = False,
 ) -> Facts:
     """What is known of every value of the main graph and its subgraphs; types found are noted on the values too.
 
     What the model declares and what is inferred are merged; `input_facts` is what else is known of its inputs. A
     statically unknown size, as of an input declared without one or a result of NonZero, gets a name of its own, unless
     `name_sizes` is False. CheckError, with the node and its inputs, where an operator refuses what it is given, where
-    the two contradict each other, and where functions are called more than `most_calls` times in each other.
+    the two contradict each other (with `overrule`, only where they differ in more than rank and sizes: else what is
+    inferred holds), and where functions are called more than `most_calls` times in each other.
     """
     inference = Inference(model, catalog or standard())
     inference.most_calls = most_calls
+    inference.overrules = overrule
     inference.naming = Naming(model, names=name_sizes)
     inference.graph(model.graph, input_facts)
     return inference.facts
@@ -73,8 +76,10 @@ class Inference:
         self.model = model
         self.catalog = catalog
         self._imports = model.opset_imports if imports is None else imports
-        self._depth = depth
+        self.depth = depth
         self.most_calls = MOST_EXPANDED
+        self.overrules = False
+        """Whether what is inferred holds where it contradicts what is declared in rank or sizes."""
         self._calls = [0]  # shared by the inferences of all functions called
 
     def graph(self, graph: Graph, inputs: Mapping[Value, Fact] | None = None) -> None:
@@ -83,7 +88,7 @@ class Inference:
             if value.type is not None:
                 value.type = map_shapes(value.type, _without_marks)
             passed = (inputs or {}).get(value, Fact())
-            known = passed if value.type is None else _merged(Fact(value.type), passed)
+            known = passed if value.type is None else self._merge(value, passed, None)
             known = self.naming.filled(value, known)
             self.facts[value] = known
             if value.type is None or (isinstance(value.type, TensorType) and value.type.shape != known.shape):
@@ -107,12 +112,7 @@ class Inference:
             inferred = []
         for index, value in enumerate(node.outputs):
             fact = inferred[index] if index < len(inferred) else Fact()
-            try:
-                merged = _merged(Fact(value.type), fact)
-            except ShapeError as error:
-                message = f"'{value.name}' is declared {value.type}: {error.message}"
-                self.refuse(ShapeError(message, where=self.place(node)))
-                merged = Fact(value.type)
+            merged = self._merge(value, fact, node)
             merged = self.naming.filled(value, merged)
             self.facts[value] = merged
             if merged.type is not None:
@@ -132,9 +132,32 @@ class Inference:
         """What becomes of an error, which has its place: it is raised. Who overrides this may note it and go on."""
         raise error from None
 
+    def _contradiction(self, value: Value, inferred: Fact, node: Node | None) -> Fact:
+        """What is known of a value whose declared type contradicts the inferred one: after an error, the declared one.
+
+        A run that overrules declarations goes on with the inferred one. `node` is what computes the value; None for an
+        input of a graph.
+        """
+        if self.overrules and value.type is not None and inferred.type is not None:
+            right = corrected(value.type, inferred.type)
+            if right is not None:
+                return Fact(right, inferred.elements, inferred.constant, inferred.present)
+        message = f"'{value.name}' is declared {value.type}: found {inferred.type}"
+        if node is None:
+            raise ShapeError(message)
+        self.refuse(ShapeError(message, where=self.place(node)))
+        return Fact(value.type)
+
+    def _merge(self, value: Value, inferred: Fact, node: Node | None) -> Fact:
+        """One fact from what is declared of a value and what is inferred."""
+        try:
+            return _merged(Fact(value.type), inferred)
+        except ShapeError:
+            return self._contradiction(value, inferred, node)
+
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        return Inference(self.model, self.catalog, function.opset_imports, self._depth + 1)
+        return Inference(self.model, self.catalog, function.opset_imports, self.depth + 1)
 
     def _ask(self, node: Node, inputs: list[Fact]) -> list[Fact]:
         function = self.model.function_of(node)
@@ -149,21 +172,21 @@ class Inference:
             try:
                 self.graph(subgraph, input_facts)
             except CheckError:
-                if not self._is_unreachable(subgraph, node):
+                if not self._is_dead_branch(subgraph, node):
                     raise
         if "infer" not in operator.rules:
             return []
         parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
         return [part if isinstance(part, Fact) else Fact(part) for part in parts]
 
-    def _is_unreachable(self, branch: Graph, node: Node) -> bool:
-        """Whether a subgraph is a branch that sizes say does not run: it need not fit them."""
+    def _is_dead_branch(self, branch: Graph, node: Node) -> bool:
+        """Whether a subgraph is a branch that cannot run with the sizes of its inputs: it need not fit them."""
         condition = decided_by_sizes(node.inputs[0], self.facts) if node.applies("If") else None
         return isinstance(condition, bool) and branch is not node["then_branch" if condition else "else_branch"]
 
     def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
         """What a function computes of these inputs: its body, with the attributes of this call, gone through afresh."""
-        if self._depth >= MOST_CALLS:
+        if self.depth >= MOST_CALLS:
             raise CheckError(f"functions call each other more than {MOST_CALLS} deep, or themselves")
         self._calls[0] += 1
         if self._calls[0] > self.most_calls:
@@ -178,6 +201,7 @@ class Inference:
             bind(inner, arguments, omitted, body)
         inference = self.inside(function)
         inference._calls, inference.naming, inference.most_calls = self._calls, self.naming, self.most_calls
+        inference.overrules = self.overrules
         inference.graph(body, dict(zip(body.inputs, inputs, strict=False)))
         return [inference.facts.get(value, Fact()) for value in body.outputs]
 
@@ -240,6 +264,31 @@ def merge_types(declared: Type, inferred: Type) -> Type:
     if isinstance(declared, OptionalType) or isinstance(inferred, OptionalType):
         return inferred  # the standard's own cases give an optional where what it holds is declared
     raise ShapeError(f"found {inferred}")
+
+
+def corrected(declared: Type, inferred: Type) -> Type | None:
+    """A declared type with the rank and the sizes of the inferred one; None if the two differ in more than these."""
+    match declared, inferred:
+        case TensorType(), TensorType():
+            if declared.dtype and inferred.dtype and declared.dtype != inferred.dtype:
+                return None
+            return TensorType(declared.dtype or inferred.dtype, _corrected_shape(declared.shape, inferred.shape))
+        case SequenceType(), SequenceType() if declared.element is not None and inferred.element is not None:
+            element = corrected(declared.element, inferred.element)
+            return None if element is None else SequenceType(element)
+        case OptionalType(), OptionalType() if declared.element is not None and inferred.element is not None:
+            element = corrected(declared.element, inferred.element)
+            return None if element is None else OptionalType(element)
+    return None
+
+
+def _corrected_shape(declared: Shape | None, inferred: Shape | None) -> Shape | None:
+    if declared is None or inferred is None or len(declared) != len(inferred):
+        return declared if inferred is None else inferred
+    return tuple(
+        b if a is None or isinstance(b, int) or not isinstance(a, int) else a
+        for a, b in zip(declared, inferred, strict=True)
+    )
 
 
 def _merge_shapes(declared: Shape | None, inferred: Shape | None, shown: Type) -> Shape | None:

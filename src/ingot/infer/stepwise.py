@@ -29,7 +29,7 @@ def types_of(
     operators of domains that nobody knows compute is what is declared. CheckError as `infer` raises it.
     """
     twin = model.copy()
-    pairs = list(_twins(model.graph, twin.graph))
+    pairs = list(twins(model.graph, twin.graph))
     inference = Stepwise(twin, catalog or standard())
     inference.custom = custom
     inference.naming = Naming(twin, names=name_sizes)
@@ -49,7 +49,8 @@ class Stepwise(Inference):
         super().__init__(model, catalog, self.old, depth)
         if imports is None:
             model.opset_imports = newest(self.old)
-        self._origins: dict[Node, tuple[str, ...]] = {}
+        self.origins: dict[Node, tuple[str, ...]] = {}
+        """Nodes that stand in for those of the model, and the lines that show the originals."""
         self.custom = False
         """Whether what nobody knows of is left as it is declared."""
 
@@ -58,8 +59,8 @@ class Stepwise(Inference):
         if self.custom and self._is_unknown(node):
             self.leave(node)
             return
-        with self._speaking(newest(self.old) if node in self._origins else self.old):
-            operator = None if node in self._origins or self.is_call(node) else self.meaning(node)
+        with self._speaking(newest(self.old) if node in self.origins else self.old):
+            operator = None if node in self.origins or self.is_call(node) else self.meaning(node)
             if operator is None or operator is self.catalog.newest(node.domain, node.op_type):
                 super().node(node)
             else:
@@ -80,13 +81,13 @@ class Stepwise(Inference):
 
     def inside(self, function: Function) -> Inference:
         """The inference of the body of a function called here."""
-        function_types = Stepwise(self.model, self.catalog, function.opset_imports, self._depth + 1)
+        function_types = Stepwise(self.model, self.catalog, function.opset_imports, self.depth + 1)
         function_types.custom = self.custom
         return function_types
 
     def place(self, node: Node) -> tuple[str, ...]:
         """Lines that show a node and what it reads: of one that stands in, the node that the model has."""
-        return self._origins.get(node) or super().place(node)
+        return self.origins.get(node) or super().place(node)
 
     def leave(self, node: Node) -> None:
         """Take the outputs of a node as they are declared; its subgraphs are gone through all the same."""
@@ -110,7 +111,7 @@ class Stepwise(Inference):
             self.leave(node)
             return
         for new in rewritten.nodes:
-            self._origins.update({each: place for each in (new, *_inner(new)) if each not in before})
+            self.origins.update({each: place for each in (new, *_inner(new)) if each not in before})
             self.node(new)
         for old, result in rewritten.results.items():
             self.facts[old] = self.facts.get(result, Fact(result.type))
@@ -131,9 +132,9 @@ def _inner(node: Node) -> Iterator[Node]:
             yield from graph
 
 
-def _twins(graph: Graph, copy: Graph) -> Iterator[tuple[Value, Value]]:
+def twins(graph: Graph, copy: Graph) -> Iterator[tuple[Value, Value]]:
     """The values of a graph and of its subgraphs, with those of a copy that is still like it."""
     yield from zip(graph.values(), copy.values(), strict=True)
     for node, other in zip(graph.nodes, copy.nodes, strict=True):
         for subgraph, twin in zip(node.subgraphs, other.subgraphs, strict=True):
-            yield from _twins(subgraph, twin)
+            yield from twins(subgraph, twin)

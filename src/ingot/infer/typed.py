@@ -18,10 +18,10 @@ class TypedModel:
     model: Model
 
 
-def type_model(model: Model, catalog: Catalog, most_calls: int) -> TypedModel:
+def type_model(model: Model, catalog: Catalog, most_calls: int, *, overrule: bool = False) -> TypedModel:
     """A model, which belongs to the result from now on, with the types of its values; see `infer`.
 
     Data-dependent sizes have no names yet: a user sees them as the model declares them.
     """
-    infer(model, catalog=catalog, name_sizes=False, most_calls=most_calls)
+    infer(model, catalog=catalog, name_sizes=False, most_calls=most_calls, overrule=overrule)
     return TypedModel(model)

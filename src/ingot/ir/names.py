@@ -52,6 +52,35 @@ def uniquify(model: Model) -> None:
         _uniquify(root, {})
 
 
+def separate_scopes(model: Model) -> list[tuple[Value, str]]:
+    """Rename values of subgraphs that have the name of a value around them; those, each with the name it had.
+
+    Values of one graph that share a name are left: which of them a name stands for is open.
+    """
+    renamed: list[tuple[Value, str]] = []
+    for root in model.roots():
+        _separate(root, {}, renamed)
+    return renamed
+
+
+def _separate(graph: Graph, outer: dict[str, Value], renamed: list[tuple[Value, str]]) -> None:
+    """The same for one graph; `outer` are the names around it, and is as it was afterwards."""
+    subgraphs = [subgraph for node in graph.nodes for subgraph in node.attributes.graphs()]
+    if not subgraphs and not outer:
+        return
+    names: dict[str, Value] = {}
+    for value in list(graph.values()):
+        if value.name in outer:
+            renamed.append((value, value.name))
+            value.name = graph.fresh_name(value.name)
+        names.setdefault(value.name, value)
+    outer |= names
+    for subgraph in subgraphs:
+        _separate(subgraph, outer, renamed)
+    for name in names:
+        del outer[name]
+
+
 def _uniquify(graph: Graph, outer: dict[str, Value]) -> None:
     names = dict(outer)
     for value in list(graph.values()):

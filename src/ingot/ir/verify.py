@@ -5,8 +5,8 @@ What an operator may be given is not looked at here.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Iterator, MutableMapping
 
 from ingot.errors import CheckError
 from ingot.ir.domains import spelled_out
@@ -26,12 +26,27 @@ def verify(model: Model) -> None:
 
 
 def verify_names(model: Model) -> None:
-    """CheckError if two values that one scope can see share a name: written out, one would become the other."""
+    """CheckError if values share a name so that, written out, one would become the other, or break the standard."""
     for root in model.roots():
-        for problem in _shared_names(root, {}):
+        for problem in (*_shared_names(root, {}), *_mistaken_names(root, {})):
             raise CheckError(
                 problem, hint="rename one of them: value.name = graph.fresh_name(value.name), or ir.uniquify(model)"
             )
+
+
+def _mistaken_names(graph: Graph, outer: MutableMapping[str, Value]) -> Iterator[str]:
+    """Reads of a value, in a graph or inside it, whose name stands for another there; `outer` are the names around."""
+    inner = [subgraph for node in graph.nodes for subgraph in node.attributes.graphs()]
+    if not inner and not outer:
+        return  # all values have one scope, in which no two share a name
+    names = ChainMap({value.name: value for value in graph.values()}, outer)
+    readers = [(f"node '{node.label}' reads", node.inputs) for node in graph.nodes]
+    for reader, values in (*readers, ("a graph returns", graph.outputs)):
+        for value in values:
+            if value is not None and (other := names.get(value.name)) is not None and other is not value:
+                yield f"{reader} {_definition(value)}, but '{value.name}' there is {_definition(other)}"
+    for subgraph in inner:
+        yield from _mistaken_names(subgraph, names)
 
 
 def problems(model: Model) -> Iterator[str]:
@@ -53,8 +68,8 @@ def problems(model: Model) -> Iterator[str]:
             yield f"the model uses domain '{spelled_out(domain)}' without importing it"
 
 
-def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
-    """The problems of a graph that can see the values in `outer`, innermost last."""
+def _graph_problems(graph: Graph, outer: list[set[Value]], around: tuple[set[Value], ...] = ()) -> Iterator[str]:
+    """The problems of a graph that can see the values in `outer`, innermost last; `around` computes more, but later."""
     here = f"graph '{graph.name}'" if graph.name else "the graph"
     names = Counter(value.name for value in graph.inputs)
     for name, count in names.items():
@@ -64,7 +79,7 @@ def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
             yield f"input '{name}' of {here} is listed {count} times"
     seen = set(graph.inputs) | set(graph.initializers.values())
     scopes = [*outer, seen]
-    computed = {value for node in graph.nodes for value in node.outputs}
+    computed = (*around, {value for node in graph.nodes for value in node.outputs})
     previous: Node | None = None
     for node in graph.nodes:
         if node.graph is not graph or node._previous is not previous:
@@ -82,7 +97,7 @@ def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
         for subgraph in node.attributes.graphs():
             if subgraph.parent is not node:
                 yield f"a subgraph of node '{node.label}' does not know it"
-            yield from _graph_problems(subgraph, scopes)
+            yield from _graph_problems(subgraph, scopes, computed)
         for index, value in enumerate(node.outputs):
             if value.producer is not node or value.index != index:
                 yield f"output '{value.name}' of node '{node.label}' does not know it"
@@ -94,25 +109,46 @@ def _graph_problems(graph: Graph, outer: list[set[Value]]) -> Iterator[str]:
             yield f"output '{value.name}' of {here} does not know it"
 
 
-def _why(value: Value, computed: set[Value]) -> str:
-    return "which is defined only later" if value in computed else "which nothing in scope defines"
+def _why(value: Value, computed: Iterable[set[Value]]) -> str:
+    is_later = any(value in values for values in computed)
+    return "which is defined only later" if is_later else "which nothing in scope defines"
 
 
 def _shared_names(graph: Graph, names: dict[str, Value]) -> Iterator[str]:
-    """Names that two values have of which one place can see both; `names` holds those around the graph."""
-    added: list[str] = []
-    for value in graph.values():
-        other = names.get(value.name)
-        if other is None:
-            names[value.name] = value
-            added.append(value.name)
-        elif other is not value:
-            yield f"two values are named '{value.name}': {_definition(other)} and {_definition(value)}"
+    """Names used twice, as the standard forbids it; `names` are those defined so far around the graph.
+
+    Inputs and initialisers of a subgraph may hide values around it. What a node computes may not have the name of any
+    value defined before it, here or around, but may share it with one defined only later, such as an output of the node
+    that holds the graph.
+    """
+    hidden: dict[str, Value | None] = {}
+
+    def define(value: Value) -> None:
+        hidden.setdefault(value.name, names.get(value.name))
+        names[value.name] = value
+
+    own: dict[str, Value] = {}
+    for value in (*graph.inputs, *graph.initializers.values()):
+        first = own.setdefault(value.name, value)
+        if first is not value:
+            yield f"two values are named '{value.name}': {_definition(first)} and {_definition(value)}"
+        define(first)
     for node in graph.nodes:
         for subgraph in node.attributes.graphs():
             yield from _shared_names(subgraph, names)
-    for name in added:
-        del names[name]
+        for value in node.outputs:
+            if not value.name:
+                continue
+            other = names.get(value.name)
+            if other is not None:
+                yield f"two values are named '{value.name}': {_definition(other)} and {_definition(value)}"
+            else:
+                define(value)
+    for name, outer in hidden.items():
+        if outer is None:
+            del names[name]
+        else:
+            names[name] = outer
 
 
 def _definition(value: Value) -> str:

@@ -42,6 +42,7 @@ class LoweredRegions:
         inference = Inference(self.model, self.catalog)
         inference.facts = dict(self.facts)
         inference.naming = Naming(self.model)
+        inference.overrules = True  # of the states of a loop, sizes are known only here
         known = {
             value: Fact(TensorType(tensor.dtype, tensor.shape), constant=None)
             for value, tensor in zip(graph.inputs, inputs, strict=True)

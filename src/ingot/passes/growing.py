@@ -9,11 +9,11 @@ sizes, which become machine code.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from ingot.builder import inserting, op
+from ingot.dataclass import dataclass
 from ingot.infer.driver import Facts, infer
 from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph

@@ -9,6 +9,7 @@ from ingot.dataclass import dataclass
 from ingot.errors import UnsupportedError
 from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model, nested_graphs
+from ingot.ir.names import separate_scopes
 from ingot.ir.sizes import tensor_sizes
 from ingot.ir.types import Type
 from ingot.ir.value import Value
@@ -50,6 +51,7 @@ def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None) ->
     story = passes(level, catalog)
     before = _size(model)
     changes = dict.fromkeys(("upgrade operators", "inline functions", *story), 0)
+    separate_scopes(model)
     changes["upgrade operators"] = upgrade(model, catalog=catalog)
     changes["inline functions"] = inline_functions(model)
     if model.ir_version < INITIALIZERS_ALONE_SINCE:  # a default was nothing else than a constant

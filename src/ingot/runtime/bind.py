@@ -127,6 +127,9 @@ class Binder:
         self._result_bytes = formula.bytes(
             [(allocation.dtype.numpy.itemsize, allocation.shape) for allocation in self.results]
         )
+        self._updates = {
+            step: formula.sizes(step.updates) for step in segment.steps if isinstance(step, KernelStep) and step.updates
+        }
         self._shapes = [formula.sizes(allocation.shape) for allocation in self.results]
         self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
         self.places, self._packed = _placed([count for _, count in self._counts])
@@ -194,6 +197,8 @@ class Binder:
             if any(arm.first <= row < arm.end for arm in closed):
                 jumps[row] = (FAIL, 0, 0, MOST_TRIPS, 0, MOST_TRIPS)
             elif isinstance(step, KernelStep) and step.writes and empty.issuperset(step.writes):
+                if step in self._updates and 0 not in self._updates[step](values):
+                    continue  # it has indices to check, of which none is valid
                 jumps[row] = (GO, row + 1, 0, MOST_TRIPS, 0, MOST_TRIPS)
         replaced = {steps[row] for row in jumps}
         owners = [step for step, count in self._counts for _ in range(count)]

@@ -14,10 +14,12 @@ from ingot.ir.types import OptionalType, SequenceType, TensorType
 from ingot.ir.value import Value
 
 
-def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any], spared: Collection[str] = ()) -> dict[str, Any]:
+def checked_feeds(
+    inputs: Iterable[Value], feeds: Mapping[str, Any], spared: Collection[str] = (), *, strict: bool = True
+) -> dict[str, Any]:
     """The feeds of inputs by name; an optional that is not given is empty, those `spared` may be left out.
 
-    InputError if one is missing, unknown or does not fit, or if one named size would have two values.
+    InputError if one is missing, unknown or does not fit, or, if `strict`, where one named size would have two values.
     """
     known = {value.name: value for value in inputs}
     for name in feeds:
@@ -29,18 +31,21 @@ def checked_feeds(inputs: Iterable[Value], feeds: Mapping[str, Any], spared: Col
     if missing:
         shown = ", ".join(f"'{value.name}': {value.type or '?'}" for value in missing)
         raise InputError(f"missing input {shown}")
-    sizes: dict[str, tuple[int, str]] = {}
+    sizes: dict[str, tuple[int, str]] | None = {} if strict else None
     return {name: _feed(known[name], value, sizes) for name, value in feeds.items()}
 
 
-def _feed(value: Value, feed: Any, sizes: dict[str, tuple[int, str]]) -> Any:
-    """The feed of an input as an array; InputError, with what was expected, if it does not fit."""
+def _feed(value: Value, feed: Any, sizes: dict[str, tuple[int, str]] | None) -> Any:
+    """The feed of an input as an array; InputError, with what was expected, if it does not fit.
+
+    Named sizes are held to those in `sizes`, with the input that has them, and are noted there; to nothing for None.
+    """
     type_ = value.type
     if isinstance(type_, SequenceType):
         if not isinstance(feed, list | tuple):
             raise InputError(f"input '{value.name}' is {type_}, got a {type(feed).__name__}", hint="give a list")
         element = Value(f"{value.name}[...]", type_.element)
-        return [_feed(element, item, {}) for item in feed]
+        return [_feed(element, item, None if sizes is None else {}) for item in feed]
     if not isinstance(type_, TensorType):
         return feed
     array = _array(value.name, feed, type_)
@@ -50,7 +55,7 @@ def _feed(value: Value, feed: Any, sizes: dict[str, tuple[int, str]]) -> Any:
         for dim, size in zip(type_.shape, array.shape, strict=True):
             if isinstance(dim, int) and dim != size:
                 raise InputError(f"input '{value.name}' is {type_}, got {DType.of(array.dtype)}{list(array.shape)}")
-            if isinstance(dim, Expr):
+            if isinstance(dim, Expr) and sizes is not None:
                 before = sizes.setdefault(str(dim), (size, value.name))
                 if before[0] != size:
                     raise InputError(

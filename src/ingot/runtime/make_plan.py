@@ -15,7 +15,7 @@ from ingot.dtypes import Array
 from ingot.loops.ir import Buffer, Kernel
 from ingot.lower.program import Program
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Tensor
+from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Sizes, Tensor
 from ingot.prim.walk import in_order
 from ingot.runtime.device import block_of
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Copy, Jump, KernelStep, Placement, Plan, Segment
@@ -109,7 +109,10 @@ def _planning(
         inputs=inputs,
         owners={placed.buffer: tensor for tensor, placed in scheduled.placed.items()},
         visible={scheduled.placed[tensor].buffer: tensor for tensor in roots if tensor in scheduled.placed},
-        idle=frozenset(kernel for kernel, tensor in scheduled.stores.items() if not isinstance(tensor, Scatter)),
+        updates={
+            kernel: tensor.updates.shape if isinstance(tensor, Scatter) else None
+            for kernel, tensor in scheduled.stores.items()
+        },
         is_copied=device is not None,
         uploads=uploads,
         shared=frozenset() if device is None else _shared(rows),
@@ -144,8 +147,9 @@ class _Planning:
     """What the segments of a plan are made of.
 
     `inputs` are the slots of the arrays that come from outside; where they are copied, kernels read the slot of their
-    buffer instead, in `uploads`. `owners` are the tensors that buffers hold, `visible` those seen from outside. `idle`
-    are kernels with nothing to do where they write nothing; others still check what they are given.
+    buffer instead, in `uploads`. `owners` are the tensors that buffers hold, `visible` those seen from outside. The
+    kernels in `updates` have nothing to do where they write nothing: a scatter, with the sizes of its updates, only
+    where there is none of these, else it checks its indices. Others always check their inputs.
     """
 
     rows: Sequence[Row]
@@ -156,7 +160,7 @@ class _Planning:
     inputs: Mapping[Tensor, int]
     owners: Mapping[Buffer, Tensor]
     visible: Mapping[Buffer, Tensor]
-    idle: frozenset[Kernel]
+    updates: Mapping[Kernel, Sizes | None]
     is_copied: bool
     uploads: Mapping[Buffer, Tensor]
     shared: frozenset[Buffer]
@@ -188,6 +192,7 @@ class _Planning:
             allocations = [allocation for buffer in needed for allocation in self._allocations(buffer, base, number)]
             dims = [dim for step in steps for dim in (step.scalars if isinstance(step, KernelStep) else (step.trips,))]
             dims += [dim for allocation in allocations for dim in allocation.shape]
+            dims += [dim for step in steps if isinstance(step, KernelStep) for dim in step.updates]
             names = {name for dim in dims for name in symbols(dim)}
             names |= {
                 name for guard in (*now, *(inner for arm in arms for inner in arm.guards)) for name in guard.names
@@ -206,7 +211,9 @@ class _Planning:
         code = self.codes[kernel]
         used = tuple(self.slots[buffer] for buffer in code.buffers)
         writes = tuple(self.slots[buffer] for buffer in kernel.writes if buffer in self.slots)
-        return KernelStep(kernel.name, code.code.address, used, code.scalars, writes if kernel in self.idle else ())
+        updates = self.updates.get(kernel, ())
+        idle = updates is None or bool(updates)
+        return KernelStep(kernel.name, code.code.address, used, code.scalars, writes if idle else (), updates or ())
 
     def _allocated_by(self, row: Kernel | JumpRow) -> list[Buffer]:
         """The buffers that need memory from this step on: those it writes, and copies that it is the first to read."""

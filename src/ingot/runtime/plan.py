@@ -35,6 +35,8 @@ class KernelStep:
     scalars: tuple[Dim, ...]
     writes: tuple[int, ...] = ()
     """The slots that it writes, if it may be left out where all of them are empty; else nothing."""
+    updates: tuple[Dim, ...] = ()
+    """The sizes of what a scatter puts in, which may be left out only where one of these is zero, too."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -29,7 +29,7 @@ from ingot.runtime.plan_schema import (
 )
 
 _DTYPES = {int(dtype): dtype for dtype in DType}
-_KERNEL_FIELDS = 5
+_KERNEL_FIELDS = 6
 """A jump has more fields: the length of a record distinguishes the two."""
 
 
@@ -97,9 +97,16 @@ class PlanDecoder:
         )
 
     def _kernel(
-        self, name: str, address: int, slots: list[int], scalars: list[StoredDim], writes: list[int]
+        self,
+        name: str,
+        address: int,
+        slots: list[int],
+        scalars: list[StoredDim],
+        writes: list[int],
+        updates: list[StoredDim],
     ) -> KernelStep:
-        return KernelStep(name, self._code + address, tuple(slots), self.sizes(scalars), tuple(writes))
+        sizes = self.sizes(scalars), tuple(writes), self.sizes(updates)
+        return KernelStep(name, self._code + address, tuple(slots), *sizes)
 
     def _jump(
         self, name: str, kind: int, slots: list[int], target: int, otherwise: int, trips: StoredDim, pairs: int

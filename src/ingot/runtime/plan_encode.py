@@ -101,7 +101,8 @@ class PlanEncoder:
         if code is None:
             raise Unstorable("code that only this process has")
         address = self.place_code(code) + code.entries["kernel"]
-        return StoredKernel(step.name, address, list(step.slots), self.sizes(step.scalars), list(step.writes))
+        scalars, updates = self.sizes(step.scalars), self.sizes(step.updates)
+        return StoredKernel(step.name, address, list(step.slots), scalars, list(step.writes), updates)
 
     def _jump(self, step: Jump) -> StoredJump:
         trips = self._dim(step.trips)

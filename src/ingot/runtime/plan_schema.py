@@ -19,6 +19,7 @@ class StoredKernel(NamedTuple):
     slots: list[int]
     scalars: list[StoredDim]
     writes: list[int]
+    updates: list[StoredDim]
 
 
 class StoredJump(NamedTuple):

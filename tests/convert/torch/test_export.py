@@ -212,3 +212,17 @@ def test_a_wrong_rule_is_found_by_the_first_value_that_differs() -> None:
     with pytest.raises(ingot.VerifyError) as caught:
         ingot.export(Small(), torch.randn(2, 3, 8, 8), custom_translation_table=table)
     assert "'relu'" in str(caught.value)
+
+
+class _Parts(nn.Module):  # type: ignore[misc,name-defined]
+    def forward(self, x: Any, y: Any) -> Any:
+        return x + y, x - y, x * y
+
+
+def test_the_first_inputs_and_outputs_may_be_named_alone() -> None:
+    x = torch.ones(2, 3)
+    model = ingot.export(_Parts(), (x, x), input_names=["first"], output_names=["total", "output_2"])
+    assert model.graph.inputs.names == ["first", "y"]
+    assert model.graph.outputs.names == ["total", "output_2", "output_2_1"]
+    with pytest.raises(ingot.InputError, match="4 output names are given, the model has 3 outputs"):
+        ingot.export(_Parts(), (x, x), output_names=["a", "b", "c", "d"])

@@ -39,7 +39,7 @@ def test_a_token_reads_what_a_buffer_holds(past: int, beams: bool, bias: bool, m
     args = inputs(past, beams, bias, mask)
     while args[-1] is None:
         args.pop()
-    options = {"num_heads": N, "past_present_share_buffer": 1}
+    options: dict[str, Any] = {"num_heads": N, "past_present_share_buffer": 1}
     agrees("DecoderMaskedMultiHeadAttention", *args, outputs=3, compiled=False, **options)
 
 
@@ -73,8 +73,8 @@ def test_embeddings_of_bytes(dtype: Any, segments: bool, mask: bool) -> None:
 
     ids = RNG.integers(0, 9, (2, 5)).astype(np.int32)
     tables = [codes(9, 8), codes(7, 8), codes(2, 8) if segments else None, codes(8), codes(8)]
-    scales = [RNG.uniform(0.01, 0.1, ()).astype(np.float32) for _ in tables]
-    points = [codes() for _ in tables]
+    scales: list[Any] = [RNG.uniform(0.01, 0.1, ()).astype(np.float32) for _ in tables]
+    points: list[Any] = [codes() for _ in tables]
     if not segments:
         scales[2] = points[2] = None
     shown = RNG.integers(0, 2, (2, 5)).astype(np.int32) if mask else None

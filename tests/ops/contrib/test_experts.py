@@ -62,7 +62,9 @@ def test_experts_of_few_bits(bits: int, block: int, points: bool, weights: bool)
     args += [np.abs(floats(4, EXPERTS)) if weights else None]
     while args[-1] is None:
         args.pop()
-    options = {"k": 2, "expert_weight_bits": bits, "activation_type": "silu"} | ({"block_size": block} if block else {})
+    options: dict[str, Any] = {"k": 2, "expert_weight_bits": bits, "activation_type": "silu"} | (
+        {"block_size": block} if block else {}
+    )
     agrees("QMoE", *args, compiled=False, rtol=1e-3, atol=1e-4, normalize_routing_weights=1, **options)
 
 

@@ -17,7 +17,7 @@ def floats(*shape: int, dtype: Any = np.float32) -> Any:
     return RNG.standard_normal(shape).astype(dtype)
 
 
-def close(dtype: Any) -> dict[str, float]:
+def close(dtype: Any) -> dict[str, Any]:
     return {"rtol": 1e-5, "atol": 1e-6} if dtype is np.float32 else {"rtol": 1e-3, "atol": 1e-3}
 
 
@@ -55,7 +55,7 @@ def test_silu_of_scaled_numbers(dtype: Any, scaled: bool) -> None:
 def test_norms_of_branches(dtype: Any, branches: int, scale: Any) -> None:
     x = floats(2, 5, 12, dtype=dtype) if branches else floats(2, 5, 3, 4, dtype=dtype)
     more = [] if scale is None else [floats(*scale)]
-    options = {"num_branches": branches} if branches else {}
+    options: dict[str, Any] = {"num_branches": branches} if branches else {}
     agrees("BranchwiseRMSNorm", x, *more, **options, **close(dtype))
 
 
@@ -64,7 +64,7 @@ def test_norms_of_branches(dtype: Any, branches: int, scale: Any) -> None:
 @pytest.mark.parametrize("branches", [0, 3])
 def test_streams_are_mixed(dtype: Any, mix: Any, branches: int) -> None:
     x = floats(2, 5, 12, dtype=dtype) if branches else floats(2, 5, 3, 4, dtype=dtype)
-    options = {"num_branches": branches} if branches else {}
+    options: dict[str, Any] = {"num_branches": branches} if branches else {}
     agrees("HyperConnectionPreMix", x, floats(*mix), reduction_scale=0.5, **options, **close(dtype))
     block = floats(2, 5, 4, dtype=dtype)
     agrees("HyperConnectionPostMix", x, block, floats(*mix), **options, **close(dtype))

@@ -227,7 +227,7 @@ def test_the_likeliest_sequences_are_found(beams: int, returned: int, early: int
 @pytest.mark.parametrize("new", [1, "S"])
 @pytest.mark.parametrize("older", [False, True])
 def test_a_decoder_may_read_what_an_encoder_has_read(beams: int, new: Any, older: bool) -> None:
-    options = {"model_type": 1, "decoder_start_token_id": 1}
+    options: dict[str, Any] = {"model_type": 1, "decoder_start_token_id": 1}
     searched(WORDS, beams, beams, 2, encoder=encoder(older), decoder=decoder_with_encoder(new), **options)
 
 

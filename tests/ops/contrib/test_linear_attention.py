@@ -42,7 +42,7 @@ def test_channels_are_filtered(dilation: int, activation: str, last: int, length
     x = floats(B, length, 2, 3) if last else floats(B, 6, length)
     state = (floats(B, kept, 2, 3) if last else floats(B, 6, kept)) if past else None
     args = [x, floats(6, 1, 4), floats(6), *([state] if past else [])]
-    options = {"activation": activation, "dilation": dilation, "channels_last": last}
+    options: dict[str, Any] = {"activation": activation, "dilation": dilation, "channels_last": last}
     agrees("CausalConvWithState", *args, outputs=2, **options)
 
 
@@ -54,7 +54,12 @@ def test_pairs_are_turned_by_three_positions(dtype: Any, layout: int, interleave
     x = floats(B, L, 3 * 16, dtype=dtype) if axes == 3 else floats(B, 3, L, 16, dtype=dtype)
     positions = RNG.integers(0, 9, (3, B, L))
     caches = [floats(9, 8, dtype=dtype) for _ in range(2)]
-    options = {"mrope_section": [4, 2, 2], "mrope_layout": layout, "interleaved": interleaved, "num_heads": 3}
+    options: dict[str, Any] = {
+        "mrope_section": [4, 2, 2],
+        "mrope_layout": layout,
+        "interleaved": interleaved,
+        "num_heads": 3,
+    }
     tolerance = 1e-5 if dtype is np.float32 else 2e-3
     agrees("MRotaryEmbedding", x, positions, *caches, rtol=tolerance, atol=tolerance, **options)
 

@@ -66,7 +66,7 @@ def test_products_with_packed_bits(bits: int, block: int, dtype: Any, points: bo
     args = [floats(3, k, dtype=dtype), b, scales, *([zero] if points else [])]
     tolerance = 1e-4 if dtype is np.float32 else 4e-3
     constant = range(1, len(args))
-    options = {"K": k, "N": n, "block_size": block, "bits": bits}
+    options: dict[str, Any] = {"K": k, "N": n, "block_size": block, "bits": bits}
     agrees("MatMulNBits", *args, constant=constant, rtol=tolerance, atol=10 * tolerance, **options)
 
 

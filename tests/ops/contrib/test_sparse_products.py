@@ -46,7 +46,7 @@ def test_a_sparse_factor_may_be_held_by_the_model(dtype: Any, swap_a: int, swap_
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_the_first_factor_may_come_dense(dtype: Any, swap_a: int, swap_b: int, alpha: float) -> None:
     a, b = RNG.integers(0, 9, (4, 6)).astype(dtype), RNG.integers(0, 9, (4, 5) if swap_a else (6, 5)).astype(dtype)
-    options = {"transA": swap_a, "transB": swap_b, "alpha": alpha}
+    options: dict[str, Any] = {"transA": swap_a, "transB": swap_b, "alpha": alpha}
     model = of_one_node("SparseToDenseMatMul", [a, b.T if swap_b else b], 1, "com.microsoft", (), options)
     for [y] in on_ingot(model, {"x0": a, "x1": b.T if swap_b else b}):
         np.testing.assert_array_equal(y, ((a.T if swap_a else a) @ b * alpha).astype(dtype))

@@ -35,7 +35,7 @@ def test_grids_are_sampled(mode: str, padding: str, align: int) -> None:
     if (mode, padding) == ("bicubic", "border"):
         pytest.skip("the standard moves places to the border before it interpolates, onnxruntime the pixels it reads")
     grid = (floats(2, 3, 4, 2)).astype(np.float32)
-    options = {"mode": mode, "padding_mode": padding, "align_corners": align}
+    options: dict[str, Any] = {"mode": mode, "padding_mode": padding, "align_corners": align}
     agrees("GridSample", floats(2, 3, 5, 6), grid, rtol=1e-4, atol=1e-5, **options)
 
 

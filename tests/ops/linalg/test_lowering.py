@@ -99,7 +99,17 @@ def test_a_quantised_product_is_that_of_the_reference_to_the_last_step() -> None
     agree(graph, a=small_bytes("uint8", 3, 40), b=small_bytes("int8", 40, 6), **scales, **points)
 
 
+@pytest.mark.parametrize(("scale", "point"), [("float[M] p", "uint8 u"), ("float p", "uint8[M] u")])
+def test_one_zero_point_goes_with_many_scales_and_the_reverse(scale: str, point: str) -> None:
+    graph = f"""g (uint8[M, K] a, {scale}, {point}, int8[K, N] b, float q, int8 v, float r, uint8 w) => (y)
+    {{ y = QLinearMatMul (a, p, u, b, q, v, r, w) }}"""
+    p = np.abs(floats(*([3] if "[" in scale else []))) / 9
+    u = small_bytes("uint8", *([3] if "[" in point else []))
+    others = {"q": np.float32(0.02), "v": np.int8(-3), "r": np.float32(0.3), "w": np.uint8(40)}
+    agree(graph, a=small_bytes("uint8", 3, 40), b=small_bytes("int8", 40, 6), p=p, u=u, **others)
+
+
 def test_a_scale_and_a_zero_point_of_different_shapes_are_refused() -> None:
-    graph = """g (uint8[M, K] a, float[M] p, uint8 u, int8[K, N] b, float q, int8 v, float r, uint8 w) => (y)
+    graph = """g (uint8[M, K] a, float[M] p, uint8[M, 1] u, int8[K, N] b, float q, int8 v, float r, uint8 w) => (y)
     { y = QLinearMatMul (a, p, u, b, q, v, r, w) }"""
     assert "different shapes" in refusal(graph)

@@ -108,20 +108,23 @@ def _shape(type_: Type | None) -> Iterable[Dim | None] | None:
 
 
 def _merged(declared: Iterable[Dim | None] | None, inferred: Iterable[Dim | None] | None) -> list[Size]:
-    if declared is None:
-        return [_size(dim) if _is_plain(dim) else None for dim in inferred or ()]
-    own = [_size(dim) for dim in declared]
-    types = list(inferred or ())
-    if len(types) != len(own):
-        return own
+    """The declared sizes with numbers that are inferred; the inferred ones where none, or another rank, is declared."""
+    own = None if declared is None else [_size(dim) for dim in declared]
+    types = None if inferred is None else list(inferred)
+    if types is None:
+        return own or []
+    if own is None or len(types) != len(own):
+        return [_size(dim) if _is_plain(dim) else None for dim in types]
     return [_more(old, new) for old, new in zip(own, types, strict=True)]
 
 
 def _more(declared: Size, inferred: Dim | None) -> Size:
-    """A number where there is one, else a name."""
+    """A number where there is one, the inferred one before the declared; else a name."""
+    if isinstance(inferred, int):
+        return inferred
     if isinstance(declared, int) or not _is_plain(inferred):
         return declared
-    return _size(inferred) if declared is None or isinstance(inferred, int) else declared
+    return _size(inferred) if declared is None else declared
 
 
 def _is_plain(dim: Dim | None) -> bool:

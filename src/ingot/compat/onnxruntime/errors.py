@@ -138,6 +138,8 @@ def loading(place: str) -> Iterator[None]:
         raise InvalidProtobuf(f"{place}:Protobuf parsing failed: {error}") from error
     except OSError as error:
         raise Fail(f"{place}:{error}") from error
+    except ExternalDataError as error:
+        raise Fail(f"{place}:External data path validation failed: {error}") from error
     except IngotError as error:
         raise _at_load(error)(f"{place}:{error}") from error
 
@@ -153,8 +155,6 @@ def at_run(error: Exception) -> Exception:
 
 def _at_load(error: IngotError) -> type[Status]:
     match error:
-        case ExternalDataError():
-            return Fail
         case DecodeError():
             return InvalidProtobuf
         case InputError():

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ingot.compat.onnxruntime.arguments import dim_name, type_name
+from ingot.compat.onnxruntime.arguments import type_name
 from ingot.compat.onnxruntime.errors import InvalidArgument
 from ingot.compat.onnxruntime.sparse import SparseTensor
 from ingot.compat.onnxruntime.values import contents_of, type_of
-from ingot.dims import Expr
 from ingot.dtypes import DType
 from ingot.ir.types import OptionalType, SequenceType, TensorType, Type
 
@@ -63,29 +62,6 @@ def misfit(inputs: Mapping[str, Type | None], feeds: Mapping[str, Any]) -> str:
             listed = "\n".join(wrong)
             return f"Got invalid dimensions for input: {name} for the following indices\n{listed}\n {advice}"
     return ""
-
-
-SharedSizes = Mapping[str, Sequence[tuple[str, int]]]
-"""The inputs and axes of each size that more than one axis has."""
-
-
-def shared_sizes(inputs: Mapping[str, Type | None]) -> SharedSizes:
-    axes: dict[str, list[tuple[str, int]]] = {}
-    for name, type_ in inputs.items():
-        for axis, dim in enumerate(type_.shape or () if isinstance(type_, TensorType) else ()):
-            if isinstance(dim, Expr):
-                axes.setdefault(dim_name(dim), []).append((name, axis))
-    return {size: places for size, places in axes.items() if len(places) > 1}
-
-
-def names_agree(shared: SharedSizes, feeds: Mapping[str, Any]) -> bool:
-    """Whether every size of one name is the same in all feeds: onnxruntime does not ask for it."""
-    for places in shared.values():
-        arrays = [(feeds.get(name), axis) for name, axis in places]
-        sizes = {array.shape[axis] for array, axis in arrays if isinstance(array, np.ndarray) and axis < array.ndim}
-        if len(sizes) > 1:
-            return False
-    return True
 
 
 def _opened(name: str, type_: Type | None, value: Any) -> Any:

@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property
 from typing import Any
 
 from ingot.compat.onnxruntime import model_config
@@ -17,8 +16,8 @@ from ingot.compat.onnxruntime.devices import CPU_MEMORY, OrtDevice, OrtMemoryInf
 from ingot.compat.onnxruntime.environment import GLOBAL_THREADS, SEEDS
 from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevice, assigned, get_ep_devices
 from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Status, Unsupported, at_run, loading
-from ingot.compat.onnxruntime.feeds import is_plain, misfit, names_agree, opened, shared_sizes
-from ingot.compat.onnxruntime.loosen import loosen, without_names
+from ingot.compat.onnxruntime.feeds import is_plain, misfit, opened
+from ingot.compat.onnxruntime.loosen import loosen
 from ingot.compat.onnxruntime.native import NativeSession
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, adapted, custom_operators, entries_of
 from ingot.compat.onnxruntime.prepare import (
@@ -26,6 +25,7 @@ from ingot.compat.onnxruntime.prepare import (
     leaves_alone,
     level_of,
     prepared,
+    reads_through_links,
     write_optimised,
 )
 from ingot.compat.onnxruntime.profile import Profile
@@ -91,9 +91,10 @@ class InferenceSession:
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             write_optimised(model, self._options)
-            as_it_is = not loosen(model) and leaves_alone(self._options)
+            is_alone = leaves_alone(self._options) and not reads_through_links(source, model)
+            original = source if not loosen(model) and is_alone else None
             self._engine = Session(
-                source if as_it_is and isinstance(source, str) else cacheable(source if as_it_is else None, model),
+                original if isinstance(original, str) else cacheable(original, model),
                 operators=custom_operators(self._options),
                 limits=_limits(self._options),
                 threads=_threads(self._options),
@@ -103,7 +104,6 @@ class InferenceSession:
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
         self._all_outputs = list(inferred)
         self._input_types = self._engine.inputs
-        self._shared_sizes = shared_sizes(self._input_types)
         self._overridable = _overridable(model)
         self._is_random = any(node.applies(*_RANDOM) for node in model.nodes())
         self._sparse = frozenset(name for name, type_ in declared if isinstance(type_, SparseTensorType))
@@ -293,8 +293,7 @@ class InferenceSession:
         seed = SEEDS.next() if self._is_random else None
         try:
             with self._phase("model_run"):
-                engine = self._engine if names_agree(self._shared_sizes, feeds) else self._nameless
-                results = engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe)
+                results = self._engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe)
         except InputError as error:
             optional: dict[str, Type | None] = dict.fromkeys(argument.name for argument in self._overridable)
             reason = misfit({**optional, **self._input_types}, feeds)
@@ -305,20 +304,8 @@ class InferenceSession:
             return results
         return [
             SparseTensor.of_dense(result) if name in self._sparse else result
-            for name, result in zip(names or engine.outputs, results, strict=True)
+            for name, result in zip(names or self._engine.outputs, results, strict=True)
         ]
-
-    @cached_property
-    def _nameless(self) -> Session:
-        """For feeds in which sizes of one name differ."""
-        level = level_of(self._options.graph_optimization_level)
-        return Session(
-            without_names(self._engine.model),
-            catalog=self._engine.catalog,
-            limits=self._engine.limits,
-            threads=_threads(self._options),
-            optimise=level,
-        )
 
     def _phase(self, name: str) -> Any:
         return nullcontext() if self._profile is None else self._profile.phase(name)

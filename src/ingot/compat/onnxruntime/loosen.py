@@ -50,13 +50,6 @@ def make_dense(model: Model) -> bool:
     return changed
 
 
-def without_names(model: Model) -> Model:
-    """A copy in which no size has a name, so that no two sizes must agree."""
-    copy = model.copy()
-    change_shapes(copy.graphs(), lambda shape: tuple(None if isinstance(dim, Expr) else dim for dim in shape))
-    return copy
-
-
 def _known(dim: Dim | None) -> Dim | None:
     if isinstance(dim, Expr):
         return None if symbols(dim) <= {"?", ""} else dim

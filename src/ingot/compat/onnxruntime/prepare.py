@@ -32,7 +32,8 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     """The model in a file or in bytes, with the sizes fixed and the initialisers given in `options`.
 
     External data of a model in bytes is looked for in the folder an entry of the options names, else in the current
-    one. NotImplemented for the options whose effect we could not give.
+    one. Links to it are followed where the file is a link itself, into the folder that this leads to: so are download
+    caches. NotImplemented for the options whose effect we could not give.
     """
     _refuse(options)
     _refuse_other_format(source, options)
@@ -41,7 +42,7 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     changes = model_changes(options)
     has_files = bool(changes.external or changes.files)
     folder = entries_of(options).get(_FOLDER) or (os.getcwd() if isinstance(source, bytes) else None)
-    model = load(source, folder=folder, external="defer" if has_files else "require")
+    model = load(source, folder=folder, external="defer" if has_files else "require", trusted=_linked_folders(source))
     _replace_initializers(model, changes)
     _fix_sizes(model, changes)
     return model
@@ -76,6 +77,18 @@ def write_optimised(model: Model, options: SessionOptions) -> None:
         save(result, target, external="one-file", threshold=threshold, location=location)
     else:
         save(result, options.optimized_model_filepath)
+
+
+def reads_through_links(source: str | bytes, model: Model) -> bool:
+    """Whether a model has external data, and its file is a link."""
+    return bool(_linked_folders(source)) and any(t.external for t in model_tensors(model, attributes=True))
+
+
+def _linked_folders(source: str | bytes) -> list[str]:
+    """The folder of a model file which is a link, and the one that it leads to."""
+    if isinstance(source, bytes) or not os.path.islink(source):
+        return []
+    return [os.path.dirname(os.path.abspath(source)), os.path.dirname(os.path.realpath(source))]
 
 
 def leaves_alone(options: SessionOptions) -> bool:

@@ -133,7 +133,7 @@ def _quantised(
 
     A block that reaches beyond the rows is 0 there.
     """
-    matrix = np.asarray(weights).astype(np.float32).reshape(rows, columns)
+    matrix = np.asarray(weights).astype(np.float32).reshape(-1, columns)[:rows]  # it may have more rows than count
     count = -(-rows // block_size)
     padded = np.zeros((count * block_size, columns), np.float32)
     padded[:rows] = matrix

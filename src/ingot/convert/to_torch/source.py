@@ -22,12 +22,14 @@ from ingot.infer import infer
 from ingot.ir.inline import inline
 from ingot.ir.interface import inputs_to_initializers, remove_dead
 from ingot.ir.model import Model, nested_graphs
+from ingot.ir.names import separate_scopes
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import OptionalType, SequenceType, TensorType
 from ingot.ir.value import Value
 from ingot.ir.verify import verify
 from ingot.ops.catalog import standard
 from ingot.ops.rewrite import NEWEST
+from ingot.repair.repair import with_repairs
 from ingot.versions.upgrade import upgrade
 
 _DEFAULTS_SINCE = 4
@@ -60,7 +62,7 @@ def to_torch_source(
     file of that name beside it. ConvertError listing every node that torch has nothing for.
     """
     loaded = model if isinstance(model, Model) else load(model)
-    ready = _ready(loaded)
+    ready = with_repairs(loaded, _ready)[0]
     writer = Writer(ready, frozenset(pieces()), trained)
     parameters = _parameters(ready, writer)
     results = writer.body(ready.graph, [])
@@ -75,6 +77,7 @@ def _ready(model: Model) -> Model:
     """The model in one graph of the newest operators, typed."""
     ready = model.copy()
     verify(ready)
+    separate_scopes(ready)
     upgrade(ready)
     if ready.functions:
         inline(ready)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ingot.convert.request import Request, checked_names
+from ingot.convert.request import Request, leading_names
 from ingot.convert.source import Feeds, Source, Tolerance
 from ingot.convert.torch.axes import (
     Axes,
@@ -69,7 +69,7 @@ def convert_torch(model: Any, example: Any, request: Request) -> Source:
 
 def _of_module(model: Any, example: Example, request: Request, options: Mapping[str, object]) -> Source:
     default = input_names_of(model, example)
-    names = checked_names("input", request.input_names, default)
+    names = leading_names("input", request.input_names, default)
     axes = _axes(request, names, default)
     shapes = options.get("dynamic_shapes")
     if shapes is None:
@@ -91,7 +91,7 @@ def _of_program(program: Any, example: Any, request: Request, options: Mapping[s
         call_example = Example(*program.example_inputs)
     else:
         raise InputError("the program has no example of its inputs", hint="convert(program, (x,))")
-    names = checked_names("input", request.input_names, own)
+    names = leading_names("input", request.input_names, own)
     axes = _axes(request, names, own)
     return _source(program, program.module(), call_example, names, axes, request, options)
 
@@ -140,13 +140,10 @@ def _source(
 
 
 def _output_names(program: Any, inputs: Sequence[str], changed: Sequence[str], request: Request) -> tuple[str, ...]:
-    """One for each result, then one for each buffer that the module changes; the caller may name either or both."""
+    """One for each result, then one for each buffer that the module changes; the caller may name the first of them."""
     results = output_names_of(program, inputs)
     state = [f"{name}.updated" for name in changed]
-    stated = request.output_names
-    if stated is None or len(stated) == len(results):
-        return (*checked_names("output", stated, results), *state)
-    return checked_names("output", stated, [*results, *state])
+    return leading_names("output", request.output_names, [*results, *state], reserved=inputs)
 
 
 def _tolerance(program: Any) -> Tolerance:

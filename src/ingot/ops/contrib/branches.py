@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from math import prod
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from ingot import prim
-from ingot.dims import Dim, divide_exactly
+from ingot.dims import divide_exactly
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import Shape, TensorType
@@ -189,17 +190,17 @@ def lower_gate(
     return (y,) if conv_norm_scale is None else (y, _normal_in_primitives(y, epsilon) * conv_norm_scale)
 
 
-def _grouped(shape: Shape, branches: int) -> tuple[Dim, ...]:
+def _grouped(shape: Shape, branches: int) -> tuple[Any, ...]:
     """The sizes with branches and features on axes of their own."""
     if branches < 0 or len(shape) < (1 if branches else 2):
         raise CheckError(f"num_branches is {branches}, the streams have {len(shape)} axes")
     if not branches:
-        return tuple(shape)  # type: ignore[arg-type]
+        return tuple(shape)
     size = last(shape)
     features = None if size is None else divide_exactly(size, branches)
     if size is not None and features is None:
         raise ShapeError(f"{size} features are no multiple of {branches} branches")
-    return (*shape[:-1], branches, features)  # type: ignore[return-value]
+    return (*shape[:-1], branches, features)
 
 
 def _in_groups(x: prim.Tensor, branches: int) -> prim.Tensor:
@@ -208,14 +209,14 @@ def _in_groups(x: prim.Tensor, branches: int) -> prim.Tensor:
     return prim.reshape(x, _grouped(x.shape, branches))
 
 
-def _gates(mix: Array, shape: tuple[Dim, ...], name: str) -> Array:
+def _gates(mix: Array, shape: tuple[int, ...], name: str) -> Array:
     """A gate for each branch or each feature, which meets grouped streams."""
     if mix.shape == shape[:-1]:
         return mix[..., None]
     if mix.shape in (shape, (*shape[:-1], 1)):
         return mix
-    if mix.ndim == len(shape) - 1 and mix.size == np.prod(shape, dtype=object):
-        return mix.reshape(shape)  # type: ignore[arg-type]
+    if mix.ndim == len(shape) - 1 and mix.size == prod(shape):
+        return mix.reshape(shape)
     raise ShapeError(f"{name} has shape {list(mix.shape)}, the streams {list(shape)}")
 
 
@@ -231,13 +232,13 @@ def _gates_in_primitives(mix: prim.Tensor, grouped: prim.Tensor) -> prim.Tensor:
     raise prim.Refused(f"gates of shape {list(map(str, mix.shape))}")
 
 
-def _spread(scale: Array, shape: tuple[Dim, ...]) -> Array:
+def _spread(scale: Array, shape: tuple[int, ...]) -> Array:
     """A scale for features, or for branches and features."""
     branches, size = shape[-2:]
     if scale.shape in ((size,), (branches, size)):
         return scale
     if scale.shape == (branches * size,):
-        return scale.reshape(branches, size)  # type: ignore[arg-type]
+        return scale.reshape(branches, size)
     raise ShapeError(f"a scale has shape {list(scale.shape)}, for {branches} branches of {size}")
 
 

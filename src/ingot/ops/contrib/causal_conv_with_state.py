@@ -48,8 +48,8 @@ def causal_conv_with_state(
     rows = _channels_second(x) if channels_last else x
     if rows.ndim != 3 or weight.ndim != 3 or weight.shape[:2] != (rows.shape[1], 1) or weight.shape[2] < 1:
         raise ShapeError(f"x has shape {list(x.shape)} and the weight {list(weight.shape)}, expected [channels, 1, k]")
-    kept = (weight.shape[2] - 1) * dilation
-    shape = (*rows.shape[:2], kept)
+    state_size = (weight.shape[2] - 1) * dilation
+    shape = (*rows.shape[:2], state_size)
     past = np.zeros(shape, x.dtype)
     if past_state is not None:
         past = _channels_second(past_state) if channels_last else past_state
@@ -85,8 +85,8 @@ def infer(
     if x.dtype is None or x.shape is None:
         return x.type, None if x.dtype is None else TensorType(x.dtype)
     kernel = last(weight.shape)
-    kept: Dim | None = None if kernel is None else (kernel - 1) * dilation
-    present = (x.shape[0], kept, *x.shape[2:]) if channels_last else (*x.shape[:2], kept)
+    state_size: Dim | None = None if kernel is None else (kernel - 1) * dilation
+    present = (x.shape[0], state_size, *x.shape[2:]) if channels_last else (*x.shape[:2], state_size)
     return x.type, TensorType(x.dtype, present)
 
 
@@ -107,12 +107,12 @@ def lower(
     channels, kernel = rows.shape[1], weight.shape[2]
     if not isinstance(channels, int) or not isinstance(kernel, int) or rows.shape[2] == 0:
         raise prim.Refused("channels or a kernel of unknown size, or no elements")
-    kept = (kernel - 1) * dilation
+    state_size = (kernel - 1) * dilation
     if past_state is None:
-        joined = prim.pad(rows, [0, 0, kept], [0, 0, 0])
+        joined = prim.pad(rows, [0, 0, state_size], [0, 0, 0])
     else:
         joined = prim.concat([_moved(past_state) if channels_last else past_state, rows], 2)
-    present = prim.slice_(joined, [0, 0, rows.shape[2]], [*rows.shape[:2], kept])
+    present = prim.slice_(joined, [0, 0, rows.shape[2]], [*rows.shape[:2], state_size])
     y = convolved_in_primitives(swept(joined, windows(1, [kernel], dilations=[dilation])), weight, channels)
     if bias is not None:
         y = y + along_channels(bias, 3)
@@ -120,7 +120,7 @@ def lower(
     if not channels_last:
         return y, present
     behind = [prim.permute(each, [0, 2, 1]) for each in (y, present)]
-    return prim.reshape(behind[0], x.shape), prim.reshape(behind[1], (x.shape[0], kept, *x.shape[2:]))
+    return prim.reshape(behind[0], x.shape), prim.reshape(behind[1], (x.shape[0], state_size, *x.shape[2:]))
 
 
 def _channels_second(x: Array) -> Array:

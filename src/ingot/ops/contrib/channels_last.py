@@ -1,4 +1,4 @@
-"""NhwcMaxPool and QLinearConv: standard operators whose images may have their channels behind the other axes."""
+"""NhwcMaxPool, NhwcConv, NhwcFusedConv and QLinearConv: operators on images whose channels may be their last axis."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from ingot.dtypes import Array
 from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import BYTES, MICROSOFT, Scale
+from ingot.ops.contrib.fused import fused_conv
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.convolution import qlinear_conv as standard_qlinear_conv
 from ingot.ops.nn.pooling import max_pool
-from ingot.ops.typesets import INT32, types
+from ingot.ops.typesets import FLOATS_3, INT32, types
 
 T: TypeAlias = Annotated[Array, types("T", BYTES)]
 X8: TypeAlias = Annotated[Array, types("T1", BYTES)]
 W8: TypeAlias = Annotated[Array, types("T2", BYTES)]
 Y8: TypeAlias = Annotated[Array, types("T3", BYTES)]
+TFloat: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
 Bias: TypeAlias = Annotated[Array, types("T4", INT32)]
 
 
@@ -121,6 +123,74 @@ def lower_conv(x: prim.Tensor, /, *others: prim.Tensor | None, channels_last: in
     given = _moved_to_front(x) if channels_last else x
     y: prim.Tensor = standard_qlinear_conv.rules["lower"](given, *others, **attributes)
     return _moved_behind(y) if channels_last else y
+
+
+@operator("NhwcConv", since=1, domain=MICROSOFT)
+def nhwc_conv(
+    x: TFloat,
+    w: TFloat,
+    b: TFloat | None = None,
+    /,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> TFloat:
+    """A convolution of images with channels last; filters are (filters, channels, kernel)."""
+    named = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape}
+    return np.moveaxis(fused_conv.evaluate(_in_front(x), w, b, pads=pads, strides=strides, **named), 1, -1)
+
+
+@operator("NhwcFusedConv", since=1, domain=MICROSOFT)
+def nhwc_fused_conv(
+    x: TFloat,
+    w: TFloat,
+    b: TFloat | None = None,
+    z: TFloat | None = None,
+    /,
+    *,
+    activation: str | None = None,
+    activation_params: Sequence[float] | None = None,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> TFloat:
+    """FusedConv of images with channels last, `z` among them."""
+    named = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape}
+    added = None if z is None else _in_front(z)
+    after = {"activation": activation, "activation_params": activation_params}
+    return np.moveaxis(
+        fused_conv.evaluate(_in_front(x), w, b, added, pads=pads, strides=strides, **named, **after), 1, -1
+    )
+
+
+@nhwc_conv.infer
+@nhwc_fused_conv.infer
+def infer_fused(x: Fact, w: Fact, b: Fact | None = None, z: Fact | None = None, /, **attributes: Any) -> Inferred:
+    named = {"activation": None, "activation_params": None, **attributes}
+    return _behind(fused_conv.rules["infer"](_fact_in_front(x), w, b, **named))
+
+
+@nhwc_conv.lower
+@nhwc_fused_conv.lower
+def lower_fused(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    b: prim.Tensor | None = None,
+    z: prim.Tensor | None = None,
+    /,
+    **attributes: Any,
+) -> prim.Tensor:
+    named = {"activation": None, "activation_params": None, **attributes}
+    added = None if z is None else _moved_to_front(z)
+    y: prim.Tensor = fused_conv.rules["lower"](_moved_to_front(x), w, b, added, **named)
+    return _moved_behind(y)
 
 
 def _in_front(x: Array) -> Array:

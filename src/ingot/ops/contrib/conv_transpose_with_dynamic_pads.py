@@ -59,8 +59,8 @@ def infer(
     cut = _known(pads)
     named = {"group": group, "output_shape": None, **attributes}
     if cut is not None:
-        found: Inferred = conv_transpose.rules["infer"](x, w, b, pads=cut or None, **named)
-        return found
+        result: Inferred = conv_transpose.rules["infer"](x, w, b, pads=cut or None, **named)
+        return result
     dtype, channels = x.dtype or w.dtype, last(w.shape, 1)
     if dtype is None or x.shape is None:
         return None if dtype is None else TensorType(dtype)

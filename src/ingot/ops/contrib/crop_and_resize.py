@@ -106,8 +106,8 @@ def lower(
     places = []
     for axis, count in enumerate(counts):
         ends = [prim.slice_(rois, [0, axis + more], [regions, 1]) for more in (0, 2)]
-        found = _places_in_primitives(ends[0], ends[1], x.shape[2 + axis], count)
-        places.append(prim.reshape(found, (regions, 1, *((count, 1) if axis == 0 else (1, count)))))
+        coordinates = _places_in_primitives(ends[0], ends[1], x.shape[2 + axis], count)
+        places.append(prim.reshape(coordinates, (regions, 1, *((count, 1) if axis == 0 else (1, count)))))
     image = prim.reshape(prim.assume_shape(batch_indices, (regions,)), (regions, 1, 1, 1))
     inside = prim.apply("and", *(_is_within(at, x.shape[2 + axis]) for axis, at in enumerate(places)))
 

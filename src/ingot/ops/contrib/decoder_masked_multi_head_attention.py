@@ -83,9 +83,9 @@ def _rearranged(
     bias: Any = None,
     **attributes: Any,
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    kept = ("num_heads", "mask_filter_value", "scale")
+    attribute_names = ("num_heads", "mask_filter_value", "scale")
     inputs = (query, key, value, bias, mask_index, attention_bias, past_key, past_value, past_sequence_length)
-    named = {name: attributes[name] for name in kept}
+    named = {name: attributes[name] for name in attribute_names}
     return (*inputs, cache_indirection), {**named, "unidirectional": 0}
 
 

@@ -61,21 +61,21 @@ def dynamic_quantize_lstm(
     it divides the batch among them, and each piece has its own range.
     """
     weights, recurrent = _weights(w, w_scale, w_zero_point, "w"), _weights(r, r_scale, r_zero_point, "r")
-    given = network(
+    layer = network(
         x, weights, recurrent, b, sequence_lens, gates=4, direction=direction, hidden_size=hidden_size, layout=0
     )
-    peepholes = np.zeros((given.directions, 3 * given.hidden), np.float32) if p is None else p
-    if peepholes.shape != (given.directions, 3 * given.hidden):
-        raise ShapeError(f"P has shape {list(peepholes.shape)}, expected {[given.directions, 3 * given.hidden]}")
-    functions = bound(activations, _ACTIVATIONS, given.directions, activation_alpha, activation_beta, clip)
+    peepholes = np.zeros((layer.directions, 3 * layer.hidden), np.float32) if p is None else p
+    if peepholes.shape != (layer.directions, 3 * layer.hidden):
+        raise ShapeError(f"P has shape {list(peepholes.shape)}, expected {[layer.directions, 3 * layer.hidden]}")
+    functions = bound(activations, _ACTIVATIONS, layer.directions, activation_alpha, activation_beta, clip)
     steps = [
-        _rounding_step(lstm_step(given, i, peepholes[i], bool(input_forget), *functions[i]), given.lengths)
-        for i in range(given.directions)
+        _rounding_step(lstm_step(layer, i, peepholes[i], bool(input_forget), *functions[i]), layer.lengths)
+        for i in range(layer.directions)
     ]
-    longest = int(given.lengths.max(initial=0))
-    rounded = np.concatenate([_rounded(given.x[:longest]), given.x[longest:]])
-    states = [given.state(initial_h, "initial_h"), given.state(initial_c, "initial_c")]
-    y, last_h, last_c, _ = replace(given, x=rounded).run([*states, np.zeros_like(states[0])], steps)
+    longest = int(layer.lengths.max(initial=0))
+    rounded = np.concatenate([_rounded(layer.x[:longest]), layer.x[longest:]])
+    states = [layer.state(initial_h, "initial_h"), layer.state(initial_c, "initial_c")]
+    y, last_h, last_c, _ = replace(layer, x=rounded).run([*states, np.zeros_like(states[0])], steps)
     return y, last_h, last_c
 
 
@@ -86,8 +86,8 @@ may_omit(dynamic_quantize_lstm, "b", "sequence_lens", "initial_h", "initial_c", 
 def infer(
     x: Fact, w: Fact, r: Fact, /, *_: Fact, direction: str, hidden_size: int | None, **__: object
 ) -> tuple[Inferred, ...]:
-    for given, name in (x, "x"), (w, "w"), (r, "r"):
-        require_rank(given, 3, name)
+    for fact, name in (x, "x"), (w, "w"), (r, "r"):
+        require_rank(fact, 3, name)
     directions = 2 if direction == "bidirectional" else 1
     hidden = hidden_size if hidden_size is not None else last(r.shape, 1)
     length, batch = last(x.shape, 0), last(x.shape, 1)
@@ -120,21 +120,21 @@ def lower(
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
     weights, recurrent = _meant(w, w_scale, w_zero_point), _meant(r, r_scale, r_zero_point)
-    given = net(x, weights, recurrent, b, sequence_lens, gates=4, direction=direction, layout=0)
-    peepholes = None if p is None else prim.assume_shape(p, (given.directions, 3 * given.hidden))
-    functions = bound_primitives(activations, _ACTIVATIONS, given.directions, activation_alpha, activation_beta, clip)
+    layer = net(x, weights, recurrent, b, sequence_lens, gates=4, direction=direction, layout=0)
+    peepholes = None if p is None else prim.assume_shape(p, (layer.directions, 3 * layer.hidden))
+    functions = bound_primitives(activations, _ACTIVATIONS, layer.directions, activation_alpha, activation_beta, clip)
     cells = [
-        lstm_cell(given, index, peepholes, bool(input_forget), *functions[index]) for index in range(given.directions)
+        lstm_cell(layer, index, peepholes, bool(input_forget), *functions[index]) for index in range(layer.directions)
     ]
-    biases = [lstm_bias(given, index) for index in range(len(cells))]
-    length = given.x.shape[0]
-    if given.lengths is None:
-        rounded = replace(given, x=_rounded_in_primitives(given.x))
+    biases = [lstm_bias(layer, index) for index in range(len(cells))]
+    length = layer.x.shape[0]
+    if layer.lengths is None:
+        rounded = replace(layer, x=_rounded_in_primitives(layer.x))
         return tuple(rounded.run([initial_h, initial_c], [_rounding_cell(cell) for cell in cells], biases))
-    longest = prim.reshape(prim.reduce_("maximum", given.lengths, [0]), (1, 1, 1))
-    used = prim.where(prim.apply("less", prim.iota((length, 1, 1), 0), longest), given.x, 0.0)
-    rounded = replace(given, x=_rounded_in_primitives(used))
-    lengths = prim.cast(prim.unsqueeze(given.lengths, [1]), DType.FLOAT32)
+    longest = prim.reshape(prim.reduce_("maximum", layer.lengths, [0]), (1, 1, 1))
+    used = prim.where(prim.apply("less", prim.iota((length, 1, 1), 0), longest), layer.x, 0.0)
+    rounded = replace(layer, x=_rounded_in_primitives(used))
+    lengths = prim.cast(prim.unsqueeze(layer.lengths, [1]), DType.FLOAT32)
     return tuple(rounded.run([initial_h, initial_c, None], [_rounding_cell(cell, lengths) for cell in cells], biases))[
         :3
     ]
@@ -153,11 +153,11 @@ def _rounding_step(step: Step, lengths: Array) -> Step:
 
 def _rounding_cell(cell: Cell, lengths: prim.Tensor | None = None) -> Cell:
     def rounding(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
-        hidden, kept, *counts = states
+        hidden, memory, *counts = states
         if lengths is not None:
             ran = prim.apply("less_equal", prim.reduce_("maximum", counts[0], [0, 1]), lengths)
             hidden = prim.where(ran, hidden, 0.0)
-        return (*cell(gate, (_rounded_in_primitives(hidden), kept)), *(count + 1 for count in counts))
+        return (*cell(gate, (_rounded_in_primitives(hidden), memory)), *(count + 1 for count in counts))
 
     return rounding
 

@@ -84,7 +84,7 @@ def parametric_softplus(x: T, /, *, alpha: float | None = None, beta: float | No
 
 @parametric_softplus.upgrade
 def upgrade_parametric_softplus(op: Any, x: Value, /, *, alpha: float | None, beta: float | None) -> Any:
-    factors = _given(alpha, beta)
+    factors = _factors(alpha, beta)
     return op.Mul(op.Softplus(op.Mul(x, _like(op, factors[1], x))), _like(op, factors[0], x))
 
 
@@ -107,7 +107,7 @@ def scaled_tanh(x: T, /, *, alpha: float | None = None, beta: float | None = Non
 
 @scaled_tanh.upgrade
 def upgrade_scaled_tanh(op: Any, x: Value, /, *, alpha: float | None, beta: float | None) -> Any:
-    factors = _given(alpha, beta)
+    factors = _factors(alpha, beta)
     return op.Mul(op.Tanh(op.Mul(x, _like(op, factors[1], x))), _like(op, factors[0], x))
 
 
@@ -122,7 +122,7 @@ def _like(op: Any, number: float, x: Value) -> Any:
     return op.CastLike(np.float32(number), x)
 
 
-def _given(alpha: float | None, beta: float | None) -> tuple[float, float]:
+def _factors(alpha: float | None, beta: float | None) -> tuple[float, float]:
     if alpha is None or beta is None:
         raise CheckError("alpha and beta are needed")
     return alpha, beta

@@ -76,8 +76,8 @@ def infer_conv(
     **attributes: Any,
 ) -> Inferred:
     _activation(activation, activation_params or ())
-    found: Inferred = conv.rules["infer"](x, w, b, **attributes)
-    return found
+    result: Inferred = conv.rules["infer"](x, w, b, **attributes)
+    return result
 
 
 @operator("FusedGemm", since=1, domain=MICROSOFT)
@@ -118,8 +118,8 @@ def infer_gemm(
 ) -> Inferred:
     params = [p for p in (activation_alpha, activation_beta, activation_gamma) if p is not None]
     _activation(activation, params)
-    found: Inferred = gemm.rules["infer"](a, b, c, **attributes)
-    return found
+    result: Inferred = gemm.rules["infer"](a, b, c, **attributes)
+    return result
 
 
 @operator("FusedMatMul", since=1, domain=MICROSOFT)

@@ -90,13 +90,13 @@ def infer(
     size, width = (_divided(last(x.shape), heads) for x, heads in ((query, q_num_heads), (value, kv_num_heads)))
     batch, length = last(query.shape, 0), last(query.shape, 1)
     heads = max(q_num_heads, kv_num_heads)
-    kept = query.dtype if past_state is None or not past_state.present else past_state.dtype
+    state_type = query.dtype if past_state is None or not past_state.present else past_state.dtype
     y = (
         None
         if query.dtype is None
         else TensorType(query.dtype, (batch, length, None if width is None else width * heads))
     )
-    return y, None if kept is None else TensorType(kept, (batch, kv_num_heads, size, width))
+    return y, None if state_type is None else TensorType(state_type, (batch, kv_num_heads, size, width))
 
 
 @linear_attention.lower
@@ -127,11 +127,11 @@ def lower(
     q = prim.reshape(q, (length, batch, kv_num_heads, groups, size))
     k = _spread(_by_time(key, keys, size), kv_num_heads // keys)
     v = _by_time(value, kv_num_heads, width)
-    kept = (
+    decay_rate = (
         prim.apply("exp", _gate(decay, kv_num_heads)) if decay is not None and update_rule.startswith("gated") else None
     )
     rate = _gate(beta, kv_num_heads) if beta is not None and update_rule.endswith("delta") else None
-    if (kept is None) == update_rule.startswith("gated") or (rate is None) == update_rule.endswith("delta"):
+    if (decay_rate is None) == update_rule.startswith("gated") or (rate is None) == update_rule.endswith("delta"):
         raise prim.Refused("a gate that is missing")
     factor = scale or 1 / sqrt(size)
     shape = (batch, kv_num_heads, size, width)
@@ -141,8 +141,8 @@ def lower(
         [state] = states
         at = prim.reshape(number, (1,))
         q_now, k_now, v_now = (_at(x, at) for x in (q, k, v))
-        if kept is not None:
-            state = state * prim.unsqueeze(_at(kept, at), [3])
+        if decay_rate is not None:
+            state = state * prim.unsqueeze(_at(decay_rate, at), [3])
         write = v_now
         if rate is not None:
             write = _at(rate, at) * (v_now - prim.contract(k_now, state, "bhk,bhkv->bhv"))

@@ -42,7 +42,7 @@ _NF4 = [
     0.7229568362236023,
     1.0,
 ]
-_TABLES = {0: np.float32([*_FP4, *(-x for x in _FP4)]), 1: np.float32(_NF4)}
+_TABLES = {0: np.array([*_FP4, *(-x for x in _FP4)], np.float32), 1: np.array(_NF4, np.float32)}
 """What the sixteen codes stand for: a float of one sign, two exponent and one mantissa bits, and normal quantiles."""
 
 _BLOCK = 32

@@ -49,13 +49,13 @@ def maxpool_with_mask(
     lowest = np.finfo(np.float32).min
     sweeps = moving.over(x.shape[2:])
     values, seen = slide(x, sweeps, lowest), slide(shown, sweeps, True)
-    kept = np.logical_and.accumulate(seen, axis=-1)
-    return np.asarray(np.where(kept, values, lowest).max(axis=tuple(range(-rank, 0))), np.float32)
+    visible = np.logical_and.accumulate(seen, axis=-1)
+    return np.asarray(np.where(visible, values, lowest).max(axis=tuple(range(-rank, 0))), np.float32)
 
 
 @maxpool_with_mask.infer
 def infer(x: Fact, m: Fact, /, *, kernel_shape: Sequence[int] | None, **attributes: Any) -> Inferred:
     kernel = kernel_shape or [size for size in (x.shape or ())[2:] if isinstance(size, int)]
     named = {"kernel_shape": kernel, "ceil_mode": 0, "dilations": None, **attributes}
-    found: Inferred = max_pool.rules["infer"](x, **named)[0]
-    return found
+    result: Inferred = max_pool.rules["infer"](x, **named)[0]
+    return result

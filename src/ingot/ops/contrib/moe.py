@@ -128,7 +128,7 @@ def qmoe(
     logits = router_probs.astype(np.float32)
     chosen = _highest(logits, k)
     if router_weights is None:
-        weights = np.take_along_axis(logits, chosen, axis=1)
+        weights: Array = np.take_along_axis(logits, chosen, axis=1)
         weights = np.exp(weights - weights.max(axis=1, keepdims=True, initial=-np.inf))
         weights = weights / weights.sum(axis=1, keepdims=True)
     else:
@@ -137,7 +137,7 @@ def qmoe(
         weights = np.take_along_axis(router_weights.astype(np.float32), chosen, axis=1)
         if normalize_routing_weights:
             total = weights.sum(axis=1, keepdims=True)
-            weights = weights / np.where(total == 0, 1, total)
+            weights = weights / np.where(total == 0, np.float32(1), total)
     packed = (
         (fc1_experts_weights, fc1_scales, fc1_zero_points, fc1_experts_bias, fc1_expert_weight_bits, "fc1"),
         (fc2_experts_weights, fc2_scales, fc2_zero_points, fc2_experts_bias, fc2_expert_weight_bits, "fc2"),
@@ -238,7 +238,7 @@ def _dense(weights: Array, bias: Array | None, name: str) -> Layer:
     def layer(expert: int, rows: Array) -> Array:
         _check_expert(expert, weights, name)
         y = rows @ weights[expert].astype(np.float32).T
-        return y if bias is None else y + bias[expert].astype(np.float32)
+        return np.asarray(y if bias is None else y + bias[expert].astype(np.float32))
 
     return layer
 
@@ -265,7 +265,7 @@ def _blocks(
         refuse_huge((codes.shape[1], size), np.dtype(np.float32))
         values = unpacked(codes[expert], bits).astype(np.float32)
         scale = scales[expert].reshape(-1, blocks).astype(np.float32)
-        point: Array = np.float32(2 ** (bits - 1))
+        point: Array = np.asarray(2 ** (bits - 1), np.float32)
         if points is not None and block_size:
             point = unpacked(points[expert].reshape(len(values), -1), bits)[:, :blocks].astype(np.float32)
         elif points is not None:
@@ -275,7 +275,7 @@ def _blocks(
         if rows.shape[1] != size:
             raise ShapeError(f"{name} takes rows of {size}, these have {rows.shape[1]}")
         y = rows @ weights.T
-        return y if bias is None else y + bias[expert].astype(np.float32)
+        return np.asarray(y if bias is None else y + bias[expert].astype(np.float32))
 
     return layer
 

@@ -64,18 +64,18 @@ def multi_head_attention(
     q, k, v = _heads(query, key, value, bias, num_heads)
     if (past_key is None) != (past_value is None):
         raise InputError("past_key and past_value are given only together")
-    for given, name in (past_key, "past_key"), (past_value, "past_value"):
-        if given is not None and given.ndim != 4:
-            raise ShapeError(f"{name} has {given.ndim} axes, expected 4")
+    for cached, name in (past_key, "past_key"), (past_value, "past_value"):
+        if cached is not None and cached.ndim != 4:
+            raise ShapeError(f"{name} has {cached.ndim} axes, expected 4")
     past = 0 if past_key is None else past_key.shape[2]
-    room = past
+    capacity = past
     if past_sequence_length is not None and past_key is not None and past_value is not None:
         past = int(past_sequence_length.reshape(-1)[0]) if past_sequence_length.size == 1 else -1
-        if not 0 <= past <= room - k.shape[2]:
-            raise InputError(f"past_sequence_length is {past}: {k.shape[2]} more do not fit a buffer of {room}")
+        if not 0 <= past <= capacity - k.shape[2]:
+            raise InputError(f"past_sequence_length is {past}: {k.shape[2]} more do not fit a buffer of {capacity}")
     keys = with_past(None if past_key is None else past_key[:, :, :past], k, "past_key")
     values = with_past(None if past_value is None else past_value[:, :, :past], v, "past_value")
-    present = (_buffer(past_key, keys, room, query), _buffer(past_value, values, room, query))
+    present = (_buffer(past_key, keys, capacity, query), _buffer(past_value, values, capacity, query))
     if cache_indirection is not None:
         beams = _beams(cache_indirection, len(keys), past)
         keys, values = (_of_beams(each, beams, past) for each in (keys, values))
@@ -121,12 +121,12 @@ def infer(
     if past_key is not None and past_key.present:
         before = last(past_key.shape, 2)
     total = None if before is None or fresh is None else before + fresh
-    room = before if held and past_key is not None and past_key.present else total
+    capacity = before if held and past_key is not None and past_key.present else total
     output: Shape = (batch, length, None if width is None else width * num_heads)
     return (
         TensorType(query.dtype, output),
-        TensorType(query.dtype, (batch, num_heads, room, size)),
-        TensorType(query.dtype, (batch, num_heads, room, width)),
+        TensorType(query.dtype, (batch, num_heads, capacity, size)),
+        TensorType(query.dtype, (batch, num_heads, capacity, width)),
         TensorType(query.dtype, (batch, num_heads, length, None if held else total)),
     )
 
@@ -141,8 +141,8 @@ def _sizes(query: Fact, key: Fact | None, value: Fact | None, heads: int) -> tup
         return last(key.shape, 1), last(key.shape), last(key.shape)
     by_head = key.rank == 4
     sizes = []
-    for given in (key, value):
-        whole = last(None if given is None else given.shape)
+    for tensor in (key, value):
+        whole = last(None if tensor is None else tensor.shape)
         sizes.append(whole if by_head or whole is None else divide_exactly(whole, heads))
     return last(key.shape, 2 if by_head else 1), sizes[0], sizes[1]
 
@@ -172,8 +172,8 @@ def lower(
     if (past_key is None) != (past_value is None):
         raise prim.Refused("past keys without past values, or the reverse")
     q, k, v = _by_head(query, key, value, bias, num_heads)
-    kept = facts[0].dtype
-    keys, values = behind(past_key, k, kept), behind(past_value, v, kept)
+    cache_type = facts[0].dtype
+    keys, values = behind(past_key, k, cache_type), behind(past_value, v, cache_type)
     y, scores = attended(
         q,
         prim.cast(keys, q.dtype),
@@ -284,10 +284,10 @@ def _of_beams(whole: Array, beams: Array, past: int) -> Array:
     return np.concatenate([old, whole[:, :, past:]], axis=2)
 
 
-def _buffer(past: Array | None, whole: Array, room: int, query: Array) -> Array:
+def _buffer(past: Array | None, whole: Array, capacity: int, query: Array) -> Array:
     """What is present: all there is, put into the buffer of the past if that is longer."""
     present = whole.astype(query.dtype)
-    if past is None or room <= whole.shape[2]:
+    if past is None or capacity <= whole.shape[2]:
         return present
     buffer = past.copy()
     buffer[:, :, : whole.shape[2]] = present

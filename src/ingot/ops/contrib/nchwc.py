@@ -19,7 +19,7 @@ from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import Shape, TensorType
-from ingot.ops.contrib.delegate import delegate
+from ingot.ops.contrib.delegate import complete, delegate
 from ingot.ops.contrib.fused import fused_conv
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred, of_constant
@@ -273,7 +273,7 @@ def lower_upsample(
 ) -> prim.Tensor:
     (_, roi, scales), named = _resized(x, **attributes)
     known = (facts[0], Fact(present=False), of_constant(Tensor(scales)))
-    answer = resize.apply("lower", (x, roi, prim.constant(scales)), named, facts=known, inferred=inferred)
+    answer = complete(resize).apply("lower", (x, roi, prim.constant(scales)), named, facts=known, inferred=inferred)
     y: prim.Tensor = answer[0]
     return y
 

@@ -108,10 +108,10 @@ def lower(
     ]
     if segment is not None and tables[2] is None:
         raise prim.Refused("segments without a scale or a zero point")
-    found = embed_layer_normalization.rules["lower"](
+    results = embed_layer_normalization.rules["lower"](
         input_ids, segment_ids, *tables, mask, epsilon=epsilon, mask_index_type=None
     )
-    return found[0], found[1]
+    return results[0], results[1]
 
 
 def _meant(codes: Array, scale: Array, zero_point: Array) -> Array:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot.dataclass import dataclass
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ops.contrib.domain import MICROSOFT
 
@@ -42,17 +41,11 @@ _PAGED = Refusal(
     "it reads caches in pages, or sequences of many lengths in one row, which a server of CUDA keeps",
     "export the model for GroupQueryAttention or MultiHeadAttention",
 )
-_RARE = Refusal("few models have it, and it is not built yet", "open an issue with the model, or give it by operators=")
 _FOREIGN = Refusal("it holds a program for another device", "take the model from which that was compiled")
 
 _REASONS: dict[Refusal, tuple[str, ...]] = {
     _TRAINING: ("BiasDropout", "BitmaskBiasDropout", "BitmaskDropout", "IsAllFinite"),
     _CUDA: (
-        "BiasAdd",
-        "BiasSoftmax",
-        "BiasSplitGelu",
-        "ComplexMul",
-        "ComplexMulConj",
         "DecoderAttention",
         "DecoderMaskedSelfAttention",
         "FusedMatMulActivation",
@@ -60,21 +53,14 @@ _REASONS: dict[Refusal, tuple[str, ...]] = {
         "GatedRelativePositionBias",
         "GemmFastGelu",
         "GemmaRotaryEmbedding",
-        "GroupNorm",
-        "Irfft",
         "LongformerAttention",
         "MatMulNBitsMlp",
         "MatMulNBitsQkv",
         "MulInteger",
-        "NhwcConv",
-        "NhwcFusedConv",
-        "QLinearReduceMean",
         "ReduceSumInteger",
         "RelativePositionBias",
         "RemovePadding",
         "RestorePadding",
-        "Rfft",
-        "SkipGroupNorm",
         "TorchEmbedding",
         "VarlenCausalConvWithState",
     ),
@@ -103,7 +89,6 @@ _REASONS: dict[Refusal, tuple[str, ...]] = {
         "SparseAttentionIndexer",
         "SparsePagedAttention",
     ),
-    _RARE: ("AttnLSTM", "NGramHashMapping", "SparseAttention", "VarlenNGramHashMapping"),
     _FOREIGN: ("EPContext", "Snpe"),
 }
 

@@ -49,8 +49,8 @@ def bifurcation_detector(
         if not 0 <= start <= len(src_tokens) or len(pred_tokens) != len(src_tokens) + 1 - start:
             raise InputError(f"{len(pred_tokens)} predicted tokens do not go with {len(src_tokens)} from {start} on")
         differs = np.flatnonzero(pred_tokens[:-1] != src_tokens[start:])
-        taken = int(differs[0]) if len(differs) else len(pred_tokens) - 1
-        tokens = np.concatenate([cur_tokens, pred_tokens[: taken + 1]])
+        accepted = int(differs[0]) if len(differs) else len(pred_tokens) - 1
+        tokens = np.concatenate([cur_tokens, pred_tokens[: accepted + 1]])
     match = _suffix_match(src_tokens.tolist(), tokens.tolist(), min_ngram_size, max_ngram_size)
     return tokens, np.full(prev_suffix_match_idx.shape, match, np.int64)
 
@@ -68,13 +68,13 @@ def _suffix_match(source: list[int], tokens: list[int], least: int, most: int) -
     match = -1
     for size in range(least, min(most, len(tokens)) + 1):
         suffix = tokens[len(tokens) - size :]
-        found = [at for at in range(len(source) - size + 1) if source[at : at + size] == suffix]
-        if not found:
+        matches = [at for at in range(len(source) - size + 1) if source[at : at + size] == suffix]
+        if not matches:
             break
-        match = found[0] + size
+        match = matches[0] + size
         if match >= len(source):
             break
-        if len(found) > 1:
+        if len(matches) > 1:
             match = -1
     return match
 

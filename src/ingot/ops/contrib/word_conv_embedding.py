@@ -57,10 +57,10 @@ def word_conv_embedding(
         else np.zeros((*sequence.shape, size), np.float32)
     )
     windows = np.lib.stride_tricks.sliding_window_view(embedded, width, 1)
-    found = np.tanh(np.einsum("swek,fke->swf", windows, w[:, 0], dtype=np.float32) + b)
+    activated = np.tanh(np.einsum("swek,fke->swf", windows, w[:, 0], dtype=np.float32) + b)
     counts = np.where(sequence[:, 0] > 0, (sequence > 0).sum(axis=1), 0)
     seen = np.arange(windows.shape[1]) <= np.maximum(counts - width, 0)[:, None]
-    best = np.where(seen[..., None], found, np.float32(_LOWEST)).max(axis=1, initial=np.float32(_LOWEST))
+    best = np.where(seen[..., None], activated, np.float32(_LOWEST)).max(axis=1, initial=np.float32(_LOWEST))
     return np.asarray(np.where(counts[:, None] > 0, best, 0), np.float32)
 
 
@@ -87,17 +87,17 @@ def lower(sequence: prim.Tensor, w: prim.Tensor, b: prim.Tensor, c: prim.Tensor,
     rows = prim.gather(c, [at, 2], (words, length, size))
     embedded = prim.where(prim.unsqueeze(known, [2]), rows, 0.0)
     windows = prim.window(embedded, [1], [width], [1], [1])
-    found = prim.apply("tanh", prim.contract(windows, prim.squeeze(w, [1]), "swek,fke->swf") + b)
+    activated = prim.apply("tanh", prim.contract(windows, prim.squeeze(w, [1]), "swek,fke->swf") + b)
     first = prim.squeeze(prim.slice_(sequence, [0, 0], [words, 1]), [1])
     positive = prim.cast(prim.apply("less", zero, sequence), DType.INT64)
     counts = prim.squeeze(prim.reduce_("add", positive, [1]), [1])
     counts = prim.reshape(prim.where(prim.apply("less", zero, first), counts, 0), (words, 1, 1))
     furthest = prim.apply("maximum", counts - width, 0)
     seen = prim.apply("less_equal", prim.iota((1, length - width + 1, 1), 1), furthest)
-    best = prim.reduce_("maximum", prim.where(seen, found, _LOWEST), [1])
+    best = prim.reduce_("maximum", prim.where(seen, activated, _LOWEST), [1])
     return prim.squeeze(prim.where(prim.apply("less", prim.scalar(0, DType.INT64), counts), best, 0.0), [1])
 
 
-def _check(given: int | None, actual: int, name: str) -> None:
-    if given not in (None, -1, actual):
-        raise CheckError(f"{name} is {given}, the inputs have {actual}")
+def _check(stated: int | None, actual: int, name: str) -> None:
+    if stated not in (None, -1, actual):
+        raise CheckError(f"{name} is {stated}, the inputs have {actual}")

@@ -70,12 +70,12 @@ def qlinear_mat_mul(
 ) -> Y:
     """The matrix product of two quantised matrices, quantised again with the scale and zero point of `y`.
 
-    Scales and zero points are one, or one for each row of `a` and column of `b`. Sums are exact; the factor
+    Scales, and zero points, are one, or one for each row of `a` and column of `b`. Sums are exact; the factor
     `a_scale * b_scale / y_scale` is computed in float32, its product with a sum in float64 and rounded to even.
     """
-    check_pair(a_scale.shape, a_zero_point.shape)
-    check_pair(b_scale.shape, b_zero_point.shape)
-    check_pair(y_scale.shape, y_zero_point.shape)
+    for scale, zero_point in ((a_scale, a_zero_point), (b_scale, b_zero_point), (y_scale, y_zero_point)):
+        if scale.size != 1 and zero_point.size != 1:
+            check_pair(scale.shape, zero_point.shape)
     sums = _sums(a, b, a_zero_point, b_zero_point)
     rows = _per_row(a_scale.astype(np.float32), a, "a_scale")
     columns = _per_column(b_scale.astype(np.float32), b, "b_scale")
@@ -117,7 +117,7 @@ def lower_qlinear_mat_mul(
     /,
 ) -> prim.Tensor:
     for scale, zero_point in ((a_scale, a_zero_point), (b_scale, b_zero_point), (y_scale, y_zero_point)):
-        if scale.shape != zero_point.shape and not (is_single(scale) and is_single(zero_point)):
+        if scale.shape != zero_point.shape and not (is_single(scale) or is_single(zero_point)):
             raise prim.Refused("a scale and a zero point of different shapes")
     sums = _sums_in_primitives(a, b, a_zero_point, b_zero_point, sum_type(a.shape[-1] if a.rank else 0))
     rows, columns = _row_values(a_scale, a), _column_values(b_scale, b)

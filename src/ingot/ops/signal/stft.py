@@ -42,7 +42,9 @@ def stft(
 ) -> T1:
     """The Fourier transforms of the frames of `frame_length` samples that start every `frame_step`, each times the
     window; of 16-bit floats in float32. `onesided` keeps the half of a real signal's spectrum that is no mirror image.
+    A real signal may lack its last axis.
     """
+    signal = signal[..., None] if signal.ndim == 2 else signal
     _check_signal(signal.shape, onesided)
     step = integer(frame_step, "frame_step", least=1)
     length = signal.shape[1]

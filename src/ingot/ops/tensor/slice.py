@@ -14,7 +14,7 @@ from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.shapes import axes_of, is_natural
+from ingot.ops.shapes import axes_of, is_natural, require_rank
 from ingot.ops.tensor.follow import cells, followed, guarded, if_present, numbers, sizes, tensor, through
 from ingot.ops.tensor.moved import elements_of, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, INDICES, types
@@ -50,6 +50,9 @@ def slice_(data: T, starts: Tind, ends: Tind, axes: Tind | None = None, steps: T
 @slice_.infer
 def infer(data: Fact, starts: Fact, ends: Fact, axes: Fact | None = None, steps: Fact | None = None, /) -> Inferred:
     axes, steps = if_present(axes), if_present(steps)
+    for name, fact in (("starts", starts), ("ends", ends), ("axes", axes), ("steps", steps)):
+        if fact is not None:
+            require_rank(fact, 1, name)
     if data.shape is None:
         return tensor(data.dtype, None)
     rank = len(data.shape)

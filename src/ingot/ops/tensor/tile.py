@@ -15,6 +15,7 @@ from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
 from ingot.ops.older import dtype_of, integers_of
+from ingot.ops.shapes import require_rank
 from ingot.ops.tensor.carriers import carried, carrier
 from ingot.ops.tensor.follow import cells, followed, guarded, numbers, sizes, tensor, through
 from ingot.ops.tensor.moved import elements_of, in_own_type, sizes_of
@@ -39,6 +40,7 @@ def tile(x: T, repeats: Repeats, /) -> T:
 
 @tile.infer
 def infer(x: Fact, repeats: Fact, /) -> Inferred:
+    require_rank(repeats, 1, "repeats")
     times = sizes(repeats)
     if x.shape is None:
         return tensor(x.dtype, None if times is None else (None,) * len(times))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError
 from ingot.ir import Graph
@@ -232,7 +233,7 @@ def _advanced(groups: list[_Group], scores: Array, sequences: Array, eos: int, p
         if len(group.best) == beams:
             # onnxruntime takes the candidates from `place * beams` of all on, though each sequence has twice as many
             best = candidates.reshape(-1)[place * beams : place * beams + count].max()
-            group.done = group.early or group.best[-1][0] >= group.score(float(best), length)
+            group.done = group.early or bool(group.best[-1][0] >= group.score(float(best), length))
     return rows, tokens, totals
 
 

@@ -8,11 +8,12 @@ length, size]. One beside an encoder, as T5's, takes token ids, the encoder's id
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError, UnsupportedError
 from ingot.ir import Graph

@@ -119,11 +119,11 @@ def sampling(
     source = runtime.generator(None if seed is None else float(number(seed, "seed", 0)))
 
     def drawn(scores: Array) -> tuple[Array, Array]:
-        kept = _likely(scores, top_p, min_tokens_to_keep, bool(custom), np.float32(filter_value))
-        shares = np.exp((kept - kept.max(axis=1, keepdims=True)).astype(np.float64))
+        likely = _likely(scores, top_p, min_tokens_to_keep, bool(custom), np.float32(filter_value))
+        shares = np.exp((likely - likely.max(axis=1, keepdims=True)).astype(np.float64))
         below = np.cumsum(shares, axis=1)
-        at = source.random(len(kept)) * below[:, -1]
-        return np.minimum((below <= at[:, None]).sum(axis=1), kept.shape[1] - 1), kept
+        at = source.random(len(likely)) * below[:, -1]
+        return np.minimum((below <= at[:, None]).sum(axis=1), likely.shape[1] - 1), likely
 
     most = _length(max_length, input_ids)
     return _written(model, rules, most, vocab_size, eos_token_id, pad_token_id, drawn)
@@ -145,8 +145,12 @@ def infer_sampling(
 
 def known_length(max_length: Fact) -> int | None:
     """What a constant of one element holds."""
-    found = max_length.constant
-    return int(found.numpy().reshape(-1)[0]) if found is not None and found.is_loaded and found.size == 1 else None
+    constant = max_length.constant
+    return (
+        int(constant.numpy().reshape(-1)[0])
+        if constant is not None and constant.is_loaded and constant.size == 1
+        else None
+    )
 
 
 def _written(
@@ -162,15 +166,15 @@ def _written(
     sequences = model.begin()
     start = sequences.shape[1]
     ended = np.zeros(len(sequences), np.bool_)
-    new, kept = start, np.zeros((len(sequences), max(vocab_size, 0)), np.float32)
+    new, distributions = start, np.zeros((len(sequences), max(vocab_size, 0)), np.float32)
     while sequences.shape[1] < most and not ended.all():
         scores = of_vocabulary(model.scores(sequences, new), vocab_size)
-        tokens, kept = choose(rules.apply(scores, sequences, sequences.shape[1] == start))
+        tokens, distributions = choose(rules.apply(scores, sequences, sequences.shape[1] == start))
         ended = ended | (tokens == eos_token_id)
         following = np.where(ended, pad_token_id, tokens).astype(np.int32)[:, None]
         sequences, new = np.concatenate([sequences, following], axis=1), 1
     missing = most - sequences.shape[1]
-    return np.pad(sequences, ((0, 0), (0, missing)), constant_values=pad_token_id), kept
+    return np.pad(sequences, ((0, 0), (0, missing)), constant_values=pad_token_id), distributions
 
 
 def of_vocabulary(scores: Array, size: int) -> Array:

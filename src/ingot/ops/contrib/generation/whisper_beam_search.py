@@ -127,11 +127,11 @@ def infer(
     vocab_size: int,
     **_: object,
 ) -> tuple[Inferred, ...]:
-    given = (input_ids, max_length, min_length, num_beams, num_return_sequences, length_penalty)
-    sequences, finals, steps = beam_search.rules["infer"](*given, vocab_size=vocab_size)
+    inputs = (input_ids, max_length, min_length, num_beams, num_return_sequences, length_penalty)
+    sequences, finals, steps = beam_search.rules["infer"](*inputs, vocab_size=vocab_size)
     dtype = DType.FLOAT32 if length_penalty is None or length_penalty.dtype is None else length_penalty.dtype
     return sequences, finals, steps, TensorType(DType.FLOAT32), TensorType(dtype, (last(input_ids.shape, 0),))
 
 
-def _tokens(*given: int | None) -> tuple[int, ...]:
-    return tuple(token for token in given if token is not None)
+def _tokens(*numbers: int | None) -> tuple[int, ...]:
+    return tuple(token for token in numbers if token is not None)
