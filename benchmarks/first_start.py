@@ -40,20 +40,24 @@ MOST_IN_A_CROWD = 1.5
 
 PARTS = (
     *("import", "operators", "key", "load", "check", "upgrade", "type", "specialise", "optimise", "lower", "fuse"),
-    *("schedule", "emit", "weights", "link", "plan", "run"),
+    *("schedule", "emit", "weights", "link", "plan", "rest"),
 )
-"""The parts of a first start in their order."""
+"""The parts of a first start in their order; the rest is the first run, and threads beside the one that compiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Seconds of one first start; `whole` is the processor time of its process and of LLVM's, from start to end."""
+    """Seconds of one first start; `whole` is the processor time of its process and of LLVM's, from start to end.
+
+    `llvm` is that of LLVM's alone, with what the process does after its first run.
+    """
 
     imported: float
     create: float
     run: float
     processor: float
     whole: float
+    llvm: float
     parts: Mapping[str, float]
 
     @property
@@ -139,13 +143,14 @@ def _lines(folder: Path, names: Iterable[str], rounds: int) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     yield ""
     yield (
-        "The parts of one start of ingot in milliseconds, imports apart from the stages that need them; `link` waits "
-        "for LLVM,\nwhose own processes take what the last column says, beside the rest.\n"
+        "The processor time of the parts of one start of ingot, in milliseconds: imports apart from the stages that "
+        "need them, and\nin the last column that of LLVM's processes, which work beside it.\n"
     )
     yield f"| model | {' | '.join(PARTS)} | LLVM |"
     yield "|" + "---|" * (len(PARTS) + 2)
     for name, start in parts.items():
-        seconds = {**start.parts, "run": start.run}
+        seconds = {**start.parts, "LLVM": start.llvm}
+        seconds["rest"] = start.processor - sum(start.parts.values())
         yield f"| {name} | {' | '.join(f'{1000 * seconds.get(part, 0):.0f}' for part in (*PARTS, 'LLVM'))} |"
     crowded = [folder / f"{name}.onnx" for name in CROWD]
     if all(path.exists() for path in crowded):
@@ -181,4 +186,7 @@ def _start(engine: str, path: str, feeds: str, *options: str) -> Start:
         raise RuntimeError(f"{engine} ended with {process.returncode} on {path}")
     found: dict[str, Any] = json.loads(printed)
     whole = usage.ru_utime + usage.ru_stime
-    return Start(found["import"], found["create"], found["run"], found["processor"], whole, found.get("parts", {}))
+    return Start(
+        *(found["import"], found["create"], found["run"], found["processor"]),
+        *(whole, whole - found["own"], found.get("parts", {})),
+    )

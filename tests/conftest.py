@@ -1,4 +1,7 @@
-"""Tests say what runs a model when it matters; where they do not, the reference does, which compiles nothing."""
+"""Tests say what runs a model when it matters; where they do not, the reference does, which compiles nothing.
+
+Each has a limit on its time.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,21 @@ import os
 import pytest
 
 from conformance.share import compiled_share
+from time_limit import (
+    pytest_configure,
+    pytest_runtest_call,
+    pytest_runtest_setup,
+    pytest_runtest_teardown,
+    pytest_unconfigure,
+)
+
+__all__ = [
+    "pytest_configure",
+    "pytest_runtest_call",
+    "pytest_runtest_setup",
+    "pytest_runtest_teardown",
+    "pytest_unconfigure",
+]
 
 os.environ.setdefault("INGOT_PROVIDERS", "reference")
 

@@ -54,3 +54,4 @@ def test_importing_ingot_imports_nothing_that_is_not_needed() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"llvmlite", "rich", "click", "onnx", "google", "torch", "scipy", "sympy", "hypothesis", "asyncio"}
     assert not heavy & set(loaded)
+    assert not {"shutil", "secrets", "tempfile", "random"} & set(loaded)

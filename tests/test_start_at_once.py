@@ -21,7 +21,7 @@ from ingot import compile as compiling
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> '
 TEXT = HEAD + "g (float[n] x) => (float[n] y) { a = Exp (x) b = Neg (a) y = Abs (b) }"
-X = {"x": np.float32([0, 0])}
+X = {"x": np.zeros(2, np.float32)}
 
 
 @pytest.fixture

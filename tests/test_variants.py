@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,14 @@ import pytest
 import ingot
 from ingot import Session
 from ingot import compile as compiling
+from ingot.dtypes import DType
 from ingot.infer.typed import TypedModel
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.runtime.ended_work import Unwanted
 from ingot.runtime.executable import Executable
+from ingot.session import Cancel
+from ingot.variants import Variants
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 ADD = f"{HEAD} g (float[n] x, float[m] w) => (y) {{ y = Add (x, w) }}"
@@ -78,6 +86,35 @@ def test_a_shape_that_is_declared_wrong_is_forgotten(shapes: list[list[str]]) ->
     for rows in (3, 4):
         assert squeezed.run(None, {"x": np.ones((rows, 2), np.float32)})[0].tolist() == [1, 1]
     assert len(shapes) == 2
+
+
+def test_a_number_that_is_declared_wrong_is_forgotten_too(shapes: list[list[str]]) -> None:
+    squeezed = session(MISDECLARED.replace("(float[batch] y)", "(float[3] y)"))
+    for rows in (3, 4):
+        assert squeezed.run(None, {"x": np.ones((rows, 2), np.float32)})[0].tolist() == [1, 1]
+    assert len(shapes) == 2
+
+
+SQUEEZED = f"""{HEAD} g (float[n] x) => (y) <int64[1] one = {{1}}, int64[1] axis = {{0}}> {{
+    size = Shape (x)
+    is_one = Equal (size, one)
+    c = Squeeze (is_one)
+    y = If (c) <then_branch = a () => (p) {{ p = Squeeze (x, axis) }}, else_branch = b () => (q) {{ q = Neg (x) }}>
+}}"""
+
+
+@pytest.mark.parametrize("declared", ["n", "3"])
+def test_a_branch_that_these_sizes_never_take_need_not_fit_them(declared: str) -> None:
+    chosen = session(SQUEEZED.replace("float[n] x", f"float[{declared}] x"))
+    assert chosen.run(None, {"x": floats(3)})[0].tolist() == [0, -1, -2]
+    if declared == "n":
+        assert chosen.run(None, {"x": floats(1)})[0].tolist() == 0
+
+
+def test_a_branch_that_is_taken_has_to_fit() -> None:
+    taken = SQUEEZED.replace("float[n] x", "float[3] x").replace("one = {1}", "one = {3}")
+    with pytest.raises(ingot.CheckError, match="axis 0 has 3 elements and cannot be taken out"):
+        session(taken)
 
 
 def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list[str]]) -> None:
@@ -193,3 +230,114 @@ def test_shapes_that_no_plan_fitted_are_tried_again_with_the_first_and_compiled_
     with pytest.raises(ingot.IngotError):
         counted.run(None, {"x": three, "w": w})
     assert len(shapes) == compiled
+
+
+@pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
+def test_threads_that_need_the_same_exact_sizes_compile_them_once(shapes: list[list[str]]) -> None:
+    counted = session(COUNTED)
+    together = threading.Barrier(4)
+
+    def run(_: int) -> Any:
+        together.wait()
+        return counted.run(None, {"x": np.eye(1, 4, dtype=np.float32)[0]})[0].tolist()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(run, range(4))) == [[1, 0, 0, 0]] * 4
+    assert len(shapes) == 3
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Compilations that begin from now on wait until the event is set, then end before their next stage."""
+    goes_on = threading.Event()
+    real = compiling.compile_model
+
+    def slowly(typed: TypedModel, provider: Any, options: Any) -> Any:
+        goes_on.wait(60)
+        return real(typed, provider, options)
+
+    monkeypatch.setattr(compiling, "compile_model", slowly)
+    yield goes_on
+    goes_on.set()
+
+
+def test_a_run_that_compiles_again_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    added, cancel = session(ADD), Cancel()
+    begun, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+    real = compiling.compile_model
+
+    def slowly(*arguments: Any) -> Any:
+        begun.set()
+        goes_on.wait(60)
+        try:
+            return real(*arguments)
+        except Unwanted:
+            ended.set()
+            raise
+
+    monkeypatch.setattr(compiling, "compile_model", slowly)
+    feeds = {"x": floats(3), "w": floats(1)}
+    with ThreadPoolExecutor(1) as threads:
+        run = threads.submit(added.run, None, feeds, cancel=cancel)
+        assert begun.wait(60)
+        cancel.cancel()
+        with pytest.raises(ingot.Interrupted, match="cancelled"):
+            run.result(60)
+    goes_on.set()
+    assert ended.wait(60), "the compilation goes on for nobody"
+    assert added.run(None, feeds, deadline=600)[0].tolist() == [0, 1, 2]
+
+
+def test_a_deadline_ends_the_wait_for_a_thread_that_compiles(slow: threading.Event) -> None:
+    slow.set()
+    added = session(ADD)
+    slow.clear()
+    feeds = {"x": floats(3), "w": floats(1)}
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(added.run, None, feeds)
+        while not added._variants._lock._locks:
+            sleep(0.001)
+        with pytest.raises(ingot.Interrupted):
+            added.run(None, feeds, deadline=0.05)
+        slow.set()
+        assert first.result()[0].tolist() == [0, 1, 2]
+
+
+def test_a_model_whose_default_is_overridden_is_compiled_again_too(shapes: list[list[str]]) -> None:
+    inputs = "float[n] x, float[m] w, float[1] b"
+    added = session(f"{HEAD} g ({inputs}) => (y) <float[1] b = {{1}}> {{ t = Add (x, w) y = Add (t, b) }}")
+    for _ in range(2):
+        feeds = {"x": floats(3), "w": floats(1), "b": floats(1) + 5}
+        assert added.run(None, feeds)[0].tolist() == [5, 6, 7]
+    assert len(shapes) == 3, "at first, for the overridden default, and for its broadcasting"
+
+
+def variants(*names: str) -> Variants:
+    return Variants([Value(name, TensorType(DType.FLOAT32, None)) for name in names])
+
+
+def build_nothing(shapes: Any) -> None:
+    pass
+
+
+def test_sizes_of_inputs_whose_names_differ_in_signs_alone_have_other_names() -> None:
+    given: list[Any] = []
+    names = ("a.b", "a:b", "a_b_1", "a_b")
+    feeds = {name: floats(size) for size, name in enumerate(names, 2)}
+    list(variants(*names).candidates(None, feeds, given.append))  # type: ignore[arg-type]
+    assert len({str(size) for shape in given[0].values() for size in shape}) == 4
+
+
+def test_patterns_without_end_are_not_remembered_without_end() -> None:
+    own = variants("x")
+    for rank in range(200):
+        list(own.candidates(None, {"x": np.zeros((2,) + (1,) * (rank % 60) + (0,) * (rank // 60))}, build_nothing))  # type: ignore[arg-type]
+    assert len(own._built) <= 64
+    assert len(own._failures) <= 64
+
+
+def test_a_size_that_is_called_threads_is_one_like_others(shapes: list[list[str]]) -> None:
+    product = session(f"{HEAD} g (float[threads, 8] x, float[8, m] w) => (y) {{ y = MatMul (x, w) }}")
+    ones = {"x": np.ones((5, 8), np.float32), "w": np.ones((8, 70), np.float32)}
+    assert product.run(None, ones)[0].shape == (5, 70)
+    assert len(shapes) == 1

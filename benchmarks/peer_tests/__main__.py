@@ -1,6 +1,6 @@
 """Run onnxruntime's own Python tests and test models on onnxruntime and through `ingot.compat`, and print both.
 
-    python -m benchmarks.peer_tests CHECKOUT [--models] [--file NAME ...] [--limit SECONDS] [--json FILE]
+    python -m benchmarks.peer_tests CHECKOUT [--models | --quantization] [--file NAME ...] [--limit SECONDS] [--json F]
 
 CHECKOUT is a copy of onnxruntime's repository, or of its `onnxruntime/test/python` and `onnxruntime/test/testdata`:
 
@@ -58,6 +58,7 @@ def main() -> int:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--models", action="store_true", help="the test models instead of the tests")
     parser.add_argument("--file", action="append", help="only this file of the tests, without .py")
+    parser.add_argument("--quantization", action="store_true", help="the tests of the quantiser instead")
     parser.add_argument("--limit", type=float, default=60, help="seconds for each case or model")
     parser.add_argument("--json", type=Path, help="write every outcome to this file too")
     options = parser.parse_args()
@@ -68,7 +69,11 @@ def main() -> int:
         outcomes = {"models": models(tests / "testdata", options.limit)}
         _print_models(outcomes["models"])
     else:
-        outcomes = tested(tests, options.file or FILES, options.limit)
+        files = options.file or FILES
+        if options.quantization:
+            folder = tests / "python" / "quantization"
+            files = [f"quantization/{path.stem}" for path in sorted(folder.glob("test_*.py"))]
+        outcomes = tested(tests, files, options.limit)
     if options.json:
         named = {key: {one.item: [one.outcome, one.detail] for one in found} for key, found in outcomes.items()}
         options.json.write_text(json.dumps(named, indent=1))
@@ -113,6 +118,7 @@ def _copy(tests: Path, folder: Path) -> None:
     """The tests as a build of onnxruntime lays them out: the files in a folder, and `testdata` below it."""
     for path in (tests / "python").glob("*.py"):
         shutil.copy(path, folder)
+    shutil.copytree(tests / "python" / "quantization", folder / "quantization")
     shutil.copytree(tests / "testdata", folder / "testdata", symlinks=True)
 
 

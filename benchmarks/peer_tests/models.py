@@ -91,15 +91,15 @@ def _session(path: Path, *, optimised: bool = True) -> Any:
 
 def _outcome(peer: Any, wanted: Sequence[Any], results: Sequence[Any]) -> tuple[str, str]:
     for output, expected, result in zip(peer.get_outputs(), wanted, results, strict=True):
-        difference = _difference(expected, result)
-        if difference:
-            return "one step" if difference == _ONE_STEP else "differs", f"{output.name}: {difference}"
+        reason = difference(expected, result)
+        if reason:
+            return "one step" if reason == _ONE_STEP else "differs", f"{output.name}: {reason}"
     return "agrees", ""
 
 
 def _doubt(path: Path, feeds: Mapping[str, Any], wanted: Sequence[Any]) -> str:
     """Why onnxruntime's results are no measure, empty if they are one."""
-    for seed, optimised in ((1, True), (2, True), (1, False)):
+    for seed, optimised in (*((seed, True) for seed in range(8)), (0, False)):
         onnxruntime.set_seed(seed)
         change = f"seed {seed}" if optimised else "no optimisation"
         try:
@@ -115,20 +115,20 @@ def _doubt(path: Path, feeds: Mapping[str, Any], wanted: Sequence[Any]) -> str:
 _ONE_STEP = "integers differ by one"
 
 
-def _difference(expected: Any, result: Any) -> str:
+def difference(expected: Any, result: Any) -> str:
     """How two results differ, empty if they agree."""
     if isinstance(expected, list | tuple):
         if not isinstance(result, list | tuple) or len(expected) != len(result):
             return f"{len(expected)} items against {result!r:.60}"
-        return next(filter(None, map(_difference, expected, result)), "")
+        return next(filter(None, map(difference, expected, result)), "")
     if isinstance(expected, dict):
         if not isinstance(result, dict) or list(expected) != list(result):
             return f"keys {list(expected)!r:.60} against {result!r:.60}"
-        return next(filter(None, map(_difference, expected.values(), result.values())), "")
+        return next(filter(None, map(difference, expected.values(), result.values())), "")
     if expected is None or result is None:
         return "" if expected is result else f"{expected!r:.60} against {result!r:.60}"
     if isinstance(expected, onnxruntime.SparseTensor):
-        return _difference(expected.values(), result.values())
+        return difference(expected.values(), result.values())
     one, other = np.asarray(expected), np.asarray(result)
     if one.shape != other.shape:
         return f"shape {one.shape} against {other.shape}"
@@ -153,7 +153,10 @@ def _float_difference(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], to
         return ""
     scale = max(float(np.abs(one[finite]).max()), 1.0)
     largest = float(np.abs(one[finite] - other[finite]).max()) / scale
-    return "" if largest <= tolerance else f"by {largest:.1e} of the largest element"
+    if largest <= tolerance:
+        return ""
+    count = np.count_nonzero(np.abs(one[finite] - other[finite]) > tolerance * scale)
+    return f"{count} of {one.size} elements, by {largest:.1e} of the largest"
 
 
 def _tries(path: Path, session: Any) -> Iterator[Mapping[str, Any]]:

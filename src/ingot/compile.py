@@ -39,7 +39,9 @@ from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
+from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
+from ingot.runtime.garbage import uncollected
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
@@ -65,7 +67,7 @@ def prepare(
     standard, LimitError if it nests deeper than a run may follow.
     """
     refuse_nesting(loaded, limits)
-    with within_the_stack():
+    with within_the_stack(), uncollected():
         checked = check_structure(loaded, without)
         newest = upgrade_operators(checked, catalog)
         reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
@@ -108,9 +110,10 @@ class Prepared:
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
-        specialised = specialise(typed, options.catalog)
-        artifacts = _Compilation(provider, options).of(specialised)
-    except IngotError:
+        with uncollected():
+            specialised = specialise(typed, options.catalog)
+            artifacts = _Compilation(provider, options).of(specialised)
+    except (IngotError, Unwanted):
         raise
     except Exception as error:
         raise CompileError(f"the model could not be compiled: {type(error).__name__}: {error}") from error
@@ -129,6 +132,8 @@ class Options:
     threads: int | None = None
     limits: RunLimits = field(default_factory=RunLimits)
     level: int = 2
+    proceed: Proceed | None = None
+    """Called between stages; what it raises ends the compilation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,17 +244,22 @@ class _Compilation:
     def of(self, specialised: Specialised, name: str = "") -> Artifacts:
         """The stages from a specialised model to its plan; names of kernels begin with `name`."""
         provider, options = self.provider, self.options
+        self._proceed()
         optimised = optimise(specialised, options.level, options.catalog)
         program = lower_graph(
             optimised.model, optimised.facts, options.catalog, optimised.guards, refuses=provider.refuses
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)
+        self._proceed()
         fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
+        self._proceed()
         scheduled = verified(provider.schedule(fused), _verify_kernels)
+        self._proceed()
         emitted = provider.emit(scheduled)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
         constants = provider.hold(scheduled)
+        self._proceed()
         code = provider.link(emitted)
         plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
         threads = options.threads or provider.threads
@@ -258,6 +268,10 @@ class _Compilation:
         )
         inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
         return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
+
+    def _proceed(self) -> None:
+        if self.options.proceed is not None:
+            self.options.proceed()
 
     def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_Body, ...]:
         return tuple(self._body(call, graph, program, around) for graph in call.node.subgraphs)

@@ -42,12 +42,12 @@ def _decorated(cls: type[T], frozen: bool, eq: bool) -> type[T]:
         makers |= {"__getstate__": _getstate, "__setstate__": _setstate}
     missing = {name: make for name, make in makers.items() if own.get(name) is None}
     unhashable = eq and not frozen and "__hash__" not in own
-    made: type[T] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
+    decorated: type[T] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
     for name, make in missing.items():
-        setattr(made, name, _named(made, name, make(made)))
+        setattr(decorated, name, _named(decorated, name, make(decorated)))
     if unhashable:
-        made.__hash__ = None  # type: ignore[assignment]
-    return made
+        decorated.__hash__ = None  # type: ignore[assignment]
+    return decorated
 
 
 def _named(cls: type, name: str, method: Method) -> Method:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from ingot.errors import InputError
 
-Array: TypeAlias = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[Any]
+else:
+    Array = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 
 
 class DType(enum.IntEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,9 +14,11 @@ from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.providers import PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
+from ingot.runtime.fork_lock import ForkLock
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
 
+
+_NOTHING: frozenset[str] = frozenset()
 
 _MOST_OVERRIDES = 8
 """How many sets of overridden defaults a session has a compiled model for."""
@@ -107,7 +110,7 @@ class Session:
         self._repairs: tuple[Repair, ...] = ()
         self._warned = False
         self._artifacts: Artifacts | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._compiler = compiler = compiler_of(self._providers)
         self._evaluators = evaluators_of(self._providers)
         key = cached = None
@@ -118,6 +121,7 @@ class Session:
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
         self._with_overrides: dict[frozenset[str], Executable | None] = {}
+        self._override_variants: dict[frozenset[str], Variants] = {}
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -138,7 +142,7 @@ class Session:
 
     def _prepare(self) -> tuple[Model, TypedModel]:
         """The model as it was given but for repairs, and typed; after a warm start both are loaded only here."""
-        with self._lock:
+        with self._lock.held():
             if self._loaded is None or self._typed is None:
                 from ingot.compile import prepare, repair_and_prepare  # all stages
 
@@ -157,20 +161,34 @@ class Session:
     def _ready(self) -> Model:
         return self.typed.model
 
-    def _build(self, typed: TypedModel, compiler: Compiler) -> Build:
+    def _build(self, typed: TypedModel, compiler: Compiler, proceed: Proceed | None = None) -> Build:
         from ingot.compile import Options, compile_model  # all stages
 
-        options = Options(self.catalog, self._threads, self._limits, self._optimise)
+        options = Options(self.catalog, self._threads, self._limits, self._optimise, proceed)
         return compile_model(typed, compiler, options)
 
-    def _rebuilt(self, shapes: Mapping[str, Shape], failures: list[str]) -> Executable | None:
-        """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails."""
+    def _rebuilt(
+        self,
+        shapes: Mapping[str, Shape],
+        failures: list[str],
+        overridden: frozenset[str] = frozenset(),
+        proceed: Proceed | None = None,
+    ) -> Executable | None:
+        """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails.
+
+        What `proceed` raises ends it.
+        """
         from ingot.compile import prepare  # all stages
 
-        assert self._compiler is not None
+        compiler, model = self._compiler, self.model
+        assert compiler is not None
+
+        def build(proceed: Proceed | None) -> Executable:
+            typed = prepare(model, self.catalog, self._limits, overridden, shapes)
+            return self._build(typed, compiler, proceed).executable
+
         try:
-            typed = prepare(self.model, self.catalog, self._limits, shapes=shapes)
-            return self._build(typed, self._compiler).executable
+            return until_ended(build, proceed)
         except (CheckError, CompileError, UnsupportedError) as error:
             failures.append(error.message)
             return None
@@ -240,6 +258,14 @@ class Session:
                 keep(key, build, self._outputs, self._ready)
         remember(self._with_overrides, overridden, executable, _MOST_OVERRIDES)
         return executable
+
+    def _variants_for(self, overridden: frozenset[str]) -> Variants:
+        """The plans beside the one for overridden defaults."""
+        variants = self._override_variants.get(overridden)
+        if variants is None:
+            variants = Variants(self._inputs)
+            remember(self._override_variants, overridden, variants, _MOST_OVERRIDES)
+        return variants
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -321,12 +347,14 @@ class Session:
         compilable = observe is None and self._has(outputs)
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
+        variants, overridden = self._variants, _NOTHING
         if compiled is not None and overrides:
-            compiled = self._compiled_for(self._defaults.intersection(feeds or ()))
+            overridden = self._defaults.intersection(feeds or ())
+            compiled, variants = self._compiled_for(overridden), self._variants_for(overridden)
         interrupt = interrupt_of(deadline, cancel)
         if compiled is not None and feeds is not None and observe_steps is None:
             results = compiled.fast_path.run(feeds, interrupt)
-            if results is None and self._variants and (variant := self._variants.chosen(feeds)) is not None:
+            if results is None and variants and (variant := variants.chosen(feeds)) is not None:
                 results = variant.fast_path.run(feeds, interrupt)
             if results is not None:
                 if outputs is None:
@@ -362,8 +390,12 @@ class Session:
         reason = None
         failures: list[str] = []
         if compiled is not None:
-            variants = self._variants.candidates(compiled, ready, lambda shapes: self._rebuilt(shapes, failures))
-            for executable in (compiled,) if overrides else variants:
+            proceed = None if interrupt is None else interrupt.check
+
+            def build(shapes: Mapping[str, Shape]) -> Executable | None:
+                return self._rebuilt(shapes, failures, overridden, proceed)
+
+            for executable in variants.candidates(compiled, ready, build, proceed):
                 try:
                     results = executable.run(ready, evaluation, interrupt, observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())

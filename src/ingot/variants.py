@@ -9,8 +9,6 @@ too, for exactly the sizes of the run. Kernels are templates that take sizes at 
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -19,7 +17,9 @@ import numpy as np
 from ingot.dims import symbol
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
+from ingot.runtime.ended_work import Proceed
 from ingot.runtime.executable import Executable
+from ingot.runtime.fork_lock import ForkLock
 from ingot.runtime.recent import remember
 
 Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
@@ -40,12 +40,13 @@ class Variants:
 
     def __init__(self, inputs: Iterable[Value]) -> None:
         self._inputs = list(inputs)
-        self._by_pattern: dict[tuple[Shape | None, ...], Executable | None] = {}
+        self._names = _distinct([value.name for value in self._inputs])
+        self._built: dict[tuple[Shape | None, ...], Executable | None] = {}
+        """Plans by the shapes that they were compiled for: those for exact sizes only until their guards fail."""
         self._failures: dict[tuple[Shape | None, ...], int] = {}
         self._chosen: dict[Signature, Executable] = {}
         self._refused: dict[Signature, None] = {}
-        self._process = os.getpid()
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     def __bool__(self) -> bool:
         """Whether there is a plan beside the first."""
@@ -54,17 +55,20 @@ class Variants:
     @property
     def has_compiled(self) -> bool:
         """Whether the model was compiled again, whatever came of it."""
-        return bool(self._by_pattern)
+        return bool(self._built)
 
     def chosen(self, feeds: Mapping[str, Any]) -> Executable | None:
         """The plan that ran inputs of these shapes before, if it was not the first."""
         return self._chosen.get(self._signature(feeds))
 
-    def candidates(self, first: Executable, feeds: Mapping[str, Any], build: Build) -> Iterator[Executable]:
+    def candidates(
+        self, first: Executable, feeds: Mapping[str, Any], build: Build, proceed: Proceed | None = None
+    ) -> Iterator[Executable]:
         """Plans for a run, in order: who takes the next says that the guards of the last have failed.
 
         `build` compiles those that are not there yet, but for shapes for which the guards of all plans failed before:
         a guard may be about what a node computes, so that plans that are there may fit the next run of these shapes.
+        One thread compiles, and others that need the same plan wait for it, unless `proceed` ends their run.
         """
         signature = self._signature(feeds)
         known = self._chosen.get(signature)
@@ -73,7 +77,7 @@ class Variants:
         yield first
         if signature in self._refused:
             return
-        for executable in self._compiled(signature, build):
+        for executable in self._compiled(signature, build, proceed):
             if executable is not None and executable is not known:
                 remember(self._chosen, signature, executable, _MOST)
                 yield executable
@@ -83,32 +87,30 @@ class Variants:
             remember(self._chosen, signature, known, _MOST)
         remember(self._refused, signature, None, _MOST)
 
-    def _compiled(self, signature: Signature, build: Build) -> Iterator[Executable | None]:
+    def _compiled(self, signature: Signature, build: Build, proceed: Proceed | None) -> Iterator[Executable | None]:
         """The plan for all sizes that are zero or one where these are, each other size with a name of its own.
 
         After that the one for exactly these sizes, unless those for too many others of the kind have failed.
         """
-        pairs = zip(self._inputs, signature, strict=True)
-        pattern = tuple(None if shape is None else _opened(value, shape) for value, shape in pairs)
-        if pattern not in self._by_pattern:
-            with self._compiling():
-                if pattern not in self._by_pattern:  # or another thread has done so meanwhile
-                    self._by_pattern[pattern] = self._built(pattern, build)
-        yield self._by_pattern[pattern]
+        each = zip(self._inputs, self._names, signature, strict=True)
+        pattern = tuple(None if shape is None else _opened(value, name, shape) for value, name, shape in each)
+        yield self._once(pattern, build, proceed)
         if pattern != signature and self._failures.get(pattern, 0) < _MOST_FAILURES:
-            yield self._built(signature, build)
-            self._failures[pattern] = self._failures.get(pattern, 0) + 1
+            yield self._once(signature, build, proceed)
+            remember(self._built, signature, None, _MOST)  # for threads that wait for it
+            if signature not in self._refused:
+                remember(self._failures, pattern, self._failures.get(pattern, 0) + 1, _MOST)
 
-    def _compiling(self) -> threading.RLock:
-        """What one thread at a time holds to compile; in a forked process nobody holds it."""
-        process = os.getpid()
-        if self._process != process:
-            self._process, self._lock = process, threading.RLock()
-        return self._lock
-
-    def _built(self, shapes: Sequence[Shape | None], build: Build) -> Executable | None:
-        pairs = zip(self._inputs, shapes, strict=True)
-        return build({value.name: shape for value, shape in pairs if shape is not None})
+    def _once(self, shapes: Sequence[Shape | None], build: Build, proceed: Proceed | None) -> Executable | None:
+        """The plan for shapes, compiled by the first thread that asks."""
+        key = tuple(shapes)
+        if key not in self._built:
+            with self._lock.held(proceed):
+                if key not in self._built:  # or another thread has done so meanwhile
+                    pairs = zip(self._inputs, shapes, strict=True)
+                    built = build({value.name: shape for value, shape in pairs if shape is not None})
+                    remember(self._built, key, built, _MOST)
+        return self._built.get(key)
 
     def _signature(self, feeds: Mapping[str, Any]) -> Signature:
         return tuple(
@@ -116,12 +118,23 @@ class Variants:
         )
 
 
-def _opened(value: Value, shape: tuple[int, ...]) -> Shape:
+def _opened(value: Value, name: str, shape: tuple[int, ...]) -> Shape:
     """A shape of an input with a name for each size that is neither declared as a number, nor zero, nor one."""
     declared = value.type.shape if isinstance(value.type, TensorType) else None
     fixed = declared if declared is not None and len(declared) == len(shape) else (None,) * len(shape)
-    name = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in value.name)
     return tuple(
         size if size <= 1 or isinstance(number, int) else symbol(f"size{axis}_of_{name}")
         for axis, (size, number) in enumerate(zip(shape, fixed, strict=True))
     )
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """A name for each of these in letters, digits and underscores, no two alike."""
+    distinct: dict[str, None] = {}
+    for name in names:
+        plain = own = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
+        while own in distinct:
+            own = f"{plain}_{len(distinct)}"
+            plain += "_"
+        distinct[own] = None
+    return list(distinct)

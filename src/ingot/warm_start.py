@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,8 @@ def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel |
         return None
     thread_pool.provide(Code(file.thread_pool.entries, file.plan))
     inputs = [Value(name, type_) for name, type_ in file.inputs]
-    executable = Executable(file.plan, file.outputs, lambda: _model(file.calls[0]), limits.most_bytes)
+    nodes = cache(lambda: _model(file.calls[0]))
+    executable = Executable(file.plan, file.outputs, nodes, limits.most_bytes)
     outputs = tuple(Value(name, type_) for name, type_ in file.results)
     return CachedModel(executable, tuple(inputs), outputs, file.defaults)
 

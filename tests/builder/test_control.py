@@ -23,7 +23,7 @@ def ops(graph: Graph) -> list[str]:
 
 
 def body_of(model: Model, op_type: str) -> Graph:
-    return next(node for node in model.graph if node.op_type == op_type).subgraphs[0]
+    return next(node for node in model.graph if node.applies(op_type)).subgraphs[0]
 
 
 def test_if_with_branches_that_capture(run: Run) -> None:

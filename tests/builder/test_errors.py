@@ -234,7 +234,7 @@ def check(node: Node, opsets: Mapping[str, int]) -> None:
         raise CheckError(
             f"there is no operator '{node.op_type}' in opset {opsets['']}", hint=nearest(node.op_type, NAMES)
         )
-    if node.op_type == "MatMul":
+    if node.applies("MatMul"):
         a, b = (value.type for value in node.inputs if value is not None)
         assert isinstance(a, TensorType)
         assert isinstance(b, TensorType)
@@ -243,7 +243,7 @@ def check(node: Node, opsets: Mapping[str, int]) -> None:
         if a.shape[-1] != b.shape[0]:
             raise ShapeError(f"inner dimensions differ: {a.shape[-1]} and {b.shape[0]}", where=(f"a = {a}", f"b = {b}"))
         node.output.type = TensorType(a.dtype, (*a.shape[:-1], b.shape[-1]))
-    elif node.op_type != "If":
+    elif not node.applies("If"):
         node.output.type = node.inputs[0].type if node.inputs[0] is not None else None
 
 
@@ -268,7 +268,7 @@ def test_a_checker_may_set_types_and_sees_bodies_and_functions() -> None:
 
     def noting(node: Node, opsets: Mapping[str, int]) -> None:
         seen.append(node.op_type)
-        if node.op_type not in ("Constant", "CastLike", "Greater", "ReduceSum"):
+        if not node.applies("Constant", "CastLike", "Greater", "ReduceSum"):
             check(node, opsets)
 
     @function(domain="my")
@@ -286,7 +286,7 @@ def test_a_checker_may_set_types_and_sees_bodies_and_functions() -> None:
 
 
 def test_without_a_checker_no_name_is_refused() -> None:
-    assert build(lambda x: op.Anything(x), Float32["n"]).graph.nodes[0].op_type == "Anything"
+    assert build(lambda x: op.Anything(x), Float32["n"]).graph.nodes[0].applies("Anything")
     with pytest.raises(AttributeError):
         op.__wrapped__  # noqa: B018
 

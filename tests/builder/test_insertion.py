@@ -66,7 +66,7 @@ def test_at_the_end_of_a_graph_and_a_returned_value_replaced(run: Run) -> None:
 def test_a_rewrite_in_place(run: Run) -> None:
     model = build(lambda x: op.Relu(op.HardSwish(x)), Float32["n"], opset=20)
     for node in model.graph:
-        if node.op_type == "HardSwish":
+        if node.applies("HardSwish"):
             with inserting(before=node):
                 x = Var(node.inputs[0])  # type: ignore[arg-type]
                 node.output.replace_uses((x * op.Clip(x / 6 + 0.5, 0.0, 1.0)).value)
@@ -162,7 +162,7 @@ def test_names_do_not_clash_with_those_there() -> None:
 
 def test_a_node_the_checker_refuses_is_taken_out_again() -> None:
     def check(node: Node, opsets: Any) -> None:
-        if node.op_type == "Bad":
+        if node.applies("Bad"):
             raise CheckError("bad is bad")
 
     model = chain()

@@ -106,7 +106,18 @@ def test_the_answer_is_on_stdout_and_onnxruntime_says_nothing(tmp_path: Path) ->
         model.graph.add_initializer(f"unused{index}", np.zeros(3, np.float32))
     ingot.save(model, path)
     other = quantised(tmp_path / "b.onnx", moved=False, factor=3.0)
-    command = [sys.executable, "-m", "ingot", "compare", path, other, "--engine", "onnxruntime", "--bisect", "--shape"]
+    command = [
+        sys.executable,
+        "-m",
+        "ingot",
+        "compare",
+        str(path),
+        str(other),
+        "--engine",
+        "onnxruntime",
+        "--bisect",
+        "--shape",
+    ]
     result = subprocess.run([*command, "n=3"], capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 1
     assert "the first value that differs is 'z', of Mul: " in result.stdout

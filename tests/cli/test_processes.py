@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from child_processes import started
 from cli.samples import classifier
 from ingot.format import load, save
 from interruptible import interruptible
@@ -40,21 +41,20 @@ def on_a_terminal(*arguments: str | Path, stream: str = "stdout", **changes: str
 
     leader, follower = pty.openpty()
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(
-        [*INGOT, *map(str, arguments)], env=environment(**changes), **{**streams, stream: follower}
-    )
-    os.close(follower)
-    content = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:  # Linux's way to say that nobody writes any more
-            break
-        if not part:
-            break
-        content += part
-    os.close(leader)
-    return process.wait(60), content.decode().replace("\r\n", "\n")
+    command = [*INGOT, *map(str, arguments)]
+    with started(command, env=environment(**changes), **{**streams, stream: follower}) as process:
+        os.close(follower)
+        content = b""
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError:  # Linux's way to say that nobody writes any more
+                break
+            if not part:
+                break
+            content += part
+        os.close(leader)
+        return process.wait(60), content.decode().replace("\r\n", "\n")
 
 
 def test_exit_codes(model_file: Path, tmp_path: Path) -> None:
@@ -100,19 +100,18 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(tmp_path: Path, unbuffered
         ["info", "--json"],
         ["meta", "set", "-o", "-", "--doc-string", "x"],
     ):
-        process = subprocess.Popen(
+        with started(
             [*INGOT, *arguments, str(tmp_path / "m.onnx")],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(PYTHONUNBUFFERED=unbuffered),
-        )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.read(1)
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        process.stderr.close()
-        assert process.wait(60) == 141
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.read(1)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait(60) == 141
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -127,9 +126,9 @@ def test_devices_and_pipes_are_written_to_and_not_replaced(model_file: Path, tmp
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for arguments in (["meta", "set", model_file, "a=1", "-o", fifo], ["text", model_file, "-o", fifo]):
-        process = subprocess.Popen([*INGOT, *map(str, arguments)], env=environment())
-        content = fifo.read_bytes()
-        assert process.wait(60) == 0
+        with started([*INGOT, *map(str, arguments)], env=environment()) as process:
+            content = fifo.read_bytes()
+            assert process.wait(60) == 0
         assert content
         assert fifo.is_fifo()
     link = Path("/dev/stdout").readlink()
@@ -140,16 +139,16 @@ def test_devices_and_pipes_are_written_to_and_not_replaced(model_file: Path, tmp
 def test_ctrl_c_exits_with_130_and_says_nothing(tmp_path: Path) -> None:
     fifo = tmp_path / "model.onnx"
     os.mkfifo(fifo)
-    process = subprocess.Popen(
+    with started(
         interruptible([sys.executable, "-m", "ingot", "info", str(fifo)]),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
-    )
-    with open(fifo, "wb"):  # waits until the run has opened it to read
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout, stderr) == (130, b"", b"")
+    ) as process:
+        with open(fifo, "wb"):  # waits until the run has opened it to read
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+        assert (process.returncode, stdout, stderr) == (130, b"", b"")
 
 
 def test_a_closed_stdout_does_no_harm(model_file: Path) -> None:

@@ -136,6 +136,44 @@ def test_processes_end_when_they_have_nothing_to_do(crew: Workers, monkeypatch: 
     assert crew.submit(asking()).result() == object_code(request())
 
 
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that is to happen soon."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_process_that_is_still_starting_is_ended_too(
+    crew: Workers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "make.py"
+    program.write_text("import time; time.sleep(1000)")
+    monkeypatch.setattr(module, "_PROGRAM", program)
+    monkeypatch.setattr(module, "_IDLE", 0.05)
+    crew.begin()
+    until(lambda: bool(processes(crew)))
+    [process] = processes(crew)
+    crew.end()
+    assert not is_there(process)
+    until(lambda: not crew._runners)
+    assert not processes(crew)
+    assert crew.facts.result() == facts()
+
+
+def test_work_that_nobody_waits_for_any_more_is_left_out(crew: Workers) -> None:
+    go, done = threading.Event(), list[int]()
+    first = crew.submit(lambda _: go.wait())
+    second = crew.submit(lambda _: done.append(1))
+    assert second.cancel()
+    third = crew.submit(lambda _: done.append(2))
+    go.set()
+    first.result()
+    third.result()
+    assert done == [2]
+    crew.end()
+
+
 @pytest.mark.parametrize("executable", ["", "/usr/sbin/uwsgi", "/nowhere/python3"])
 def test_where_no_process_can_be_started_llvm_runs_here(
     executable: str, crew: Workers, monkeypatch: pytest.MonkeyPatch

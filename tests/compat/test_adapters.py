@@ -12,8 +12,9 @@ import ingot.compat.onnxruntime as ort
 from compat.samples import X, add_relu
 from ingot.compat.onnxruntime.adapter_file import Adapter, decode, encode
 from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+from ingot.dtypes import Array
 
-PARAMETERS = {
+PARAMETERS: dict[str, Array] = {
     "w": np.array([10, 20, 30], np.float32),
     "longer name": np.arange(4, dtype=np.float16).reshape(2, 2, 1),
     "empty": np.zeros((0, 2), np.int64),
@@ -101,7 +102,7 @@ def test_a_run_takes_the_weights_of_its_adapters(tmp_path: Path) -> None:
     np.testing.assert_array_equal(session.run(["z"], {"x": X, "w": np.zeros(3, np.float32)}, options)[0], expected)
     values = {"x": ort.OrtValue.ortvalue_from_numpy(X)}
     np.testing.assert_array_equal(session.run_with_ort_values(None, values, options)[0].numpy(), expected)
-    np.testing.assert_array_equal(session.run(None, {"x": X})[0], np.maximum(X + np.float32([1, 2, 3]), 0))
+    np.testing.assert_array_equal(session.run(None, {"x": X})[0], np.maximum(X + np.array([1, 2, 3], np.float32), 0))
 
 
 def test_an_adapter_for_another_model_is_refused(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_settings_without_effect_on_results_are_accepted() -> None:
         ort.create_and_register_allocator(None)
     for call in (ort.set_seed, ort.set_default_logger_severity, ort.set_default_logger_verbosity):
         with pytest.raises(TypeError, match="integer"):
-            call("much")  # type: ignore[operator]
+            call("much")  # type: ignore[arg-type]
 
 
 def test_what_is_not_there_is_named() -> None:
@@ -89,7 +89,9 @@ def test_example_models_have_the_interface_of_onnxruntimes() -> None:
     for name, text in MODELS.items():
         assert Path(datasets.get_example(name)).read_bytes() == _bytes(parse_model(text))
     session = ort.InferenceSession(datasets.get_example("logreg_iris.onnx"))
-    labels, probabilities = session.run(None, {"float_input": np.float32([[5.1, 3.5], [6.0, 2.2], [7.0, 3.0]])})
+    labels, probabilities = session.run(
+        None, {"float_input": np.array([[5.1, 3.5], [6.0, 2.2], [7.0, 3.0]], np.float32)}
+    )
     assert labels.tolist() == [0, 1, 2]
     assert [max(row, key=row.__getitem__) for row in probabilities] == [0, 1, 2]
     for name in ("none.onnx", "../options.py", "__init__.pyc"):

@@ -12,9 +12,9 @@ from onnx import TensorProto, helper
 
 import ingot.compat.onnxruntime as ort
 from compat.samples import X, add_relu, model, tensor, weight
-from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, Unsupported
+from ingot.compat.onnxruntime.errors import Fail, InvalidArgument, Unsupported
 
-Z = np.maximum(X + np.float32([1, 2, 3]), 0)
+Z = np.maximum(X + np.array([1, 2, 3], np.float32), 0)
 
 
 def foldable() -> bytes:
@@ -46,7 +46,7 @@ def test_a_model_is_written_to_a_file_to_bytes_and_to_a_stream(tmp_path: Path) -
 def test_passes_run_only_where_a_level_asks_for_them() -> None:
     def nodes(**arguments: Any) -> int:
         data = ort.ModelCompiler(ort.SessionOptions(), foldable(), **arguments).compile_to_bytes()
-        np.testing.assert_array_equal(ran(data), X + np.float32([2, 4, 6]))
+        np.testing.assert_array_equal(ran(data), X + np.array([2, 4, 6], np.float32))
         return len(onnx.load_from_string(data).graph.node)
 
     assert nodes() == 2
@@ -93,9 +93,9 @@ def test_initialisers_go_to_a_file_or_where_a_function_says(tmp_path: Path) -> N
     first.compile_to_file(tmp_path / "own.onnx")
     again = ort.ModelCompiler(options, str(tmp_path / "own.onnx"), get_initializer_location_func=same)
     again.compile_to_file(tmp_path / "again.onnx")
-    (tmp_path / "own.bin").write_bytes(b"abcd" + np.float32([10, 20, 30]).tobytes())
+    (tmp_path / "own.bin").write_bytes(b"abcd" + np.array([10, 20, 30], np.float32).tobytes())
     for name in ("own.onnx", "again.onnx"):
-        np.testing.assert_array_equal(ran(tmp_path / name), np.maximum(X + np.float32([10, 20, 30]), 0))
+        np.testing.assert_array_equal(ran(tmp_path / name), np.maximum(X + np.array([10, 20, 30], np.float32), 0))
     assert seen[0] == ("w", [3], None)
     assert seen[1][2] == ort.OrtExternalInitializerInfo(str(tmp_path / "own.bin"), 4, 12)
     ort.ModelCompiler(options, str(tmp_path / "own.onnx"), get_initializer_location_func=lambda *_: None)
@@ -143,9 +143,9 @@ def test_a_session_writes_its_optimised_model_with_weights_beside_it(tmp_path: P
     proto = onnx.load(tmp_path / "m.onnx", load_external_data=False)
     assert [node.op_type for node in proto.graph.node] == ["Add"]
     assert proto.graph.initializer[0].data_location == TensorProto.EXTERNAL
-    np.testing.assert_array_equal(ran(tmp_path / "m.onnx"), X + np.float32([2, 4, 6]))
+    np.testing.assert_array_equal(ran(tmp_path / "m.onnx"), X + np.array([2, 4, 6], np.float32))
     options = ort.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "n.onnx")
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     ort.InferenceSession(str(tmp_path / "m.onnx"), options)
-    np.testing.assert_array_equal(ran(tmp_path / "n.onnx"), X + np.float32([2, 4, 6]))
+    np.testing.assert_array_equal(ran(tmp_path / "n.onnx"), X + np.array([2, 4, 6], np.float32))

@@ -9,10 +9,10 @@ import pytest
 from onnx import helper
 
 import ingot.compat.onnxruntime as ort
-from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import Fail, Unsupported
 from ingot.compat.onnxruntime.custom_ops import EXAMPLE
+from ingot.compat.onnxruntime.errors import Fail, Unsupported
 
-X = np.float32([[1, -2], [3, 0.5]])
+X = np.array([[1, -2], [3, 0.5]], np.float32)
 
 
 def cubes() -> bytes:

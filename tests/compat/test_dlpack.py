@@ -81,7 +81,7 @@ def test_what_cannot_be_taken_is_refused() -> None:
 def test_a_vector_of_values_hands_each_over() -> None:
     vector = state.OrtValueVector()
     vector.reserve(2)
-    vector.push_back(ort.OrtValue.ortvalue_from_numpy(np.float32([1, 2])))
+    vector.push_back(ort.OrtValue.ortvalue_from_numpy(np.array([1, 2], np.float32)))
     vector.push_back(np.array([1, 0], np.uint8).__dlpack__(), True)
     vector.shrink_to_fit()
     assert (len(vector), vector.element_type_at(0), vector.bool_tensor_indices()) == (2, 1, [1])
@@ -91,7 +91,7 @@ def test_a_vector_of_values_hands_each_over() -> None:
 
 
 def test_an_ortvalue_is_an_array_to_numpy() -> None:
-    value = ort.OrtValue.ortvalue_from_numpy(np.float32([1, 2]))
+    value = ort.OrtValue.ortvalue_from_numpy(np.array([1, 2], np.float32))
     assert np.asarray(value).ctypes.data == value.data_ptr()
     assert np.asarray(value, np.float32).ctypes.data == value.data_ptr()
     assert np.array(value).ctypes.data != value.data_ptr()

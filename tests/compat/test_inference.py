@@ -13,7 +13,9 @@ from onnx import TensorProto, helper
 
 import ingot
 import ingot.compat.onnxruntime as ort
-from compat.samples import X, add_relu, model, one_node, tensor
+from compat.samples import X, add_relu, external_add, model, one_node, tensor
+from ingot.codegen.elf import linkable
+from ingot.codegen.llvm.host import host
 from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 Z = np.array([[2, 0, 6], [5, 7, 0]], np.float32)
@@ -97,7 +99,7 @@ def test_a_metadata_object_holds_what_the_model_says_about_itself() -> None:
 
 
 @pytest.mark.parametrize(("chosen", "version"), [({}, 2**63 - 1), ({"model_version": 0}, 0), ({"model_version": 3}, 3)])
-def test_a_model_without_a_version_has_the_largest(chosen: dict[str, int], version: int) -> None:
+def test_a_model_without_a_version_has_the_largest(chosen: dict[str, Any], version: int) -> None:
     assert ort.InferenceSession(add_relu(**chosen)).get_modelmeta().version == version
 
 
@@ -328,6 +330,38 @@ def test_programs_find_the_path_of_the_model_where_onnxruntime_keeps_it(tmp_path
     path.write_bytes(add_relu())
     assert ort.InferenceSession(path)._model_path == str(path)
     assert ort.InferenceSession(path.read_bytes())._model_path is None
+
+
+def unknown_size() -> bytes:
+    """`z = Relu(x)` for x of a shape that an exporter wrote as unknown by `?`."""
+    return model([helper.make_node("Relu", ["x"], ["z"])], [tensor("x", ["?", "?"])], [tensor("z", ["?", "?"])])
+
+
+@pytest.mark.skipif(not linkable(host().triple), reason="code is not kept in files on this system")
+@pytest.mark.parametrize("data", [add_relu(), unknown_size()], ids=["as it is", "with unknown sizes"])
+def test_a_model_in_bytes_opens_from_the_cache(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("INGOT_PROVIDERS", "cpu,reference")
+    first = ort.InferenceSession(data)
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+    again = ort.InferenceSession(data)
+    assert again.run(["z"], {"x": X})[0].tolist() == first.run(None, {"x": X})[0].tolist()
+    assert first._engine._loaded is not None
+    assert again._engine._loaded is None
+
+
+def test_a_model_in_bytes_finds_its_weights_in_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("INGOT_PROVIDERS", "cpu,reference")
+    monkeypatch.chdir(tmp_path)
+    for content in ([0, 1, 2, 3], [0, 4, 5, 6]):
+        (tmp_path / "w.bin").write_bytes(np.array(content, np.float32).tobytes())
+        session = ort.InferenceSession(external_add())
+        assert session.run(None, {"x": np.zeros((1, 3), np.float32)})[0].tolist() == [content[1:]]
 
 
 def test_outputs_declared_in_another_rank_or_size_are_shown_as_they_are() -> None:

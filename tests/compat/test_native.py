@@ -12,7 +12,7 @@ import ingot.compat.onnxruntime as ort
 from compat.samples import X, add_relu
 from ingot.compat.onnxruntime.capi import _pybind_state as state
 
-Z = np.maximum(X + np.float32([1, 2, 3]), 0)
+Z = np.maximum(X + np.array([1, 2, 3], np.float32), 0)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,12 @@ def test_the_native_session_runs_with_its_arguments_in_their_order(session: ort.
     np.testing.assert_array_equal(fetches[0].numpy(), Z)
     done = threading.Event()
     called: list[Any] = []
-    native.run_async(["z"], {"x": X}, lambda *given: (called.append(given), done.set()), 7, None)
+
+    def callback(*given: Any) -> None:
+        called.append(given)
+        done.set()
+
+    native.run_async(["z"], {"x": X}, callback, 7, None)
     assert done.wait(10)
     assert called[0][1:] == (7, "")
 
@@ -86,7 +91,7 @@ def test_the_native_binding_takes_devices(session: ort.InferenceSession) -> None
     binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(-X))
     binding.bind_ortvalue_output("z", ort.OrtValue.ortvalue_from_numpy(result))
     session._sess.run_with_iobinding(binding)
-    np.testing.assert_array_equal(result, np.maximum(np.float32([1, 2, 3]) - X, 0))
+    np.testing.assert_array_equal(result, np.maximum(np.array([1, 2, 3], np.float32) - X, 0))
     assert session.io_binding()._iobinding.get_outputs() == []
     with pytest.raises(RuntimeError, match="only the cpu"):
         binding.bind_output("z", ort.OrtDevice.make("cuda", 0))

@@ -1,6 +1,6 @@
 """The models of real packages, driven by the calls those packages make.
 
-What is expected is what onnxruntime 1.31.1 answers for the same input; see run_packages.py for the packages themselves.
+What is expected is what onnxruntime 1.31.1 answers for the same input; test_programs.py has the packages themselves.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_the_profile_has_an_event_for_every_node_of_every_run(tmp_path: Path) ->
     }
     assert first["ph"] == "X"
     assert first["dur"] >= 0
-    assert {"model_loading", "session_initialization", "model_run"} <= {event["name"] for event in events}
+    assert {"model_loading_array", "session_initialization", "model_run"} <= {event["name"] for event in events}
     assert session.end_profiling() == ""
     session.run(None, {"x": X})
 

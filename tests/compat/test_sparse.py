@@ -9,10 +9,10 @@ from onnx import TensorProto, helper
 
 import ingot.compat.onnxruntime as ort
 from compat.samples import model, tensor
-from ingot.compat.onnxruntime.capi.onnxruntime_pybind11_state import Unsupported
+from ingot.compat.onnxruntime.errors import Unsupported
 
 CPU = ort.OrtDevice.make("cpu", 0)
-DENSE = np.float32([[0, 1, 0], [2, 0, 3]])
+DENSE = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
 
 
 def sparse_value(name: str) -> onnx.ValueInfoProto:
@@ -20,7 +20,7 @@ def sparse_value(name: str) -> onnx.ValueInfoProto:
 
 
 def views() -> list[ort.SparseTensor]:
-    values = np.float32([1, 2, 3])
+    values = np.array([1, 2, 3], np.float32)
     return [
         ort.SparseTensor.sparse_coo_from_numpy([2, 3], values, [1, 3, 5], CPU),
         ort.SparseTensor.sparse_coo_from_numpy([2, 3], values, [[0, 1], [1, 0], [1, 2]], CPU),

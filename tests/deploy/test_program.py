@@ -74,6 +74,12 @@ def test_programs_are_not_written_for_what_is_not_linux() -> None:
         program(GATHER, named("wasm32"), {"x": (4,), "i": (1,)})
 
 
+def test_a_program_that_is_too_large_for_its_addresses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.deploy.program._ZEROS", (1 << 32) + 256)
+    with pytest.raises(UnsupportedError, match=r"room for 4,290,772,992 bytes of code and 256 of weights"):
+        program(GATHER, named("aarch64"), {"x": (4,), "i": (1,)})
+
+
 def test_a_node_that_cannot_be_compiled_is_named() -> None:
     model = ingot.parse_model(f"{HEADER} g (float[4] x) => (int64[1, n] y) {{ y = NonZero (x) }}")
     with pytest.raises(UnsupportedError, match=r"node '.*' \(NonZero\) has no machine code: "):

@@ -17,6 +17,7 @@ import ingot
 from format.ort_files import LEVELS, ort_bytes
 from ingot.compat.onnxruntime import InferenceSession, SessionOptions
 from ingot.compat.onnxruntime.errors import Fail, InvalidProtobuf
+from ingot.dtypes import Array
 from ingot.ir.tensor import SparseTensor
 from ingot.session import Session
 from places import all_tensors
@@ -176,7 +177,7 @@ def test_subgraphs_read_the_values_of_the_graphs_around_them(tmp_path: Path) -> 
     ],
 )
 def test_a_weight_of_every_element_type_is_what_it_was(dtype: type, tmp_path: Path) -> None:
-    weight = np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype)
+    weight: Array = np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype)
     node = helper.make_node("Identity", ["w"], ["y"])
     out = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(weight.dtype), [2, 3])
     graph = helper.make_graph([node], "g", [], [out], [numpy_helper.from_array(weight, "w")])

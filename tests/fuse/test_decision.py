@@ -19,7 +19,7 @@ from ingot.ir.node import Node
 from ingot.loops.digest import digest
 from ingot.loops.ir import kernels_in
 from ingot.prim import apply, cast, concat, contract, iota, permute, reduce_, reshape, scan
-from ingot.prim.region import branch, repeat
+from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Call, CallResult, Tensor
 
 X = parameter("x", N, 8)

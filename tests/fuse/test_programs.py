@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuse.programs import N, fuses_to, parameter, weights
 from ingot.dtypes import DType
 from ingot.prim import apply, concat, contract, expand, gather, pad, permute, reduce_, reshape, scan, scatter
-from ingot.prim.region import branch, repeat
+from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Tensor
 
 

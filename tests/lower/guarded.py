@@ -30,7 +30,7 @@ from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.providers.cpu import code as cpu
 from ingot.runtime import bind, fast_path, frame, run
-from ingot.runtime.arena import ALIGN, Arena
+from ingot.runtime.arena import ALIGN
 from lower.compared import Tally, check, wrong
 from lower.random_graphs import Drawn
 from lower.random_nodes import random_model
@@ -65,13 +65,13 @@ class Fences:
             _protect(first, -(-(found.ctypes.data + found.nbytes - first) // PAGE) * PAGE, _READ)
         return found
 
-    def offsets(self, sizes: Sequence[int]) -> tuple[list[int], int]:
+    def layout(self, sizes: tuple[int, ...]) -> bind.Layout:
         """Where buffers lie in an arena: each between fences of its own, whatever its life is."""
         places, total = self._places(sizes, ALIGN)
         while total in self._layouts:
             total += PAGE
         self._layouts[total] = list(zip(places, sizes, strict=True))
-        return places, total
+        return bind.Layout(sizes, tuple(places), total, sum(sizes))
 
     def arena(self, size: int) -> Array:
         return self._fenced(size, self._layouts[size])
@@ -115,9 +115,7 @@ def fenced(front: bool = False) -> Iterator[Fences]:
     with (
         patch.object(run, "fresh_array", fences.array),
         patch.object(fast_path, "fresh_array", fences.array),
-        patch.object(Arena, "offsets", lambda _arena, sizes: fences.offsets(sizes)),
-        patch.object(bind, "_fits", lambda _sizes, _layout: False),
-        patch.object(bind, "rounded", lambda size: size),
+        patch.object(bind.Binder, "_laid_out", lambda _binder, sizes: fences.layout(sizes)),
         patch.object(frame, "aligned", fences.arena),
         patch.object(frame, "is_enough", lambda _arena, _size: False),
         patch.object(cpu, "_held", constant),

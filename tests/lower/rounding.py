@@ -165,7 +165,7 @@ class _Node:
         given: dict[Value, Any] = {
             value: numbers[value] if _floating(self.kept[value].dtype) else self.kept[value] for value in self.inputs
         }
-        if self.node.op_type == "Resize":  # the others say how large the result is
+        if self.node.applies("Resize"):  # the others say how large the result is
             given.update({value: self.kept[value] for value in self.inputs[1:]})
         found = self.evaluation.step(self.node, given)
         return [np.asarray(each).astype(np.float64) for each in found[: len(self.outputs)]]

@@ -15,7 +15,16 @@ SCHEMAS = sorted(defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s
 Option = defs.OpSchema.FormalParameterOption
 
 
-UNOFFICIAL = {"SimplifiedLayerNormalization"}
+UNOFFICIAL = {
+    "Affine",
+    "Crop",
+    "DynamicSlice",
+    "ImageScaler",
+    "ParametricSoftplus",
+    "Scale",
+    "ScaledTanh",
+    "SimplifiedLayerNormalization",
+}
 """Names that real files use in the standard's domain although the standard does not have them."""
 
 

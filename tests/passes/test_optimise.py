@@ -15,7 +15,8 @@ from conformance.known import KNOWN
 from conformance.old_wheels import run as run_old
 from conformance.test_old_models import SAMPLES
 from ingot.ops.catalog import standard
-from ingot.passes.optimise import LEVELS, optimise, passes
+from ingot.passes.optimise import optimise
+from ingot.passes.pipeline import LEVELS, passes, session_passes
 from ingot.runtime.evaluate import Evaluation
 from ingot.versions.lowest import lowered
 from models import real_models
@@ -213,3 +214,17 @@ def test_real_models_give_the_same_here_and_in_onnxruntime(path: Path) -> None:
     for results in (ingot.Session(small).run(None, feeds), in_onnxruntime(small, feeds)):
         for one, other in zip(before, results, strict=True):
             np.testing.assert_allclose(other, one, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(one).max())))
+
+
+def test_a_session_runs_a_part_of_the_pipeline_in_its_order() -> None:
+    assert session_passes(0) == {}
+    for level in (1, 2):
+        names = list(passes(2))
+        own = list(session_passes(level))
+        assert own == sorted(own, key=names.index)
+    assert list(session_passes(1)) == ["evaluate shape arithmetic", "fold constants", "remove what that left"]
+
+
+def test_a_session_refuses_levels_that_there_are_not() -> None:
+    with pytest.raises(ingot.InputError, match="there is no level 3"):
+        session_passes(3)

@@ -8,11 +8,10 @@ import pytest
 from ingot.dims import symbol
 from ingot.dtypes import DType
 from ingot.errors import CompileError
-from ingot.prim.region import branch, repeat
+from ingot.prim.make_region import branch, repeat
+from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.tensor import (
     AssumeShape,
-    BodyArgument,
-    Branch,
     Concat,
     Constant,
     Contract,
@@ -24,8 +23,6 @@ from ingot.prim.tensor import (
     Parameter,
     Permute,
     Reduce,
-    RegionResult,
-    Repeat,
     Reshape,
     Scan,
     Scatter,

@@ -96,9 +96,18 @@ def test_the_sizes_of_before_are_not_computed_again() -> None:
     assert binder.bind({"n": 4, "m": 2}) is not first
 
 
-def test_no_more_bindings_are_remembered_than_a_few() -> None:
+def test_bindings_of_a_small_segment_are_remembered_for_as_many_runs_as_a_loop_has() -> None:
     binder = Binder(segment(kernel(N)))
-    for size in range(1000):
+    first = [binder.bind({"n": size}) for size in range(500)]
+    assert [binder.bind({"n": size}) for size in range(500)] == first
+    for size in range(5000):
+        binder.bind({"n": size})
+    assert len(binder._bindings) * binder._packed.size <= 1 << 20
+
+
+def test_no_more_bindings_of_a_large_segment_are_remembered_than_a_few() -> None:
+    binder = Binder(segment(*[kernel(N) for _ in range(2000)]))
+    for size in range(1, 200):
         binder.bind({"n": size})
     assert len(binder._bindings) <= 64
 

@@ -13,6 +13,7 @@ import pytest
 import ingot
 from ingot.dtypes import Array
 from ingot.runtime.run import PlanRunner
+from ingot.schedule.threads import THREADS
 from ingot.session import Cancel, Interrupted
 
 HEADER = '<ir_version: 13, opset_import: ["" : 28]>'
@@ -120,7 +121,7 @@ def test_a_piece_looks_whether_to_stop(graph: str) -> None:
     written = []
     for stop in (1, 0):
         frame = runner.frame()
-        binding = segment.binder.bind({"threads": 1})
+        binding = segment.binder.bind({THREADS: 1})
         frame.first.install(binding)
         if frame.first.arena is not None:
             arena = frame.first.arena

@@ -5,12 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ingot
+from child_processes import started
+from ingot.runtime.interrupt import _Timer
 from interruptible import interruptible
 
 ENDLESS = """
@@ -45,7 +49,7 @@ def endless(tmp_path: Path) -> str:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
     arguments = interruptible([sys.executable, "-c", PROGRAM, endless])
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+    with started(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         begin = time.perf_counter()
@@ -58,10 +62,27 @@ def test_a_program_gets_its_keyboard_interrupt(endless: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_the_command_line_ends_with_its_own_exit_code(endless: str) -> None:
     arguments = interruptible([sys.executable, "-m", "ingot", "run", endless])
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "random: x: float32[1]\n"
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=30) == ("", "")
         assert process.returncode == 130
+
+
+def test_a_timer_whose_thread_could_not_start_is_started_by_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    timer, state = _Timer(), np.zeros(16, np.int32)
+    with monkeypatch.context() as context:
+        context.setattr(threading.Thread, "start", _fail)
+        with pytest.raises(RuntimeError, match="no more threads"):
+            timer.attach(state, time.monotonic())
+    timer.attach(state, time.monotonic())
+    end = time.monotonic() + 30
+    while not state[1] and time.monotonic() < end:
+        time.sleep(0.001)
+    assert state[1] == 1
+
+
+def _fail(_: threading.Thread) -> None:
+    raise RuntimeError("no more threads")

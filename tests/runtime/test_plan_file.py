@@ -113,9 +113,28 @@ def test_what_is_no_plan_file_is_none(tmp_path: Path) -> None:
     assert plan_file.source_of(path) is None
     kept(tmp_path, plan())
     whole = path.read_bytes()
-    for damaged in (whole[:40], whole[:-1], b"ingot plan 6" + whole[12:], whole[:200] + b"?" + whole[201:]):
+    for damaged in (whole[:40], whole[:-1], b"ingot plan 7" + whole[12:], whole[:200] + b"?" + whole[201:]):
         path.write_bytes(damaged)
         assert plan_file.read(path, 1) is None
+
+
+def test_constants_that_are_damaged_are_seen(tmp_path: Path) -> None:
+    back = kept(tmp_path, plan())
+    path = tmp_path / "one.plan"
+    whole = path.read_bytes()
+    ((_, array),) = back.plan.memory
+    place = whole.rindex(array.tobytes())
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    assert plan_file.read(path, 1) is None
+    path.write_bytes(whole)
+    assert plan_file.read(path, 1) is not None, "a copy of the file, at another time"
+
+
+def test_constants_of_a_file_that_nobody_modified_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(tmp_path, plan())
+    monkeypatch.setattr(plan_file, "_is_whole", lambda *_: pytest.fail("they are read"))
+    for _ in range(2):
+        assert plan_file.read(tmp_path / "one.plan", 1) is not None
 
 
 @pytest.mark.parametrize("place", [48, 56, 64, 72])

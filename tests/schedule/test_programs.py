@@ -164,7 +164,7 @@ def test_a_side_that_a_run_computes_is_packed_in_a_panel_of_each_thread() -> Non
     schedules_to(
         results,
         """
-kernel k1(y: float32[512], x: float32[8*n], k1_out: float32[64*n], k1_panel: float32[256*threads])
+kernel k1(y: float32[512], x: float32[8*n], k1_out: float32[64*n], k1_panel: float32[256*`$threads`])
   product m m<n, n n<64 in tiles of 6 x 2 x 8:
     sum = over k<8: x[m*8 + k] * y[k*64 + n]
     k1_out[m*64 + n] = sum
@@ -182,7 +182,7 @@ def test_attention_goes_through_keys_in_blocks() -> None:
         results,
         """
 kernel k1(value: float32[256], key: float32[256], query: float32[256], k1_out: float32[256],
-          k1_keys: float32[512*threads], k1_values: float32[1024*threads], k1_scores: float32[7168*threads])
+          k1_keys: float32[512*`$threads`], k1_values: float32[1024*`$threads`], k1_scores: float32[7168*`$threads`])
   attend batch b<2, m m<16, n n<8 in tiles of 6 x 2 x 8:
     384 of t<16 at a time, in lines of 512, 1024 and 7168
     sum = over depth<8: query[b*128 + m*8 + depth] * key[b*128 + t*8 + depth]

@@ -13,7 +13,7 @@ from ingot.fuse.contraction import Packed
 from ingot.fuse.fuse import fuse
 from ingot.loops.ir import BranchStep, Contraction, Kernel, LoopStep, Nest, Tile, Winograd, kernels_in
 from ingot.prim import apply, concat, contract, pad, permute, reduce_, scan, scatter, window
-from ingot.prim.region import branch, repeat
+from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Constant, Tensor
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.schedule import schedule
@@ -65,7 +65,7 @@ def test_a_tile_fills_the_registers_of_the_target(target: Target, tile: Tile) ->
 def test_a_panel_is_as_wide_as_the_widest_tile(target: Target, columns: int) -> None:
     nest = product_of([contract(parameter("x", N, 8), parameter("y", 8, 64), "mk,kn->mn")], target)
     (panel,) = nest.scratch
-    assert str(panel.elements) == f"{8 * columns}*threads"
+    assert str(panel.elements) == f"{8 * columns}*`$threads`"
 
 
 def test_fusion_knows_no_machine_and_the_schedule_leaves_no_plain_nest() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,28 +39,35 @@ def most_bytes() -> int:
     return int(setting) if setting.isdecimal() else _MOST_BYTES
 
 
-def written(path: Path, *parts: bytes | memoryview) -> bool:
-    """Write a file, under its name only when it is complete; where that is not possible, nothing happens."""
-    name = ""
+def written(path: Path, *parts: bytes | memoryview, modified: int | None = None) -> bool:
+    """Write a file, under its name only when it is complete; where that is not possible, nothing happens.
+
+    `modified` is its time of modification, in nanoseconds; by default now.
+    """
+    unfinished = path.with_name(f"{os.urandom(8).hex()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-            name = file.name
-            for part in parts:
-                file.write(part)
-        os.replace(name, path)
+        with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.writelines(parts)
+        if modified is not None:
+            os.utime(unfinished, ns=(modified, modified))
+        os.replace(unfinished, path)
         return True
     except OSError:
         with suppress(OSError):
-            if name:
-                os.unlink(name)
+            os.unlink(unfinished)
         return False
 
 
 def used(path: Path) -> None:
-    """Note that an entry was read."""
+    """Note that an entry was read; the time of its last modification stays."""
     with suppress(OSError):
-        os.utime(path)
+        os.utime(path, ns=(time.time_ns(), os.stat(path).st_mtime_ns))
+
+
+def last_used(status: os.stat_result) -> float:
+    """When an entry was written or read last."""
+    return max(status.st_atime, status.st_mtime)
 
 
 def entries(*kinds: str) -> list[Path]:
@@ -74,7 +81,7 @@ def prune(most: int) -> int:
     for path in entries():
         with suppress(OSError):
             status = path.stat()
-            files.append((status.st_mtime, status.st_size, path))
+            files.append((last_used(status), status.st_size, path))
     total, deleted = sum(size for _, size, _ in files), 0
     for _, size, path in sorted(files, key=lambda item: item[0]):
         if total <= most:

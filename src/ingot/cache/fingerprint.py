@@ -47,7 +47,7 @@ def digest_of_sources(root: str) -> str:
     for path, _ in files:
         with open(path, "rb") as file:
             content = file.read()
-        digest.update(f"{os.path.relpath(path, root)} {len(content)}\n".encode() + content)
+        digest.update(f"{path.removeprefix(root)} {len(content)}\n".encode() + content)
     if started - max((status.st_mtime_ns for _, status in files), default=0) > contents.SETTLED:
         directory.written(note, digest.hexdigest().encode())
     return digest.hexdigest()

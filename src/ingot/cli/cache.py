@@ -34,11 +34,13 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
     most = 0 if clear else prune
     gone = 0 if most is None else directory.prune(most)
     kernels = [path.stat().st_size for path in directory.entries("kernel")]
-    plans = sorted(((path.stat(), path) for path in directory.entries("plan")), key=lambda each: -each[0].st_mtime)
+    plans = sorted(
+        ((path.stat(), path) for path in directory.entries("plan")), key=lambda each: -directory.last_used(each[0])
+    )
     total = sum(kernels) + sum(status.st_size for status, _ in plans)
     if as_json:
         entries = [
-            {"model": source_of(path), "bytes": status.st_size, "used": status.st_mtime, "file": str(path)}
+            {"model": source_of(path), "bytes": status.st_size, "used": directory.last_used(status), "file": str(path)}
             for status, path in plans
         ]
         counts = {"kernels": len(kernels), "models": len(plans), "bytes": total, "deleted": gone}
@@ -53,7 +55,10 @@ def cache(clear: bool, prune: int | None, as_json: bool) -> None:
     from ingot.cli.show import heading, rows, show  # imports rich
 
     now = time.time()
-    shown = [(size_text(status.st_size), _ago(now - status.st_mtime), _name(path)) for status, path in plans[:_MOST]]
+    shown = [
+        (size_text(status.st_size), _ago(now - directory.last_used(status)), _name(path))
+        for status, path in plans[:_MOST]
+    ]
     hidden = [("", "", f"and {len(plans) - _MOST:,} more; --json lists them")] if len(plans) > _MOST else []
     show([heading("models, the last used first"), rows([*shown, *hidden], right=(0, 1))])
 

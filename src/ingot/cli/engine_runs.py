@@ -38,13 +38,13 @@ def run_on(engine: str, model: Model, names: Sequence[str], feeds: Mapping[str, 
         onnxruntime.set_default_logger_severity(_FATAL)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _FATAL
-        found: list[Any] = onnxruntime.InferenceSession(encode(asked), options).run(list(names), dict(feeds))
-    return found
+        results: list[Any] = onnxruntime.InferenceSession(encode(asked), options).run(list(names), dict(feeds))
+    return results
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Drop what is written to stderr below Python: onnxruntime speaks before it can be told not to."""
+    """Drop what is written to stderr below Python: onnxruntime writes there before its log level can be set."""
     try:
         saved = os.dup(2)
     except OSError:  # there is none

@@ -17,7 +17,7 @@ from ingot.deploy.compiled import compiled_for
 from ingot.deploy.elf import MACHINES, READ, RUN, WRITE, Segment, executable
 from ingot.deploy.start import START, WORDS, entry_code, start_text, system_code
 from ingot.dtypes import Array
-from ingot.errors import CheckError, InputError, UnsupportedError
+from ingot.errors import InputError, UnsupportedError
 from ingot.format.load import ModelSource, load
 from ingot.ir.interface import set_shapes
 from ingot.ir.model import Model
@@ -28,6 +28,7 @@ from ingot.runtime.entry import Entry
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import KernelStep, Plan
 from ingot.schedule.target import Target
+from ingot.schedule.threads import THREADS
 
 _CODE, _DATA, _ZEROS = 1 << 22, 1 << 32, 1 << 36
 """Where code, what is known, and what is computed lie."""
@@ -68,7 +69,7 @@ def program(
     """A model as an executable for one thread, for inputs of these shapes; those that have defaults are constants.
 
     UnsupportedError if the target is not Linux on x86-64 or AArch64, or if the model has a node that cannot be
-    compiled; InputError if the shapes do not fit the model.
+    compiled, or is too large; InputError if the shapes do not fit the model.
     """
     if target.machine not in MACHINES or "linux" not in target.triple:
         raise UnsupportedError(f"programs are written for Linux on {' and '.join(MACHINES)}, not for {target.triple}")
@@ -93,13 +94,10 @@ def program(
 def _compiled(
     model: Model, target: Target, shapes: Mapping[str, Sequence[int]], catalog: Catalog | None, level: int
 ) -> Artifacts:
-    """The model compiled for these shapes; for any, where a branch that they never take does not fit them."""
+    """The model compiled for these shapes."""
     fixed = model.copy()
     set_shapes(fixed, {name: tuple(shape) for name, shape in shapes.items()})
-    try:
-        return compiled_for(fixed, target, catalog=catalog, optimise=level)
-    except CheckError:
-        return compiled_for(model, target, catalog=catalog, optimise=level)
+    return compiled_for(fixed, target, catalog=catalog, optimise=level)
 
 
 def _example(name: str, tensor: Tensor, shapes: Mapping[str, Sequence[int]]) -> Array:
@@ -115,7 +113,7 @@ def _sizes(plan: Plan, feeds: Mapping[str, Array]) -> dict[str, int]:
     """The named sizes that inputs have; GuardFailed if these are not what was compiled for."""
     entries = [Entry(tensor, number, plan.placed.get(tensor)) for number, tensor in enumerate(plan.inputs.values())]
     values: list[Array] = list(feeds.values())
-    sizes = {"threads": plan.threads}
+    sizes = {THREADS: plan.threads}
     for entry, array in zip(entries, feeds.values(), strict=True):
         entry.admit(array, values, sizes, plan.template.copy())
     known = frozenset(sizes)
@@ -168,6 +166,11 @@ def _laid_out(
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         table[WORDS + 2 * number : WORDS + 2 * number + 2] = places[tensor], size
     data.put(_DATA, table.tobytes())
+    if _CODE + len(code.content) > _DATA or _DATA + len(data.content) > _ZEROS:
+        raise UnsupportedError(
+            f"a program has room for {_DATA - _CODE:,} bytes of code and {_ZEROS - _DATA:,} of weights, "
+            f"the model takes {len(code.content):,} and {len(data.content):,}"
+        )
     segments = (
         Segment(_CODE, code.content, len(code.content), READ | RUN),
         Segment(_DATA, data.content, len(data.content), READ | WRITE),

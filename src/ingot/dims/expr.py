@@ -47,13 +47,14 @@ class Expr:
     that comes out constant gives an `int`. An Expr is neither true nor false, and has no order: see `lower_bound`.
     """
 
-    __slots__ = ("_hash", "_shown", "terms")
+    __slots__ = ("_hash", "_shown", "_symbols", "terms")
     __array_ufunc__ = None  # makes numpy leave `numpy.int64(2) * expr` to __rmul__
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms  # not changed after this
         self._shown: Terms | None = None
         self._hash: int | None = None
+        self._symbols: frozenset[str] | None = None
 
     __add__ = __radd__ = _operator(add)
     __sub__ = _operator(lambda x, y: add(x, y, -1))
@@ -96,6 +97,13 @@ class Expr:
         if self._shown is None:
             self._shown = shown_terms(self.terms)
         return self._shown
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names that it depends on."""
+        if self._symbols is None:
+            self._symbols = symbols_in(self.terms)
+        return self._symbols
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
         """The size with each bound symbol replaced; see the function of the same name."""
@@ -169,7 +177,7 @@ def rename(dim: Dim, names: Mapping[str, str]) -> Dim:
 
 def symbols(dim: Dim) -> frozenset[str]:
     """The names that `dim` depends on."""
-    return symbols_in(dim.terms) if isinstance(dim, Expr) else frozenset()
+    return dim.symbols if isinstance(dim, Expr) else frozenset()
 
 
 def lower_bound(dim: Dim) -> int | None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import field
@@ -120,6 +118,8 @@ def _twin(source: Path, final: Path, created: list[Path], durable: bool) -> None
     try:
         os.link(source, temporary)
     except OSError:  # a file system without hard links
+        import shutil  # archives of all kinds come with it
+
         shutil.copyfile(source, temporary)
         shutil.copymode(source, temporary)
         with open(temporary, "rb+") as file:
@@ -129,7 +129,7 @@ def _twin(source: Path, final: Path, created: list[Path], durable: bool) -> None
 
 
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.tmp")  # names have at most 255 bytes
+    return path.with_name(f".{path.name[:40]}.{os.urandom(6).hex()}.tmp")  # names have at most 255 bytes
 
 
 def _write(path: Path, parts: Iterable[Part], like: Path, durable: bool, written: Callable[[int], None]) -> None:

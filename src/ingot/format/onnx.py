@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from ingot.dtypes import DType
@@ -93,7 +93,7 @@ def fill_proto(model: Model, proto: Any, largest: int = LARGEST) -> Any:
         proto.ParseFromString(message.join())
         return proto
     held: dict[str, Tensor] = {}
-    secret = token_hex(16)  # no model can have a location that looks like a placeholder
+    secret = os.urandom(16).hex()  # no model can have a location that looks like a placeholder
 
     def hold(tensor: Tensor) -> Tensor:
         if tensor.external is not None or tensor.dtype is DType.STRING or tensor.nbytes < 1024:

@@ -24,8 +24,17 @@ def release(array: Array) -> None:
     whole = np.frombuffer(pages, np.uint8)
     if whole.flags.writeable:  # what was changed there is nowhere else
         return
-    first, last = np.lib.array_utils.byte_bounds(array)
+    first, last = _byte_bounds(array)
     begin = -(-(first - whole.ctypes.data) // mmap.PAGESIZE) * mmap.PAGESIZE
     end = (last - whole.ctypes.data) // mmap.PAGESIZE * mmap.PAGESIZE
     if end > begin:
         pages.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def _byte_bounds(array: Array) -> tuple[int, int]:
+    """The address of the first byte of an array, and the one after its last."""
+    first = last = array.ctypes.data
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        first += min(0, (size - 1) * stride)
+        last += max(0, (size - 1) * stride)
+    return first, last + array.itemsize

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ingot.format.schema import DELIMITED, PACKED, REPEATED, Kind, Message
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Buffer: TypeAlias = "bytes | memoryview"
 Span: TypeAlias = tuple[int, int]

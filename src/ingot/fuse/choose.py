@@ -17,23 +17,8 @@ from ingot.fuse.long_expression import cuts
 from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.make import count
-from ingot.prim.tensor import (
-    Branch,
-    Concat,
-    Constant,
-    Contract,
-    Expand,
-    Iota,
-    Map,
-    Reduce,
-    RegionResult,
-    Repeat,
-    Scan,
-    Scatter,
-    Size,
-    Tensor,
-    View,
-)
+from ingot.prim.region import Branch, RegionResult, Repeat
+from ingot.prim.tensor import Concat, Constant, Contract, Expand, Iota, Map, Reduce, Scan, Scatter, Size, Tensor, View
 
 RESULT = "it is a result"
 CONTRACTION = "it ends a contraction"

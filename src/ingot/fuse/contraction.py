@@ -13,6 +13,7 @@ from ingot.loops.join_axes import join_axes
 from ingot.prim.evaluate import evaluate
 from ingot.prim.functions import INTEGERS
 from ingot.prim.make import count
+from ingot.prim.region import RegionResult
 from ingot.prim.tensor import (
     CallResult,
     Constant,
@@ -22,7 +23,6 @@ from ingot.prim.tensor import (
     Map,
     Pad,
     Permute,
-    RegionResult,
     Scatter,
     Tensor,
     View,

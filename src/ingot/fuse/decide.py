@@ -29,21 +29,8 @@ from ingot.fuse.sizes import size_calls
 from ingot.fuse.uses import Uses, uses_of
 from ingot.loops.ir import Buffer, Index
 from ingot.prim.make import count
-from ingot.prim.tensor import (
-    Branch,
-    Call,
-    CallResult,
-    Constant,
-    Contract,
-    Parameter,
-    Permute,
-    Region,
-    RegionResult,
-    Repeat,
-    Reshape,
-    Scatter,
-    Tensor,
-)
+from ingot.prim.region import Branch, Region, RegionResult, Repeat
+from ingot.prim.tensor import Call, CallResult, Constant, Contract, Parameter, Permute, Reshape, Scatter, Tensor
 from ingot.prim.walk import sizes_of
 
 

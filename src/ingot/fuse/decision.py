@@ -17,7 +17,8 @@ from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Placed, c_strides
 from ingot.loops.ir import Buffer, Index, Kernel
 from ingot.prim.guard import Guards
-from ingot.prim.tensor import Branch, Call, Constant, Parameter, Repeat, Reshape, Tensor
+from ingot.prim.region import Branch, Repeat
+from ingot.prim.tensor import Call, Constant, Parameter, Reshape, Tensor
 
 
 @dataclass(frozen=True, eq=False, slots=True)

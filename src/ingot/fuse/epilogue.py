@@ -9,7 +9,8 @@ from ingot.dataclass import dataclass
 from ingot.fuse.read import split
 from ingot.fuse.uses import External, Uses
 from ingot.loops.ir import Index
-from ingot.prim.tensor import Contract, Map, Permute, Reduce, RegionResult, Reshape, Tensor
+from ingot.prim.region import RegionResult
+from ingot.prim.tensor import Contract, Map, Permute, Reduce, Reshape, Tensor
 
 _MOST_BESIDE = 24
 """Elementwise functions that are followed until they join in one: bounds the search, whatever the machine."""

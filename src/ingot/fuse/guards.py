@@ -6,7 +6,8 @@ from ingot.fuse.placement import Placement
 from ingot.fuse.unread_indices import unread_guards
 from ingot.fuse.uses import Uses
 from ingot.prim.guard import Guard, Guards
-from ingot.prim.tensor import AssumeShape, Gather, Repeat, Scatter
+from ingot.prim.region import Repeat
+from ingot.prim.tensor import AssumeShape, Gather, Scatter
 
 
 def guards_in(uses: Uses, body: Placement) -> Guards:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ingot.fuse.uses import External, Uses
-from ingot.prim.tensor import Expand, Gather, Map, RegionResult, Tensor
+from ingot.prim.region import RegionResult
+from ingot.prim.tensor import Expand, Gather, Map, Tensor
 
 
 def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor], most: int) -> list[Tensor]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ingot.prim.tensor import CallResult, Constant, Iota, Parameter, Region, RegionResult, Repeat, Size, Tensor
+from ingot.prim.region import Region, RegionResult, Repeat
+from ingot.prim.tensor import CallResult, Constant, Iota, Parameter, Size, Tensor
 
 Placement: TypeAlias = tuple[tuple[Region, int], ...]
 """The bodies around a tensor, the outermost first: each a region, and which of its bodies."""

@@ -13,7 +13,8 @@ from ingot.fuse.read import Placed
 from ingot.fuse.uses import Uses
 from ingot.loops.ir import Buffer, Index, Load
 from ingot.prim.make import count
-from ingot.prim.tensor import AssumeShape, Branch, RegionResult, Repeat, Tensor
+from ingot.prim.region import Branch, RegionResult, Repeat
+from ingot.prim.tensor import AssumeShape, Tensor
 
 BRANCH_RESULT = "what a branch gives is stored"
 ROW = "what is kept of each run is stored"

@@ -6,21 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from re import sub
 
 from ingot.fuse.decision import Decision, Planned, Store, StoreBranch, StoreLoop, fused_into, stores_in
+from ingot.prim.region import BodyArgument, RegionResult
 from ingot.prim.show import names_of
-from ingot.prim.tensor import (
-    BodyArgument,
-    Call,
-    CallResult,
-    Constant,
-    Iota,
-    Map,
-    Parameter,
-    Reduce,
-    RegionResult,
-    Size,
-    Tensor,
-    View,
-)
+from ingot.prim.tensor import Call, CallResult, Constant, Iota, Map, Parameter, Reduce, Size, Tensor, View
 from ingot.prim.walk import in_order
 
 _Undecided = Parameter | Constant | Iota | Size | BodyArgument

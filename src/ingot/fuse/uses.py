@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from ingot.dataclass import dataclass
 from ingot.fuse.placement import Placement, placements_of
-from ingot.prim.tensor import BodyArgument, CallResult, Constant, Parameter, RegionResult, Tensor
+from ingot.prim.region import BodyArgument, RegionResult
+from ingot.prim.tensor import CallResult, Constant, Parameter, Tensor
 from ingot.prim.walk import in_order, reachable
 
 External: TypeAlias = Parameter | Constant | CallResult | BodyArgument

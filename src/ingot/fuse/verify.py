@@ -7,20 +7,8 @@ from collections.abc import Iterator, Sequence
 from ingot.errors import CompileError
 from ingot.fuse.decision import Decision, Planned, Store, StoreBranch, StoreLoop, stores_in
 from ingot.loops.ir import Buffer
-from ingot.prim.tensor import (
-    BodyArgument,
-    Call,
-    CallResult,
-    Concat,
-    Constant,
-    Iota,
-    Parameter,
-    RegionResult,
-    Scan,
-    Scatter,
-    Size,
-    Tensor,
-)
+from ingot.prim.region import BodyArgument, RegionResult
+from ingot.prim.tensor import Call, CallResult, Concat, Constant, Iota, Parameter, Scan, Scatter, Size, Tensor
 
 
 def verify(decision: Decision) -> None:

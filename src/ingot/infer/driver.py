@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ingot.dims import Dim, symbol
 from ingot.errors import CheckError, ShapeError
+from ingot.infer.decided import decided_by_sizes
 from ingot.infer.naming import Naming
 from ingot.infer.types import check_inputs, versioned
 from ingot.ir.clone import copy_graph
@@ -141,7 +141,7 @@ class Inference:
         if self.overrules and value.type is not None and inferred.type is not None:
             right = corrected(value.type, inferred.type)
             if right is not None:
-                return replace(inferred, type=right)
+                return Fact(right, inferred.elements, inferred.constant, inferred.present)
         message = f"'{value.name}' is declared {value.type}: found {inferred.type}"
         if node is None:
             raise ShapeError(message)
@@ -169,11 +169,20 @@ class Inference:
         into = operator.apply("body", inputs, arguments) if "body" in operator.rules else ()
         for subgraph in node.subgraphs:
             input_facts = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
-            self.graph(subgraph, input_facts)
+            try:
+                self.graph(subgraph, input_facts)
+            except CheckError:
+                if not self._is_dead_branch(subgraph, node):
+                    raise
         if "infer" not in operator.rules:
             return []
         parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
         return [part if isinstance(part, Fact) else Fact(part) for part in parts]
+
+    def _is_dead_branch(self, branch: Graph, node: Node) -> bool:
+        """Whether a subgraph is a branch that cannot run with the sizes of its inputs: it need not fit them."""
+        condition = decided_by_sizes(node.inputs[0], self.facts) if node.applies("If") else None
+        return isinstance(condition, bool) and branch is not node["then_branch" if condition else "else_branch"]
 
     def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
         """What a function computes of these inputs: its body, with the attributes of this call, gone through afresh."""
@@ -202,8 +211,9 @@ class Inference:
 
     def version(self, domain: str) -> int:
         """The version of a domain that is imported; CheckError if it is not."""
-        if domain in self._imports:
-            return self._imports[domain]
+        version = self._imports.get(domain)
+        if version is not None:
+            return version
         raise CheckError(f"the model does not import domain '{spelled_out(domain)}'")
 
     def place(self, node: Node) -> tuple[str, ...]:
@@ -227,9 +237,10 @@ def _without_marks(shape: Shape) -> Shape:
 
 def _merged(declared: Fact, inferred: Fact) -> Fact:
     """One fact from two; ShapeError where they contradict each other."""
-    if declared.type is None or inferred.type is None:
-        return inferred if declared.type is None else replace(inferred, type=declared.type)
-    return replace(inferred, type=merge_types(declared.type, inferred.type))
+    if declared.type is None:
+        return inferred
+    type_ = declared.type if inferred.type is None else merge_types(declared.type, inferred.type)
+    return inferred if type_ is inferred.type else Fact(type_, inferred.elements, inferred.constant, inferred.present)
 
 
 def merge_types(declared: Type, inferred: Type) -> Type:

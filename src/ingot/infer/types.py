@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ingot.errors import CheckError
 from ingot.ir.node import Node
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
 from ingot.ops.define import Formal, Operator
 from ingot.ops.facts import Fact
 from ingot.ops.typesets import name_of
@@ -13,8 +15,21 @@ from ingot.ops.typesets import name_of
 
 def check_inputs(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> None:
     """CheckError if there are too few or too many inputs or outputs, or one is of a type the operator does not take."""
+    kinds = [_kind(value, fact) for value, fact in zip(node.inputs, inputs, strict=True)]
+    signature = version, len(node.outputs), *kinds
+    if signature in operator.accepted:
+        return
     for error in signature_errors(operator, node, inputs, version):
         raise error
+    operator.accepted.add(signature)
+
+
+def _kind(value: Value | None, fact: Fact) -> tuple[object, ...] | None:
+    """All that signatures look at in an input."""
+    if value is None:
+        return None
+    type_ = fact.type
+    return fact.present, type_.dtype if type(type_) is TensorType else type_ and name_of(type_)
 
 
 def signature_errors(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> Iterator[CheckError]:

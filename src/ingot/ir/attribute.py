@@ -224,7 +224,8 @@ class Attributes(dict[str, Attribute]):
     def graphs(self) -> Iterator[Graph]:
         """The graphs all attributes hold, in order."""
         for attribute in self.values():
-            yield from attribute.graphs
+            if attribute.kind in _OF_GRAPHS:
+                yield from attribute.graphs
 
     @staticmethod
     def _release(attribute: Attribute) -> None:
@@ -232,6 +233,7 @@ class Attributes(dict[str, Attribute]):
             graph.adopt(None)
 
 
+_OF_GRAPHS = (AttributeKind.GRAPH, AttributeKind.GRAPHS)
 _ELEMENT = {
     AttributeKind.FLOATS: AttributeKind.FLOAT,
     AttributeKind.INTS: AttributeKind.INT,

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
 from ingot.errors import CheckError, InputError, nearest
 from ingot.ir.annotated import Annotated
 from ingot.ir.containers import Initializers, Inputs, Outputs
@@ -20,6 +18,8 @@ from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ingot.ir.model import Function, Model
     from ingot.ir.sharding import TensorAnnotation
 

@@ -183,6 +183,8 @@ class Model:
 
     def function_of(self, node: Node) -> Function | None:
         """The function of the model that `node` calls; None if it applies an operator."""
+        if not self.functions:
+            return None
         return self.functions.get(FunctionId(node.domain, node.op_type, node.overload))
 
     @property

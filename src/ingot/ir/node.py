@@ -152,7 +152,7 @@ class Node(Annotated):
     @property
     def subgraphs(self) -> tuple[Graph, ...]:
         """The graphs its attributes hold: the branches of an If, the body of a Loop or Scan."""
-        return tuple(self.attributes.graphs())
+        return tuple(self.attributes.graphs()) if self.attributes else ()
 
     @property
     def label(self) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType, pack, unpack
 from ingot.errors import InputError, UnsupportedError
 from ingot.ir.types import SparseTensorType, TensorType
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _MOST_AXES = 64  # numpy's own limit
 _MOST_ELEMENTS = (1 << 59) - 1  # so that sixteen bytes each can still be counted in 63 bits

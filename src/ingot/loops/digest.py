@@ -37,8 +37,8 @@ class _Table:
 
     def token(self, value: object) -> str:
         kind: type = type(value)
-        if kind is tuple:
-            return f"({' '.join(map(self.token, value))})"  # type: ignore[call-overload]
+        if isinstance(value, tuple):
+            return f"({' '.join(map(self.token, value))})"
         if kind is int:
             return str(value)
         if kind is str:
@@ -49,14 +49,16 @@ class _Table:
             return f"f{struct.pack('>d', value).hex()}"
         if kind is bool or value is None:
             return repr(value)
+        known = self._tokens.get(id(value))
+        if known is not None:
+            return known[1]
         if isinstance(value, Enum):
             return f"{kind.__name__}.{value.name}"
         if not is_dataclass(value):
             raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no digest")
-        known = self._tokens.get(id(value))
-        if known is None:  # the value is kept too, so that its id is not given to another
-            known = self._tokens[id(value)] = (value, self._row(value))
-        return known[1]
+        row = self._row(value)
+        self._tokens[id(value)] = value, row  # the value is kept too, so that its id is not given to another
+        return row
 
     def _row(self, value: object) -> str:
         kind: type = type(value)

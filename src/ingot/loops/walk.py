@@ -13,6 +13,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeGuard, TypeVar, get_args, get_type_hints
 
+from ingot.dataclass import dataclass
 from ingot.loops.ir import Attention, Contraction, Index, Inside, Nest, Scalar, Stage, Statement, Winograd
 
 Node: TypeAlias = Scalar | Index | Inside | Statement | Contraction | Winograd | Attention | Nest | Stage
@@ -30,22 +31,22 @@ def children(node: Node) -> list[Node]:
     """The nodes in the fields of a node, in the order of the fields."""
     kind: type = type(node)
     nodes: list[Node] = []
-    for value in _parts_of(kind)[1](node):
-        _collect(value, nodes)
+    _collect(_parts_of(kind).values(node), nodes)
     return nodes
 
 
 def rebuilt(node: AnyNode, parts: Iterable[Node]) -> AnyNode:
     """A node with others in the place of its `children`, as many; one without children is itself."""
     kind: Any = type(node)
-    names, values_of = _parts_of(kind)
+    own = _parts_of(kind)
     remaining = iter(parts)
-    changed = {name: _replaced(value, remaining) for name, value in zip(names, values_of(node), strict=True)}
+    changed = {name: _replaced(value, remaining) for name, value in zip(own.names, own.values(node), strict=True)}
     assert next(remaining, None) is None, f"too many parts for a {kind.__name__}"
     if not changed:
         return node
-    rest = {field.name: getattr(node, field.name) for field in fields(node) if field.name not in changed}
-    return kind(**changed, **rest)  # type: ignore[no-any-return]
+    for name in own.others:
+        changed[name] = getattr(node, name)
+    return kind(**changed)  # type: ignore[no-any-return]
 
 
 class Transform:
@@ -87,12 +88,13 @@ def walk(*nodes: Node) -> Iterator[Node]:
         pending += reversed(children(node))
 
 
-def _collect(value: object, nodes: list[Node]) -> None:
-    if type(value) is tuple:
-        for item in value:
-            _collect(item, nodes)
-    elif type(value) in _NODES:
-        nodes.append(value)  # type: ignore[arg-type]
+def _collect(values: tuple[Any, ...], nodes: list[Node]) -> None:
+    for value in values:
+        kind: type = type(value)
+        if kind in _NODES:
+            nodes.append(value)
+        elif kind is tuple:
+            _collect(value, nodes)
 
 
 def _replaced(value: object, remaining: Iterator[Node]) -> object:
@@ -101,15 +103,28 @@ def _replaced(value: object, remaining: Iterator[Node]) -> object:
     return next(remaining) if type(value) in _NODES else value
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The fields of a class that may hold nodes, what gets them all, and the other fields."""
+
+    names: tuple[str, ...]
+    values: Callable[[Any], tuple[Any, ...]]
+    others: tuple[str, ...]
+
+
 @cache
-def _parts_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]:
-    """The names of the fields that may hold nodes, and what gets them all."""
+def _parts_of(kind: type) -> _Parts:
     assert is_dataclass(kind)
     hints = get_type_hints(kind)
     names = tuple(field.name for field in fields(kind) if _mentions_node(hints[field.name]))
-    if len(names) > 1:
-        return names, attrgetter(*names)
-    return names, lambda node: tuple(getattr(node, name) for name in names)
+    return _Parts(names, _getter(names), tuple(field.name for field in fields(kind) if field.name not in names))
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if not names:
+        return lambda _: ()
+    get = attrgetter(*names)
+    return get if len(names) > 1 else lambda node: (get(node),)
 
 
 def _mentions_node(hint: Any) -> bool:

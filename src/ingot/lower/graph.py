@@ -25,17 +25,8 @@ from ingot.ops.facts import Fact
 from ingot.prim.functions import ELEMENTS
 from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant
-from ingot.prim.tensor import (
-    AssumeShape,
-    Call,
-    CallResult,
-    Parameter,
-    Refused,
-    RegionResult,
-    Sizes,
-    Tensor,
-    assume_shape,
-)
+from ingot.prim.region import RegionResult
+from ingot.prim.tensor import AssumeShape, Call, CallResult, Parameter, Refused, Sizes, Tensor, assume_shape
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 

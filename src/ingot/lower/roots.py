@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ingot.dims import symbols
 from ingot.lower.program import Program
-from ingot.prim.tensor import CallResult, Tensor
+from ingot.prim.tensor import CallResult, Parameter, Tensor
 from ingot.prim.walk import in_order, sizes_of
 
 
@@ -25,18 +25,22 @@ def _size_sources(program: Program, outputs: Sequence[Tensor]) -> list[Tensor]:
     """Results of calls that nothing on the way to the outputs reads, but whose sizes are needed there.
 
     For example `y = zeros(Shape(NonZero(x)))`: no kernel reads the result of NonZero, and the size of `y` is known only
-    after the call. A size may also be needed by a guard that compares it with one of those.
+    after the call. A size may also be needed by a guard that compares it with one of those. Of several results of one
+    size the first is its source: the arguments of the other calls may need it.
     """
     sources: list[Tensor] = []
-    results = {tensor: None for tensor in program.values.values() if isinstance(tensor, CallResult)}
+    first: dict[str, Tensor] = {}
+    for tensor in (*program.inputs.values(), *program.values.values()):
+        if isinstance(tensor, CallResult | Parameter):
+            for size in tensor.shape:
+                first.setdefault(str(size), tensor)
     while True:
         reached = in_order([*sources, *outputs])
-        outside = [tensor for tensor in reached if isinstance(tensor, CallResult)] + list(program.inputs.values())
-        known = {str(size) for tensor in outside for size in tensor.shape}
         names = {name for tensor in reached for size in sizes_of(tensor) for name in symbols(size)}
         compared = [guard.names for guard in program.guards]
-        missing = names.union(*(pair for pair in compared if pair & names)) - known
-        source = next((tensor for tensor in results if missing & {str(size) for size in tensor.shape}), None)
+        needed = names.union(*(pair for pair in compared if pair & names))
+        known = {*reached, *program.inputs.values()}
+        source = next((tensor for name, tensor in first.items() if name in needed and tensor not in known), None)
         if source is None:
             return sources
         sources.append(source)

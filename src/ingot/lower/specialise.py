@@ -7,15 +7,20 @@ from ingot.ir.interface import change_shapes, inputs_to_initializers
 from ingot.ir.types import Shape
 from ingot.lower.specialise_branches import Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
+from ingot.passes.growing import collect_growing_states
 from ingot.passes.inline import inline_functions
 
 
 def specialise(typed: TypedModel, catalog: Catalog) -> Specialised:
-    """A typed model without functions, inputs with defaults and branches on sizes; the model itself is not changed."""
+    """A typed model without functions, inputs with defaults, branches on sizes and states that loops append to.
+
+    The model itself is not changed.
+    """
     copy = typed.model.copy()
     inputs_to_initializers(copy)
     change_shapes(copy.graphs(), _without_negatives)
     inline_functions(copy)
+    collect_growing_states(copy, catalog)
     return specialise_branches(copy, catalog)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, Expr, lower_bound, minimum
+from ingot.dims import Expr, lower_bound, minimum
 from ingot.infer import infer
+from ingot.infer.decided import EqualSizes, decided_by_sizes
 from ingot.infer.driver import Facts
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
@@ -18,7 +19,6 @@ from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
-from ingot.ops.control.carried import truth
 from ingot.ops.facts import Fact
 from ingot.passes.branches import put_in_place
 from ingot.prim.guard import Guard
@@ -28,7 +28,6 @@ Guards = dict[Graph, list[Guard]]
 
 _MOST_ROUNDS = 32
 _CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
-_KEEPS_ELEMENTS = {"Identity", "Squeeze", "Unsqueeze", "Reshape"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +58,6 @@ class Specialised:
             {graphs[graph]: list(pairs) for graph, pairs in self.guards.items() if graph in graphs},
             frozenset(graphs[graph] for graph in self.changed if graph in graphs),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Equal:
-    one: Dim
-    other: Dim
 
 
 def specialise_branches(
@@ -116,16 +109,16 @@ def _inline_decided_branches(model: Model, facts: Facts, guards: Guards) -> bool
         for node in graph.nodes:
             if graph.root is not model.graph or not node.applies("If"):
                 continue  # perhaps of a branch that went
-            decided = _decided(node.inputs[0], facts)
+            decided = decided_by_sizes(node.inputs[0], facts)
             if decided is None or (
-                isinstance(decided, _Equal) and not (_ranks_differ(node) and _is_in_branches(graph))
+                isinstance(decided, EqualSizes) and not (_ranks_differ(node) and _is_in_branches(graph))
             ):
                 continue
             branch = node["then_branch" if decided else "else_branch"]
             assert isinstance(branch, Graph)
             own = guards.setdefault(graph, [])
             own += guards.pop(branch, [])
-            if isinstance(decided, _Equal):
+            if isinstance(decided, EqualSizes):
                 own.append(Guard(decided.one, decided.other, _CHOSEN))
             put_in_place(branch, node, graph)
             changed = True
@@ -151,39 +144,3 @@ def _ranks_differ(node: Node) -> bool:
 
 def _rank(value: Value) -> int | None:
     return value.type.rank if isinstance(value.type, TensorType) else None
-
-
-def _decided(value: Value | None, facts: Facts) -> bool | _Equal | None:
-    """The value of a condition that follows from sizes, or the equality it stands for; None if it is neither."""
-    if value is None:
-        return None
-    fact = facts.get(value)
-    if fact is not None and (known := truth(fact.constant)) is not None:
-        return known
-    node = value.producer
-    if node is None or not node.inputs or node.inputs[0] is None:
-        return None
-    first = node.inputs[0]
-    operand = facts.get(first)
-    if node.applies(*_KEEPS_ELEMENTS) or (node.applies("Cast") and operand is not None and operand.elements is None):
-        return _decided(first, facts)
-    if node.applies("Cast"):
-        size = _single_element(first, facts)
-        return size != 0 if isinstance(size, int) else None
-    if node.applies("Not"):
-        inner = _decided(first, facts)
-        return not inner if isinstance(inner, bool) else None
-    if node.applies("Equal"):
-        one, other = _single_element(first, facts), _single_element(node.inputs[1], facts)
-        if one is None or other is None:
-            return None
-        return one == other if one == other or (isinstance(one, int) and isinstance(other, int)) else _Equal(one, other)
-    return None
-
-
-def _single_element(value: Value | None, facts: Facts) -> Dim | None:
-    """The only element of an integer tensor, if it is known to be a size."""
-    fact = None if value is None else facts.get(value)
-    if fact is None or fact.elements is None or len(fact.elements) != 1:
-        return None
-    return fact.elements[0]

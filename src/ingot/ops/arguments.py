@@ -16,18 +16,20 @@ def keywords(operator: Operator, node: Node) -> dict[str, Any]:
     CheckError if one is missing, unknown, of another kind, or a reference that nobody resolved.
     """
     arguments: dict[str, Any] = {}
+    signature = operator.signature
+    attributes, names = signature.attributes, signature.keywords
     for name, attribute in node.attributes.items():
-        parameter = operator.attributes.get(name)
+        parameter = attributes.get(name)
         if parameter is None:
-            raise CheckError(f"{operator.name} has no attribute '{name}'", hint=nearest(name, operator.attributes))
+            raise CheckError(f"{operator.name} has no attribute '{name}'", hint=nearest(name, attributes))
         if attribute.ref:
             raise CheckError(f"attribute '{name}' refers to '{attribute.ref}', and there is no function around")
         if attribute.kind is not parameter.kind and not _empty_list(attribute.value, parameter.kind):
             expected = parameter.kind.name.lower()
             raise CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {operator.name} takes {expected}")
-        arguments[_python_name(operator, name)] = attribute.value
-    for name, parameter in operator.attributes.items():
-        if parameter.required and _python_name(operator, name) not in arguments:
+        arguments[names[name]] = attribute.value
+    for name, parameter in attributes.items():
+        if parameter.required and names[name] not in arguments:
             raise CheckError(f"{operator.name} needs attribute '{name}'")
     return arguments
 
@@ -35,7 +37,3 @@ def keywords(operator: Operator, node: Node) -> dict[str, Any]:
 def _empty_list(value: object, kind: AttributeKind) -> bool:
     """Whether an empty list was given where another kind of list is taken: files often mistype these."""
     return value == () and kind.is_list
-
-
-def _python_name(operator: Operator, name: str) -> str:
-    return operator.keywords.get(name, name)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 
-from ingot.errors import CheckError, nearest
+from ingot.errors import CheckError, UnsupportedError, nearest
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.node import Node
 from ingot.ops.define import Operator
@@ -50,10 +50,18 @@ class Catalog:
         return latest
 
     def get(self, domain: str, name: str, version: int) -> Operator:
-        """The same; CheckError, with the reason and the nearest name, if there is none."""
+        """The same; CheckError, with the reason and the nearest name, if there is none.
+
+        UnsupportedError, with what to do, for an operator that only onnxruntime has.
+        """
         operator = self.find(domain, name, version)
         if operator is not None:
             return operator
+        from ingot.ops.contrib.refused import message, refusal  # rarely needed
+
+        refused = refusal(domain, name)
+        if refused is not None:
+            raise UnsupportedError(message(domain, name, refused), hint=refused.action)
         shown = spelled_out(domain)
         versions = self.versions(domain, name)
         if versions:

@@ -109,7 +109,18 @@ class Signature:
 class Operator:
     """Everything ingot knows about one meaning of one operator, in the versions that share it."""
 
-    __slots__ = ("_asked", "_signature", "deprecated", "domain", "evaluate", "name", "rules", "since")
+    __slots__ = (
+        "_asked",
+        "_defaults",
+        "_signature",
+        "accepted",
+        "deprecated",
+        "domain",
+        "evaluate",
+        "name",
+        "rules",
+        "since",
+    )
 
     def __init__(self, name: str, domain: str, since: tuple[int, ...], evaluate: Rule, deprecated: bool) -> None:
         """An operator; its function is read when that is first asked for: most are of no use to a model."""
@@ -120,6 +131,9 @@ class Operator:
         self.deprecated = deprecated
         self.rules: dict[str, Rule] = {}
         self._signature: Signature | None = None
+        self._defaults: dict[str, Any] | None = None
+        self.accepted: set[tuple[Any, ...]] = set()
+        """Versions and types of inputs that were found to be right; for who checks nodes."""
         self._asked: dict[str, set[str]] = {}
         """The parameters of rules, by kind, that are no attributes."""
 
@@ -137,6 +151,7 @@ class Operator:
     @inputs.setter
     def inputs(self, inputs: tuple[Formal, ...]) -> None:
         self._signature = replace(self.signature, inputs=inputs)
+        self.accepted.clear()
 
     @property
     def outputs(self) -> tuple[Formal, ...]:
@@ -163,8 +178,10 @@ class Operator:
     @property
     def defaults(self) -> dict[str, Any]:
         """The keyword arguments of a rule for a node that sets no attribute, but for those it must set."""
-        optional = (parameter for parameter in self.attributes.values() if not parameter.required)
-        return {self.keywords[parameter.name]: parameter.default for parameter in optional}
+        if self._defaults is None:
+            optional = (parameter for parameter in self.attributes.values() if not parameter.required)
+            self._defaults = {self.keywords[parameter.name]: parameter.default for parameter in optional}
+        return self._defaults.copy()
 
     @property
     def documentation(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ingot.ir.domains import spelled_out
 from ingot.ops.catalog import Catalog, standard
+from ingot.ops.contrib.refused import INTERNAL_NHWC, REFUSED, refusal
 from ingot.ops.define import Operator
 from ingot.ops.describe import abbreviated, headline
 
@@ -27,6 +28,13 @@ Every operator that ingot knows, in the newest version of each domain: what it m
 - **provider**: who runs it. *cpu* compiles it where its rule can lower it (`ingot explain MODEL` shows where); the
   element types that the compiler computes with are floats, bfloat16, integers and bool.
 - This page is made by `python -m ingot.ops.page`; a test fails where it is not up to date.
+"""
+
+_REFUSED = """\
+## Refused
+
+Operators that onnxruntime has a schema for, but that are not defined here. Everything that its CPU provider computes is
+above. A model with one of these is refused with an error that says the same as this table.
 """
 
 
@@ -51,6 +59,14 @@ def _lines(catalog: Catalog) -> Iterator[str]:
             yield "|---|---|---|---|---|"
             yield from (_row(operator, catalog) for operator in operators)
             yield ""
+    yield _REFUSED
+    yield "| operator | why | what to do |"
+    yield "|---|---|---|"
+    for (domain, name), refused in sorted(REFUSED.items()):
+        yield f"| {spelled_out(domain)}.{name} | {refused.reason} | {refused.action} |"
+    inside = refusal(INTERNAL_NHWC, "")
+    assert inside is not None
+    yield f"| {INTERNAL_NHWC}, all | {inside.reason} | {inside.action} |\n"
 
 
 def _family(operator: Operator) -> str:

@@ -22,6 +22,8 @@ NEWEST = {
     "ai.onnx.preview.training": 1,
     "ai.onnx.preview": 1,
     "com.microsoft": 1,
+    "com.microsoft.nchwc": 1,
+    "com.ms.internal.nhwc": 1,
 }
 """The newest version of each domain that ingot knows; its operators are defined in that meaning."""
 

@@ -53,10 +53,10 @@ def index() -> dict[str, dict[str, str]]:
             import_module(module.name)
     finally:
         define.Operator = Operator  # type: ignore[attr-defined]
-    found: dict[str, dict[str, str]] = {}
+    by_domain: dict[str, dict[str, str]] = {}
     for (domain, name), modules in sorted(executed.items()):
-        found.setdefault(domain, {})[name] = " ".join(module.removeprefix("ingot.ops.") for module in modules)
-    return found
+        by_domain.setdefault(domain, {})[name] = " ".join(module.removeprefix("ingot.ops.") for module in modules)
+    return by_domain
 
 
 def text_of(modules: dict[str, dict[str, str]]) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field
-from functools import partial
-from typing import TypeAlias
 
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, ir_version_of
 from ingot.dataclass import dataclass
-from ingot.errors import InputError, UnsupportedError
-from ingot.infer.driver import Facts
+from ingot.errors import UnsupportedError
 from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.names import separate_scopes
@@ -18,31 +14,13 @@ from ingot.ir.sizes import tensor_sizes
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog, standard
-from ingot.passes.attention import recognise_attention
-from ingot.passes.batched_transpose import unstack_transposes
-from ingot.passes.bias import recover_bias
-from ingot.passes.branches import settle_branches
-from ingot.passes.cse import share
-from ingot.passes.dead import dead
-from ingot.passes.fold import fold
-from ingot.passes.identity import skip
 from ingot.passes.inline import inline_functions
-from ingot.passes.normalisation_folding import fold_scales
-from ingot.passes.padding import absorb_padding
-from ingot.passes.recognise import recognise
-from ingot.passes.reshape import merge_views
-from ingot.passes.shapes import known_integers
-from ingot.passes.transpose import cancel_transposes
+from ingot.passes.pipeline import passes
 from ingot.queries.lenient_inference import gather
 from ingot.versions.upgrade import upgrade
 
-Pass: TypeAlias = Callable[[Model, Facts], int]
-"""A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
-
 MOST_ROUNDS = 12
 """Rounds of all passes; a model is done after three or four."""
-
-LEVELS = (0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,40 +32,6 @@ class Report:
     bytes_before: int
     bytes_after: int
     changes: dict[str, int] = field(default_factory=dict)
-
-
-def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
-    """The passes of a level by name, in order: 0 removes what is dead, 1 changes no result, 2 rounds differently."""
-    refuse_level(level)
-    story: dict[str, Pass] = {"remove dead code": dead}
-    if level >= 1:
-        story = {
-            "skip nodes that change nothing": skip,
-            "evaluate shape arithmetic": known_integers,
-            "fold constants": partial(fold, catalog=catalog),
-            "settle branches": settle_branches,
-            "share common subexpressions": partial(share, catalog=catalog),
-            "unstack transposes": unstack_transposes,
-            "cancel transposes": cancel_transposes,
-            "merge reshapes": merge_views,
-            **story,
-        }
-    if level >= 2:
-        story |= {
-            "recognise operators": recognise,
-            "recognise attention": recognise_attention,
-            "absorb padding": absorb_padding,
-            "fold scales into weights": fold_scales,
-            "recover biases": recover_bias,
-            "remove what that left": dead,
-        }
-    return story
-
-
-def refuse_level(level: int) -> None:
-    """InputError if there is no such level."""
-    if level not in LEVELS:
-        raise InputError(f"there is no level {level}", hint=f"the levels are {', '.join(map(str, LEVELS))}")
 
 
 def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None) -> Report:

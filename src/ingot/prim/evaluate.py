@@ -11,10 +11,9 @@ from ingot.dims import Dim
 from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
 from ingot.prim.functions import FUNCTIONS, identity
+from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.tensor import (
     AssumeShape,
-    BodyArgument,
-    Branch,
     Concat,
     Constant,
     Contract,
@@ -26,8 +25,6 @@ from ingot.prim.tensor import (
     Parameter,
     Permute,
     Reduce,
-    RegionResult,
-    Repeat,
     Reshape,
     Scan,
     Scatter,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot.prim.region import BodyArgument, RegionResult, Repeat
 from ingot.prim.tensor import (
-    BodyArgument,
     CallResult,
     Concat,
     Constant,
@@ -17,8 +17,6 @@ from ingot.prim.tensor import (
     Parameter,
     Permute,
     Reduce,
-    RegionResult,
-    Repeat,
     Scan,
     Scatter,
     Size,

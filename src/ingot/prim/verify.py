@@ -11,11 +11,10 @@ from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.prim.functions import FUNCTIONS
 from ingot.prim.make import count
+from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.show import names_of
 from ingot.prim.tensor import (
     AssumeShape,
-    BodyArgument,
-    Branch,
     CallResult,
     Concat,
     Constant,
@@ -28,8 +27,6 @@ from ingot.prim.tensor import (
     Parameter,
     Permute,
     Reduce,
-    RegionResult,
-    Repeat,
     Reshape,
     Scan,
     Scatter,

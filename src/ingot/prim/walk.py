@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot.dims import Dim, Expr
-from ingot.prim.tensor import Pad, RegionResult, Repeat, Size, Slice, Tensor
+from ingot.prim.region import RegionResult, Repeat
+from ingot.prim.tensor import Pad, Size, Slice, Tensor
 
 
 def in_order(results: Sequence[Tensor]) -> list[Tensor]:

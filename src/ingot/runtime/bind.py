@@ -19,8 +19,14 @@ from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Jump, KernelStep, Pl
 MOST_BYTES = 1 << 46
 MOST_STEPS = 1 << 62
 
-_MOST_BINDINGS = 64
-"""How many bindings a segment remembers."""
+_BINDINGS = 64
+"""How many bindings a segment remembers at least."""
+
+_BINDING_BYTES = 1 << 20
+"""Bytes up to which it remembers more: a body with a state that grows has other sizes in each iteration."""
+
+_OF_A_BINDING = 512
+"""Bytes that a binding takes besides its scalars, about."""
 
 _OPERANDS = struct.Struct("<6q")
 """The operands of a jump; the scalars of every step take as many words, so that it can be replaced by one."""
@@ -128,6 +134,7 @@ class Binder:
         self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
         self.places, self._packed = _placed([count for _, count in self._counts])
         self._bindings: dict[tuple[int, ...], Binding] = {}
+        self._most_bindings = max(_BINDINGS, _BINDING_BYTES // (self._packed.size + _OF_A_BINDING))
         self._layout: Layout | None = None
         self._scalable: ScalableLayout | None = None
         self._arena = Arena([(allocation.first, allocation.last) for allocation in self.arena])
@@ -147,7 +154,7 @@ class Binder:
         binding = self._bindings.get(key)
         if binding is None:
             binding = self._bind(key, sizes)
-            if len(self._bindings) >= _MOST_BINDINGS:
+            if len(self._bindings) >= self._most_bindings:
                 self._bindings.clear()
             self._bindings[key] = binding
         return binding

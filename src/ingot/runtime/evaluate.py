@@ -16,14 +16,13 @@ from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
-from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator
-from ingot.ops.facts import Fact
 from ingot.ops.limit import OversizedError, allowing
+from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
 from ingot.runtime.order import Order, Orders, order
@@ -82,7 +81,7 @@ class Evaluation:
         self._seed = seed
         self.drawn = 0
         self._orders: Orders = {} if orders is None else orders
-        self._evaluators = tuple(evaluators)
+        self.evaluators = tuple(evaluators)
         self._most_nodes = limits.nodes
         self._nodes_left = limits.nodes
         self._proceed = proceed
@@ -145,13 +144,6 @@ class Evaluation:
         if node.domain not in imports:
             raise CheckError(f"domain '{spelled_out(node.domain)}' is not imported")
         return self._catalog.get(node.domain, node.op_type, imports[node.domain])
-
-    def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """The results of a node, by the first evaluator that does not refuse it."""
-        for evaluator in self._evaluators:
-            if evaluator.takes_all or _takes(evaluator, node, operator, inputs):
-                return evaluator.compute(node, operator, inputs, arguments)
-        return operator.evaluate(*inputs, **arguments)
 
     def function(self, node: Node) -> Function | None:
         return self._model.function_of(node)
@@ -239,7 +231,7 @@ class _Scope:
         inputs = _padded(operator, node, inputs)
         self._evaluation.allowed.set(self._evaluation.ledger.left)
         try:
-            result = self._evaluation.compute(node, operator, inputs, arguments)
+            result = compute(self._evaluation.evaluators, node, operator, inputs, arguments)
         finally:
             if runtime is not None:
                 runtime.close()
@@ -343,18 +335,6 @@ def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
         expected = f"at least {least}" if variadic else str(most) if least == most else f"{least} to {most}"
         raise CheckError(f"{operator.name} takes {expected} inputs, {len(inputs)} are given")
     return inputs
-
-
-def _takes(evaluator: Evaluator, node: Node, operator: Operator, inputs: Sequence[Any]) -> bool:
-    facts = [_fact(argument) for argument in inputs]
-    return evaluator.refuses(node, operator, facts, [Fact() for _ in node.outputs]) is None
-
-
-def _fact(argument: Any) -> Fact:
-    """The fact of an argument."""
-    if argument is None:
-        return Fact(present=False)
-    return Fact(TensorType(DType.of(argument.dtype), argument.shape)) if isinstance(argument, np.ndarray) else Fact()
 
 
 def _constant(constant: Tensor | SparseTensor) -> Any:

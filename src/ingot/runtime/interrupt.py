@@ -120,10 +120,11 @@ class _Timer:
 
     def attach(self, state: Array, end: float) -> None:
         with self._changed:
-            self._ends[id(state)] = end, state
             if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, daemon=True, name="ingot-deadlines")
-                self._thread.start()
+                thread = threading.Thread(target=self._serve, daemon=True, name="ingot-deadlines")
+                thread.start()  # which may fail: the next run tries again
+                self._thread = thread
+            self._ends[id(state)] = end, state
             if end < self._wakes:
                 self._wakes = end
                 self._changed.notify()

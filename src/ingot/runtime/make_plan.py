@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 import numpy as np
 
 from ingot.codegen.kernel_code import KernelCode
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbols
 from ingot.dtypes import Array
 from ingot.loops.ir import Buffer, Kernel
@@ -21,6 +22,7 @@ from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Copy, Jump, Ke
 from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.rows import JumpRow, Row, flattened, jump_of, lifetimes_of
 from ingot.schedule.schedule import Scheduled
+from ingot.schedule.threads import THREADS
 
 
 def make_plan(
@@ -51,9 +53,7 @@ def make_plan(
     guards: dict[tuple[Dim, Dim], Guard] = {}
     for guard in (*program.guards, *scheduled.guards):
         guards.setdefault((guard.left, guard.right), guard)
-    known = {"threads"} | {
-        name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)
-    }
+    known = {THREADS} | {name for tensor in program.inputs.values() for size in tensor.shape for name in symbols(size)}
     segments = planning.segments(list(guards.values()), known, call_results)
     template = np.zeros(planning.fresh() + 1, np.int64)  # the last slot is nobody's
     keep: list[object] = [code.code for code in codes.values()]

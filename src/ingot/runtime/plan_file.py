@@ -2,7 +2,8 @@
 
 A file has a header with the lengths and the digest of its parts; the records of `plan_schema` as JSON; the code of all
 kernels, which is mapped and run where it lies; and the arrays of all constants, packed as kernels read them, which are
-mapped too. Of the latter only the length is checked: a file gets its name only when it is complete.
+mapped too. To read all of these would take longer than a warm start, so their digest is checked only if the file was
+modified after it was written: its time of modification is not the one in the header.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import json
 import mmap
 import os
 import struct
+import time
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +33,12 @@ from ingot.runtime.plan_schema import StoredFile, StoredPlan
 
 __all__ = ["PlanFile", "Unstorable", "read", "source_of", "write"]
 
-_MAGIC = b"ingot plan 7\0\0\0\0"
-_HEAD = struct.Struct("<16s32s4Q")
-"""Magic; digest of text and code; length of the text, start and end of the code, length of the file."""
+_MAGIC = b"ingot plan 8\0\0\0\0"
+_HEAD = struct.Struct("<16s32s4Q32sQ")
+"""Magic; digest of text and code; length of the text, start and end of the code, length of the file.
+
+Then the digest of the arrays, and when the file was written, in nanoseconds.
+"""
 _PAGE = 1 << 14
 
 
@@ -66,12 +72,16 @@ def write(path: Path, file: PlanFile) -> bool:
     memory = _rounded(start + len(code))
     total = memory + encoder.size + ALIGN
     digest = hashlib.sha256(text + code).digest()
-    head = _HEAD.pack(_MAGIC, digest, len(text), start, start + len(code), total)
     if total > directory.most_bytes() // 2:
         return False
+    arrays = hashlib.sha256()
+    for part in (*encoder.array_bytes(), bytes(ALIGN)):
+        arrays.update(part)
+    now = time.time_ns()
+    head = _HEAD.pack(_MAGIC, digest, len(text), start, start + len(code), total, arrays.digest(), now)
     parts: list[bytes | memoryview] = [head, text, bytes(start - _HEAD.size - len(text)), code]
     parts += [bytes(memory - start - len(code)), *encoder.array_bytes(), bytes(ALIGN)]
-    return directory.written(path, *parts)
+    return directory.written(path, *parts, modified=now)
 
 
 def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | None:
@@ -81,8 +91,9 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size:
                 return None
-            magic, digest, length, start, end, total = _HEAD.unpack(head)
-            if magic != _MAGIC or os.fstat(file.fileno()).st_size != total:
+            magic, digest, length, start, end, total, arrays, modified = _HEAD.unpack(head)
+            status = os.fstat(file.fileno())
+            if magic != _MAGIC or status.st_size != total:
                 return None
             if not _HEAD.size + length <= start <= end <= total:
                 return None
@@ -90,6 +101,8 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
             file.seek(start)
             code = file.read(end - start)
             if hashlib.sha256(text + code).digest() != digest:
+                return None
+            if status.st_mtime_ns != modified and not _is_whole(file, _rounded(end), arrays):
                 return None
             directory.used(path)
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -103,6 +116,12 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
     stored = StoredFile(*json.loads(text))
     memory = np.frombuffer(whole, np.uint8)[_rounded(end) :]
     return _decoded(stored, PlanDecoder(stored, memory, address, owner, threads, most_trips), address)
+
+
+def _is_whole(file: BufferedReader, start: int, digest: bytes) -> bool:
+    """Whether the arrays of a file, from `start` on, are as they were written."""
+    file.seek(start)
+    return hashlib.file_digest(file, "sha256").digest() == digest
 
 
 def source_of(path: Path) -> str | None:

@@ -18,6 +18,7 @@ from ingot.runtime.plan import Jump, Plan, StepObserver
 from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.segment import Caller, PreparedSegment
 from ingot.runtime.thread_pool import thread_pool
+from ingot.schedule.threads import THREADS
 
 if TYPE_CHECKING:
     from ingot.runtime.interrupt import Interrupt
@@ -56,7 +57,7 @@ class PlanRunner:
         for tensor in (*plan.constants, *produced, *called):
             numbers.setdefault(tensor, len(numbers))
         entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
-        known = frozenset({"threads"}).union(*(entry.names for entry in entries))
+        known = frozenset({THREADS}).union(*(entry.names for entry in entries))
         self._fixed = entries[len(entries) - fixed :]
         self._placed = [entry for entry in entries[: len(entries) - fixed] if entry.is_placed]
         self._checks = [check for entry in entries for check in entry.checks(known)]
@@ -69,7 +70,7 @@ class PlanRunner:
         self._values: list[Any] = [None] * len(numbers)
         for tensor, array in plan.constants.items():
             self._values[numbers[tensor]] = array
-        self._sizes = {"threads": plan.threads}
+        self._sizes = {THREADS: plan.threads}
 
     def frame(self) -> Frame:
         """A frame for the caller alone; `release` gives it back."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ingot.dims import symbol
 from ingot.dtypes import DType
+from ingot.schedule import threads
 from ingot.schedule.target import Target
 
-THREADS = symbol("threads")
+THREADS = symbol(threads.THREADS)
 """The number of threads of a session, as a named size: scratch buffers have a part for each."""
 
 _MOST_VECTORS = 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingot.errors import CheckError
+from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
@@ -47,7 +47,7 @@ def _upgrade_graph(root: Graph, imports: dict[str, int], model: Model, catalog: 
                 )
             try:
                 operator = catalog.get(domain, node.op_type, imports[domain])
-            except CheckError as error:
+            except (CheckError, UnsupportedError) as error:
                 error.where = (f"in node '{node.label}' ({node.op_type})", *error.where)
                 raise
             deprecated = operator.deprecated and "upgrade" in operator.rules

@@ -144,7 +144,7 @@ def test_a_recurrent_layer_is_a_loop_of_known_length_that_stacks_its_own_results
     layer.build((None, 5, 3))
     function = tf.function(layer.call, input_signature=[tf.TensorSpec([None, 5, 3], tf.float32)])
     made = ingot.convert(function)
-    [loop] = [node for node in made.graph if node.op_type == "Loop"]
+    [loop] = [node for node in made.graph if node.applies("Loop")]
     assert len(loop.inputs) == 4  # the number of turns, a condition that always holds, and two states
     assert len(loop.outputs) == 3
     assert str(made.outputs[0].type) == "float32[batch, 5, 4]"

@@ -33,7 +33,7 @@ def test_gelus_agree(text: str) -> None:
 ACTIVATIONS = ["Relu", "Tanh", "Sigmoid", "Softplus", "Softsign", "LeakyRelu", "ThresholdedRelu", "Elu", "Clip"]
 
 
-@pytest.mark.parametrize("name", [*ACTIVATIONS, "HardSigmoid", "Selu"])
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "HardSigmoid", "HardSwish", "Selu"])
 def test_products_with_an_activation_agree(name: str) -> None:
     text = f'FusedGemm <activation = "{name}", transB = 1> (a, b, c)'
     agree(

@@ -189,29 +189,3 @@ def test_numbers_become_codes_and_back(dtype: Any) -> None:
     assert back[0].tolist() == [0, 2, 2]
     with pytest.raises(ShapeError, match="2 scales and no axis"):
         run("QuantizeLinear", x, np.array([1, 2], np.float32))
-
-
-def test_a_quantised_lstm_is_an_lstm_with_the_weights_it_stands_for() -> None:
-    x, w, r = floats(4, 2, 6), codes(1, 6, 20), codes(1, 5, 20)
-    point, scale = np.array([128], np.uint8), np.array([0.002], np.float32)
-    y, h, c = run(
-        "DynamicQuantizeLSTM",
-        x,
-        w,
-        r,
-        None,
-        None,
-        None,
-        None,
-        None,
-        scale,
-        point,
-        scale,
-        point,
-        outputs=3,
-        hidden_size=5,
-    )
-    wide = [((v.astype(np.float32) - 128) * np.float32(0.002)).swapaxes(1, 2) for v in (w, r)]
-    expected = evaluate("LSTM", x, *wide, domain="", outputs=3, hidden_size=5)
-    for mine, theirs in zip((y, h, c), expected, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)

@@ -73,7 +73,7 @@ def test_means_of_dilated_windows_are_a_convolution() -> None:
     x = numbers(2, 3, 7, 7)
     how = {"kernel_shape": [2, 3], "dilations": [2, 3], "pads": [1, 0, 0, 1]}
     assert older("AveragePool", x, opset=22, to=18, **how) == ["Conv", "Div"]
-    half = older("AveragePool", 60000 + 0 * x.astype(np.float16), opset=22, to=18, rtol=1e-3, **how)
+    half = older("AveragePool", np.full_like(x, 60000, np.float16), opset=22, to=18, rtol=1e-3, **how)
     assert half == ["Cast", "Conv", "Div", "Cast"]
     assert older("LpPool", x, opset=22, to=17, p=3, **how) == ["Abs", "Pow", "Conv", "Pow"]
     assert "dilations came with version 10" in refusal("MaxPool", x, opset=22, to=9, **how)

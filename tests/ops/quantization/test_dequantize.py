@@ -37,7 +37,8 @@ def test_differences_do_not_wrap_around() -> None:
 def test_the_product_is_rounded_once_to_the_result() -> None:
     x = np.array([65535], np.uint16)
     assert evaluate("DequantizeLinear", x, np.array(0.5, np.float16)) == np.float16(32768)
-    assert evaluate("DequantizeLinear", np.array([257], np.int16), np.array(2, ml_dtypes.bfloat16)) == 514
+    scale = np.array(2, ml_dtypes.bfloat16)
+    assert evaluate("DequantizeLinear", np.array([257], np.int16), scale) == ml_dtypes.bfloat16(514)
 
 
 def test_blocks_and_axes() -> None:

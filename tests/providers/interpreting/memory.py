@@ -20,7 +20,7 @@ class OwnMemory:
         self.uploaded: list[int] = []
         self.downloaded: list[int] = []
         self._next = _FIRST
-        self._blocks: dict[int, Any] = {}
+        self._blocks: dict[int, memoryview] = {}
 
     @property
     def allocated(self) -> int:
@@ -30,11 +30,13 @@ class OwnMemory:
     def allocate(self, size: int, shared: bool = False) -> int:
         if shared:
             block: Any = (ctypes.c_byte * (size + 64))()
-            address = -(-ctypes.addressof(block) // 64) * 64
+            start = -ctypes.addressof(block) % 64
+            address = ctypes.addressof(block) + start
+            self._blocks[address] = memoryview(block).cast("B")[start : start + size]
         else:
-            block, address = bytearray(size), self._next
+            address = self._next
             self._next += (size // 64 + 2) * 64
-        self._blocks[address] = block
+            self._blocks[address] = memoryview(bytearray(size))
         return address
 
     def free(self, address: int) -> None:
@@ -56,6 +58,5 @@ class OwnMemory:
         """The bytes at an address; AssertionError if they are not all in one allocation."""
         for start, block in self._blocks.items():
             if start <= address and address + size <= start + len(block):
-                offset = address - start if start >= _FIRST else address - ctypes.addressof(block)
-                return memoryview(block).cast("B")[offset : offset + size]
+                return block[address - start : address - start + size]
         raise AssertionError(f"{size} bytes at {address:#x} are not in the memory of this machine")

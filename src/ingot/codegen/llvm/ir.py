@@ -218,10 +218,6 @@ class Block:
         self.lines: list[str | Access | Phi] = []
         self.terminator: str | None = None
 
-    @property
-    def is_terminated(self) -> bool:
-        return self.terminator is not None
-
 
 class Function(Value):
     """A function of a module; only declared, as long as it has no block."""

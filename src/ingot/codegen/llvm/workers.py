@@ -67,6 +67,7 @@ class Workers:
         self._lock = threading.Lock()
         self._waiting = self._runners = 0
         self._processes: set[_Process] = set()
+        self._has_ended = False
 
     def begin(self) -> None:
         """Start a worker in the background."""
@@ -99,8 +100,11 @@ class Workers:
 
     def end(self) -> None:
         """End all processes, and start no more."""
-        self._most = 0
-        for process in tuple(self._processes):
+        with self._lock:
+            self._has_ended = True
+            self._most = 0
+            processes = tuple(self._processes)
+        for process in processes:
             process.end()
 
     def _add(self) -> None:
@@ -124,17 +128,17 @@ class Workers:
                     return process.ask(request)
                 except (EOFError, OSError):  # it was ended from outside; or by this text, as the next one will be
                     code = process.ended()
-                    self._processes.discard(process)
+                    self._end(process)
                     process = self._started()
                     if process is None:
                         break
             raise CompileError(f"LLVM ended with code {code} on a kernel")
 
-        while (work := self._next()) is not None:
-            work(ask)
-        if process is not None:
-            self._processes.discard(process)
-            process.end()
+        try:
+            while (work := self._next()) is not None:
+                work(ask)
+        finally:
+            self._end(process)
 
     def _next(self) -> Callable[[Ask], None] | None:
         while True:
@@ -154,20 +158,31 @@ class Workers:
         """A new worker process; None where none can be started."""
         if not self._most or not _can_be_started():
             return None
+        process = None
         try:
             process = _Process()
+            with self._lock:  # from now on `end` ends it, though it may take a while to begin
+                self._processes.add(process)
+            process.wait_for_facts()
+            if not self._has_ended:
+                return process
         except (OSError, EOFError, ValueError, TypeError):
             self._most = 0
-            return None
-        self._processes.add(process)
-        return process
+        self._end(process)
+        return None
+
+    def _end(self, process: _Process | None) -> None:
+        if process is not None:
+            process.end()
+            with self._lock:
+                self._processes.discard(process)
 
 
 class _Process:
     """One worker process."""
 
     def __init__(self) -> None:
-        """Start it, and wait for its facts."""
+        """Start it."""
         self._popen = subprocess.Popen(
             [sys.executable, *_flags(), str(_PROGRAM), str(_packages())],
             stdin=subprocess.PIPE,
@@ -177,11 +192,11 @@ class _Process:
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._requests, self._answers = self._popen.stdin, self._popen.stdout
-        try:
-            self.facts: Facts = marshal.load(self._answers)
-        except BaseException:
-            self.end()
-            raise
+        self.facts: Facts
+
+    def wait_for_facts(self) -> None:
+        """Wait until it answers; EOFError, OSError or ValueError if it ends instead."""
+        self.facts = marshal.load(self._answers)
 
     def ask(self, request: Request) -> Answer:
         """The object file of a module; EOFError or OSError if the process has ended."""
@@ -231,6 +246,9 @@ def _packages() -> Path:
 
 
 def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    """Give a future the result of work, unless it was cancelled."""
+    if not future.set_running_or_notify_cancel():
+        return
     try:
         future.set_result(work())
     except BaseException as error:

@@ -16,7 +16,7 @@ class AdapterFormat:
 
     def __init__(self, adapter: AdapterFormat | None = None) -> None:
         """An adapter without parameters, or the same as another."""
-        self._adapter = Adapter() if adapter is None else adapter._adapter
+        self._adapter: Adapter = Adapter() if adapter is None else adapter._adapter
 
     @staticmethod
     def read_adapter(file_path: str | os.PathLike[str]) -> AdapterFormat:

@@ -64,8 +64,11 @@ class ModelCompiler:
                 "Cannot initialize ModelCompiler with both `external_initializers_file_path`"
                 " and `get_initializer_location_func`"
             )
-        is_bytes = isinstance(input_model_path_or_bytes, bytes)
-        self._source = input_model_path_or_bytes if is_bytes else os.fspath(input_model_path_or_bytes)
+        self._source: str | bytes
+        if isinstance(input_model_path_or_bytes, bytes):
+            self._source = input_model_path_or_bytes
+        else:
+            self._source = os.fspath(input_model_path_or_bytes)
         self._options = sess_options
         self._external = Path(external_initializers_file_path) if external_initializers_file_path else None
         self._threshold = external_initializers_size_threshold

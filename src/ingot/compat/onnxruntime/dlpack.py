@@ -97,5 +97,5 @@ class _Shared:
 
 
 def _writable(array: Array) -> Array:
-    """The same memory: a read-only array, which DLPack cannot say it is, is shared as onnxruntime shares it."""
+    """The same memory: a read-only array, which DLPack cannot express, is shared as onnxruntime shares it."""
     return array if array.flags.writeable else np.asarray(_Shared(array))

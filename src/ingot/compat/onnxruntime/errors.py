@@ -138,12 +138,16 @@ def loading(place: str) -> Iterator[None]:
         raise InvalidProtobuf(f"{place}:Protobuf parsing failed: {error}") from error
     except OSError as error:
         raise Fail(f"{place}:{error}") from error
+    except ExternalDataError as error:
+        raise Fail(f"{place}:External data path validation failed: {error}") from error
     except IngotError as error:
         raise _at_load(error)(f"{place}:{error}") from error
 
 
 def at_run(error: Exception) -> Exception:
     """What onnxruntime raises for what went wrong in a run."""
+    if isinstance(error, Interrupted):
+        return Fail(f"Exiting due to terminate flag being set to true.\n{error}")
     if isinstance(error, IngotError):
         return _at_run(error)(str(error))
     return error if isinstance(error, Status) else RuntimeException(f"{type(error).__name__}: {error}")
@@ -151,8 +155,6 @@ def at_run(error: Exception) -> Exception:
 
 def _at_load(error: IngotError) -> type[Status]:
     match error:
-        case ExternalDataError():
-            return Fail
         case DecodeError():
             return InvalidProtobuf
         case InputError():
@@ -173,7 +175,7 @@ def _at_run(error: IngotError) -> type[Status]:
     match error:
         case InputError():
             return InvalidArgument
-        case CheckError() | DecodeError() | Interrupted():
+        case CheckError() | DecodeError():
             return Fail
         case LimitError():
             return RuntimeException

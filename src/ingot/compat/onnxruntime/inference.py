@@ -21,9 +21,11 @@ from ingot.compat.onnxruntime.loosen import loosen
 from ingot.compat.onnxruntime.native import NativeSession
 from ingot.compat.onnxruntime.options import RunOptions, SessionOptions, adapted, custom_operators, entries_of
 from ingot.compat.onnxruntime.prepare import (
+    cacheable,
     leaves_alone,
     level_of,
     prepared,
+    reads_through_links,
     write_optimised,
 )
 from ingot.compat.onnxruntime.profile import Profile
@@ -83,15 +85,16 @@ class InferenceSession:
         self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         if self._profile is not None:
             weakref.finalize(self, self._profile.end)
-        with loading(place), self._phase("model_loading"):
+        with loading(place), self._phase("model_loading_uri" if isinstance(source, str) else "model_loading_array"):
             model = prepared(source, self._options)
         self._inputs = [node_arg(value.name, value.type) for value in model.inputs]
         declared = [(value.name, value.type) for value in model.outputs]
         with loading(place), self._phase("session_initialization"):
             write_optimised(model, self._options)
-            as_it_is = not loosen(model) and leaves_alone(self._options) and isinstance(source, str)
+            is_alone = leaves_alone(self._options) and not reads_through_links(source, model)
+            original = source if not loosen(model) and is_alone else None
             self._engine = Session(
-                source if as_it_is else model,
+                original if isinstance(original, str) else cacheable(original, model),
                 operators=custom_operators(self._options),
                 limits=_limits(self._options),
                 threads=_threads(self._options),
@@ -164,7 +167,7 @@ class InferenceSession:
                 if type(run_options) is RunOptions and not run_options._adapters:
                     return self._engine.run(names, input_feed, cancel=run_options._cancel)
             except InputError:
-                pass  # feeds of other forms are opened below, and what does not fit is said in onnxruntime's words
+                pass  # feeds of other forms are opened below, and refused with onnxruntime's messages
             except Exception as error:
                 raise at_run(error) from error
         return self._run(self._named(output_names), self._opened(input_feed, run_options), run_options)

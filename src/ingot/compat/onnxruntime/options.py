@@ -152,7 +152,7 @@ class SessionOptions(_Options):
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
         """Give the data of initialisers that the model keeps outside itself."""
         if len(names) != len(values):
-            raise InvalidArgument(f"{len(names)} names and {len(values)} values are given")
+            raise RuntimeError(f"{len(names)} names and {len(values)} values are given")
         self._external.update({name: _tensor(name, value) for name, value in zip(names, values, strict=True)})
 
     def add_external_initializers_from_files_in_memory(
@@ -160,7 +160,7 @@ class SessionOptions(_Options):
     ) -> None:
         """Give the content of the files that a model's external data lies in, by file name."""
         if not len(names) == len(buffers) == len(lengths):
-            raise InvalidArgument(f"{len(names)} names, {len(buffers)} buffers and {len(lengths)} lengths are given")
+            raise RuntimeError(f"{len(names)} names, {len(buffers)} buffers and {len(lengths)} lengths are given")
         for name, buffer, length in zip(names, buffers, lengths, strict=True):
             self._files[name] = memoryview(buffer).cast("B")[:length]
 

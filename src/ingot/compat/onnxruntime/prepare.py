@@ -11,9 +11,11 @@ from ingot.compat.onnxruntime.errors import Fail, InvalidProtobuf, ModelLoadCanc
 from ingot.compat.onnxruntime.options import ModelChanges, SessionOptions, entries_of, is_cancelled, model_changes
 from ingot.dims import Dim, Expr, substitute
 from ingot.dtypes import DType
+from ingot.errors import CheckError
+from ingot.format.encode import encode
 from ingot.format.load import is_ort_path, load, read_file
 from ingot.format.ort.schema import is_ort
-from ingot.format.save import save
+from ingot.format.save import model_tensors, save
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor
@@ -21,6 +23,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
+_MOST_COPIED = 1 << 29
 _OPTIMISED_FILE = "session.optimized_model_external_initializers_file_name"
 _OPTIMISED_SIZE = "session.optimized_model_external_initializers_min_size_in_bytes"
 
@@ -29,7 +32,8 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     """The model in a file or in bytes, with the sizes fixed and the initialisers given in `options`.
 
     External data of a model in bytes is looked for in the folder an entry of the options names, else in the current
-    one. NotImplemented for the options whose effect we could not give.
+    one. Links to it are followed where the file is a link itself, into the folder that this leads to: so are download
+    caches. NotImplemented for the options whose effect we could not give.
     """
     _refuse(options)
     _refuse_other_format(source, options)
@@ -38,7 +42,7 @@ def prepared(source: str | bytes, options: SessionOptions) -> Model:
     changes = model_changes(options)
     has_files = bool(changes.external or changes.files)
     folder = entries_of(options).get(_FOLDER) or (os.getcwd() if isinstance(source, bytes) else None)
-    model = load(source, folder=folder, external="defer" if has_files else "require")
+    model = load(source, folder=folder, external="defer" if has_files else "require", trusted=_linked_folders(source))
     _replace_initializers(model, changes)
     _fix_sizes(model, changes)
     return model
@@ -75,9 +79,39 @@ def write_optimised(model: Model, options: SessionOptions) -> None:
         save(result, options.optimized_model_filepath)
 
 
+def reads_through_links(source: str | bytes, model: Model) -> bool:
+    """Whether a model has external data, and its file is a link."""
+    return bool(_linked_folders(source)) and any(t.external for t in model_tensors(model, attributes=True))
+
+
+def _linked_folders(source: str | bytes) -> list[str]:
+    """The folder of a model file which is a link, and the one that it leads to."""
+    if isinstance(source, bytes) or not os.path.islink(source):
+        return []
+    return [os.path.dirname(os.path.abspath(source)), os.path.dirname(os.path.realpath(source))]
+
+
 def leaves_alone(options: SessionOptions) -> bool:
     """Whether options change nothing about a model and where it is read from."""
     return not model_changes(options) and not entries_of(options).get(_FOLDER)
+
+
+def cacheable(data: bytes | None, model: Model) -> bytes | Model:
+    """What a session finds again in the cache: the bytes of a model, made of it if there are none.
+
+    The model itself if it has tensors in other files, or so many that a copy of them would cost more than it saves.
+    """
+    tensors = list(model_tensors(model, attributes=True))
+    if any(tensor.external is not None for tensor in tensors):
+        return model
+    if data is not None:
+        return data
+    if sum(tensor.nbytes for tensor in tensors) > _MOST_COPIED:
+        return model
+    try:
+        return encode(model)
+    except CheckError:  # two values with one name, which a session says, or mends
+        return model
 
 
 def _refuse(options: SessionOptions) -> None:
@@ -85,8 +119,6 @@ def _refuse(options: SessionOptions) -> None:
     target = options.optimized_model_filepath
     if target and (entries.get("session.save_model_format", "").upper() == "ORT" or is_ort_path(target)):
         raise Unsupported("models cannot be written in onnxruntime's own format (.ort): end the path in .onnx")
-    if entries.get("ep.context_enable") == "1":
-        raise Unsupported("ep.context_enable: models with compiled parts cannot be written")
     if entries.get("session.disable_cpu_ep_fallback") == "1":
         raise Fail(
             "This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been"
@@ -100,10 +132,10 @@ def _refuse_other_format(source: str | bytes, options: SessionOptions) -> None:
     """Refuse a model in another format than the options name."""
     wanted = entries_of(options).get("session.load_model_format", "").upper()
     if wanted in ("ORT", "ONNX"):
-        found = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
-        if wanted == "ORT" and not found:
+        is_ort_format = is_ort(memoryview(source) if isinstance(source, bytes) else read_file(Path(source)))
+        if wanted == "ORT" and not is_ort_format:
             raise Fail("session.load_model_format is ORT, and the model is not in that format")
-        if wanted == "ONNX" and found:
+        if wanted == "ONNX" and is_ort_format:
             raise InvalidProtobuf("session.load_model_format is ONNX, and the model is in onnxruntime's own format")
 
 

@@ -67,15 +67,16 @@ def quantize_matmul_bnb4(
     packed.reshape(-1)[:] = values[0::2] << 4 | values[1::2]
 
 
-_MAGNITUDES = np.float32([0, 0.00520833333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25])
+_MAGNITUDES: Array = np.array([0, 0.00520833333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25], np.float32)
 """The 4-bit floats by their lower three bits; the fourth is the sign."""
-_NORMAL_LEVELS = np.float32(
+_NORMAL_LEVELS: Array = np.array(
     [
         *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
         *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
         *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
         *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
-    ]
+    ],
+    np.float32,
 )
 """The levels of NormalFloat of four bits, of Dettmers et al., QLoRA (2023)."""
 
@@ -132,11 +133,11 @@ def _quantised(
 
     A block that reaches beyond the rows is 0 there.
     """
-    matrix = np.asarray(weights).astype(np.float32).reshape(rows, columns)
+    matrix = np.asarray(weights).astype(np.float32).reshape(-1, columns)[:rows]  # it may have more rows than count
     count = -(-rows // block_size)
-    blocks = np.zeros((count * block_size, columns), np.float32)
-    blocks[:rows] = matrix
-    blocks = blocks.reshape(count, block_size, columns)
+    padded = np.zeros((count * block_size, columns), np.float32)
+    padded[:rows] = matrix
+    blocks = padded.reshape(count, block_size, columns)
     largest = (1 << bits) - 1
     middle = 1 << bits - 1
     low, high = np.minimum(blocks.min(1), 0), np.maximum(blocks.max(1), 0)
@@ -155,7 +156,8 @@ def _quantised(
 
 def _rounded(values: Array) -> Array:
     """To the nearest integer, halves away from zero."""
-    return np.trunc(values + np.copysign(np.float32(0.5), values))
+    rounded: Array = np.trunc(values + np.copysign(np.float32(0.5), values))
+    return rounded
 
 
 def _packed(values: Array, bits: int, fill: int = 0) -> Array:

@@ -28,7 +28,6 @@ _OF = {
     tf.complex64: DType.COMPLEX64,
     tf.complex128: DType.COMPLEX128,
 }
-_TO = {own: theirs for theirs, own in _OF.items()}
 
 
 def dtype_of(dtype: Any) -> DType:
@@ -37,11 +36,6 @@ def dtype_of(dtype: Any) -> DType:
     if own is None:
         raise UnsupportedError(f"ONNX has no element type for {tf.as_dtype(dtype).name}")
     return own
-
-
-def tf_dtype(dtype: DType) -> Any:
-    """The dtype of TensorFlow that holds an ONNX element type."""
-    return _TO[dtype]
 
 
 def real_of(dtype: DType) -> DType:

@@ -21,16 +21,18 @@ _WORD = 4
 _LENGTH = struct.Struct("<I")
 _BACK = struct.Struct("<i")
 _HALF = struct.Struct("<H")
+_HALVES = struct.Struct("<HH")
 _SCALARS = {code: struct.Struct(f"<{code}") for code in "bBiIqf"}
 
 
 class Flatbuffer:
     """The bytes of a file, and how much of them may still be read."""
 
-    __slots__ = ("_left", "_parts", "_texts", "limits", "view")
+    __slots__ = ("_left", "_parts", "_texts", "limits", "size", "view")
 
     def __init__(self, view: memoryview, limits: Limits) -> None:
         self.view = view
+        self.size = len(view)
         self.limits = limits
         self._left = len(view)
         self._parts = 0
@@ -38,30 +40,34 @@ class Flatbuffer:
 
     def root(self, slots: Slots) -> Table:
         """The table that the first word points to."""
+        if self.size < _WORD:
+            raise self.outside(0, _WORD)
         return Table(self, self.follow(0), slots)
 
     def follow(self, place: int) -> int:
-        """Where the offset at `place` leads; Malformed if that is outside of the file."""
-        self.inside(place, _WORD)
+        """Where the offset at `place`, which is in the file, leads; Malformed if that is outside of it."""
         (offset,) = _LENGTH.unpack_from(self.view, place)
         if not offset:
             raise Malformed("an offset leads nowhere", place)
-        self.inside(place + offset, _WORD)
-        return int(place + offset)
+        target: int = place + offset
+        if target + _WORD > self.size:
+            raise self.outside(target, _WORD)
+        return target
 
-    def inside(self, place: int, nbytes: int) -> None:
-        """Malformed if `nbytes` at `place` are not all bytes of the file."""
-        if place < 0 or place + nbytes > len(self.view):
-            raise Malformed(
-                f"bytes {place:,} to {place + nbytes:,} lie outside of the file, which has {len(self.view):,}",
-                min(max(place, 0), len(self.view)),
-            )
+    def outside(self, place: int, nbytes: int) -> Malformed:
+        """The exception for `nbytes` at `place` that are not all bytes of the file."""
+        return Malformed(
+            f"bytes {place:,} to {place + nbytes:,} lie outside of the file, which has {self.size:,}",
+            min(max(place, 0), self.size),
+        )
 
     def elements(self, place: int, size: int) -> tuple[int, int]:
         """Where the elements of the vector at `place` begin, and how many they are, each of `size` bytes."""
         (count,) = _LENGTH.unpack_from(self.view, place)
-        self.inside(place + _WORD, count * size)
-        self.spend(_WORD + count * size, place)
+        nbytes = _WORD + count * size
+        if place + nbytes > self.size:
+            raise self.outside(place, nbytes)
+        self._spend(nbytes, place)
         return place + _WORD, count
 
     def text(self, place: int) -> str | bytes:
@@ -72,14 +78,8 @@ class Flatbuffer:
             known = self._texts[place] = text(self.view[start : start + count])
         return known
 
-    def spend(self, nbytes: int, place: int) -> None:
-        """Count bytes that are read, and not to be read again; Malformed where the file has fewer."""
-        self._left -= nbytes
-        if self._left < 0:
-            raise Malformed("parts of the file overlap: together they are more than the file", place)
-
-    def count_part(self, place: int) -> None:
-        """Count a table; Malformed past the limit."""
+    def count_table(self, place: int) -> None:
+        """Count a table; Malformed past the limit of parts."""
         self._parts += 1
         if self._parts > self.limits.messages:
             raise Malformed(
@@ -87,6 +87,13 @@ class Flatbuffer:
                 place,
                 hint="raise Limits.messages if you trust the file",
             )
+        self._spend(_WORD, place)
+
+    def _spend(self, nbytes: int, place: int) -> None:
+        """Count bytes that are read, and not to be read again; Malformed where the file has fewer."""
+        self._left -= nbytes
+        if self._left < 0:
+            raise Malformed("parts of the file overlap: together they are more than the file", place)
 
     def descend(self, depth: int, place: int) -> None:
         """Malformed for tables inside of more tables than the limits allow."""
@@ -104,19 +111,22 @@ class Table:
     __slots__ = ("_fields", "_size", "_slots", "_vtable", "buffer", "offset")
 
     def __init__(self, buffer: Flatbuffer, place: int, slots: Slots) -> None:
-        buffer.inside(place, _WORD)
-        buffer.spend(_WORD, place)
-        buffer.count_part(place)
+        """The table at `place`, of which four bytes at least are in the file."""
+        buffer.count_table(place)
         self.buffer = buffer
         self.offset = place
         self._slots = slots
-        (back,) = _BACK.unpack_from(buffer.view, place)
-        self._vtable = place - back
-        buffer.inside(self._vtable, _WORD)
-        (length,) = _HALF.unpack_from(buffer.view, self._vtable)
-        (self._size,) = _HALF.unpack_from(buffer.view, self._vtable + 2)
-        buffer.inside(self._vtable, length)
-        buffer.inside(place, self._size)
+        view, size = buffer.view, buffer.size
+        vtable: int = place - _BACK.unpack_from(view, place)[0]
+        if not 0 <= vtable <= size - _WORD:
+            raise buffer.outside(vtable, _WORD)
+        length, own = _HALVES.unpack_from(view, vtable)
+        if vtable + length > size:
+            raise buffer.outside(vtable, length)
+        if place + own > size:
+            raise buffer.outside(place, own)
+        self._vtable = vtable
+        self._size = own
         self._fields = length // 2 - 2
 
     def number(self, name: str, code: str, default: float = 0) -> Any:

@@ -38,10 +38,10 @@ def decode_tensor(table: Table) -> Tensor:
     if table.has("string_data"):
         raise Malformed(f"elements of {dtype} are stored in raw_data", table.offset).within("string_data")
     raw = table.run("raw_data")
-    found, needed = 0 if raw is None else len(raw), dtype.nbytes(math.prod(shape))
-    if found != needed:
+    nbytes, needed = 0 if raw is None else len(raw), dtype.nbytes(math.prod(shape))
+    if nbytes != needed:
         raise Malformed(
-            f"{math.prod(shape):,} elements of {dtype} take {needed:,} bytes, {found:,} are here", table.offset
+            f"{math.prod(shape):,} elements of {dtype} take {needed:,} bytes, {nbytes:,} are here", table.offset
         ).within("raw_data")
     return Tensor.from_buffer(b"" if raw is None else raw, dtype, shape, name=name, doc_string=doc_string)
 

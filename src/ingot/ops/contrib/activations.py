@@ -47,6 +47,7 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., prim.Tensor]]] = 
     "Elu": ((1.0,), lambda x, a: prim.where(_negative(x), _exponential(x, a), x)),
     "Clip": ((-np.inf, np.inf), _between),
     "HardSigmoid": ((0.2, 0.5), lambda x, a, b: _between(x * a + b, 0, 1)),
+    "HardSwish": ((), lambda x: x * _between(x / 6 + 0.5, 0, 1)),
     "Selu": (
         (1.6732632423543772, 1.0507009873554805),
         lambda x, a, g: prim.where(prim.apply("less_equal", x, 0), _exponential(x, a), x) * g,

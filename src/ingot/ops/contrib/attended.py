@@ -67,8 +67,8 @@ def _padding(mask: prim.Tensor, scores: prim.Tensor, past: Dim, filler: float) -
         return _shown(_positive(prim.assume_shape(mask, (batch, queries, keys))), (batch, 1, 1, queries, keys), filler)
     if mask.rank == 4 and mask.shape[1] == 1:
         mask = prim.assume_shape(mask, (batch, *mask.shape[1:]))
-        room = [lower_bound(mask.shape[2] - (past + queries)), lower_bound(mask.shape[3] - keys)]
-        if all(each is not None and each >= 0 for each in room):
+        slack = [lower_bound(mask.shape[2] - (past + queries)), lower_bound(mask.shape[3] - keys)]
+        if all(each is not None and each >= 0 for each in slack):
             part = prim.slice_(mask, [0, 0, past, 0], [batch, 1, queries, keys])
             return _shown(_positive(part), (batch, 1, 1, queries, keys), filler)
     raise prim.Refused(f"a mask of shape {list(map(str, mask.shape))}")

@@ -1,25 +1,33 @@
-"""DynamicQuantizeLSTM: an LSTM whose weights are bytes that stand for real numbers."""
+"""DynamicQuantizeLSTM: an LSTM of bytes, whose inputs and states are quantised by their own ranges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import BYTES, MICROSOFT, last, may_omit
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.rnn.lstm import lstm
+from ingot.ops.quantization.dynamic import dynamic_quantize_linear
+from ingot.ops.rnn.activations import bound, bound_primitives
+from ingot.ops.rnn.lstm import lstm_bias, lstm_cell, lstm_step
+from ingot.ops.rnn.repeated import Cell, net
+from ingot.ops.rnn.sequences import Step, network
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import FLOAT32, INT32, types
 
 T: TypeAlias = Annotated[Array, types("T", FLOAT32)]
 T1: TypeAlias = Annotated[Array, types("T1", INT32)]
 T2: TypeAlias = Annotated[Array, types("T2", BYTES)]
+
+_ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")
 
 
 @operator("DynamicQuantizeLSTM", since=1, domain=MICROSOFT)
@@ -48,26 +56,27 @@ def dynamic_quantize_lstm(
 ) -> tuple[T | None, T | None, T | None]:
     """The LSTM of the standard with weights `(w - zero_point) * scale`, stored input by gate, by direction or column.
 
-    Inputs and states stay as they are: onnxruntime quantises them too, in pieces that depend on its threads.
+    What is multiplied with them is rounded to uint8 first: all inputs by their common range, and in each step the
+    hidden states of the sequences that ran in the step before by theirs. onnxruntime does so on one thread; on several
+    it divides the batch among them, and each piece has its own range.
     """
-    results = lstm.evaluate(
-        x,
-        _weights(w, w_scale, w_zero_point, "w"),
-        _weights(r, r_scale, r_zero_point, "r"),
-        b,
-        sequence_lens,
-        initial_h,
-        initial_c,
-        p,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-        input_forget=input_forget,
+    weights, recurrent = _weights(w, w_scale, w_zero_point, "w"), _weights(r, r_scale, r_zero_point, "r")
+    layer = network(
+        x, weights, recurrent, b, sequence_lens, gates=4, direction=direction, hidden_size=hidden_size, layout=0
     )
-    return results[0], results[1], results[2]
+    peepholes = np.zeros((layer.directions, 3 * layer.hidden), np.float32) if p is None else p
+    if peepholes.shape != (layer.directions, 3 * layer.hidden):
+        raise ShapeError(f"P has shape {list(peepholes.shape)}, expected {[layer.directions, 3 * layer.hidden]}")
+    functions = bound(activations, _ACTIVATIONS, layer.directions, activation_alpha, activation_beta, clip)
+    steps = [
+        _rounding_step(lstm_step(layer, i, peepholes[i], bool(input_forget), *functions[i]), layer.lengths)
+        for i in range(layer.directions)
+    ]
+    longest = int(layer.lengths.max(initial=0))
+    rounded = np.concatenate([_rounded(layer.x[:longest]), layer.x[longest:]])
+    states = [layer.state(initial_h, "initial_h"), layer.state(initial_c, "initial_c")]
+    y, last_h, last_c, _ = replace(layer, x=rounded).run([*states, np.zeros_like(states[0])], steps)
+    return y, last_h, last_c
 
 
 may_omit(dynamic_quantize_lstm, "b", "sequence_lens", "initial_h", "initial_c", "p")
@@ -77,13 +86,92 @@ may_omit(dynamic_quantize_lstm, "b", "sequence_lens", "initial_h", "initial_c", 
 def infer(
     x: Fact, w: Fact, r: Fact, /, *_: Fact, direction: str, hidden_size: int | None, **__: object
 ) -> tuple[Inferred, ...]:
-    for given, name in (x, "x"), (w, "w"), (r, "r"):
-        require_rank(given, 3, name)
+    for fact, name in (x, "x"), (w, "w"), (r, "r"):
+        require_rank(fact, 3, name)
     directions = 2 if direction == "bidirectional" else 1
     hidden = hidden_size if hidden_size is not None else last(r.shape, 1)
     length, batch = last(x.shape, 0), last(x.shape, 1)
     state = TensorType(DType.FLOAT32, (directions, batch, hidden))
     return TensorType(DType.FLOAT32, (length, directions, batch, hidden)), state, state
+
+
+@dynamic_quantize_lstm.lower
+def lower(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    r: prim.Tensor,
+    b: prim.Tensor | None,
+    sequence_lens: prim.Tensor | None,
+    initial_h: prim.Tensor | None,
+    initial_c: prim.Tensor | None,
+    p: prim.Tensor | None,
+    w_scale: prim.Tensor,
+    w_zero_point: prim.Tensor,
+    r_scale: prim.Tensor,
+    r_zero_point: prim.Tensor,
+    /,
+    *,
+    activation_alpha: Sequence[float] | None,
+    activation_beta: Sequence[float] | None,
+    activations: Sequence[str] | None,
+    clip: float | None,
+    direction: str,
+    input_forget: int,
+    **_: object,
+) -> tuple[prim.Tensor, ...]:
+    weights, recurrent = _meant(w, w_scale, w_zero_point), _meant(r, r_scale, r_zero_point)
+    layer = net(x, weights, recurrent, b, sequence_lens, gates=4, direction=direction, layout=0)
+    peepholes = None if p is None else prim.assume_shape(p, (layer.directions, 3 * layer.hidden))
+    functions = bound_primitives(activations, _ACTIVATIONS, layer.directions, activation_alpha, activation_beta, clip)
+    cells = [
+        lstm_cell(layer, index, peepholes, bool(input_forget), *functions[index]) for index in range(layer.directions)
+    ]
+    biases = [lstm_bias(layer, index) for index in range(len(cells))]
+    length = layer.x.shape[0]
+    if layer.lengths is None:
+        rounded = replace(layer, x=_rounded_in_primitives(layer.x))
+        return tuple(rounded.run([initial_h, initial_c], [_rounding_cell(cell) for cell in cells], biases))
+    longest = prim.reshape(prim.reduce_("maximum", layer.lengths, [0]), (1, 1, 1))
+    used = prim.where(prim.apply("less", prim.iota((length, 1, 1), 0), longest), layer.x, 0.0)
+    rounded = replace(layer, x=_rounded_in_primitives(used))
+    lengths = prim.cast(prim.unsqueeze(layer.lengths, [1]), DType.FLOAT32)
+    return tuple(rounded.run([initial_h, initial_c, None], [_rounding_cell(cell, lengths) for cell in cells], biases))[
+        :3
+    ]
+
+
+def _rounding_step(step: Step, lengths: Array) -> Step:
+    """A step whose hidden states are rounded before they are multiplied; the last state counts the steps."""
+
+    def rounding(gate: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        hidden, cell, count = states
+        ran = lengths[:, None] >= count.max(initial=0)
+        return (*step(gate, (_rounded(np.where(ran, hidden, 0)), cell)), count + 1)
+
+    return rounding
+
+
+def _rounding_cell(cell: Cell, lengths: prim.Tensor | None = None) -> Cell:
+    def rounding(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
+        hidden, memory, *counts = states
+        if lengths is not None:
+            ran = prim.apply("less_equal", prim.reduce_("maximum", counts[0], [0, 1]), lengths)
+            hidden = prim.where(ran, hidden, 0.0)
+        return (*cell(gate, (_rounded_in_primitives(hidden), memory)), *(count + 1 for count in counts))
+
+    return rounding
+
+
+def _rounded(x: Array) -> Array:
+    """What the codes of DynamicQuantizeLinear stand for."""
+    codes, scale, point = dynamic_quantize_linear.evaluate(x)
+    return np.asarray((codes.astype(np.float32) - point.astype(np.float32)) * scale)
+
+
+def _rounded_in_primitives(x: prim.Tensor) -> prim.Tensor:
+    codes, scale, point = dynamic_quantize_linear.rules["lower"](x)
+    rounded: prim.Tensor = (prim.cast(codes, DType.FLOAT32) - prim.cast(point, DType.FLOAT32)) * scale
+    return rounded
 
 
 def _weights(w: Array, scale: Array, zero_point: Array, name: str) -> Array:
@@ -98,3 +186,13 @@ def _spread(values: Array, w: Array, name: str) -> Array:
     if values.shape not in ((w.shape[0],), (w.shape[0], w.shape[2])):
         raise ShapeError(f"a scale or zero point of {name} has shape {list(values.shape)}, {name} {list(w.shape)}")
     return values.reshape(w.shape[0], 1, *(values.shape[1:] or (1,))).astype(np.float64)
+
+
+def _meant(w: prim.Tensor, scale: prim.Tensor, zero_point: prim.Tensor) -> prim.Tensor:
+    if w.rank != 3 or any(each.rank not in (1, 2) for each in (scale, zero_point)):
+        raise prim.Refused("weights, scales or zero points of other ranks")
+    factors, points = (
+        prim.reshape(each, (each.shape[0], 1, *(each.shape[1:] or (1,)))) for each in (scale, zero_point)
+    )
+    wide = prim.cast(w, DType.FLOAT32) - prim.cast(points, DType.FLOAT32)
+    return prim.permute(wide * factors, [0, 2, 1])

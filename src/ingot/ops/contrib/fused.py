@@ -76,8 +76,8 @@ def infer_conv(
     **attributes: Any,
 ) -> Inferred:
     _activation(activation, activation_params or ())
-    found: Inferred = conv.rules["infer"](x, w, b, **attributes)
-    return found
+    result: Inferred = conv.rules["infer"](x, w, b, **attributes)
+    return result
 
 
 @operator("FusedGemm", since=1, domain=MICROSOFT)
@@ -118,8 +118,8 @@ def infer_gemm(
 ) -> Inferred:
     params = [p for p in (activation_alpha, activation_beta, activation_gamma) if p is not None]
     _activation(activation, params)
-    found: Inferred = gemm.rules["infer"](a, b, c, **attributes)
-    return found
+    result: Inferred = gemm.rules["infer"](a, b, c, **attributes)
+    return result
 
 
 @operator("FusedMatMul", since=1, domain=MICROSOFT)
@@ -244,6 +244,7 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Any]]] = {
     "Elu": ((1.0,), lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x)),
     "Clip": ((-np.inf, np.inf), lambda x, low, high: np.minimum(np.maximum(x, low), high)),
     "HardSigmoid": ((0.2, 0.5), lambda x, a, b: np.clip(a * x + b, 0, 1)),
+    "HardSwish": ((), lambda x: x * np.clip(x / 6 + x.dtype.type(0.5), 0, 1)),
     "Selu": (
         (1.6732632423543772, 1.0507009873554805),
         lambda x, a, g: g * np.where(x <= 0, a * np.expm1(np.minimum(x, 0)), x),

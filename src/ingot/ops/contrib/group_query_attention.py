@@ -135,8 +135,8 @@ def infer(
     total = total_sequence_length.elements
     whole = total[0] if total is not None and len(total) == 1 else None
     before: Dim | None = last(past_key.shape, 2) if past_key.present else 0
-    room = None if whole is None or before is None else maximum(whole, before)
-    present = TensorType(past_key.dtype or query.dtype, (batch, kv_num_heads, room, size))
+    capacity = None if whole is None or before is None else maximum(whole, before)
+    present = TensorType(past_key.dtype or query.dtype, (batch, kv_num_heads, capacity, size))
     result = TensorType(query.dtype, (batch, length, width))
     return result, present, present, TensorType(query.dtype, (batch, num_heads, length, whole))
 
@@ -225,16 +225,16 @@ def _cached(past: Array | None, new: Array, before: Array, whole: int) -> Array:
     batch, heads, length, size = new.shape
     if past is not None and (past.ndim != 4 or past.shape[:2] != (batch, heads) or past.shape[3] != size):
         raise ShapeError(f"the past has shape {list(past.shape)}, the new keys and values {list(new.shape)}")
-    room = max(whole, 0 if past is None else past.shape[2])
-    refuse_huge((batch, heads, room, size), np.dtype(np.float32))
-    cache = np.zeros((batch, heads, room, size), np.float32)
+    capacity = max(whole, 0 if past is None else past.shape[2])
+    refuse_huge((batch, heads, capacity, size), np.dtype(np.float32))
+    cache = np.zeros((batch, heads, capacity, size), np.float32)
     for sequence in range(batch):
         start = int(before[sequence])
         if start and (past is None or past.shape[2] < start):
             raise InputError(f"{start} past keys are needed, there are {0 if past is None else past.shape[2]}")
         if past is not None:
             cache[sequence, :, :start] = past[sequence, :, :start]
-        stop = min(room, start + length)
+        stop = min(capacity, start + length)
         cache[sequence, :, start:stop] = new[sequence, :, : stop - start]
     return cache
 

@@ -116,9 +116,9 @@ class _Filled:
     def cache(self, past: prim.Tensor | None, new: prim.Tensor) -> prim.Tensor:
         """The cache with new keys or values behind those of the past, zeros after them; a run reports a short past."""
         before: Dim = 0 if past is None else past.shape[2]
-        room = maximum(self.whole, before)
-        shape = (*new.shape[:2], room, new.shape[3])
-        place = prim.iota((1, 1, room, 1), 2)
+        capacity = maximum(self.whole, before)
+        shape = (*new.shape[:2], capacity, new.shape[3])
+        place = prim.iota((1, 1, capacity, 1), 2)
         start = prim.reshape(within(self.past, before), (*self.past.shape, 1, 1, 1))
         last = prim.size(self.length) - 1
         index = prim.apply("minimum", prim.apply("maximum", place - start, 0), last)
@@ -128,7 +128,7 @@ class _Filled:
             return cache
         if past.dtype not in FLOATING:
             raise prim.Refused(f"a cache of {past.dtype}")
-        old = prim.pad(past, [0] * 4, [0, 0, room - before, 0])
+        old = prim.pad(past, [0] * 4, [0, 0, capacity - before, 0])
         return prim.where(prim.apply("less", place, start), old, cache)
 
     def visible(self, causal: bool, window: int) -> prim.Tensor:

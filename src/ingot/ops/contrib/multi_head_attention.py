@@ -9,7 +9,7 @@ import numpy as np
 from ingot import prim
 from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array
-from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import Shape, TensorType
 from ingot.ops.contrib.attended import attended
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS, last
@@ -58,24 +58,27 @@ def multi_head_attention(
 
     Keys and values may come packed with the queries, packed together, or by head (then without a bias). With
     `past_sequence_length` the past is a buffer that holds so many, and the present the same with the new ones put in.
+    `cache_indirection` names, for each beam of a search and each token of the past, the beam to read it from.
     """
     check_heads(num_heads)
-    if cache_indirection is not None:
-        raise UnsupportedError("cache_indirection, which beams a decoder reads from, is not supported")
     q, k, v = _heads(query, key, value, bias, num_heads)
     if (past_key is None) != (past_value is None):
         raise InputError("past_key and past_value are given only together")
-    for given, name in (past_key, "past_key"), (past_value, "past_value"):
-        if given is not None and given.ndim != 4:
-            raise ShapeError(f"{name} has {given.ndim} axes, expected 4")
+    for cached, name in (past_key, "past_key"), (past_value, "past_value"):
+        if cached is not None and cached.ndim != 4:
+            raise ShapeError(f"{name} has {cached.ndim} axes, expected 4")
     past = 0 if past_key is None else past_key.shape[2]
-    room = past
+    capacity = past
     if past_sequence_length is not None and past_key is not None and past_value is not None:
         past = int(past_sequence_length.reshape(-1)[0]) if past_sequence_length.size == 1 else -1
-        if not 0 <= past <= room - k.shape[2]:
-            raise InputError(f"past_sequence_length is {past}: {k.shape[2]} more do not fit a buffer of {room}")
+        if not 0 <= past <= capacity - k.shape[2]:
+            raise InputError(f"past_sequence_length is {past}: {k.shape[2]} more do not fit a buffer of {capacity}")
     keys = with_past(None if past_key is None else past_key[:, :, :past], k, "past_key")
     values = with_past(None if past_value is None else past_value[:, :, :past], v, "past_value")
+    present = (_buffer(past_key, keys, capacity, query), _buffer(past_value, values, capacity, query))
+    if cache_indirection is not None:
+        beams = _beams(cache_indirection, len(keys), past)
+        keys, values = (_of_beams(each, beams, past) for each in (keys, values))
     if keys.shape[:3] != values.shape[:3]:
         raise ShapeError(f"keys of shape {list(keys.shape)} do not fit values of shape {list(values.shape)}")
     scores = scores_of(q, keys, scale)
@@ -86,7 +89,6 @@ def multi_head_attention(
         mask = hidden if mask is None else np.where(hidden < 0, hidden, mask)
     scores = added(scores if mask is None else scores + mask, attention_bias)
     y = joined_heads(softmax(scores) @ values).astype(query.dtype)
-    present = (_buffer(past_key, keys, room, query), _buffer(past_value, values, room, query))
     return y, *present, scores.astype(query.dtype)
 
 
@@ -119,12 +121,12 @@ def infer(
     if past_key is not None and past_key.present:
         before = last(past_key.shape, 2)
     total = None if before is None or fresh is None else before + fresh
-    room = before if held and past_key is not None and past_key.present else total
+    capacity = before if held and past_key is not None and past_key.present else total
     output: Shape = (batch, length, None if width is None else width * num_heads)
     return (
         TensorType(query.dtype, output),
-        TensorType(query.dtype, (batch, num_heads, room, size)),
-        TensorType(query.dtype, (batch, num_heads, room, width)),
+        TensorType(query.dtype, (batch, num_heads, capacity, size)),
+        TensorType(query.dtype, (batch, num_heads, capacity, width)),
         TensorType(query.dtype, (batch, num_heads, length, None if held else total)),
     )
 
@@ -139,8 +141,8 @@ def _sizes(query: Fact, key: Fact | None, value: Fact | None, heads: int) -> tup
         return last(key.shape, 1), last(key.shape), last(key.shape)
     by_head = key.rank == 4
     sizes = []
-    for given in (key, value):
-        whole = last(None if given is None else given.shape)
+    for tensor in (key, value):
+        whole = last(None if tensor is None else tensor.shape)
         sizes.append(whole if by_head or whole is None else divide_exactly(whole, heads))
     return last(key.shape, 2 if by_head else 1), sizes[0], sizes[1]
 
@@ -170,8 +172,8 @@ def lower(
     if (past_key is None) != (past_value is None):
         raise prim.Refused("past keys without past values, or the reverse")
     q, k, v = _by_head(query, key, value, bias, num_heads)
-    kept = facts[0].dtype
-    keys, values = behind(past_key, k, kept), behind(past_value, v, kept)
+    cache_type = facts[0].dtype
+    keys, values = behind(past_key, k, cache_type), behind(past_value, v, cache_type)
     y, scores = attended(
         q,
         prim.cast(keys, q.dtype),
@@ -264,10 +266,28 @@ def _biased(x: Array, bias: Array | None, start: int) -> Array:
     return wide + bias[start:stop].astype(np.float32)
 
 
-def _buffer(past: Array | None, whole: Array, room: int, query: Array) -> Array:
+def _beams(indirection: Array, batch: int, past: int) -> Array:
+    """The row of the batch that each row reads each token of the past from: [batch, past]."""
+    if indirection.ndim != 3 or indirection.shape[0] * indirection.shape[1] != batch or indirection.shape[2] < past:
+        shape = list(indirection.shape)
+        raise ShapeError(f"cache_indirection has shape {shape}, for {batch} beams in all and a past of {past}")
+    width = indirection.shape[1]
+    named = indirection.reshape(batch, -1)[:, :past]
+    if named.size and not 0 <= named.min() <= named.max() < width:
+        raise InputError(f"cache_indirection goes from {named.min()} to {named.max()}, there are {width} beams")
+    return np.asarray(np.arange(batch)[:, None] // max(width, 1) * width + named)
+
+
+def _of_beams(whole: Array, beams: Array, past: int) -> Array:
+    """Keys or values whose past is that of the beams."""
+    old = whole[beams, :, np.arange(past)].swapaxes(1, 2)
+    return np.concatenate([old, whole[:, :, past:]], axis=2)
+
+
+def _buffer(past: Array | None, whole: Array, capacity: int, query: Array) -> Array:
     """What is present: all there is, put into the buffer of the past if that is longer."""
     present = whole.astype(query.dtype)
-    if past is None or room <= whole.shape[2]:
+    if past is None or capacity <= whole.shape[2]:
         return present
     buffer = past.copy()
     buffer[:, :, : whole.shape[2]] = present

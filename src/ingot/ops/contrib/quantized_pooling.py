@@ -1,4 +1,4 @@
-"""QLinearAveragePool and QLinearGlobalAveragePool: means of bytes that stand for real numbers."""
+"""QLinearAveragePool, QLinearGlobalAveragePool and QLinearReduceMean: means of bytes that stand for real numbers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.moments import mean_of
 from ingot.ops.nn.pooling import average_pool
 from ingot.ops.nn.precision import mean
+from ingot.ops.shapes import axes_of
 from ingot.ops.typesets import types
 
 T: TypeAlias = Annotated[Array, types("T", BYTES)]
@@ -126,6 +127,55 @@ def lower_global(
 ) -> prim.Tensor:
     average = mean_of(meant(x, x_scale, x_zero_point), _spatial(x.rank, channels_last))
     return written(average, y_scale, y_zero_point, x.dtype)
+
+
+@operator("QLinearReduceMean", since=1, domain=MICROSOFT)
+def qlinear_reduce_mean(
+    data: T,
+    data_scale: Scale,
+    data_zero_point: T | None,
+    reduced_scale: Scale,
+    reduced_zero_point: T | None = None,
+    /,
+    *,
+    axes: Sequence[int],
+    keepdims: int,
+) -> T:
+    """The mean along `axes` of what `data` stands for, quantised again."""
+    along = axes_of(axes, data.ndim)
+    average = mean(real(data, data_scale, data_zero_point), along)
+    found = codes(average, reduced_scale, reduced_zero_point, data.dtype)
+    return found if keepdims else found.squeeze(along)
+
+
+may_omit(qlinear_reduce_mean, "data_zero_point")
+
+
+@qlinear_reduce_mean.infer
+def infer_mean(data: Fact, /, *_: Fact, axes: Sequence[int], keepdims: int) -> Inferred:
+    if data.dtype is None or data.shape is None:
+        return None if data.dtype is None else TensorType(data.dtype)
+    along = axes_of(axes, len(data.shape))
+    kept = [1 if axis in along else size for axis, size in enumerate(data.shape) if keepdims or axis not in along]
+    return TensorType(data.dtype, tuple(kept))
+
+
+@qlinear_reduce_mean.lower
+def lower_mean(
+    data: prim.Tensor,
+    data_scale: prim.Tensor,
+    data_zero_point: prim.Tensor | None,
+    reduced_scale: prim.Tensor,
+    reduced_zero_point: prim.Tensor | None = None,
+    /,
+    *,
+    axes: Sequence[int],
+    keepdims: int,
+) -> prim.Tensor:
+    along = axes_of(axes, data.rank)
+    average = mean_of(meant(data, data_scale, data_zero_point), along)
+    y = written(average, reduced_scale, reduced_zero_point, data.dtype)
+    return y if keepdims else prim.squeeze(y, along)
 
 
 def _spatial(rank: int, channels_last: int) -> tuple[int, ...]:

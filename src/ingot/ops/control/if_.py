@@ -12,7 +12,7 @@ from ingot.ops.control.regions import Regions, require_tensors
 from ingot.ops.define import Heterogeneous, Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import BOOL, types
-from ingot.prim.region import branch
+from ingot.prim.make_region import branch
 from ingot.prim.tensor import Refused, Tensor
 
 B: TypeAlias = Annotated[Array, types("B", BOOL)]

@@ -34,8 +34,9 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import is_natural
 from ingot.ops.typesets import ALL_3, BOOL, INT64, types
 from ingot.prim.make import reshape
-from ingot.prim.region import repeated
-from ingot.prim.tensor import BodyArgument, Constant, Refused, Tensor
+from ingot.prim.make_region import repeated
+from ingot.prim.region import BodyArgument
+from ingot.prim.tensor import Constant, Refused, Tensor
 from ingot.prim.tensor import scalar as prim_scalar
 
 I: TypeAlias = Annotated[Array, types("I", INT64)]  # noqa: E741
@@ -77,7 +78,8 @@ def loop(
     while (limit is None or step < limit) and (cond is None or going):
         counter = np.asarray(step, np.int64)
         outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, truths[going], *states])
-        going = bool(scalar(outputs[0], "the condition the body gives"))
+        if outputs[0] is not truths[going]:  # a body that passes it on returns the array itself
+            going = bool(scalar(outputs[0], "the condition the body gives"))
         states = outputs[1:carried]
         for place, collection in collected.items():
             collection.add(outputs[place])

@@ -22,8 +22,9 @@ from ingot.ops.older import rank_of, shape_of
 from ingot.ops.shapes import axis_of, unify
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
 from ingot.prim.make import gather, permute, size, slice_
-from ingot.prim.region import repeated
-from ingot.prim.tensor import BodyArgument, Refused, Tensor
+from ingot.prim.make_region import repeated
+from ingot.prim.region import BodyArgument
+from ingot.prim.tensor import Refused, Tensor
 
 V: TypeAlias = Annotated[
     Array, types("V", {9: ALL_3, 16: ALL, 19: ALL_19, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})

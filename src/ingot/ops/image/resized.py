@@ -90,7 +90,7 @@ def _numbers(facts: Sequence[Fact], position: int, name: str) -> Array | None:
     if fact is None or not fact.present or fact.shape == (0,):
         return None
     if fact.constant is None:
-        raise prim.Refused(f"{name} that only a run computes")
+        raise prim.Refused(f"data-dependent {name}")
     return fact.constant.numpy()
 
 

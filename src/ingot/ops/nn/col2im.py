@@ -108,7 +108,6 @@ def lower(
     pads: Sequence[int] | None,
     strides: Sequence[int] | None,
     facts: tuple[Fact, ...],
-    inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Each element is added to its place in a padded image of zeros."""
     image, block = facts[1].integers, facts[2].integers

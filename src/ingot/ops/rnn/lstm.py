@@ -54,7 +54,7 @@ def lstm(
         raise ShapeError(f"P has shape {list(peepholes.shape)}, expected {[net.directions, 3 * net.hidden]}")
     default = ("Sigmoid", "Tanh", "Tanh")
     functions = bound(activations, default, net.directions, activation_alpha, activation_beta, clip)
-    steps = [_step(net, i, peepholes[i], bool(input_forget), *functions[i]) for i in range(net.directions)]
+    steps = [lstm_step(net, i, peepholes[i], bool(input_forget), *functions[i]) for i in range(net.directions)]
     states = [net.state(initial_h, "initial_h"), net.state(initial_c, "initial_c")]
     y, last_h, last_c = (result.astype(x.dtype, copy=False) for result in net.run(states, steps))
     return y, last_h, last_c
@@ -101,8 +101,10 @@ def lower(
     peepholes = None if p is None else prim.assume_shape(p, (layer.directions, 3 * layer.hidden))
     default = ("Sigmoid", "Tanh", "Tanh")
     chosen = bound_primitives(activations, default, layer.directions, activation_alpha, activation_beta, clip)
-    cells = [_cell(layer, index, peepholes, bool(input_forget), *chosen[index]) for index in range(layer.directions)]
-    return tuple(layer.run([initial_h, initial_c], cells, [_bias(layer, index) for index in range(len(cells))]))
+    cells = [
+        lstm_cell(layer, index, peepholes, bool(input_forget), *chosen[index]) for index in range(layer.directions)
+    ]
+    return tuple(layer.run([initial_h, initial_c], cells, [lstm_bias(layer, index) for index in range(len(cells))]))
 
 
 @lstm.downgrade
@@ -110,9 +112,10 @@ def downgrade(op: Any, *inputs: Value | None, version: int, outputs: int, **attr
     return downgraded(op, lstm, inputs, attributes, version=version, outputs=outputs)
 
 
-def _step(
+def lstm_step(
     net: Network, index: int, peepholes: Array, coupled: bool, f: Activation, g: Activation, h: Activation
 ) -> Step:
+    """One step of a direction, from what the input adds to the gates, and the states; `coupled` makes f `1 - i`."""
     r, bias = net.r[index].T, sum(np.split(net.b[index], 2))
     peep_i, peep_o, peep_f = np.split(peepholes, 3)
 
@@ -127,12 +130,13 @@ def _step(
     return step
 
 
-def _bias(layer: Net, index: int) -> prim.Tensor | None:
+def lstm_bias(layer: Net, index: int) -> prim.Tensor | None:
+    """What is added to the gates of a direction, whatever flows through them."""
     own, states = (layer.bias(index, first, 4) for first in (0, 4))
     return None if own is None or states is None else own + states
 
 
-def _cell(
+def lstm_cell(
     layer: Net,
     index: int,
     peepholes: prim.Tensor | None,
@@ -141,6 +145,7 @@ def _cell(
     g: PrimitiveActivation,
     h: PrimitiveActivation,
 ) -> Cell:
+    """One step of a direction in primitives."""
     weights = layer.recurrent(index)
     peeps = None if peepholes is None else split(row(peepholes, index, 0, 3 * layer.hidden), layer.hidden)
 

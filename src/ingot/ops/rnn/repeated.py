@@ -10,7 +10,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ops.rnn.sequences import DIRECTIONS
-from ingot.prim.region import repeat
+from ingot.prim.make_region import repeat
 
 Cell: TypeAlias = Callable[[prim.Tensor, tuple[prim.Tensor, ...]], tuple[prim.Tensor, ...]]
 """From what the input adds to the gates at one time, and the states, to the new states, the output first."""

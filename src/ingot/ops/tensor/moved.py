@@ -37,7 +37,7 @@ def elements_of(fact: Fact, name: str) -> list[Dim]:
     elements = sizes(fact)
     known = [element for element in elements or () if element is not None]
     if elements is None or len(known) < len(elements):
-        raise prim.Refused(f"{name} that only a run computes")
+        raise prim.Refused(f"data-dependent {name}")
     return known
 
 

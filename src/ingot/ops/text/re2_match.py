@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ingot.errors import UnsupportedError
 from ingot.ops.text.re2_syntax import Chars, CharSet, Choice, Place, Repeat, Row, Tree, parse
 
@@ -9,6 +11,7 @@ _MOST_STATES = 10_000
 _MOST_REMEMBERED = 20_000
 
 _States = frozenset[int]
+_Threads = tuple[_States, ...]  # the states of matches that began at different places, the earliest first
 _Around = tuple[str, str]  # the characters before and after a place; none at the ends of the text
 
 
@@ -28,6 +31,8 @@ class Pattern:
         self._start = self._add(tree, self._end)
         self._has_places = any(kind for edges in self._goes for kind, _ in edges)
         self._remembered: dict[tuple[_States, _Around, str], _States] = {}
+        self._advanced: dict[tuple[_Threads, _Around, str], tuple[_Threads, tuple[int, ...]]] = {}
+        self._finished: dict[tuple[_Threads, _Around], int | None] = {}
 
     def matches(self, text: str) -> bool:
         """Whether the pattern describes the text from its beginning to its end."""
@@ -39,13 +44,61 @@ class Pattern:
             reached = self._remembered.get(key)
             if reached is None:
                 reached = self._step(states, (before, char), char)
-                if len(self._remembered) >= _MOST_REMEMBERED:
-                    self._remembered.clear()
+                _forget(self._remembered)
                 self._remembered[key] = reached
             if not reached:
                 return False
             states, before = reached, char
         return self._end in self._reached(states, (before, ""))
+
+    def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
+        """Where the leftmost match from `start` on begins and ends, the longest of those that begin there."""
+        threads: _Threads = ()
+        starts: tuple[int, ...] = ()
+        best: tuple[int, int] | None = None
+        before = text[start - 1] if start else ""
+        for place in range(start, len(text) + 1):
+            char = text[place] if place < len(text) else ""
+            around = (_kind(before), _kind(char)) if self._has_places else ("", "")
+            if best is None:
+                threads, starts = (*threads, frozenset([self._start])), (*starts, place)
+            key = (threads, around)
+            if key not in self._finished:
+                _forget(self._finished)
+                self._finished[key] = self._finishing(threads, (before, char))
+            finishing = self._finished[key]
+            if finishing is not None:
+                best = (starts[finishing], place)
+                threads, starts = threads[: finishing + 1], starts[: finishing + 1]
+            if not char:
+                break
+            threads, survivors = self._advance(threads, around, (before, char))
+            starts = tuple(starts[index] for index in survivors)
+            if best is not None and not threads:
+                break
+            before = char
+        return best
+
+    def _finishing(self, threads: _Threads, around: _Around) -> int | None:
+        """The first thread that may end here."""
+        return next((i for i, states in enumerate(threads) if self._end in self._reached(states, around)), None)
+
+    def _advance(self, threads: _Threads, kinds: _Around, around: _Around) -> tuple[_Threads, tuple[int, ...]]:
+        """The threads after a character, without states that an earlier one has too, and which of before they are."""
+        key = (threads, kinds, around[1])
+        advanced = self._advanced.get(key)
+        if advanced is None:
+            seen: set[int] = set()
+            new: list[tuple[int, _States]] = []
+            for index, states in enumerate(threads):
+                after = self._step(states, around, around[1]) - seen
+                if after:
+                    new.append((index, after))
+                    seen |= after
+            advanced = tuple(states for _, states in new), tuple(index for index, _ in new)
+            _forget(self._advanced)
+            self._advanced[key] = advanced
+        return advanced
 
     def _step(self, states: _States, around: _Around, char: str) -> _States:
         takes = (self._takes[state] for state in self._reached(states, around))
@@ -102,6 +155,11 @@ class Pattern:
         for _ in range(tree.least):
             after = self._add(tree.part, after)
         return after
+
+
+def _forget(remembered: dict[Any, Any]) -> None:
+    if len(remembered) >= _MOST_REMEMBERED:
+        remembered.clear()
 
 
 def _size(tree: Tree) -> int:

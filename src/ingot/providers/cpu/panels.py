@@ -35,7 +35,7 @@ def panels_of(weights: Packed | Filters, tile: Tile) -> Array:
     panels = _unique(packed(weights, tile))
     try:
         source = ref(owner, lambda _: _BY_SOURCE.pop(key, None))
-    except TypeError:  # memory whose end nobody is told of
+    except TypeError:  # an owner without weak references
         return panels
     _BY_SOURCE[key] = source, ref(panels, lambda _: _BY_SOURCE.pop(key, None))
     return panels
@@ -58,7 +58,7 @@ def _owner(array: Array) -> object:
 def _unique(panels: Array) -> Array:
     """Panels of the same content that a plan holds, or these."""
     content = panels.reshape(-1).view(np.uint8)
-    key = (panels.shape, panels.dtype.str, hashlib.sha256(content[:_SAMPLE]).digest())
+    key = (panels.shape, panels.dtype.str, hashlib.sha256(content[:_SAMPLE].tobytes()).digest())
     known = _BY_CONTENT.get(key)
     other = None if known is None else known()
     if other is not None and np.array_equal(other.reshape(-1).view(np.uint8), content):

@@ -13,13 +13,14 @@ from ingot.prim.tensor import CallResult, Parameter, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import Jump, Placement, Plan, Segment
+from ingot.schedule.threads import THREADS
 from ingot.tools.inspect.bodies import bodies_text
 from ingot.tools.inspect.titles import number
 
 
 def plan_text(compiled: Artifacts, sizes: Mapping[str, int]) -> str:
     """The plan of a model for sizes by name; where a size is missing, offsets are left out."""
-    return "\n".join(line.rstrip() for line in _lines(compiled, {**sizes, "threads": compiled.plan.threads}))
+    return "\n".join(line.rstrip() for line in _lines(compiled, {**sizes, THREADS: compiled.plan.threads}))
 
 
 def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
@@ -29,7 +30,7 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
     many = f"{plan.threads} threads, which take pieces of each kernel as they come free"
     threads = "one thread" if plan.threads == 1 else many
     yield f"kernels {len(kernels)}, calls {calls}, run by {threads}"
-    sizes_text = [f"{name} = {size:,}" for name, size in sizes.items() if name != "threads"]
+    sizes_text = [f"{name} = {size:,}" for name, size in sizes.items() if name != THREADS]
     yield f"sizes {', '.join(sizes_text) or 'all fixed'}"
     buffers = _buffers(plan, kernels)
     yield ""

@@ -1,0 +1,1 @@
+"""What programs import of onnxruntime's tools, for where onnxruntime is not installed."""

@@ -1,0 +1,91 @@
+"""ConvTransposeWithDynamicPads: a transposed convolution whose pads are an input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from ingot import prim
+from ingot.dtypes import Array
+from ingot.ir.types import TensorType
+from ingot.ops.contrib.domain import MICROSOFT, last
+from ingot.ops.define import operator
+from ingot.ops.facts import Fact, Inferred
+from ingot.ops.nn.conv_transpose import conv_transpose
+from ingot.ops.typesets import FLOATS_3, INT64, types
+
+T: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
+Pads: TypeAlias = Annotated[Array, types("", INT64)]
+
+
+@operator("ConvTransposeWithDynamicPads", since=1, domain=MICROSOFT)
+def conv_transpose_with_dynamic_pads(
+    x: T,
+    w: T,
+    pads: Pads | None = None,
+    b: T | None = None,
+    /,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    """The standard's ConvTranspose, with `pads` computed by the model."""
+    return np.asarray(
+        conv_transpose.evaluate(
+            x,
+            w,
+            b,
+            auto_pad=auto_pad,
+            dilations=dilations,
+            group=group,
+            kernel_shape=kernel_shape,
+            output_padding=output_padding,
+            pads=None if pads is None else pads.reshape(-1).tolist(),
+            strides=strides,
+        )
+    )
+
+
+@conv_transpose_with_dynamic_pads.infer
+def infer(
+    x: Fact, w: Fact, pads: Fact | None = None, b: Fact | None = None, /, *, group: int, **attributes: Any
+) -> Inferred:
+    cut = _known(pads)
+    named = {"group": group, "output_shape": None, **attributes}
+    if cut is not None:
+        result: Inferred = conv_transpose.rules["infer"](x, w, b, pads=cut or None, **named)
+        return result
+    dtype, channels = x.dtype or w.dtype, last(w.shape, 1)
+    if dtype is None or x.shape is None:
+        return None if dtype is None else TensorType(dtype)
+    outputs = None if channels is None else channels * group
+    return TensorType(dtype, (x.shape[0], outputs, *(None for _ in x.shape[2:])))
+
+
+@conv_transpose_with_dynamic_pads.lower
+def lower(
+    x: prim.Tensor,
+    w: prim.Tensor,
+    pads: prim.Tensor | None = None,
+    b: prim.Tensor | None = None,
+    /,
+    *,
+    facts: tuple[Fact, ...],
+    **attributes: Any,
+) -> prim.Tensor:
+    cut = _known(facts[2] if len(facts) > 2 else None)
+    if cut is None:
+        raise prim.Refused("pads unknown until a run")
+    y: prim.Tensor = conv_transpose.rules["lower"](x, w, b, pads=cut or None, output_shape=None, **attributes)
+    return y
+
+
+def _known(pads: Fact | None) -> list[int] | None:
+    """The pads, none of them if they are omitted; None if they are unknown until a run."""
+    return [] if pads is None or not pads.present else pads.integers

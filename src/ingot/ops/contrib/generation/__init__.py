@@ -1,0 +1,1 @@
+"""Sequences of tokens that decoders, graphs within the operator, write one by one."""

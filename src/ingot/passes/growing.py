@@ -1,0 +1,204 @@
+"""Loops with states that grow: what every run appends is collected instead, and put together after the loop.
+
+A state whose size changes from run to run has to be bound anew in each, and a loop that collects a number of rows that
+is only known at run time has no memory for them. Where the trip count alone decides how often a body runs, a state that
+it only appends to is a collected output, and the number of rows is the size of a Range: then both are loops of fixed
+sizes, which become machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ingot.builder import inserting, op
+from ingot.dataclass import dataclass
+from ingot.infer.driver import Facts, infer
+from ingot.ir.domains import TRAINING
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model
+from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
+from ingot.ir.value import Value
+from ingot.ops.catalog import Catalog
+from ingot.ops.control.carried import forwarded, truth
+from ingot.queries.values import fact
+
+_HEADS = 2
+"""Inputs of a body before its states: the number of the run, and the condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """A state that every run appends a piece to, which has the same sizes in all of them."""
+
+    place: int
+    axis: int
+    piece: tuple[int, ...]
+
+
+def collect_growing_states(model: Model, catalog: Catalog) -> int:
+    """Rewrite the counted loops of the main graph that grow states or collect an unknown number of rows; how many.
+
+    The types of the values of the model are left to an inference that follows. A model with a gradient in it stays as
+    it is, as that names values of the graph.
+    """
+    candidates = [place for place, node in enumerate(model.graph.nodes) if _is_candidate(node)]
+    if not candidates or any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
+        return 0
+    twin = model.copy()
+    facts = infer(twin, catalog=catalog)
+    nodes, twins = model.graph.nodes, twin.graph.nodes
+    changed = 0
+    for place in candidates:
+        twin_node = twins[place]
+        growths = list(_growths(twin_node, facts))
+        counted = fact(twin_node.inputs[0], facts).elements is not None
+        if _stays(twin_node, growths, counted, facts):
+            continue
+        _rewrite(nodes[place], growths, counted)
+        changed += 1
+    return changed
+
+
+def _stays(node: Node, growths: list[_Growth], counted: bool, facts: Facts) -> bool:
+    """Whether a loop stays as it is: nothing would be gained, or it would not become machine code all the same."""
+    gone = {growth.place for growth in growths}
+    if any(_grows(node, place) for place in range(_carried(node)) if place not in gone):
+        return True
+    if counted:
+        return not growths
+    body = _body(node)
+    rows = [body.outputs[1 + place] for place in range(_carried(node), len(node.outputs))]
+    return not all(_is_static(row, facts) for row in rows)  # of no rows, sizes with names would be unknown
+
+
+def _is_candidate(node: Node) -> bool:
+    """Whether a node is a loop that its trip count alone ends, and that has a state appended to or collects rows."""
+    if not node.applies("Loop") or not node.inputs or node.inputs[0] is None:
+        return False
+    condition = node.inputs[1] if len(node.inputs) > 1 else None
+    if condition is not None and not (_is_true(condition) and _goes_on(_body(node))):
+        return False
+    return _collects(node) or any(_appends(node, place) is not None for place in range(_carried(node)))
+
+
+def _grows(node: Node, place: int) -> bool:
+    """Whether a body puts something to a state, at either end."""
+    state, new = _body(node).inputs[_HEADS + place], forwarded(_body(node).outputs[1 + place])
+    return new.producer is not None and new.producer.applies("Concat") and state in new.producer.inputs
+
+
+def _is_static(value: Value, facts: Facts) -> bool:
+    """Whether all sizes of a tensor are numbers."""
+    shape = fact(value, facts).shape
+    return shape is not None and all(isinstance(size, int) for size in shape)
+
+
+def _growths(node: Node, facts: Facts) -> Iterator[_Growth]:
+    for place in range(_carried(node)):
+        concat = _appends(node, place)
+        if concat is None:
+            continue
+        shapes = [fact(value, facts).shape for value in concat.inputs[1:]]
+        known = [shape for shape in shapes if shape and all(isinstance(size, int) and size > 0 for size in shape)]
+        axis = concat["axis"]
+        assert isinstance(axis, int)
+        if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
+            continue
+        axis %= len(known[0])
+        sizes = [int(size) for size in known[0] if isinstance(size, int)]
+        sizes[axis] = sum(size for shape in known if isinstance(size := shape[axis], int))
+        yield _Growth(place, axis, tuple(sizes))
+
+
+def _appends(node: Node, place: int) -> Node | None:
+    """The Concat that appends to a state what the state itself is not read for; None if there is no such node."""
+    body = _body(node)
+    state, grown = body.inputs[_HEADS + place], body.outputs[1 + place]
+    concat = grown.producer
+    if concat is None or concat.graph is not body or not concat.applies("Concat") or len(concat.inputs) < 2:
+        return None
+    alone = [(use.node, use.position) for use in state.uses] == [(concat, 0)] and not state.is_output
+    returned = sum(value is grown for value in body.outputs) == 1 and not grown.uses
+    return concat if alone and returned else None
+
+
+def _rewrite(node: Node, growths: list[_Growth], counted: bool) -> None:
+    """Put a loop without the growing states in the place of one, and after it what they come to."""
+    graph, body = node.graph, _body(node)
+    assert graph is not None
+    carried = _carried(node)
+    gone = {growth.place for growth in growths}
+    pieces = [_piece(body.outputs[1 + growth.place]) for growth in growths]
+    remaining = [place for place in range(len(node.outputs)) if place not in gone]
+    body.outputs[:] = [body.outputs[0], *(body.outputs[1 + place] for place in remaining), *pieces]
+    for place in sorted(gone, reverse=True):
+        state = body.inputs[_HEADS + place]
+        for user in state.users:
+            body.remove(user)
+        del body.inputs[_HEADS + place]
+    first = node.inputs[0]
+    with inserting(before=node):
+        if not counted:
+            first = op.Size(op.Range(np.int64(0), op.Reshape(first, np.zeros(0, np.int64)), np.int64(1))).value
+    inputs = [first, *node.inputs[1:_HEADS], *(node.inputs[_HEADS + p] for p in range(carried) if p not in gone)]
+    initial = [node.inputs[_HEADS + growth.place] for growth in growths]
+    del node.attributes["body"]
+    loop = Node("Loop", inputs, len(remaining) + len(growths), {"body": body}, name=node.name)
+    graph.insert_before(node, loop)
+    results = dict(zip(remaining, loop.outputs, strict=False))
+    with inserting(before=node):
+        for growth, start, rows in zip(growths, initial, loop.outputs[len(remaining) :], strict=True):
+            results[growth.place] = op.Concat(start, _joined(rows, growth), axis=growth.axis).value
+    for place, old in enumerate(node.outputs):
+        old.replace_uses(results[place])
+    graph.remove(node)
+
+
+def _piece(grown: Value) -> Value:
+    """What a body appends to a state, as a value of its own."""
+    concat = grown.producer
+    assert concat is not None
+    added = list(concat.inputs[1:])
+    with inserting(before=concat):
+        piece = op.Concat(*added, axis=concat["axis"]) if len(added) > 1 else op.Identity(added[0])
+    return piece.value
+
+
+def _joined(rows: Value, growth: _Growth) -> Value:
+    """Collected pieces, one after the other along the axis that they are appended along."""
+    axis, rank = growth.axis, len(growth.piece)
+    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
+    shape = [-1 if place == axis else size for place, size in enumerate(growth.piece)]
+    joined: Value = op.Reshape(op.Transpose(rows, perm=order) if axis else rows, np.array(shape, np.int64)).value
+    return joined
+
+
+def _goes_on(body: Graph) -> bool:
+    """Whether a body gives the condition back as it takes it, or a constant true."""
+    source = forwarded(body.outputs[0])
+    return source is body.inputs[1] or _is_true(source)
+
+
+def _is_true(value: Value) -> bool:
+    constant = value.constant
+    if value.producer is not None and value.producer.applies("Constant"):
+        constant = value.producer.get("value")
+    return isinstance(constant, Tensor) and truth(constant) is True
+
+
+def _collects(node: Node) -> bool:
+    """Whether somebody reads what a loop collects."""
+    return any(value.uses or value.is_output for value in node.outputs[_carried(node) :])
+
+
+def _carried(node: Node) -> int:
+    return len(node.inputs) - _HEADS
+
+
+def _body(node: Node) -> Graph:
+    body = node["body"]
+    assert isinstance(body, Graph)
+    return body

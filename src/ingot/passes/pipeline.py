@@ -1,0 +1,101 @@
+"""The pipeline of passes: every pass in its place, for `ingot optimize` and for a session.
+
+`ingot optimize` runs it in rounds until nothing changes. A session runs its own part once, before it lowers a model:
+what pays by what is left to compute. Views, shape arithmetic and activations in many nodes need no pass there: lowering
+follows them, however they are spelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from ingot.dataclass import dataclass
+from ingot.errors import InputError
+from ingot.infer.driver import Facts
+from ingot.ir.model import Model
+from ingot.ops.catalog import Catalog
+from ingot.passes.attention import recognise_attention
+from ingot.passes.batched_transpose import unstack_transposes
+from ingot.passes.bias import recover_bias
+from ingot.passes.branches import settle_branches
+from ingot.passes.cse import share
+from ingot.passes.dead import dead
+from ingot.passes.fold import fold
+from ingot.passes.identity import skip
+from ingot.passes.normalisation_folding import fold_scales
+from ingot.passes.padding import absorb_padding
+from ingot.passes.recognise import recognise
+from ingot.passes.reshape import merge_views
+from ingot.passes.shapes import known_integers
+from ingot.passes.transpose import cancel_transposes
+
+Pass: TypeAlias = Callable[[Model, Facts], int]
+"""A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
+
+LEVELS = (0, 1, 2)
+"""Level 1 leaves every result as it is, bit for bit; level 2 changes results by rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A pass under the name that reports show, from `level` on; `session` is the level from which a session runs it.
+
+    A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options.
+    """
+
+    name: str
+    run: Callable[..., int]
+    level: int
+    session: int | None = None
+    needs_catalog: bool = False
+    in_session: Callable[..., int] | None = None
+
+
+PIPELINE = (
+    Entry("skip nodes that change nothing", skip, 1),
+    Entry("evaluate shape arithmetic", known_integers, 1, session=1),
+    Entry("fold constants", fold, 1, session=1, needs_catalog=True, in_session=partial(fold, constant_nodes=False)),
+    Entry("settle branches", settle_branches, 1),
+    Entry("share common subexpressions", share, 1, needs_catalog=True),
+    Entry("unstack transposes", unstack_transposes, 1),
+    Entry("cancel transposes", cancel_transposes, 1),
+    Entry("merge reshapes", merge_views, 1),
+    Entry("remove dead code", dead, 0),
+    Entry("recognise operators", recognise, 2),
+    Entry("recognise attention", recognise_attention, 2),
+    Entry("absorb padding", absorb_padding, 2, session=2),
+    # in a session, a product of matrices scales its sums for nothing; to scale its weights takes reading them all
+    Entry(
+        "fold scales into weights", fold_scales, 2, session=2,
+        in_session=partial(fold_scales, into=("Conv", "ConvTranspose")),
+    ),
+    Entry("recover biases", recover_bias, 2),
+    Entry("remove what that left", dead, 2, session=1),
+)  # fmt: skip
+
+
+def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
+    """The passes of `ingot optimize` at a level, by name, in order; InputError if there is no such level."""
+    _refuse_level(level)
+    return {entry.name: _bound(entry.run, entry, catalog) for entry in PIPELINE if entry.level <= level}
+
+
+def session_passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
+    """The same of a session, where level 0 changes nothing."""
+    _refuse_level(level)
+    return {
+        entry.name: _bound(entry.in_session or entry.run, entry, catalog)
+        for entry in PIPELINE
+        if entry.session is not None and entry.session <= level
+    }
+
+
+def _bound(run: Callable[..., int], entry: Entry, catalog: Catalog | None) -> Pass:
+    return partial(run, catalog=catalog) if entry.needs_catalog else run
+
+
+def _refuse_level(level: int) -> None:
+    if level not in LEVELS:
+        raise InputError(f"there is no level {level}", hint=f"the levels are {', '.join(map(str, LEVELS))}")

@@ -1,0 +1,50 @@
+"""Hashes of n-grams against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ops.contrib.peer import agrees
+
+RNG = np.random.default_rng(26)
+MOST, HEADS = 3, 2
+
+
+def stripped(*args: Any) -> list[Any]:
+    found = list(args)
+    while found[-1] is None:
+        found.pop()
+    return found
+
+
+def tables(dtype: Any) -> list[Any]:
+    return [RNG.integers(1, 10**4, MOST).astype(dtype), np.array([101, 103, 107, 109], dtype)]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("past", [False, True])
+@pytest.mark.parametrize(
+    ("end", "reset", "segments"), [(False, 0, False), (True, 0, True), (True, 1, False), (True, 1, True)]
+)
+def test_hashes_of_rows(dtype: Any, past: bool, end: bool, reset: int, segments: bool) -> None:
+    ids = RNG.integers(0, 6, (2, 7)).astype(dtype)
+    args = [ids, *tables(dtype), RNG.integers(0, 6, (2, MOST - 1)).astype(dtype) if past else None]
+    args += [np.arange(4).astype(dtype) * 1000 if past else None, np.asarray(3, dtype) if end else None]
+    args += [np.sort(RNG.integers(0, 3, (2, 7)), axis=1).astype(np.int32) if segments else None]
+    options: dict[str, Any] = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
+    agrees("NGramHashMapping", *stripped(*args), outputs=2, compiled=False, **options)
+
+
+@pytest.mark.parametrize("past", [False, True])
+@pytest.mark.parametrize("reset", [0, 1])
+def test_hashes_of_sequences_in_one_row(past: bool, reset: int) -> None:
+    ids = RNG.integers(0, 6, 9).astype(np.int64)
+    args = [ids, *tables(np.int64), np.array([0, 1, 5, 9], np.int32)]
+    args += [RNG.integers(0, 6, (3, MOST - 1)) if past else None, None, np.asarray(3)]
+    args += [np.sort(RNG.integers(0, 3, 9)).astype(np.int32), np.zeros((3, MOST - 1), np.int32) if past else None]
+    args += [np.array([1, 3, 0], np.int32)]
+    options: dict[str, Any] = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
+    agrees("VarlenNGramHashMapping", *args, outputs=4, compiled=False, state_update_capacity=2, **options)

@@ -1,0 +1,65 @@
+"""DynamicQuantizeLSTM against onnxruntime, whose codes it has to find one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ops.contrib.peer import agrees
+
+RNG = np.random.default_rng(11)
+
+
+def weights(directions: int, rows: int, hidden: int, dtype: Any, by_column: bool) -> tuple[Any, Any, Any]:
+    codes = RNG.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, (directions, rows, 4 * hidden)).astype(dtype)
+    shape = (directions, 4 * hidden) if by_column else (directions,)
+    point = np.full(shape, 0 if dtype is np.int8 else 130, dtype)
+    return codes, RNG.uniform(0.002, 0.004, shape).astype(np.float32), point
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("by_column", [False, True])
+@pytest.mark.parametrize("lengths", [False, True])
+def test_inputs_and_states_are_rounded_as_onnxruntime_does(
+    dtype: Any, direction: str, by_column: bool, lengths: bool
+) -> None:
+    directions = 2 if direction == "bidirectional" else 1
+    size, hidden, batch, length = 6, 5, 3, 7
+    w, w_scale, w_point = weights(directions, size, hidden, dtype, by_column)
+    r, r_scale, r_point = weights(directions, hidden, hidden, dtype, by_column)
+    floats = [
+        RNG.standard_normal(shape).astype(np.float32) for shape in ((length, batch, size), (directions, 8 * hidden))
+    ]
+    states = [RNG.standard_normal((directions, batch, hidden)).astype(np.float32) for _ in range(2)]
+    lens = np.array([6, 2, 4], np.int32) if lengths else None
+    agrees(
+        "DynamicQuantizeLSTM",
+        floats[0],
+        w,
+        r,
+        floats[1],
+        lens,
+        *states,
+        None,
+        w_scale,
+        w_point,
+        r_scale,
+        r_point,
+        outputs=3,
+        constant=(1, 2, 9, 11),
+        hidden_size=hidden,
+        direction=direction,
+        rtol=2e-6,
+        atol=2e-6,
+    )
+
+
+def test_peepholes_and_a_state_of_zeros() -> None:
+    w, w_scale, w_point = weights(1, 4, 8, np.int8, False)
+    r, r_scale, r_point = weights(1, 8, 8, np.int8, False)
+    x, p = RNG.standard_normal((3, 2, 4)).astype(np.float32), RNG.standard_normal((1, 24)).astype(np.float32)
+    args = [x, w, r, None, None, None, None, p, w_scale, w_point, r_scale, r_point]
+    agrees("DynamicQuantizeLSTM", *args, outputs=3, constant=(1, 2, 9, 11), hidden_size=8, rtol=2e-6, atol=2e-6)

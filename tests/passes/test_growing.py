@@ -1,0 +1,156 @@
+"""States that loops append to: collected, and put together after the loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.infer import infer
+from ingot.ops.catalog import standard
+from ingot.passes.growing import collect_growing_states
+from ingot.session import Session
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+X = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+def grown(
+    body: str = "t = Concat <axis = 0> (s, x)",
+    *,
+    trips: str = "trips",
+    condition: str = "d = Identity (c)",
+    given: str = "int64 trips",
+) -> str:
+    """A loop over `body`, which makes `t` of the state `s`, a matrix that begins as `x`."""
+    taken = f"float[2, 4] x{', ' if given else ''}{given}"
+    return f"""{HEAD} g ({taken}) => (float[n, m] y) <bool go = {{1}}, int64 three = {{3}}> {{
+        y = Loop ({trips}, go, x) <body = b (int64 i, bool c, float[k, l] s) => (bool d, float[p, q] t) {{
+            {condition}
+            {body}
+        }}>
+    }}"""
+
+
+def rewritten(text: str) -> tuple[int, list[str]]:
+    """How many loops are rewritten, and the operators of the main graph after that."""
+    model = ingot.parse_model(text)
+    count = collect_growing_states(model, standard())
+    assert not list(ingot.ir.problems(model))
+    infer(model)
+    return count, [node.op_type for node in model.graph]
+
+
+def test_what_a_loop_appends_is_collected_and_joined_after_it() -> None:
+    wanted = ["Reshape", "Range", "Size", "Loop", "Reshape", "Concat"]
+    assert rewritten(grown()) == (1, wanted)
+    assert rewritten(grown("t = Concat <axis = -1> (s, x)")) == (1, [*wanted[:4], "Transpose", *wanted[4:]])
+
+
+def test_a_count_that_is_known_needs_no_range() -> None:
+    assert rewritten(grown(trips="three", given="")) == (1, ["Loop", "Reshape", "Concat"])
+
+
+def test_a_count_that_is_a_size_needs_no_range() -> None:
+    text = grown(given="float[rows] r").replace("y = Loop", "trips = Size (r)\n y = Loop")
+    assert rewritten(text) == (1, ["Size", "Loop", "Reshape", "Concat"])
+
+
+def test_a_condition_that_is_always_true_ends_nothing() -> None:
+    assert rewritten(grown(condition="d = Constant <value = bool {1}> ()"))[0] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        grown("e = Neg (s)\n t = Concat <axis = 0> (s, e)"),
+        grown("t = Concat <axis = 0> (x, s)"),
+        grown("t = Concat <axis = 0> (s, s)"),
+        grown("e = NonZero (x)\n f = Cast <to = 1> (e)\n t = Concat <axis = 0> (s, f)"),
+        grown(condition="one = Constant <value = int64 {1}> ()\n d = Less (i, one)"),
+        grown("t = Identity (s)"),
+        grown(trips=""),
+    ],
+    ids=["read", "prepended", "doubled", "pieces of unknown size", "a condition", "no growth", "no count"],
+)
+def test_everything_else_stays(text: str) -> None:
+    assert rewritten(text)[0] == 0
+
+
+@pytest.mark.parametrize("row", ["t = Neg (x)", "u = Concat <axis = 0> (w, w)\n t = Neg (w)"])
+def test_a_loop_that_collects_rows_of_sizes_with_names_or_has_a_state_that_grows_stays(row: str) -> None:
+    grows = "u = " in row
+    text = f"""{HEAD} g (float[{2 if grows else "n"}] x, int64 trips) => (float[m, k] y) <bool go = {{1}}> {{
+        {"z, " if grows else ""}y = Loop (trips, go{", x" if grows else ""}) <body = b (int64 i, bool c
+            {", float[p] w" if grows else ""}) => (bool d, {"float[q] u, " if grows else ""}float[l] t) {{
+            d = Identity (c)
+            {row}
+        }}>
+    }}"""
+    assert rewritten(text)[0] == 0
+
+
+def test_a_model_with_a_gradient_stays() -> None:
+    text = (
+        grown()
+        .replace('["" : 21]', '["" : 21, "ai.onnx.preview.training" : 1]')
+        .replace("y = Loop", 'z = Neg (x)\n q = ai.onnx.preview.training.Gradient <xs = ["x"], y = "z"> (x)\n y = Loop')
+    )
+    assert collect_growing_states(ingot.parse_model(text), standard()) == 0
+
+
+def called(session: Session) -> list[str]:
+    """The operators that a session leaves to the reference."""
+    assert session.compiled is not None
+    return [node.op_type for node in session.compiled.program.calls]
+
+
+BODIES = {
+    "rows": "t = Concat <axis = 0> (s, x)",
+    "columns": "t = Concat <axis = 1> (s, x)",
+    "pieces": "e = Neg (x)\n t = Concat <axis = 0> (s, x, e)",
+    "the number": "f = Cast <to = 1> (i)\n e = Mul (x, f)\n t = Concat <axis = 1> (s, e)",
+}
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1, 5])
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("given", ["int64 trips", "int64[1] trips"])
+def test_results_are_those_of_the_reference(name: str, count: int, given: str) -> None:
+    text = grown(BODIES[name], given=given)
+    feeds = {"x": X, "trips": np.array([count] if "[1]" in given else count)}
+    wanted = Session(ingot.parse_model(text), providers=("reference",)).run(None, feeds)
+    session = Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    np.testing.assert_array_equal(session.run(None, feeds), wanted)
+    assert called(session) == ["Range"], "the loop is machine code"
+
+
+def test_states_beside_one_that_grows_and_rows_that_are_collected_stay_what_they_are() -> None:
+    text = f"""{HEAD} g (float[2] x, int64 trips) => (float[2] sum, float[n] y, float[m, 2] rows, float[k] z)
+      <bool go = {{1}}> {{
+        sum, y, z, rows = Loop (trips, go, x, x, x) <body = b (int64 i, bool c, float[2] s, float[p] u, float[q] w)
+            => (bool d, float[2] t, float[r] v, float[o] a, float[2] e) {{
+            d = Identity (c)
+            t = Add (s, x)
+            e = Mul (t, x)
+            v = Concat <axis = 0> (u, e)
+            a = Concat <axis = 0> (w, t, e)
+        }}>
+    }}"""
+    feeds = {"x": np.array([1, 2], np.float32), "trips": np.array(4)}
+    wanted = Session(ingot.parse_model(text), providers=("reference",)).run(None, feeds)
+    found = Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False).run(None, feeds)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_loop_that_collects_as_many_rows_as_a_number_says_is_machine_code() -> None:
+    text = f"""{HEAD} g (float[2] x, int64 trips) => (float[n, 2] y) <bool go = {{1}}> {{
+        y = Loop (trips, go) <body = b (int64 i, bool c) => (bool d, float[2] t) {{ d = Identity (c)
+            t = Neg (x) }}>
+    }}"""
+    session = Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    for count in (0, 3, 100):
+        found = session.run(None, {"x": np.ones(2, np.float32), "trips": np.array(count)})[0]
+        np.testing.assert_array_equal(found, np.full((count, 2), -1, np.float32))
+    assert called(session) == ["Range"]
