@@ -112,7 +112,7 @@ class Environment:
         )
         if done.returncode != 0:
             lines = [line for line in done.stderr.splitlines() if re.match(r"[A-Za-z_][\w.]*: ", line)]
-            raise RuntimeError((lines or [f"exit status {done.returncode}"])[-1])
+            raise RuntimeError((lines or [f"exit status {done.returncode}"])[-1].replace(str(self._directory), ""))
         return (done.stdout.strip().splitlines() or [""])[-1]
 
 
