@@ -11,6 +11,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
+from ingot.ir.tensor import SparseTensor
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
@@ -250,6 +251,8 @@ def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
 def _initializer(value: Value) -> Tensor:
     if isinstance(value.constant, Held):
         return constant(value.constant.numpy())
+    if isinstance(value.constant, SparseTensor):
+        return constant(value.constant.dense().numpy())
     return Parameter(DType.UNDEFINED, (), value.name)
 
 
