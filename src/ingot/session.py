@@ -19,6 +19,7 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.fork_lock import ForkLock
+from ingot.runtime.garbage import uncollected
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
@@ -125,7 +126,8 @@ class Session:
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
-            graph = self._ready.graph
+            with uncollected():  # the imports of all stages too
+                graph = self._ready.graph
             self._inputs: Sequence[Value] = list(graph.inputs)
             self._outputs: Sequence[Value] = list(graph.outputs)
             self._defaults = frozenset(value.name for value in graph.inputs if value.constant is not None)
