@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 WORKERS ?= auto
 
-.PHONY: demo test lint types format bench fuzz clean
+.PHONY: demo test lint types format bench fuzz wheel clean
 
 demo: $(VENV)/.package
 	$(BIN)/python examples/demo.py
@@ -28,6 +28,11 @@ bench: $(VENV)/.tests
 
 fuzz: $(VENV)/.tests
 	$(BIN)/python tests/fuzz/run.py --count 100000
+
+wheel: $(VENV)/.tests
+	PYTHONPATH=tests $(BIN)/python -m release.kernel_library
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	rm -rf src/ingot/compiled
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -17,6 +17,9 @@ from collections.abc import Callable
 from time import perf_counter, process_time, thread_time
 from typing import Any
 
+AT_ONCE = "ingot at once"
+"""The engine that is ingot, with the first run on the reference."""
+
 STAGES = {
     "ingot.warm_start": {"key_of": "key", "find": "key", "load_source": "load"},
     "ingot.compile": {
@@ -119,11 +122,11 @@ def first_start(engine: str, model: str, feeds: str, with_parts: bool) -> dict[s
 
 
 def _opener(engine: str) -> Callable[[str], Callable[[Any], Any]]:
-    if engine == "ingot":
+    if engine != "onnxruntime":
         from ingot import Session
 
         def ingot(path: str) -> Callable[[Any], Any]:
-            session = Session(path)
+            session = Session(path, start="at once") if engine == AT_ONCE else Session(path)
             return lambda feeds: session.run(None, feeds)
 
         return ingot

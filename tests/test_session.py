@@ -376,3 +376,13 @@ def test_random_operators_follow_the_seed() -> None:
     assert (y == again).all()
     assert not (y == z).any()
     assert not (y == other).any()
+
+
+@pytest.mark.parametrize("providers", [("cpu", "reference"), ("reference",)])
+def test_a_declared_size_that_a_default_contradicts_is_overruled(providers: tuple[str, ...]) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[1, 2] x, int64[4] pads) => (float[1, 4] y) <int64[4] pads = {0, 0, 1, 1}> { y = Pad (x, pads) }"""
+    session = Session(ingot.parse_model(text), providers=providers)
+    x = np.array([[1, 2]], np.float32)
+    assert session.run(None, {"x": x})[0].tolist() == [[1, 2, 0], [0, 0, 0]]
+    assert session.run(None, {"x": x, "pads": np.array([0, 1, 0, 1])})[0].tolist() == [[0, 1, 2, 0]]

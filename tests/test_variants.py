@@ -117,6 +117,14 @@ def test_a_branch_that_is_taken_has_to_fit() -> None:
         session(taken)
 
 
+def test_a_window_that_does_not_fit_an_axis_is_an_error_in_machine_code_too() -> None:
+    pool = "t = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) y = GlobalAveragePool (t)"
+    opened = session(f"{HEAD} g (float[1, 1, h, w] x) => (float[1, 1, 1, 1] y) {{ {pool} }}")
+    assert opened.run(None, {"x": np.full((1, 1, 4, 2), 3, np.float32)})[0].item() == 3
+    with pytest.raises(ingot.ShapeError, match="a window that reaches over 2 does not fit an axis of 1"):
+        opened.run(None, {"x": np.ones((1, 1, 1, 2), np.float32)})
+
+
 def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list[str]]) -> None:
     added = session(ADD)
     with pytest.raises(ingot.IngotError, match="2"):

@@ -15,6 +15,7 @@ import traceback
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -31,9 +32,10 @@ def main(arguments: list[str]) -> None:
     sys.path[0] = os.path.dirname(path)
     called: list[bool] = []
 
-    def run_cases(*_arguments: Any, **_named: Any) -> None:
+    def run_cases(module: Any = None, *_arguments: Any, **_named: Any) -> None:
         called.append(True)
-        suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+        main = module if isinstance(module, ModuleType) else sys.modules["__main__"]
+        suite = unittest.defaultTestLoader.loadTestsFromModule(main)
         for case in list(_cases(suite))[results.start :]:
             item = ".".join(case.id().split(".")[-2:])
             results.begin(item)
@@ -45,7 +47,15 @@ def main(arguments: list[str]) -> None:
     try:
         runpy.run_path(path, run_name="__main__")
     except (Exception, SystemExit) as error:
-        results.end("(the file)", "error", _said(error))
+        if called:
+            results.end("(the file)", "error", _said(error))
+    if not called:  # it ended before its cases, or has no main program
+        try:
+            module = ModuleType("cases_of_a_file")
+            vars(module).update(runpy.run_path(path, run_name=module.__name__))
+            run_cases(module)
+        except Exception as error:
+            results.end("(the file)", "error", _said(error))
     sys.stdout.flush()
     os._exit(0)  # threads that a case has left behind must not keep the worker
 

@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from ingot.background import Background, Superseded
+from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
@@ -19,6 +20,7 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
 from ingot.runtime.feeds import checked_feeds
 from ingot.runtime.fork_lock import ForkLock
+from ingot.runtime.garbage import uncollected
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
@@ -125,7 +127,8 @@ class Session:
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
-            graph = self._ready.graph
+            with uncollected():  # the imports of all stages too
+                graph = self._ready.graph
             self._inputs: Sequence[Value] = list(graph.inputs)
             self._outputs: Sequence[Value] = list(graph.outputs)
             self._defaults = frozenset(value.name for value in graph.inputs if value.constant is not None)
@@ -361,9 +364,26 @@ class Session:
                     return results
                 chosen = self._chosen(results, outputs)
                 return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
-        ready = checked_feeds(self._inputs, feeds or {}, self._defaults, strict=self._strict)
-
         background = self._background if compiled is None and compilable and not overrides else None
+        return self._run(
+            _Run(outputs, feeds or {}, interrupt, self._seed if seed is None else seed, observe, observe_steps),
+            compiled,
+            variants,
+            overridden,
+            background,
+        )
+
+    def _run(
+        self,
+        run: _Run,
+        compiled: Executable | None,
+        variants: Variants,
+        overridden: frozenset[str],
+        background: Background | None,
+    ) -> list[Any]:
+        """A run that is not on the fast path: compiled, compiled again where a guard fails, or on the reference."""
+        outputs, interrupt = run.outputs, run.interrupt
+        ready = checked_feeds(self._inputs, run.feeds, self._defaults, strict=self._strict)
 
         def evaluation(model: Model) -> Evaluation:
             from ingot.runtime.evaluate import Evaluation  # operators
@@ -371,10 +391,10 @@ class Session:
             return Evaluation(
                 model,
                 self.catalog,
-                seed=self._seed if seed is None else seed,
+                seed=run.seed,
                 limits=self._limits,
                 proceed=_both(interrupt, background),
-                observe=observe,
+                observe=run.observe,
                 orders=self._orders,
                 evaluators=self._evaluators,
             )
@@ -397,7 +417,7 @@ class Session:
 
             for executable in variants.candidates(compiled, ready, build, proceed):
                 try:
-                    results = executable.run(ready, evaluation, interrupt, observe_steps)
+                    results = executable.run(ready, evaluation, interrupt, run.observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
                 except GuardFailed as failed:
                     reason = str(failed)
@@ -465,6 +485,18 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.model.graph!r}>"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The arguments of a run."""
+
+    outputs: Sequence[str] | None
+    feeds: Mapping[str, Any]
+    interrupt: Interrupt | None
+    seed: int
+    observe: Observer | None
+    observe_steps: StepObserver | None
 
 
 def _both(interrupt: Interrupt | None, background: Background | None) -> Callable[[], None] | None:

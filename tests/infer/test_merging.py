@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from ingot.dims import symbol
 from ingot.dtypes import DType
 from ingot.errors import ShapeError
 from ingot.infer.driver import merge_types
@@ -15,6 +16,12 @@ BOTH = TensorType(DType.FLOAT32, (2, 3))
 @pytest.mark.parametrize("wrap", [lambda x: x, SequenceType, OptionalType], ids=["plain", "sequence", "optional"])
 def test_both_sides_add_what_they_know(wrap: type[SequenceType]) -> None:
     assert merge_types(wrap(TENSOR), wrap(EXACT)) == wrap(BOTH)
+
+
+def test_a_size_that_is_inferred_to_be_open_stays_open() -> None:
+    rows = TensorType(DType.FLOAT32, (symbol("n"), 3))
+    assert merge_types(BOTH, rows) == rows
+    assert merge_types(rows, BOTH) == BOTH
 
 
 @pytest.mark.parametrize(

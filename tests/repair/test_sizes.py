@@ -165,6 +165,13 @@ def test_declared_sizes_that_do_not_hold_cost_a_compilation_and_nothing_else(
     assert len(builds) <= 2 * len(runs)
 
 
+def test_a_number_that_is_declared_for_an_open_size_is_not_compiled_for() -> None:
+    session = ingot.Session(ingot.from_onnx(_exponentials((1, 4))), providers=("cpu", "reference"), fallback=False)
+    for n in (1, 5, 2):
+        assert session.run(None, {"a": rows(n, 4)})[0].shape == (n, 4)
+    assert not session._variants.has_compiled
+
+
 def test_scattering_into_nothing_is_still_an_error() -> None:
     session = ingot.Session(
         ingot.from_onnx(

@@ -201,9 +201,9 @@ def _linear(op: str, **more: Any) -> ModelProto:
     )
 
 
-def _layer_normalization() -> ModelProto:
+def _layer_normalization(**attributes: float) -> ModelProto:
     return model(
-        [node("Squeeze", "x3", "s", axes=[0]), node("LayerNormalization", "s w", "y", axis=-1)],
+        [node("Squeeze", "x3", "s", axes=[0]), node("LayerNormalization", "s w", "y", axis=-1, **attributes)],
         [info("x3", (1, "n", 3))],
         constants=[floats("w", [1, 2, 3])],
         imports=[("", 11)],
@@ -235,6 +235,7 @@ CASES: dict[str, dict[str, Untidy]] = {
     },
     "opset": {
         "LayerNormalization before 17": Untidy(_layer_normalization(), {"x3": X[None]}),
+        "an attribute that it does not have": Untidy(_layer_normalization(epsion=1e-6), {"x3": X[None]}),
         "ThresholdedRelu before 10": case(model([node("ThresholdedRelu", "x", "y", alpha=2.0)], imports=[("", 9)])),
     },
     "sparse": {

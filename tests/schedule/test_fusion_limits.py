@@ -21,7 +21,7 @@ from schedule.scheduled_programs import V3, V4, scheduled
     ("name", "padded_row", "few_rows", "folded_bytes"),
     [
         ("x86-64-v4", 16, 8, 4 << 20),
-        ("x86-64-v4+amx", 16, 8, 8 << 20),
+        ("x86-64-v4+amx", 16, 8, 4 << 20),
         ("x86-64-v3", 8, 8, 4 << 20),
         ("aarch64", 4, 8, 2 << 20),
         ("wasm32", 4, 0, 4 << 20),

@@ -20,14 +20,16 @@ _UNUSED = ("convert", "compat", "tools", "cli", "__pycache__")
 
 @cache
 def fingerprint() -> str:
-    """Identifies this ingot: its version and that of LLVM's binding.
+    """Identifies this ingot and the LLVM that it compiles with."""
+    return hashlib.sha256(f"{own_fingerprint()}\n{_version_of_llvm()}".encode()).hexdigest()
 
-    In a development version the contents of its source files are part of it, too.
-    """
-    parts = [__version__, _version_of_llvm()]
-    if "dev" in __version__:
-        parts.append(digest_of_sources(os.path.dirname(os.path.dirname(__file__))))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+@cache
+def own_fingerprint() -> str:
+    """Identifies this ingot: by its version; a development version by the contents of its source files, too."""
+    if "dev" not in __version__:
+        return __version__
+    return f"{__version__} {digest_of_sources(os.path.dirname(os.path.dirname(__file__)))}"
 
 
 def digest_of_sources(root: str) -> str:

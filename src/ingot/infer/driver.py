@@ -244,7 +244,9 @@ def _merged(declared: Fact, inferred: Fact) -> Fact:
 
 
 def merge_types(declared: Type, inferred: Type) -> Type:
-    """A type that meets both: the more exact of either, part by part; ShapeError where they contradict each other."""
+    """A type that meets both, part by part, the inferred one where both know something; ShapeError where they
+    contradict each other.
+    """
     match declared, inferred:
         case TensorType(), TensorType():
             if declared.dtype and inferred.dtype and declared.dtype != inferred.dtype:
@@ -285,10 +287,7 @@ def corrected(declared: Type, inferred: Type) -> Type | None:
 def _corrected_shape(declared: Shape | None, inferred: Shape | None) -> Shape | None:
     if declared is None or inferred is None or len(declared) != len(inferred):
         return declared if inferred is None else inferred
-    return tuple(
-        b if a is None or isinstance(b, int) or not isinstance(a, int) else a
-        for a, b in zip(declared, inferred, strict=True)
-    )
+    return tuple(a if b is None else b for a, b in zip(declared, inferred, strict=True))
 
 
 def _merge_shapes(declared: Shape | None, inferred: Shape | None, shown: Type) -> Shape | None:
@@ -300,8 +299,9 @@ def _merge_shapes(declared: Shape | None, inferred: Shape | None, shown: Type) -
 
 
 def _merge_dims(a: Dim | None, b: Dim | None, shown: Type) -> Dim | None:
+    """A declared and an inferred size as one: the inferred one, also where that is open and a number is declared."""
     if a is None or b is None:
         return b if a is None else a
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise ShapeError(f"found {shown}")
-    return b if isinstance(b, int) else a if isinstance(a, int) else b
+    return b

@@ -55,30 +55,37 @@ def uniquify(model: Model) -> None:
 def separate_scopes(model: Model) -> list[tuple[Value, str]]:
     """Rename values of subgraphs that have the name of a value around them; those, each with the name it had.
 
-    Values of one graph that share a name are left: which of them a name stands for is open.
+    Values of one graph that share a name are left: which of them a name stands for is open. So are the inputs of
+    subgraphs of operators outside of the standard, which may go by their names, as a beam search does.
     """
     renamed: list[tuple[Value, str]] = []
     for root in model.roots():
-        _separate(root, {}, renamed)
+        _separate(root, {}, frozenset(), renamed)
     return renamed
 
 
-def _separate(graph: Graph, outer: dict[str, Value], renamed: list[tuple[Value, str]]) -> None:
-    """The same for one graph; `outer` are the names around it, and is as it was afterwards."""
-    subgraphs = [subgraph for node in graph.nodes for subgraph in node.attributes.graphs()]
-    if not subgraphs and not outer:
+def _separate(
+    graph: Graph, outer: dict[str, Value], fixed: frozenset[Value], renamed: list[tuple[Value, str]]
+) -> None:
+    """The same for one graph but for `fixed` values; `outer` are the names around it, and is as it was afterwards."""
+    nodes = [node for node in graph.nodes if any(True for _ in node.attributes.graphs())]
+    if not nodes and not outer:
         return
     names: dict[str, Value] = {}
     for value in list(graph.values()):
-        if value.name in outer:
+        if value.name in outer and value not in fixed:
             renamed.append((value, value.name))
             value.name = graph.fresh_name(value.name)
         names.setdefault(value.name, value)
+    hidden = {name: outer[name] for name in names if name in outer}
     outer |= names
-    for subgraph in subgraphs:
-        _separate(subgraph, outer, renamed)
+    for node in nodes:
+        for subgraph in node.attributes.graphs():
+            by_name = frozenset(subgraph.inputs) if node.domain else frozenset[Value]()
+            _separate(subgraph, outer, by_name, renamed)
     for name in names:
         del outer[name]
+    outer |= hidden
 
 
 def _uniquify(graph: Graph, outer: dict[str, Value]) -> None:

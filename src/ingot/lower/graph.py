@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, symbols
+from ingot.dims import Dim, evaluate, minimum, symbols
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
+from ingot.ir.tensor import SparseTensor
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
@@ -26,7 +27,7 @@ from ingot.prim.functions import ELEMENTS
 from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant
 from ingot.prim.region import RegionResult
-from ingot.prim.tensor import AssumeShape, Call, CallResult, Parameter, Refused, Sizes, Tensor, assume_shape
+from ingot.prim.tensor import AssumeShape, Call, CallResult, Parameter, Refused, Sizes, Tensor, Window, assume_shape
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -60,9 +61,9 @@ def lower_graph(
 
 
 def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
-    """The guards of every `AssumeShape` that tensors depend on: perhaps only their sizes are read, by no kernel.
+    """The guards of every assumed shape and of every window that tensors depend on.
 
-    Bodies of loops and branches are left out: they may never run.
+    Perhaps only their sizes are read, by no kernel. Bodies of loops and branches are left out: they may never run.
     """
     pending = list(tensors)
     seen: set[Tensor] = set()
@@ -73,7 +74,20 @@ def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
         seen.add(tensor)
         if isinstance(tensor, AssumeShape):
             yield from (Guard(*pair) for pair in zip(tensor.x.shape, tensor.shape, strict=True) if pair[0] != pair[1])
+        if isinstance(tensor, Window):
+            yield from _fitting(tensor)
         pending += tensor.region.before if isinstance(tensor, RegionResult) else tensor.reads
+
+
+def _fitting(window: Window) -> Iterator[Guard]:
+    """The guards that windows fit their axes, where they might not: an axis of a few elements has none, or an error."""
+    kernel = window.shape[len(window.x.shape) :]
+    for axis, length, dilation in zip(window.axes, kernel, window.dilations, strict=True):
+        reach = (length - 1) * dilation + 1
+        slack = window.x.shape[axis] - reach
+        if isinstance(slack, int) or evaluate(slack, dict.fromkeys(symbols(slack), 1)) >= 0:
+            continue  # sizes are one at least, and an axis grows with them
+        yield Guard(minimum(slack, 0), 0, f"a window that reaches over {reach} does not fit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +251,8 @@ def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
 def _initializer(value: Value) -> Tensor:
     if isinstance(value.constant, Held):
         return constant(value.constant.numpy())
+    if isinstance(value.constant, SparseTensor):
+        return constant(value.constant.dense().numpy())
     return Parameter(DType.UNDEFINED, (), value.name)
 
 

@@ -65,14 +65,15 @@ def specialise_branches(
 ) -> Specialised:
     """A model, which is changed, with its facts: every If that sizes decide is replaced by the branch it takes.
 
-    `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before.
+    `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before. Declared sizes that
+    contradict what is inferred are overruled: the model is checked, and they can only contradict a default of an input.
     """
-    facts = infer(model, catalog=catalog, input_facts=input_facts)
+    facts = infer(model, catalog=catalog, input_facts=input_facts, overrule=True)
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
         if not _inline_decided_branches(model, facts, guards):
             break
-        facts = infer(model, catalog=catalog, input_facts=input_facts)
+        facts = infer(model, catalog=catalog, input_facts=input_facts, overrule=True)
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))

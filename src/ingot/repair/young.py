@@ -8,6 +8,7 @@ from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.domains import STANDARD
 from ingot.ir.model import Model
 from ingot.ir.node import Node
+from ingot.repair.places import place_of_node
 from ingot.repair.record import Repair, Subject
 from ingot.versions.convert import convert_versions
 
@@ -19,7 +20,11 @@ _ASIDE = "ingot.repair"
 
 
 def raise_opset(subject: Subject) -> Iterator[Repair]:
-    """Bring a model to the version that has the operators it uses; nothing where other nodes have no such version."""
+    """Bring a model to the version that has the operators it uses; nothing where other nodes have no such version.
+
+    Attributes that these operators do not have are dropped, as onnxruntime passes over them: before the standard had
+    the operators, nothing checked how an exporter spelled their attributes.
+    """
     model = subject.model
     if model.opset is None:
         return
@@ -35,6 +40,13 @@ def raise_opset(subject: Subject) -> Iterator[Repair]:
     _convert(model, after, subject)
     names = ", ".join(sorted({node.op_type for node in young}))
     yield Repair("opset", "the model", f"brought from opset {before} to {after}, which has {names}")
+    for node in young:
+        operator = subject.catalog.newest(node.domain, node.op_type)
+        for name in [name for name in node.attributes if operator is not None and name not in operator.attributes]:
+            del node.attributes[name]
+            yield Repair(
+                "opset", place_of_node(node), f"it loses attribute '{name}', which {node.op_type} does not have"
+            )
 
 
 def _is_young(node: Node, opset: int) -> bool:

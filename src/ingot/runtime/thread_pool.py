@@ -165,6 +165,9 @@ class Native:
         self.dismiss: Callable[[int], None] = on_job(code.entries[JobEntry.DISMISS])
 
 
+THREAD_POOL = "thread pool"
+"""The name of its code in the cache, and among kernels that were compiled ahead."""
+
 _CODE: list[Future[Code]] = []
 _LOCK = threading.Lock()
 
@@ -184,14 +187,15 @@ def begin_thread_pool(target: Target) -> None:
     """
     from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
     from ingot.codegen.llvm.host import host
+    from ingot.codegen.llvm.templates import compiled_ahead
 
     if target != host():
         return
     with _LOCK:
         if _CODE:
             return
-        key = kernels.key_of("thread pool", repr(target))
-        entry = kernels.read(key)
+        key = kernels.key_of(THREAD_POOL, repr(target))
+        entry = kernels.read(key) or compiled_ahead(THREAD_POOL, target)
         if entry is not None:
             provide(load(LinkedCode(entry.code, entry.entries), target))
             return

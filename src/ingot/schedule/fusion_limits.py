@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingot.fuse.limits import FusionLimits
 from ingot.schedule.target import Target
-from ingot.schedule.work import FEW_ROWS, LOOP_GRAIN, MOST_INLINED, TRANSPORT
+from ingot.schedule.work import FEW_ROWS, LOOP_GRAIN, MOST_FOLDED, MOST_INLINED, TRANSPORT
 
 _FLOAT = 4
 """Bytes of a float32, which most padded rows are of."""
@@ -21,7 +21,7 @@ def fusion_limits(target: Target) -> FusionLimits:
     return FusionLimits(
         padded_row=target.lanes(_FLOAT),
         attention_rows=TRANSPORT + 1,
-        folded_bytes=4 * target.l2,
+        folded_bytes=min(4 * target.l2, MOST_FOLDED),
         inlined=MOST_INLINED,
         few_rows=FEW_ROWS if target.threads else 0,
         long_row=LOOP_GRAIN // TRANSPORT,

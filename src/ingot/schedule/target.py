@@ -69,6 +69,11 @@ class Target:
         return self.triple.split("-")[0]
 
     @property
+    def registers_of(self) -> tuple[object, ...]:
+        """What the text of a kernel depends on, beside its schedule."""
+        return self.triple, self.vector, self.registers, self.fma, self.half, self.pointer, self.unaligned, self.threads
+
+    @property
     def futex(self) -> bool:
         """Whether threads can wait for each other in the system: Linux has a call for it."""
         return self.threads and "linux" in self.triple
@@ -94,6 +99,16 @@ def named(name: str) -> Target:
 def names() -> tuple[str, ...]:
     """The names that `named` knows."""
     return tuple(_NAMED)
+
+
+def level_of(target: Target) -> str | None:
+    """The level of x86-64 whose code is right for a target: it has the instructions, and the same registers."""
+    features = set(target.features.split(","))
+    for level, needed in _LEVELS.items():
+        other = _NAMED[level]
+        if target == other or (needed <= features and target.registers_of == other.registers_of):
+            return level
+    return None
 
 
 _V2 = Target("x86_64-unknown-linux-gnu", "x86-64-v2", "", 16, 16, fma=False, half=False)
@@ -132,3 +147,9 @@ _NAMED = {
     "aarch64+sve": _SVE,
     "wasm32": _WASM,
 }
+
+_LEVELS = {
+    "x86-64-v4": {"+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl", "+avx2", "+bmi2", "+fma", "+f16c"},
+    "x86-64-v3": {"+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe"},
+}
+"""The levels that code is compiled ahead for, the widest first, and the features by which a processor has them."""

@@ -41,6 +41,9 @@ MOST_JAMMED = 256
 HEAVY_FOR_UNROLLING = 24
 """Operations in the body of a reduction from which on it is not unrolled four times."""
 
+MOST_FOLDED = 1 << 22
+"""Bytes of a folded tensor, whatever the caches: twice as many made a step of a decoder a third slower."""
+
 FEW_ROWS = 8
 """Rows of a reduction up to which threads share each of them."""
 

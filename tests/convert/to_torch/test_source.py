@@ -127,8 +127,13 @@ UNSAID = {
 """Operators of strings, maps and images, one of votes between pairs, and one that torch's autograd is."""
 
 
+REPLACED = {"Affine", "Crop", "DynamicSlice", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"}
+"""Experiments that are in no version of the standard: `upgrade` replaces them before there is source."""
+
+
 def test_every_other_operator_of_the_standard_has_a_rule() -> None:
-    known = {(operator.domain, operator.name) for operator in standard() if operator.domain != "com.microsoft"}
+    operators = [operator for operator in standard() if not operator.domain.startswith("com.microsoft")]
+    known = {(operator.domain, operator.name) for operator in operators if operator.name not in REPLACED}
     missing = {name for domain, name in known - set(rules())}
     assert missing == UNSAID
 

@@ -20,8 +20,7 @@ def floats(*shape: int, dtype: Any = np.float32) -> Any:
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "identity", "swiglu"])
-@pytest.mark.parametrize(("k", "normal"), [(1, 0), (2, 1), (3, 0)])
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("k", "normal", "bias"), [(1, 0, True), (2, 1, False)])
 def test_tokens_go_through_the_experts_chosen(activation: str, k: int, normal: int, bias: bool) -> None:
     width = 2 * INNER if activation == "swiglu" else INNER
     args = [floats(2, 3, HIDDEN), floats(6, EXPERTS), floats(EXPERTS, width, HIDDEN)]
@@ -35,8 +34,7 @@ def test_tokens_go_through_the_experts_chosen(activation: str, k: int, normal: i
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("block", [0, 16])
-@pytest.mark.parametrize("points", [False, True])
-@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize(("points", "weights"), [(False, True), (True, False)])
 def test_experts_of_few_bits(bits: int, block: int, points: bool, weights: bool) -> None:
     each = 8 // bits
 

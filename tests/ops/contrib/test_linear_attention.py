@@ -20,8 +20,7 @@ def floats(*shape: int, dtype: Any = np.float32) -> Any:
 
 
 @pytest.mark.parametrize("rule", ["linear", "gated", "delta", "gated_delta"])
-@pytest.mark.parametrize(("heads", "keys", "values"), [(2, 2, 2), (4, 2, 2), (2, 2, 4), (2, 1, 2)])
-@pytest.mark.parametrize("past", [False, True])
+@pytest.mark.parametrize(("heads", "keys", "values", "past"), [(4, 2, 2, False), (2, 2, 4, True), (2, 1, 2, True)])
 def test_states_are_read_and_written(rule: str, heads: int, keys: int, values: int, past: bool) -> None:
     args = [floats(B, L, heads * K), floats(B, L, keys * K), floats(B, L, values * V)]
     args.append(floats(B, values, K, V) if past else None)
@@ -32,11 +31,9 @@ def test_states_are_read_and_written(rule: str, heads: int, keys: int, values: i
     agrees("LinearAttention", *args, outputs=2, rtol=1e-4, q_num_heads=heads, kv_num_heads=values, update_rule=rule)
 
 
-@pytest.mark.parametrize("dilation", [1, 2])
-@pytest.mark.parametrize("activation", ["none", "silu"])
+@pytest.mark.parametrize(("dilation", "activation"), [(1, "silu"), (2, "none")])
 @pytest.mark.parametrize("last", [0, 1])
-@pytest.mark.parametrize("length", [1, 7])
-@pytest.mark.parametrize("past", [False, True])
+@pytest.mark.parametrize(("length", "past"), [(1, True), (7, False), (7, True)])
 def test_channels_are_filtered(dilation: int, activation: str, last: int, length: int, past: bool) -> None:
     kept = 3 * dilation
     x = floats(B, length, 2, 3) if last else floats(B, 6, length)
@@ -47,9 +44,7 @@ def test_channels_are_filtered(dilation: int, activation: str, last: int, length
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("layout", [0, 1])
-@pytest.mark.parametrize("interleaved", [0, 1])
-@pytest.mark.parametrize("axes", [3, 4])
+@pytest.mark.parametrize(("layout", "interleaved", "axes"), [(0, 0, 3), (1, 0, 4), (0, 1, 4), (1, 1, 3)])
 def test_pairs_are_turned_by_three_positions(dtype: Any, layout: int, interleaved: int, axes: int) -> None:
     x = floats(B, L, 3 * 16, dtype=dtype) if axes == 3 else floats(B, 3, L, 16, dtype=dtype)
     positions = RNG.integers(0, 9, (3, B, L))

@@ -116,6 +116,24 @@ def test_attention_in_groups(dtype: Any, past: int, options: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("kind", "bits", "past"), [("PER_TENSOR", 8, 0), ("PER_CHANNEL", 8, 4), ("PER_TENSOR", 4, 4), ("PER_CHANNEL", 4, 0)]
+)
+def test_attention_with_a_cache_of_integers(dtype: Any, kind: str, bits: int, past: int) -> None:
+    heads, size, length = 4, 16, 1 if past else L
+    args = [floats(B, length, n * size, dtype=dtype) for n in (heads, N, N)]
+    held = codes(B, N, past, size, dtype=np.int8) if bits == 8 else codes(B, N, past, size // 2)
+    args += [held, held[::-1].copy()]
+    args += [np.full(B, past + length - 1, np.int32), np.array([past + length], np.int32), *[None] * 5]
+    count = N * size if kind == "PER_CHANNEL" else 1
+    args += [RNG.uniform(0.02, 0.04, count).astype(np.float32) * 2 ** (8 - bits) for _ in range(2)]
+    options: dict[str, Any] = {"num_heads": heads, "kv_num_heads": N, "kv_cache_bit_width": bits}
+    options |= {"k_quant_type": kind, "v_quant_type": kind}
+    # onnxruntime multiplies bytes with the queries rounded to 8 bits on processors that have an instruction for it
+    agrees("GroupQueryAttention", *args, outputs=3, compiled=False, steps=1, rtol=1e-2, atol=1e-2, **options)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("interleaved", [0, 1])
 def test_turned_pairs(dtype: Any, interleaved: int) -> None:
     args = [

@@ -37,9 +37,9 @@ def test_a_sparse_factor_may_be_held_by_the_model(dtype: Any, swap_a: int, swap_
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
     left, right = dense.T if swap_a else dense, b.T if swap_b else b
-    [y] = ingot.Session(model.SerializeToString(), providers=("reference",)).run(None, {"x1": b})
-    np.testing.assert_allclose(y, (left @ right) * dtype(alpha), rtol=1e-6)
-    assert y.dtype == dtype
+    for [y] in on_ingot(model, {"x1": b}, compiled=False):
+        np.testing.assert_allclose(y, (left @ right) * dtype(alpha), rtol=1e-6)
+        assert y.dtype == dtype
 
 
 @pytest.mark.parametrize(("swap_a", "swap_b", "alpha"), [(0, 0, 1.0), (1, 0, 2.0), (0, 1, 0.5)])

@@ -28,12 +28,20 @@ def test_slices_are_gathered(dtype: Any) -> None:
     agrees("GatherND", floats(3, 4), np.array([[2], [0]], dtype))
 
 
-@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize(
+    ("mode", "padding", "align"),
+    [
+        ("bilinear", "zeros", 0),
+        ("bilinear", "border", 1),
+        ("bilinear", "reflection", 0),
+        ("nearest", "zeros", 1),
+        ("nearest", "reflection", 0),
+        ("bicubic", "zeros", 0),
+        ("bicubic", "reflection", 1),
+    ],
+)
 def test_grids_are_sampled(mode: str, padding: str, align: int) -> None:
-    if (mode, padding) == ("bicubic", "border"):
-        pytest.skip("the standard moves places to the border before it interpolates, onnxruntime the pixels it reads")
+    """But for bicubic at a border: the standard moves places there before it interpolates, onnxruntime pixels."""
     grid = (floats(2, 3, 4, 2)).astype(np.float32)
     options: dict[str, Any] = {"mode": mode, "padding_mode": padding, "align_corners": align}
     agrees("GridSample", floats(2, 3, 5, 6), grid, rtol=1e-4, atol=1e-5, **options)

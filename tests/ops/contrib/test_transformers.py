@@ -205,8 +205,13 @@ def test_what_a_cache_cannot_do_is_said() -> None:
         grouped(q, k, k, None, None, lengths(3), lengths(4))
     with pytest.raises(InputError, match="outside 0 to 2"):
         grouped(q, k, k, None, None, lengths(3), lengths(2))
-    with pytest.raises(UnsupportedError, match="quantised cache"):
+    with pytest.raises(CheckError, match="keys are quantised PER_TENSOR and values NONE"):
         grouped(q, k, k, None, None, lengths(0), lengths(1), k_quant_type="PER_TENSOR")
+    both: Any = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}
+    with pytest.raises(CheckError, match="kv_cache_bit_width is 0"):
+        grouped(q, k, k, None, None, lengths(0), lengths(1), **both)
+    with pytest.raises(InputError, match="k_scale is needed"):
+        grouped(q, k, k, None, None, lengths(0), lengths(1), **both, kv_cache_bit_width=8)
     with pytest.raises(CheckError, match="takes causal attention"):
         grouped(q, k, k, None, None, lengths(0), lengths(1), causal=0, local_window_size=2)
     with pytest.raises(LimitError, match="bytes"):

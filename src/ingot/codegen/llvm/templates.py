@@ -8,13 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from ingot.cache import kernels
-from ingot.codegen.elf import LinkedCode
+from ingot.cache import kernels, library
+from ingot.codegen.elf import LinkedCode, linkable
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.compile import code_later, load
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.dims import Dim
-from ingot.schedule.target import Target
+from ingot.schedule.target import Target, level_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ _LOCK = threading.Lock()
 
 
 def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
-    """The template with a digest (`loops.digest`) for a target; emitted only if neither memory nor cache has it."""
+    """The template with a digest (`loops.digest`) for a target; emitted only if it was not compiled before."""
     key = kernels.key_of(repr(target), digest)
     with _LOCK:
         begun = TEMPLATES.get(key)
@@ -40,7 +40,7 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future
             return begun
         promised = TEMPLATES[key] = Future()
     try:
-        entry = kernels.read(key)
+        entry = kernels.read(key) or compiled_ahead(digest, target)
         if entry is not None:
             promised.set_result(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
             return promised
@@ -51,6 +51,12 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future
         raise
     later.add_done_callback(lambda done: _settle(key, promised, done))
     return promised
+
+
+def compiled_ahead(name: str, target: Target) -> kernels.Entry | None:
+    """A template in the library of the target's level of instructions, if there is one and this machine runs it."""
+    level = level_of(target) if linkable(target.triple) else None
+    return None if level is None else library.find(level, name)
 
 
 def _cached(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:

@@ -8,10 +8,11 @@ import numpy as np
 
 from ingot.dims import Dim, maximum
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
+from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS, last, may_omit
 from ingot.ops.contrib.heads import added, check_heads, joined_heads, refuse, scores_of, split_heads
+from ingot.ops.contrib.quantized_cache import cache_codes, cache_type, check_cache
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
@@ -65,11 +66,13 @@ def group_query_attention(
 
     `seqlens_k` is the length of each sequence less one. Queries and keys may be normalised by head and turned by
     position; scores are capped, then biased. A sink adds to what a softmax divides by. With the result come the
-    caches, and the scores before (1) or after (2) the softmax. Quantised and sliding caches are not supported.
+    caches, and the scores before (1) or after (2) the softmax. Caches may be integers of 4 or 8 bits times a scale, and
+    all keys and values are read from them, the new ones too. Sliding caches are not supported.
     """
-    _check(num_heads, kv_num_heads, causal, local_window_size, k_quant_type, v_quant_type)
-    refuse(kv_cache_bit_width=kv_cache_bit_width, sliding_window_cache=sliding_window_cache)
-    refuse(k_scale=k_scale, v_scale=v_scale)
+    _check(num_heads, kv_num_heads, causal, local_window_size)
+    bits = kv_cache_bit_width or 0
+    quantised = check_cache(k_quant_type, v_quant_type, bits)
+    refuse(sliding_window_cache=sliding_window_cache)
     q, k, v = _heads(query, key, value, num_heads, kv_num_heads)
     batch, length = q.shape[0], q.shape[2]
     whole = _scalar(total_sequence_length)
@@ -82,7 +85,19 @@ def group_query_attention(
             raise CheckError("do_rotary takes cos_cache and sin_cache")
         places = _positions(position_ids, past, totals, length, length >= whole)
         q, k = (_turned(x, cos_cache, sin_cache, places, bool(rotary_interleaved)) for x in (q, k))
-    keys, values = (_cached(p, new, past, whole) for p, new in ((past_key, k), (past_value, v)))
+    if quantised:
+        formats = [
+            cache_codes(scales, kind, bits, kv_num_heads, q.shape[3], name)
+            for scales, kind, name in ((k_scale, k_quant_type, "k_scale"), (v_scale, v_quant_type, "v_scale"))
+        ]
+        present = [
+            _cached(p, form.of(new), past, whole).astype(cache_type(bits).numpy)
+            for p, new, form in zip((past_key, past_value), (k, v), formats, strict=True)
+        ]
+        keys, values = (form.meant(codes) for form, codes in zip(formats, present, strict=True))
+    else:
+        keys, values = (_cached(p, new, past, whole) for p, new in ((past_key, k), (past_value, v)))
+        present = [keys.astype(query.dtype), values.astype(query.dtype)]
     groups = num_heads // kv_num_heads
     scores = scores_of(q, np.repeat(keys, groups, axis=1)[:, :, :whole], scale)
     if softcap:
@@ -97,7 +112,7 @@ def group_query_attention(
     weights = _softmax(scores, visible, sink if smooth_softmax == 1 or head_sink is not None else None)
     y = joined_heads(weights @ np.repeat(values, groups, axis=1)[:, :, :whole])
     shown = weights if qk_output == 2 else np.where(visible, scores, 0)
-    return y.astype(query.dtype), keys.astype(query.dtype), values.astype(query.dtype), shown.astype(query.dtype)
+    return y.astype(query.dtype), present[0], present[1], shown.astype(query.dtype)
 
 
 may_omit(group_query_attention, "key", "value", "past_key", "past_value")
@@ -119,10 +134,13 @@ def infer(
     causal: int,
     local_window_size: int,
     k_quant_type: str,
+    kv_cache_bit_width: int | None,
     v_quant_type: str,
     **__: object,
 ) -> tuple[Inferred, ...]:
-    _check(num_heads, kv_num_heads, causal, local_window_size, k_quant_type, v_quant_type)
+    _check(num_heads, kv_num_heads, causal, local_window_size)
+    bits = kv_cache_bit_width or 0
+    quantised = check_cache(k_quant_type, v_quant_type, bits)
     if query.rank not in (None, 3):
         raise ShapeError(f"query has {query.rank} axes, expected 3")
     if query.dtype is None:
@@ -136,23 +154,20 @@ def infer(
     whole = total[0] if total is not None and len(total) == 1 else None
     before: Dim | None = last(past_key.shape, 2) if past_key.present else 0
     capacity = None if whole is None or before is None else maximum(whole, before)
-    present = TensorType(past_key.dtype or query.dtype, (batch, kv_num_heads, capacity, size))
+    width_held = size if not quantised or bits == 8 or size is None else size // 2
+    dtype = cache_type(bits) if quantised else past_key.dtype or query.dtype
+    present = TensorType(dtype, (batch, kv_num_heads, capacity, width_held))
     result = TensorType(query.dtype, (batch, length, width))
     return result, present, present, TensorType(query.dtype, (batch, num_heads, length, whole))
 
 
-def _check(heads: int, shared: int, causal: int, window: int, *quantised: str) -> None:
+def _check(heads: int, shared: int, causal: int, window: int) -> None:
     check_heads(heads)
     check_heads(shared, "kv_num_heads")
     if heads % shared:
         raise CheckError(f"num_heads is {heads}, no multiple of kv_num_heads, {shared}")
     if not causal and window >= 0:
         raise CheckError(f"local_window_size is {window}, which takes causal attention")
-    for kind in quantised:
-        if kind not in ("NONE", "PER_TENSOR", "PER_CHANNEL"):
-            raise CheckError(f"a quant_type is '{kind}'", hint="one of NONE, PER_TENSOR, PER_CHANNEL")
-        if kind != "NONE":
-            raise UnsupportedError("a quantised cache of keys and values is not supported")
 
 
 def _heads(query: Array, key: Array | None, value: Array | None, heads: int, shared: int) -> tuple[Array, Array, Array]:

@@ -1,0 +1,1 @@
+"""What is made when ingot is released."""
