@@ -42,7 +42,7 @@ from ingot.prim.verify import verify as verify_program
 from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
 from ingot.runtime.garbage import uncollected
-from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
@@ -113,10 +113,11 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
         with uncollected():
             specialised = specialise(typed, options.catalog)
             artifacts = _Compilation(provider, options).of(specialised)
-    except (IngotError, Unwanted):
+    except (CompileError, LimitError, Unwanted):
         raise
-    except Exception as error:
-        raise CompileError(f"the model could not be compiled: {type(error).__name__}: {error}") from error
+    except Exception as error:  # CheckError too: the model is typed already
+        what = error.message if isinstance(error, IngotError) else f"{type(error).__name__}: {error}"
+        raise CompileError(f"the model could not be compiled: {what}") from error
     model, most = artifacts.optimised.model, options.limits.most_bytes
     return Build(artifacts, Executable(artifacts.plan, artifacts.outputs, lambda: model, most))
 
