@@ -58,7 +58,7 @@ def model(
     *,
     constants: Sequence[TensorProto] = (),
     infos: Sequence[Any] = (),
-    sparse: Sequence[Any] = (),
+    sparse_constants: Sequence[Any] = (),
     imports: Sequence[tuple[str, int]] = (("", 17),),
     functions: Sequence[Any] = (),
 ) -> ModelProto:
@@ -70,7 +70,7 @@ def model(
             list(outputs),
             list(constants),
             value_info=list(infos),
-            sparse_initializer=list(sparse),
+            sparse_initializer=list(sparse_constants),
         ),
         opset_imports=[helper.make_opsetid(*each) for each in imports],
         functions=list(functions),
@@ -151,7 +151,7 @@ def _nested_names() -> ModelProto:
     )
 
 
-def _sparse(dims: Sequence[int], indices: Any) -> Any:
+def sparse(dims: Sequence[int], indices: Any) -> Any:
     values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.5, -2.0])
     where = np.array(indices, np.int64)
     return helper.make_sparse_tensor(
@@ -239,8 +239,8 @@ CASES: dict[str, dict[str, Untidy]] = {
         "ThresholdedRelu before 10": case(model([node("ThresholdedRelu", "x", "y", alpha=2.0)], imports=[("", 9)])),
     },
     "sparse": {
-        "positions": case(model([node("Add", "x w", "y")], sparse=[_sparse([1, 3], [0, 2])])),
-        "coordinates": case(model([node("Add", "x w", "y")], sparse=[_sparse([2, 3], [[0, 1], [1, 2]])])),
+        "positions": case(model([node("Add", "x w", "y")], sparse_constants=[sparse([1, 3], [0, 2])])),
+        "coordinates": case(model([node("Add", "x w", "y")], sparse_constants=[sparse([2, 3], [[0, 1], [1, 2]])])),
     },
     "loop": {
         "the count of a body": case(_loop(i=[1], added="g", nodes=[node("Gather", "x i", "g")])),
@@ -353,7 +353,7 @@ BROKEN: dict[str, tuple[Callable[[], ModelProto], str]] = {
         "it came with 18",
     ),
     "a sparse constant that reaches outside": (
-        lambda: model([node("Add", "x w", "y")], sparse=[_sparse([1, 3], [0, 9])]),
+        lambda: model([node("Add", "x w", "y")], sparse_constants=[sparse([1, 3], [0, 9])]),
         "sparse",
     ),
 }
