@@ -12,7 +12,7 @@ import pytest
 
 import ingot
 from ingot.repair import RULES
-from repair.untidy import BROKEN, CASES, LEGAL, RUN_AS_THEY_ARE, Untidy, X, declared
+from repair.untidy import BROKEN, CASES, LEGAL, RUN_AS_THEY_ARE, Untidy, X, declared, returned_as_read
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -130,6 +130,12 @@ def test_an_output_without_a_type_gets_the_one_that_is_inferred() -> None:
     assert [done.rule for done in ingot.repair(model)] == ["untyped"]
     assert str(model.graph.outputs[0].type) == "float32[n, 1, 3]"
     onnx.checker.check_model(ingot.to_onnx(model), full_check=True)
+
+
+@pytest.mark.parametrize("providers", [("reference",), ("cpu", "reference")], ids="/".join)
+def test_a_loop_without_nodes_collects_its_count_as_declared(providers: tuple[str, ...]) -> None:
+    session = ingot.Session(ingot.from_onnx(returned_as_read()), providers=providers)
+    assert session.run(None, {"x": X})[0].tolist() == [[0], [1], [2]]
 
 
 def test_a_session_lists_its_repairs_and_logs_them_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -135,6 +135,19 @@ def _loop(
     )
 
 
+def returned_as_read(*, condition: Sequence[int] = ()) -> ModelProto:
+    """A Loop whose body has no nodes: it returns its condition, and collects its count, of shape [1].
+
+    onnxruntime collects the buffer of the count, which it counts on in: all of its rows are the last count.
+    """
+    inputs = [info("i", [1], INT64), info("c", condition, BOOL)]
+    return model(
+        [node("Loop", "count going", "y", body=graph([], inputs, [inputs[1], inputs[0]]))],
+        outputs=[info("y", [3, 1], INT64)],
+        constants=[ints("count", 3), truths("going", True)],
+    )
+
+
 def _nested_names() -> ModelProto:
     """Three graphs inside each other, whose values have the same names."""
     inner = graph([node("Relu", "x", "t"), node("Exp", "t", "u")], [], [info("u")])
@@ -245,6 +258,7 @@ CASES: dict[str, dict[str, Untidy]] = {
     "loop": {
         "the count of a body": case(_loop(i=[1], added="g", nodes=[node("Gather", "x i", "g")])),
         "the condition into a body": case(_loop(c=[1]), peer=False),
+        "everything in a body without nodes": case(returned_as_read(condition=[1]), peer=False),
         "everything": case(_loop(count=[2], going=[True], c=[1], co=[1])),
     },
     "rank": {

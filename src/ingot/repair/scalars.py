@@ -116,11 +116,7 @@ def _give_list(body: Graph, index: int, dtype: DType, model: Model) -> None:
     scalar = Value(body.fresh_name(old.name), TensorType(dtype, ()))
     readers, returned = list(old.uses), [place for place, value in enumerate(body.outputs) if value is old]
     body.inputs[index] = scalar
-    if not body.nodes:
-        for place in returned:
-            body.outputs[place] = scalar
-        return
-    result = reshaped(scalar, (1,), body.nodes[0], model)
+    result = reshaped(scalar, (1,), body.nodes[0] if body.nodes else body, model)
     for node, place in readers:
         node.replace_input(place, result)
     for place in returned:
@@ -129,7 +125,4 @@ def _give_list(body: Graph, index: int, dtype: DType, model: Model) -> None:
 
 def _return_scalar(body: Graph, model: Model) -> None:
     """Return the condition of a body as a scalar."""
-    end = body.append(Node("Identity", [body.outputs[0]], [body.fresh_name(body.outputs[0].name)]))
-    result = reshaped(body.outputs[0], (), end, model)
-    body.remove(end)
-    body.outputs[0] = result
+    body.outputs[0] = reshaped(body.outputs[0], (), body, model)
