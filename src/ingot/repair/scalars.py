@@ -62,6 +62,7 @@ def fit_ranks(subject: Subject) -> Iterator[Repair]:
                 value = node.inputs[index] if index < len(node.inputs) else None
                 if value is not None and _is_one_element(subject, value, len(shape)):
                     node.replace_input(index, _fitted(value, shape, node, subject.model))
+                    _remove_unread(value)
                     yield Repair("rank", place_of_node(node), f"takes '{value.name}' {_change(subject, value, shape)}")
 
 
@@ -82,11 +83,15 @@ def _fitted(value: Value, shape: tuple[int, ...], node: Node, model: Model) -> V
     if isinstance(value.constant, Tensor) and graph is not None and not value.is_input:
         array = value.constant.numpy().reshape(shape)
         name = graph.fresh_name(value.name)
-        result = graph.add_initializer(name, Tensor(array, value.constant.dtype, name=name))
-        if not value.uses and not value.is_output:
-            graph.initializers.remove(value)
-        return result
+        return graph.add_initializer(name, Tensor(array, value.constant.dtype, name=name))
     return reshaped(value, shape, node, model)
+
+
+def _remove_unread(value: Value) -> None:
+    """Take a constant out of its graph that nothing reads or returns."""
+    graph = value.graph
+    if graph is not None and value.is_initializer and not (value.uses or value.is_output or value.is_input):
+        graph.initializers.remove(value)
 
 
 def fit_loop_bodies(subject: Subject) -> Iterator[Repair]:
