@@ -35,6 +35,7 @@ from ingot.lower.roots import roots_of
 from ingot.lower.specialise import specialise
 from ingot.lower.specialise_branches import Guards, Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
+from ingot.ops.limit import allowing
 from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
@@ -87,14 +88,14 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
 
     from ingot.repair.repair import repair
 
-    with within_the_stack():
+    with within_the_stack(), allowing(limits.most_bytes):
         model = loaded.copy()
         repairs = tuple(repair(model, catalog=catalog))
     if not repairs:
         raise refusal
     typed = prepare(model, catalog, limits)
-    for each in repairs:
-        logging.getLogger("ingot").debug("repaired %s", each)
+    for repaired in repairs:
+        logging.getLogger("ingot").debug("repaired %s", repaired)
     return Prepared(model, typed, repairs)
 
 

@@ -23,6 +23,7 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
+from ingot.ops.limit import dense
 from ingot.prim.functions import ELEMENTS
 from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant
@@ -240,8 +241,8 @@ def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
 def _initializer(value: Value) -> Tensor:
     if isinstance(value.constant, Held):
         return constant(value.constant.numpy())
-    if isinstance(value.constant, SparseTensor):
-        return constant(value.constant.dense().numpy())
+    if isinstance(value.constant, SparseTensor) and (value.uses or value.is_output):
+        return constant(dense(value.constant).numpy())
     return Parameter(DType.UNDEFINED, (), value.name)
 
 
