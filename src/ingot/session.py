@@ -186,12 +186,13 @@ class Session:
 
         What `proceed` raises ends it.
         """
-        from ingot.compile import prepare  # all stages
-
-        compiler, model = self._compiler, self.model
+        compiler = self._compiler
         assert compiler is not None
 
         def build(proceed: Proceed | None) -> Executable:
+            from ingot.compile import prepare  # all stages
+
+            model = self._prepare(proceed)[0]
             typed = prepare(model, self.catalog, self._limits, overridden, shapes)
             return self._build(typed, compiler, proceed).executable
 
@@ -398,6 +399,7 @@ class Session:
     ) -> list[Any]:
         """A run that is not on the fast path: compiled, compiled again where a guard fails, or on the reference."""
         outputs, interrupt = run.outputs, run.interrupt
+        proceed = None if interrupt is None else interrupt.check
         ready = checked_feeds(self._inputs, run.feeds, self._defaults, strict=self._strict)
 
         def evaluation(model: Model) -> Evaluation:
@@ -425,7 +427,6 @@ class Session:
         reason = None
         failures: list[str] = []
         if compiled is not None:
-            proceed = None if interrupt is None else interrupt.check
 
             def build(shapes: Mapping[str, Shape]) -> Executable | None:
                 return self._rebuilt(shapes, failures, overridden, proceed)
@@ -439,6 +440,8 @@ class Session:
                 except KernelError as error:
                     reason = str(error)
                     break  # the reference says what is wrong, and where, or that nothing is
+        if self._typed is None:  # after a warm start
+            until_ended(self._prepare, proceed)
         results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
         if reason is not None:
             again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))
