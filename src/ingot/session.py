@@ -14,6 +14,7 @@ from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
+from ingot.passes.levels import refuse_level
 from ingot.providers import PROVIDERS, compiler_of, evaluators_of, resolve
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
@@ -88,8 +89,7 @@ class Session:
         standard is repaired where that has one sensible meaning (see `repairs`), unless `strict`; CheckError if that is
         not enough.
         """
-        if optimise not in (0, 1, 2):
-            raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
+        refuse_level(optimise)
         if start not in ("compiled", "at once"):
             raise InputError(f"there is no start '{start}'", hint="it is 'compiled' or 'at once'")
         self._limits = limits or RunLimits()
