@@ -12,7 +12,6 @@ from functools import partial
 from typing import TypeAlias
 
 from ingot.dataclass import dataclass
-from ingot.errors import InputError
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
@@ -24,6 +23,7 @@ from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
 from ingot.passes.identity import skip
+from ingot.passes.levels import refuse_level
 from ingot.passes.normalisation_folding import fold_scales
 from ingot.passes.padding import absorb_padding
 from ingot.passes.recognise import recognise
@@ -33,9 +33,6 @@ from ingot.passes.transpose import cancel_transposes
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
 """A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
-
-LEVELS = (0, 1, 2)
-"""Level 1 leaves every result as it is, bit for bit; level 2 changes results by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +75,13 @@ PIPELINE = (
 
 def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
     """The passes of `ingot optimize` at a level, by name, in order; InputError if there is no such level."""
-    _refuse_level(level)
+    refuse_level(level)
     return {entry.name: _bound(entry.run, entry, catalog) for entry in PIPELINE if entry.level <= level}
 
 
 def session_passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
     """The same of a session, where level 0 changes nothing."""
-    _refuse_level(level)
+    refuse_level(level)
     return {
         entry.name: _bound(entry.in_session or entry.run, entry, catalog)
         for entry in PIPELINE
@@ -94,8 +91,3 @@ def session_passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass
 
 def _bound(run: Callable[..., int], entry: Entry, catalog: Catalog | None) -> Pass:
     return partial(run, catalog=catalog) if entry.needs_catalog else run
-
-
-def _refuse_level(level: int) -> None:
-    if level not in LEVELS:
-        raise InputError(f"there is no level {level}", hint=f"the levels are {', '.join(map(str, LEVELS))}")
