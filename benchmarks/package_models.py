@@ -114,7 +114,7 @@ def _nudged(array: Any) -> Any:
     if array.dtype.kind != "f":
         return array
     signs = np.random.default_rng(0).choice([-1.0, 1.0], array.shape)
-    return (array * (1 + NUDGE * signs)).astype(array.dtype)
+    return np.asarray(array * (1 + NUDGE * signs), array.dtype)
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -35,6 +35,7 @@ from ingot.lower.roots import roots_of
 from ingot.lower.specialise import specialise
 from ingot.lower.specialise_branches import Guards, Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
+from ingot.ops.limit import allowing
 from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
@@ -42,7 +43,7 @@ from ingot.prim.verify import verify as verify_program
 from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
 from ingot.runtime.garbage import uncollected
-from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
@@ -87,14 +88,14 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
 
     from ingot.repair.repair import repair
 
-    with within_the_stack():
+    with within_the_stack(), allowing(limits.most_bytes):
         model = loaded.copy()
         repairs = tuple(repair(model, catalog=catalog))
     if not repairs:
         raise refusal
     typed = prepare(model, catalog, limits)
-    for each in repairs:
-        logging.getLogger("ingot").debug("repaired %s", each)
+    for repaired in repairs:
+        logging.getLogger("ingot").debug("repaired %s", repaired)
     return Prepared(model, typed, repairs)
 
 
@@ -113,10 +114,11 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
         with uncollected():
             specialised = specialise(typed, options.catalog)
             artifacts = _Compilation(provider, options).of(specialised)
-    except (IngotError, Unwanted):
+    except (CompileError, LimitError, Unwanted):
         raise
-    except Exception as error:
-        raise CompileError(f"the model could not be compiled: {type(error).__name__}: {error}") from error
+    except Exception as error:  # CheckError too: the model is typed already
+        what = error.message if isinstance(error, IngotError) else f"{type(error).__name__}: {error}"
+        raise CompileError(f"the model could not be compiled: {what}") from error
     model, most = artifacts.optimised.model, options.limits.most_bytes
     return Build(artifacts, Executable(artifacts.plan, artifacts.outputs, lambda: model, most))
 

@@ -69,3 +69,29 @@ def test_what_a_sparse_tensor_holds_cannot_be_written_to() -> None:
     texts = ort.SparseTensor.sparse_coo_from_numpy([9], np.array(["a", "b"]), [3, 5], CPU)
     assert (texts.data_type(), texts.values().tolist()) == ("sparse_tensor(string)", ["a", "b"])
     assert coo.get_coo_data().indices().tolist() == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "reason"),
+    [
+        ([1, 0, 3], [0, 1, 3], "not one of the 3 columns"),
+        ([1, 0, -1], [0, 1, 3], "not one of the 3 columns"),
+        ([1, 0, 2], [1, 1, 3], "do not rise from 0 to 3"),
+        ([1, 0, 2], [0, 1, 2], "do not rise from 0 to 3"),
+        ([1, 0, 2], [0, 4, 3], "do not rise from 0 to 3"),
+        ([1, 0], [0, 1, 2], "do not make rows"),
+        ([1, 0, 2], [0, 1, 3, 3], "do not make rows"),
+        ([1, 0, 2], [], "do not make rows"),
+    ],
+)
+def test_compressed_rows_that_do_not_fit_the_matrix_are_refused(
+    inner: list[int], outer: list[int], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        ort.SparseTensor.sparse_csr_from_numpy([2, 3], np.ones(3, np.float32), inner, outer, CPU)
+
+
+@pytest.mark.parametrize("outer", [[], [0, 0, 0]])
+def test_compressed_rows_without_elements_are_zeros(outer: list[int]) -> None:
+    empty = ort.SparseTensor.sparse_csr_from_numpy([2, 3], np.ones(0, np.float32), [], outer, CPU)
+    np.testing.assert_array_equal(empty.dense(), np.zeros((2, 3)))

@@ -154,3 +154,19 @@ def test_a_loop_that_collects_as_many_rows_as_a_number_says_is_machine_code() ->
         found = session.run(None, {"x": np.ones(2, np.float32), "trips": np.array(count)})[0]
         np.testing.assert_array_equal(found, np.full((count, 2), -1, np.float32))
     assert called(session) == ["Range"]
+
+
+def test_sizes_that_the_default_of_an_input_contradicts_do_not_matter() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1, 2] x, int64[4] pads, int64 trips) => (float[1, 4] y, float[a, b] z)
+    <int64[4] pads = {0, 0, 1, 1}, bool go = {1}> {
+        y = Pad (x, pads)
+        z = Loop (trips, go, x) <body = b (int64 i, bool c, float[k, l] s) => (bool d, float[p, q] t) {
+            d = Identity (c)
+            t = Concat <axis = 0> (s, x)
+        }>
+    }"""
+    feeds = {"x": np.array([[1, 2]], np.float32), "trips": np.int64(2)}
+    padded, joined = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference")).run(None, feeds)
+    assert padded.shape == (2, 3)
+    assert joined.tolist() == [[1, 2]] * 3

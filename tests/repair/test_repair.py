@@ -12,7 +12,20 @@ import pytest
 
 import ingot
 from ingot.repair import RULES
-from repair.untidy import BROKEN, CASES, LEGAL, RUN_AS_THEY_ARE, Untidy, X, declared
+from repair.untidy import (
+    BROKEN,
+    CASES,
+    LEGAL,
+    RUN_AS_THEY_ARE,
+    Untidy,
+    X,
+    declared,
+    floats,
+    info,
+    model,
+    node,
+    returned_as_read,
+)
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -130,6 +143,26 @@ def test_an_output_without_a_type_gets_the_one_that_is_inferred() -> None:
     assert [done.rule for done in ingot.repair(model)] == ["untyped"]
     assert str(model.graph.outputs[0].type) == "float32[n, 1, 3]"
     onnx.checker.check_model(ingot.to_onnx(model), full_check=True)
+
+
+@pytest.mark.parametrize("providers", [("reference",), ("cpu", "reference")], ids="/".join)
+def test_a_loop_without_nodes_collects_its_count_as_declared(providers: tuple[str, ...]) -> None:
+    session = ingot.Session(ingot.from_onnx(returned_as_read()), providers=providers)
+    assert session.run(None, {"x": X})[0].tolist() == [[0], [1], [2]]
+
+
+def test_a_constant_that_another_stands_in_for_goes_with_its_last_reader() -> None:
+    clips = [node("Clip", "x low", "y"), node("Clip", "x low", "z")]
+    untidy = model(clips, outputs=[info("y"), info("z")], constants=[floats("low", [0])])
+    repaired = ingot.from_onnx(untidy)
+    assert [done.rule for done in ingot.repair(repaired)] == ["rank", "rank"]
+    assert list(repaired.graph.initializers) == ["low_1", "low_2"]
+
+    returned = model([clips[0], node("Identity", "low", "z")], constants=[floats("low", [0])])
+    returned.graph.output.append(info("z", [1]))
+    repaired = ingot.from_onnx(returned)
+    ingot.repair(repaired)
+    assert list(repaired.graph.initializers) == ["low", "low_1"]
 
 
 def test_a_session_lists_its_repairs_and_logs_them_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -58,7 +58,7 @@ def model(
     *,
     constants: Sequence[TensorProto] = (),
     infos: Sequence[Any] = (),
-    sparse: Sequence[Any] = (),
+    sparse_constants: Sequence[Any] = (),
     imports: Sequence[tuple[str, int]] = (("", 17),),
     functions: Sequence[Any] = (),
 ) -> ModelProto:
@@ -70,7 +70,7 @@ def model(
             list(outputs),
             list(constants),
             value_info=list(infos),
-            sparse_initializer=list(sparse),
+            sparse_initializer=list(sparse_constants),
         ),
         opset_imports=[helper.make_opsetid(*each) for each in imports],
         functions=list(functions),
@@ -135,6 +135,19 @@ def _loop(
     )
 
 
+def returned_as_read(*, condition: Sequence[int] = ()) -> ModelProto:
+    """A Loop whose body has no nodes: it returns its condition, and collects its count, of shape [1].
+
+    onnxruntime collects the buffer of the count, which it counts on in: all of its rows are the last count.
+    """
+    inputs = [info("i", [1], INT64), info("c", condition, BOOL)]
+    return model(
+        [node("Loop", "count going", "y", body=graph([], inputs, [inputs[1], inputs[0]]))],
+        outputs=[info("y", [3, 1], INT64)],
+        constants=[ints("count", 3), truths("going", True)],
+    )
+
+
 def _nested_names() -> ModelProto:
     """Three graphs inside each other, whose values have the same names."""
     inner = graph([node("Relu", "x", "t"), node("Exp", "t", "u")], [], [info("u")])
@@ -151,7 +164,7 @@ def _nested_names() -> ModelProto:
     )
 
 
-def _sparse(dims: Sequence[int], indices: Any) -> Any:
+def sparse(dims: Sequence[int], indices: Any) -> Any:
     values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.5, -2.0])
     where = np.array(indices, np.int64)
     return helper.make_sparse_tensor(
@@ -239,12 +252,13 @@ CASES: dict[str, dict[str, Untidy]] = {
         "ThresholdedRelu before 10": case(model([node("ThresholdedRelu", "x", "y", alpha=2.0)], imports=[("", 9)])),
     },
     "sparse": {
-        "positions": case(model([node("Add", "x w", "y")], sparse=[_sparse([1, 3], [0, 2])])),
-        "coordinates": case(model([node("Add", "x w", "y")], sparse=[_sparse([2, 3], [[0, 1], [1, 2]])])),
+        "positions": case(model([node("Add", "x w", "y")], sparse_constants=[sparse([1, 3], [0, 2])])),
+        "coordinates": case(model([node("Add", "x w", "y")], sparse_constants=[sparse([2, 3], [[0, 1], [1, 2]])])),
     },
     "loop": {
         "the count of a body": case(_loop(i=[1], added="g", nodes=[node("Gather", "x i", "g")])),
         "the condition into a body": case(_loop(c=[1]), peer=False),
+        "everything in a body without nodes": case(returned_as_read(condition=[1]), peer=False),
         "everything": case(_loop(count=[2], going=[True], c=[1], co=[1])),
     },
     "rank": {
@@ -353,7 +367,7 @@ BROKEN: dict[str, tuple[Callable[[], ModelProto], str]] = {
         "it came with 18",
     ),
     "a sparse constant that reaches outside": (
-        lambda: model([node("Add", "x w", "y")], sparse=[_sparse([1, 3], [0, 9])]),
+        lambda: model([node("Add", "x w", "y")], sparse_constants=[sparse([1, 3], [0, 9])]),
         "sparse",
     ),
 }

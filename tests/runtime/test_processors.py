@@ -20,7 +20,9 @@ MEMORY = f"{HEAD} / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"
 def system(root: Path, mounts: str, groups: str, **files: str) -> Path:
     """A file system with mounts, the groups of this process, and files of groups by their paths."""
     (root / "proc/self").mkdir(parents=True)
-    (root / "proc/self/mountinfo").write_text(f"1 1 0:1 / / rw - ext4 /dev/sda rw\n{mounts}\n")
+    (root / "proc/self/mountinfo").write_text(
+        f"1 1 0:1 / / rw - ext4 /dev/sda rw\n{mounts}\n", "utf-8", "surrogateescape"
+    )
     (root / "proc/self/cgroup").write_text(f"{groups}\n")
     for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -40,6 +42,9 @@ def system(root: Path, mounts: str, groups: str, **files: str) -> Path:
         (V2, "0::/../..", {"sys/fs/cgroup/cpu.max": "2 1"}, 2.0),
         (V2, "0::/a", {"sys/fs/cgroup/a/cpu.max": "nonsense"}, None),
         (V2, "nonsense", {"sys/fs/cgroup/cpu.max": "1 1"}, None),
+        (f"1 2 0:1 / /x rw - tmpfs\n\n - \nx - cgroup2 a b\n{V2}", "0::/", {"sys/fs/cgroup/cpu.max": "2 1"}, 2.0),
+        (V2, "nonsense\n0::/a", {"sys/fs/cgroup/a/cpu.max": "2 1"}, 2.0),
+        (f"1 2 0:1 / /\udcff rw - tmpfs tmpfs rw\n{V2}", "0::/", {"sys/fs/cgroup/cpu.max": "2 1"}, 2.0),
         (
             f"{MEMORY}\n{V1}",
             "3:memory:/m\n2:cpu,cpuacct:/docker/c\n0::/",

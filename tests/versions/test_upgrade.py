@@ -59,3 +59,24 @@ def test_a_node_that_means_nothing_is_named() -> None:
     with pytest.raises(ingot.CheckError, match="no operator Gelu in version 9: it came with 20") as caught:
         upgrade(model)
     assert "in node 'y' (Gelu)" in str(caught.value)
+
+
+def test_an_old_node_with_a_wrong_number_of_inputs_is_refused_whatever_its_operator() -> None:
+    old = [operator for operator in standard() if "upgrade" in operator.rules]
+    assert len(old) > 50
+    for operator in old:
+        variadic = bool(operator.inputs) and operator.inputs[-1].variadic
+        required = any(not formal.optional and not formal.variadic for formal in operator.inputs)
+        counts = [*([] if variadic else [len(operator.inputs) + 1]), *([0] if required else [])]
+        for inputs in ([ingot.Value(f"x{index}") for index in range(count)] for count in counts):
+            graph = ingot.Graph(inputs)
+            graph.append(ingot.Node(operator.name, inputs, ["y"], domain=operator.domain))
+            with pytest.raises(ingot.CheckError, match=rf"^{operator.name}-{operator.version} takes .* inputs"):
+                upgrade(ingot.Model(graph, {operator.domain: operator.version}))
+
+
+def test_an_old_node_that_omits_an_input_it_needs_is_refused() -> None:
+    graph = ingot.Graph([ingot.Value("b")])
+    graph.append(ingot.Node("Gemm", [None, graph.inputs[0], graph.inputs[0]], ["y"]))
+    with pytest.raises(ingot.CheckError, match="Gemm-6 needs input 'a', the node omits it"):
+        upgrade(ingot.Model(graph, {"": 6}))

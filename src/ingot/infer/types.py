@@ -8,6 +8,7 @@ from ingot.errors import CheckError
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
+from ingot.ops.counts import input_errors, output_count_errors
 from ingot.ops.define import Formal, Operator
 from ingot.ops.facts import Fact
 from ingot.ops.typesets import name_of
@@ -35,11 +36,8 @@ def _kind(value: Value | None, fact: Fact) -> tuple[object, ...] | None:
 def signature_errors(operator: Operator, node: Node, inputs: Sequence[Fact], version: int) -> Iterator[CheckError]:
     """Everything that is wrong with how many inputs and outputs a node has, what it omits, and their types."""
     name = versioned(operator, version)
-    yield from _count_errors(operator.inputs, _counted(operator, node), version, f"{name} takes", "inputs")
-    yield from _count_errors(operator.outputs, len(node.outputs), version, f"{name} has", "outputs")
-    for formal, value in zip(operator.inputs, node.inputs[: _argument_count(node)], strict=False):
-        if value is None and not formal.optional and not formal.variadic:
-            yield CheckError(f"{name} needs input '{formal.name}', the node omits it")
+    yield from input_errors(operator, node, version, name)
+    yield from output_count_errors(operator, node, version, name)
     bound: dict[str, tuple[str, str]] = {}
     for index, fact in enumerate(inputs):
         parameter = _formal_at(operator.inputs, index)
@@ -102,32 +100,6 @@ def effective(operator: Operator, version: int) -> int:
 def versioned(operator: Operator, version: int) -> str:
     """`MatMul-9`: the operator, and the version of it that an import of `version` means."""
     return f"{operator.name}-{effective(operator, version)}"
-
-
-def _counted(operator: Operator, node: Node) -> int:
-    """How many inputs a node has, without those it omits at the end, if it names no more than there are."""
-    return _argument_count(node) if len(node.inputs) <= len(operator.inputs) else len(node.inputs)
-
-
-def _argument_count(node: Node) -> int:
-    count = len(node.inputs)
-    while count and node.inputs[count - 1] is None:
-        count -= 1
-    return count
-
-
-def _count_errors(formals: Sequence[Formal], count: int, version: int, says: str, what: str) -> Iterator[CheckError]:
-    here = [formal for formal in formals if formal.since <= version]
-    variadic = bool(here) and here[-1].variadic
-    needed = [not formal.optional and not formal.variadic for formal in here]
-    least = max((index + 1 for index, need in enumerate(needed) if need), default=0)
-    if variadic and here[-1].at_least:
-        least = len(here) - 1 + here[-1].at_least
-    if what == "outputs":
-        least = min(least, 1)
-    if count < least or (count > len(here) and not variadic):
-        wanted = f"at least {least}" if variadic else f"{least} to {len(here)}" if least < len(here) else str(least)
-        yield CheckError(f"{says} {wanted} {what}, the node has {count}")
 
 
 def _formal_at(formals: Sequence[Formal], index: int) -> Formal | None:

@@ -64,9 +64,7 @@ def separate_scopes(model: Model) -> list[tuple[Value, str]]:
     return renamed
 
 
-def _separate(
-    graph: Graph, outer: dict[str, Value], fixed: frozenset[Value], renamed: list[tuple[Value, str]]
-) -> None:
+def _separate(graph: Graph, outer: dict[str, Value], fixed: frozenset[Value], renamed: list[tuple[Value, str]]) -> None:
     """The same for one graph but for `fixed` values; `outer` are the names around it, and is as it was afterwards."""
     nodes = [node for node in graph.nodes if any(True for _ in node.attributes.graphs())]
     if not nodes and not outer:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot.errors import InputError, UnsupportedError
+from ingot.ir.tensor import SparseTensor, Tensor
 
 _ALLOWED: ContextVar[int] = ContextVar("bytes a result may take", default=2**34)
 # The signature of an operator is its schema: there is no argument to pass this by.
@@ -61,3 +62,9 @@ def affordable(sizes: Iterable[int], dtype: npt.DTypeLike) -> tuple[int, ...]:
     if prod(size for size in shape if size) * width > _MOST_STRIDE:
         raise InputError(f"a result of shape {list(shape)} is out of all proportion, though empty")
     return shape
+
+
+def dense(sparse: SparseTensor) -> Tensor:
+    """A sparse tensor with its zeros; InputError if that is more than a result may take, or an index lies outside."""
+    affordable(sparse.shape, sparse.dtype.numpy)
+    return sparse.dense()

@@ -14,6 +14,7 @@ from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.ops.arguments import keywords
+from ingot.ops.counts import input_errors
 from ingot.ops.define import Operator
 
 NEWEST = {
@@ -67,12 +68,15 @@ def rewrite(
 ) -> Rewritten:
     """Replace a node of `graph`, which means `operator`, by what a rule of it returns; names stay.
 
-    Entries of `context` are passed if the rule has parameters for them. UnsupportedError if there is no rule.
+    Entries of `context` are passed if the rule has parameters for them. UnsupportedError if there is no rule,
+    CheckError if the node has more or fewer inputs than the operator takes.
     """
     age = "newer" if rule == "upgrade" else "older"
     try:
         if rule not in operator.rules:
             raise UnsupportedError(f"{operator.name}-{operator.version} has no equivalent in {age} versions")
+        for wrong in input_errors(operator, node, operator.version, f"{operator.name}-{operator.version}"):
+            raise wrong
         arguments = {**operator.defaults, **keywords(operator, node)}
         with inserting(before=node, model=model) as inserted:
             parts = operator.apply(rule, (op, *node.inputs), arguments, outputs=len(node.outputs), **context)

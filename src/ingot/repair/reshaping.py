@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
@@ -15,18 +16,28 @@ from ingot.ir.value import Value
 _SHAPE_IS_INPUT_SINCE = 5
 
 
-def reshaped(value: Value, shape: Sequence[int], before: Node, model: Model) -> Value:
-    """A value in another shape, computed just before a node; 0 stands for the size that the axis has."""
-    graph = before.graph
+def reshaped(value: Value, shape: Sequence[int], place: Node | Graph, model: Model) -> Value:
+    """A value in another shape, computed just before a node or last in a graph.
+
+    A 0 in the shape stands for the size that the axis has.
+    """
+    graph = place if isinstance(place, Graph) else place.graph
     assert graph is not None
     result = Value(graph.fresh_name(value.name), _type(value, shape))
     if (model.opset or 0) < _SHAPE_IS_INPUT_SINCE:
-        graph.insert_before(before, Node("Reshape", [value], [result], {"shape": list(shape)}))
+        _insert(graph, place, Node("Reshape", [value], [result], {"shape": list(shape)}))
         return result
     constant = Node("Constant", [], [graph.fresh_name(f"{value.name}_shape")])
     constant.attributes["value"] = Tensor(np.array(shape, np.int64))
-    graph.insert_before(before, constant, Node("Reshape", [value, constant.output], [result]))
+    _insert(graph, place, constant, Node("Reshape", [value, constant.output], [result]))
     return result
+
+
+def _insert(graph: Graph, place: Node | Graph, *nodes: Node) -> None:
+    if isinstance(place, Graph):
+        graph.extend(nodes)
+    else:
+        graph.insert_before(place, *nodes)
 
 
 def _type(value: Value, shape: Sequence[int]) -> TensorType | None:

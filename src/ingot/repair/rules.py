@@ -39,7 +39,7 @@ RULES = (
     Rule("graph-name", "the main graph gets a name", name_main_graph),
     Rule("constant-inputs", "initialisers become inputs too, where IR versions below 4 want it", list_constants),
     Rule("opset", "operators younger than the opset raise the opset, where onnxruntime takes them", raise_opset),
-    Rule("sparse", "sparse initialisers become dense", make_dense),
+    Rule("sparse", "sparse initialisers that are used as tensors become dense", make_dense),
     Rule("loop", "a count or condition of shape [1] in the body of a Loop becomes a scalar", fit_loop_bodies, True),
     Rule("rank", "[1] becomes a scalar, and a scalar [1], where an operator takes only the other", fit_ranks, True),
     Rule("signal", "the signal of an STFT gets the last axis that it lacks", add_signal_axis, True),

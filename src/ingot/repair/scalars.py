@@ -62,6 +62,7 @@ def fit_ranks(subject: Subject) -> Iterator[Repair]:
                 value = node.inputs[index] if index < len(node.inputs) else None
                 if value is not None and _is_one_element(subject, value, len(shape)):
                     node.replace_input(index, _fitted(value, shape, node, subject.model))
+                    _remove_unread(value)
                     yield Repair("rank", place_of_node(node), f"takes '{value.name}' {_change(subject, value, shape)}")
 
 
@@ -82,11 +83,15 @@ def _fitted(value: Value, shape: tuple[int, ...], node: Node, model: Model) -> V
     if isinstance(value.constant, Tensor) and graph is not None and not value.is_input:
         array = value.constant.numpy().reshape(shape)
         name = graph.fresh_name(value.name)
-        result = graph.add_initializer(name, Tensor(array, value.constant.dtype, name=name))
-        if not value.uses and not value.is_output:
-            graph.initializers.remove(value)
-        return result
+        return graph.add_initializer(name, Tensor(array, value.constant.dtype, name=name))
     return reshaped(value, shape, node, model)
+
+
+def _remove_unread(value: Value) -> None:
+    """Take a constant out of its graph that nothing reads or returns."""
+    graph = value.graph
+    if graph is not None and value.is_initializer and not (value.uses or value.is_output or value.is_input):
+        graph.initializers.remove(value)
 
 
 def fit_loop_bodies(subject: Subject) -> Iterator[Repair]:
@@ -116,11 +121,7 @@ def _give_list(body: Graph, index: int, dtype: DType, model: Model) -> None:
     scalar = Value(body.fresh_name(old.name), TensorType(dtype, ()))
     readers, returned = list(old.uses), [place for place, value in enumerate(body.outputs) if value is old]
     body.inputs[index] = scalar
-    if not body.nodes:
-        for place in returned:
-            body.outputs[place] = scalar
-        return
-    result = reshaped(scalar, (1,), body.nodes[0], model)
+    result = reshaped(scalar, (1,), body.nodes[0] if body.nodes else body, model)
     for node, place in readers:
         node.replace_input(place, result)
     for place in returned:
@@ -129,7 +130,4 @@ def _give_list(body: Graph, index: int, dtype: DType, model: Model) -> None:
 
 def _return_scalar(body: Graph, model: Model) -> None:
     """Return the condition of a body as a scalar."""
-    end = body.append(Node("Identity", [body.outputs[0]], [body.fresh_name(body.outputs[0].name)]))
-    result = reshaped(body.outputs[0], (), end, model)
-    body.remove(end)
-    body.outputs[0] = result
+    body.outputs[0] = reshaped(body.outputs[0], (), body, model)

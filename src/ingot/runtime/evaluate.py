@@ -21,7 +21,7 @@ from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator
-from ingot.ops.limit import OversizedError, allowing
+from ingot.ops.limit import OversizedError, allowing, dense
 from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
@@ -184,7 +184,12 @@ class _Scope:
         values = self._values
         for value in graph.initializers.values():
             if value not in values and value.constant is not None:
-                values[value] = _constant(value.constant)
+                try:
+                    values[value] = _constant(value.constant)
+                except OversizedError as error:
+                    if not value.uses and not value.is_output:
+                        continue
+                    raise self._evaluation.ledger.refusal(error.count) from None
                 self._evaluation.ledger.exempt(values[value])
         for node, dying in zip(steps.nodes, steps.dying, strict=True):
             for value, result in zip(node.outputs, self.node(node), strict=False):
@@ -338,7 +343,7 @@ def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
 
 
 def _constant(constant: Tensor | SparseTensor) -> Any:
-    return constant.numpy() if isinstance(constant, Tensor) else constant.dense().numpy()
+    return constant.numpy() if isinstance(constant, Tensor) else dense(constant).numpy()
 
 
 _MOVING = frozenset({"Identity", "Optional", "OptionalGetElement", "SequenceErase", "SequenceInsert"})

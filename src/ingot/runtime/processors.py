@@ -31,12 +31,14 @@ def quota(root: Path = _ROOT) -> float | None:
     """Processors that the control group of this process, or one around it, has in each period; None without a limit.
 
     Both versions of control groups are read, wherever they are mounted: `cpu.max`, or `cpu.cfs_quota_us` and
-    `cpu.cfs_period_us`. `root` is where the file system begins.
+    `cpu.cfs_period_us`. Lines of the kernel that do not parse are passed over. `root` is where the file system begins.
     """
     try:
-        groups = _groups((root / "proc/self/cgroup").read_text("utf-8"))
-        mounts = (root / "proc/self/mountinfo").read_text("utf-8").splitlines()
-    except (OSError, ValueError):
+        groups = _groups((root / "proc/self/cgroup").read_text("utf-8", "surrogateescape"))
+        mounts = (root / "proc/self/mountinfo").read_text("utf-8", "surrogateescape").split("\n")
+    except OSError:
+        return None
+    if not groups:
         return None
     limits = [
         limit for line in mounts for folder in _folders(line, groups, root) if (limit := _limit_of(folder)) is not None
@@ -48,23 +50,26 @@ def _groups(text: str) -> dict[str, str]:
     """The path of the group of this process, by controller; the one of version 2 by the empty name."""
     groups: dict[str, str] = {}
     for line in text.splitlines():
-        _, controllers, path = line.split(":", 2)
-        for controller in controllers.split(","):
-            groups[controller] = path
+        match line.split(":", 2):
+            case [_, controllers, path]:
+                groups.update(dict.fromkeys(controllers.split(","), path))
     return groups
 
 
 def _folders(mount: str, groups: dict[str, str], root: Path) -> Iterator[Path]:
     """The folders of a mount that limit this process: its group's, and those around it that can be seen."""
     before, _, after = mount.partition(" - ")
-    kind, _, options = after.split(" ", 2)
+    match before.split(" "), after.split(" ", 2):
+        case [_, _, _, top, point, *_], [kind, _, options]:
+            pass
+        case _:
+            return
     if kind == "cgroup2":
         group = groups.get("")
     elif kind == "cgroup" and "cpu" in options.split(","):
         group = groups.get("cpu")
     else:
         return
-    _, _, _, top, point, *_ = before.split(" ")
     place = root / point.replace("\\040", " ").lstrip("/")
     yield place
     if group is not None and ".." not in group.split("/"):

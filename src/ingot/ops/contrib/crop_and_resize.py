@@ -82,7 +82,10 @@ def infer(x: Fact, rois: Fact, batch_indices: Fact, crop_size: Fact, /, *, mode:
     sizes: list[int] | list[None] = crop_size.integers or [None, None]
     if len(sizes) != 2:
         raise ShapeError(f"crop_size has {len(sizes)} elements, expected 2")
-    count = last(rois.shape, 0) or last(batch_indices.shape, 0)
+    if last(rois.shape) not in (None, 4) and isinstance(last(rois.shape), int):
+        raise ShapeError(f"rois have {last(rois.shape)} numbers each, expected 4")
+    count = last(rois.shape, 0)
+    count = last(batch_indices.shape, 0) if count is None else count
     return None if x.dtype is None else TensorType(x.dtype, (count, last(x.shape, 1), *sizes))
 
 
@@ -102,6 +105,9 @@ def lower(
     if counts is None or len(counts) != 2 or min(counts) < 1:
         raise prim.Refused("crops of a size unknown until a run")
     regions = rois.shape[0]
+    rois = prim.assume_shape(rois, (regions, 4))
+    if 0 in x.shape:
+        raise prim.Refused("images without pixels")
     shape = (regions, x.shape[1], *counts)
     places = []
     for axis, count in enumerate(counts):

@@ -15,7 +15,7 @@ from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import TensorType
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Inferred, of_constant
-from ingot.ops.limit import affordable
+from ingot.ops.limit import dense
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, FLOATS_3, types
 from ingot.prim.functions import ELEMENTS
 
@@ -42,8 +42,7 @@ def constant(
     """The tensor that the one attribute given holds: float32, int64 or string where it is a number, text or a list."""
     held = _held(value, sparse_value, value_float, value_floats, value_int, value_ints, value_string, value_strings)
     if isinstance(held, SparseTensor):
-        affordable(held.shape, held.dtype.numpy)
-        return held.dense().numpy()
+        return dense(held).numpy()
     return held.numpy()
 
 
@@ -70,10 +69,9 @@ def lower(**held: Any) -> prim.Tensor:
         raise prim.Refused(f"elements of {tensor.dtype}")
     if isinstance(tensor, SparseTensor):
         try:
-            affordable(tensor.shape, tensor.dtype.numpy)
+            tensor = dense(tensor)
         except InputError as error:
             raise prim.Refused(error.message) from None
-        tensor = tensor.dense()
     return prim.constant(tensor.numpy())
 
 
@@ -86,8 +84,7 @@ def downgrade(op: Any, /, *, version: int, **held: Any) -> Any:
     if isinstance(tensor, SparseTensor):
         if version >= constant.since[0]:
             raise UnsupportedError(f"{tensor.dtype} came later")
-        affordable(tensor.shape, tensor.dtype.numpy)
-        tensor = tensor.dense()
+        tensor = dense(tensor)
     return op.Constant(value=tensor)
 
 
