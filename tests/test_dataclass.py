@@ -163,7 +163,7 @@ def test_a_class_has_the_signature_of_the_standard_library_before_there_is_an_ob
             """One with another `__init__`."""
 
             def __init__(self, both: int) -> None:
-                super().__init__(both, both)
+                super().__init__(both, both)  # type: ignore[call-arg]
 
         return Base, Derived, Own
 
@@ -176,6 +176,7 @@ def test_a_class_has_the_signature_of_the_standard_library_before_there_is_an_ob
 @pytest.mark.parametrize("module", [ingot, ingot.ir, ingot.repair, ingot.session, ingot.compile])
 def test_signatures_of_public_classes_name_their_fields(module: Any) -> None:
     names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
-    for cls in [each for name in names if dataclasses.is_dataclass(each := getattr(module, name))]:
+    classes: list[Any] = [getattr(module, name) for name in names]
+    for cls in filter(dataclasses.is_dataclass, classes):
         named = {item.name for item in fields(cls) if item.init}
         assert named == set(inspect.signature(cls).parameters), cls

@@ -86,13 +86,10 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
         refusal = error
     import logging  # few models come here, and these are slow to import
 
-    from ingot.repair.repair import repair
+    from ingot.repair.repair import repaired_copy
 
     with within_the_stack(), allowing(limits.most_bytes):
-        model = loaded.copy()
-        repairs = tuple(repair(model, catalog=catalog))
-    if not repairs:
-        raise refusal
+        model, repairs = repaired_copy(loaded, refusal, catalog=catalog)
     typed = prepare(model, catalog, limits)
     for repaired in repairs:
         logging.getLogger("ingot").debug("repaired %s", repaired)
