@@ -109,7 +109,7 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
         with uncollected():
-            specialised = specialise(typed, options.catalog)
+            specialised = specialise(typed, options.catalog, options.level)
             artifacts = _Compilation(provider, options).of(specialised)
     except (CompileError, LimitError, Unwanted):
         raise
