@@ -21,6 +21,7 @@ from ingot.cache import contents, directory
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
 from ingot.errors import InputError
+from ingot.format.load import load
 from ingot.ir.node import Node
 from ingot.providers.cpu import Cpu
 from ingot.runtime.provider import Provider
@@ -356,12 +357,11 @@ def test_a_deadline_holds_while_a_model_opened_before_is_loaded(
     feeds = {"x": np.ones(3, np.float32), "w": np.ones(1, np.float32)}  # a guard fails: n is not m
     observe = (lambda *_: None) if on_reference else None
     begun, goes_on = threading.Event(), threading.Event()
-    real = warm_start.load
 
     def slowly(*arguments: Any, **options: Any) -> Any:
         begun.set()
         goes_on.wait(60)
-        return real(*arguments, **options)
+        return load(*arguments, **options)
 
     monkeypatch.setattr(warm_start, "load", slowly)
     with ThreadPoolExecutor(1) as threads:

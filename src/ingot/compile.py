@@ -86,13 +86,10 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
         refusal = error
     import logging  # few models come here, and these are slow to import
 
-    from ingot.repair.repair import repair
+    from ingot.repair.repair import repaired_copy
 
     with within_the_stack(), allowing(limits.most_bytes):
-        model = loaded.copy()
-        repairs = tuple(repair(model, catalog=catalog))
-    if not repairs:
-        raise refusal
+        model, repairs = repaired_copy(loaded, refusal, catalog=catalog)
     typed = prepare(model, catalog, limits)
     for repaired in repairs:
         logging.getLogger("ingot").debug("repaired %s", repaired)
@@ -112,7 +109,7 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
         with uncollected():
-            specialised = specialise(typed, options.catalog)
+            specialised = specialise(typed, options.catalog, options.level)
             artifacts = _Compilation(provider, options).of(specialised)
     except (CompileError, LimitError, Unwanted):
         raise

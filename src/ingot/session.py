@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ingot.runtime.order import Orders
     from ingot.runtime.plan import StepObserver
 
-__all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
+__all__ = ["Cancel", "Interrupted", "LimitError", "RunLimits", "Session"]
 
 
 _NOTHING: frozenset[str] = frozenset()

@@ -9,6 +9,8 @@ import ingot
 from ingot.infer import infer
 from ingot.ops.catalog import standard
 from ingot.passes.growing import collect_growing_states
+from ingot.passes.levels import LEVELS
+from ingot.passes.pipeline import passes, passes_before_types, session_passes
 from ingot.session import Session
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -103,6 +105,22 @@ def called(session: Session) -> list[str]:
     """The operators that a session leaves to the reference."""
     assert session.compiled is not None
     return [node.op_type for node in session.compiled.program.calls]
+
+
+def test_a_session_leaves_growing_states_at_level_0() -> None:
+    results = []
+    for level in LEVELS:
+        session = Session(ingot.parse_model(grown()), providers=("cpu", "reference"), fallback=False, optimise=level)
+        assert ("Loop" in called(session)) == (level == 0)
+        results.append(session.run(None, {"x": X, "trips": np.int64(2)})[0])
+    for result in results:
+        np.testing.assert_array_equal(result, np.concatenate([X, X, X]))
+
+
+def test_the_pipeline_has_the_pass_for_sessions_alone() -> None:
+    assert [*passes_before_types(1)] == ["collect growing states"]
+    assert not passes_before_types(0)
+    assert "collect growing states" not in {**passes(2), **session_passes(2)}
 
 
 BODIES = {

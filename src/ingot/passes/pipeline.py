@@ -2,7 +2,8 @@
 
 `ingot optimize` runs it in rounds until nothing changes. A session runs its own part once, before it lowers a model:
 what pays by what is left to compute. Views, shape arithmetic and activations in many nodes need no pass there: lowering
-follows them, however they are spelled.
+follows them, however they are spelled. Passes that change types run first, while a session specialises the model, whose
+types are inferred after them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ingot.passes.branches import settle_branches
 from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
+from ingot.passes.growing import collect_growing_states
 from ingot.passes.identity import skip
 from ingot.passes.levels import refuse_level
 from ingot.passes.normalisation_folding import fold_scales
@@ -39,18 +41,21 @@ Pass: TypeAlias = Callable[[Model, Facts], int]
 class Entry:
     """A pass under the name that reports show, from `level` on; `session` is the level from which a session runs it.
 
-    A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options.
+    A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options. One
+    that `changes_types` is of a session alone: it is called with the model, before the types of its values are inferred.
     """
 
     name: str
     run: Callable[..., int]
-    level: int
+    level: int | None
     session: int | None = None
     needs_catalog: bool = False
     in_session: Callable[..., int] | None = None
+    changes_types: bool = False
 
 
 PIPELINE = (
+    Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
     Entry("skip nodes that change nothing", skip, 1),
     Entry("evaluate shape arithmetic", known_integers, 1, session=1),
     Entry("fold constants", fold, 1, session=1, needs_catalog=True, in_session=partial(fold, constant_nodes=False)),
@@ -76,18 +81,31 @@ PIPELINE = (
 def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
     """The passes of `ingot optimize` at a level, by name, in order; InputError if there is no such level."""
     refuse_level(level)
-    return {entry.name: _bound(entry.run, entry, catalog) for entry in PIPELINE if entry.level <= level}
+    return {entry.name: _bound(entry.run, entry, catalog) for entry in PIPELINE if _is_on(entry.level, level)}
 
 
 def session_passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
     """The same of a session, where level 0 changes nothing."""
+    return _of_session(level, catalog, changes_types=False)
+
+
+def passes_before_types(level: int, catalog: Catalog | None = None) -> dict[str, Callable[[Model], int]]:
+    """The same of a session that change types, and run before these are inferred."""
+    return _of_session(level, catalog, changes_types=True)
+
+
+def _of_session(level: int, catalog: Catalog | None, changes_types: bool) -> dict[str, Callable[..., int]]:
     refuse_level(level)
     return {
         entry.name: _bound(entry.in_session or entry.run, entry, catalog)
         for entry in PIPELINE
-        if entry.session is not None and entry.session <= level
+        if _is_on(entry.session, level) and entry.changes_types == changes_types
     }
 
 
-def _bound(run: Callable[..., int], entry: Entry, catalog: Catalog | None) -> Pass:
+def _is_on(since: int | None, level: int) -> bool:
+    return since is not None and since <= level
+
+
+def _bound(run: Callable[..., int], entry: Entry, catalog: Catalog | None) -> Callable[..., int]:
     return partial(run, catalog=catalog) if entry.needs_catalog else run
