@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     metavar="TARGET",
     help="onnxruntime[:1.22], openvino, tensorrt or opset:N: what it cannot take.",
 )
-@click.option("--fix", is_flag=True, help="Repair what has one sensible meaning, and write the model to OUT.")
+@click.option("--fix", is_flag=True, help="Repair what has one meaning, and write to OUT.")
 @click.option("-o", "--output", type=MODEL_PATH, callback=not_a_terminal, metavar="OUT", help="Where --fix writes.")
 @click.option("--json", "as_json", is_flag=True, help="A list for programs.")
 @loading_options
