@@ -86,7 +86,7 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
         refusal = error
     import logging  # few models come here, and these are slow to import
 
-    from ingot.repair.repair import repair
+    from ingot.repair.apply_rules import repair
 
     with within_the_stack(), allowing(limits.most_bytes):
         model = loaded.copy()
