@@ -120,7 +120,7 @@ if TYPE_CHECKING:
     )
     from ingot.ops.define import operator
     from ingot.passes.optimise import optimise
-    from ingot.repair.repair import repair
+    from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
     from ingot.versions.upgrade import upgrade
 
@@ -146,7 +146,7 @@ _LATER = {
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
-    "ingot.repair.repair": "repair",
+    "ingot.repair.apply_rules": "repair",
     "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
     "ingot.engine_support.check": "check_for",

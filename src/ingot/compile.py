@@ -86,7 +86,7 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
         refusal = error
     import logging  # few models come here, and these are slow to import
 
-    from ingot.repair.repair import repaired_copy
+    from ingot.repair.apply_rules import repaired_copy
 
     with within_the_stack(), allowing(limits.most_bytes):
         model, repairs = repaired_copy(loaded, refusal, catalog=catalog)

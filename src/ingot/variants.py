@@ -92,8 +92,8 @@ class Variants:
 
         After that the one for exactly these sizes, unless those for too many others of the kind have failed.
         """
-        each = zip(self._inputs, self._names, signature, strict=True)
-        pattern = tuple(None if shape is None else _opened(value, name, shape) for value, name, shape in each)
+        inputs = zip(self._inputs, self._names, signature, strict=True)
+        pattern = tuple(None if shape is None else _opened(value, name, shape) for value, name, shape in inputs)
         yield self._once(pattern, build, proceed)
         if pattern != signature and self._failures.get(pattern, 0) < _MOST_FAILURES:
             yield self._once(signature, build, proceed)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import importlib
 import logging
 import pickle
+import pkgutil
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +199,11 @@ def test_a_strict_session_refuses_what_a_forgiving_one_has_in_the_cache(
         np.testing.assert_array_equal(ingot.Session(data).run(None, {"x": X})[0][:, 0], np.maximum(X, 0))
     with pytest.raises(ingot.CheckError):
         ingot.Session(data, strict=True)
+
+
+def test_no_name_of_the_package_hides_a_module_of_it() -> None:
+    package = importlib.import_module("ingot.repair")
+    assert callable(package)
+    for module in pkgutil.iter_modules(package.__path__, "ingot.repair."):
+        imported = importlib.import_module(module.name)
+        assert getattr(package, module.name.rpartition(".")[2]) is imported

@@ -360,7 +360,7 @@ BROKEN: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "a value that nothing defines": (lambda: model([node("Add", "x z", "y")]), "which nothing in scope defines"),
     "another element type": (_wrong_element_type, "is declared float32"),
     "no imports at all": (lambda: model([node("Relu", "x", "y")], imports=[]), "imports no operator set"),
-    "an operator younger than the opset": (
+    "an operator newer than the opset": (
         lambda: model(
             [node("GroupNormalization", "x s b", "y", num_groups=1)], constants=[floats("s", [1]), floats("b", [1])]
         ),

@@ -61,7 +61,7 @@ def infer(
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)
     from ingot.infer.stepwise import types_of  # slow to import
-    from ingot.repair.repair import with_repairs
+    from ingot.repair.apply_rules import with_repairs
 
     try:
         if output is None:

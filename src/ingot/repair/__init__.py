@@ -4,8 +4,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from ingot.repair.apply_rules import repair
 from ingot.repair.record import Repair
-from ingot.repair.repair import repair
 from ingot.repair.rules import RULES, Rule
 
 __all__ = ["RULES", "Repair", "Rule", "repair"]

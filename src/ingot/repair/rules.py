@@ -10,13 +10,13 @@ from ingot.repair.constants import list_constants, merge_constants, name_main_gr
 from ingot.repair.declared import believe_inference
 from ingot.repair.imports import import_domains, import_once
 from ingot.repair.names import rename_apart
+from ingot.repair.newer_operators import raise_opset
 from ingot.repair.order import sort_nodes
 from ingot.repair.record import Repair, Subject
 from ingot.repair.scalars import fit_loop_bodies, fit_ranks
 from ingot.repair.signals import add_signal_axis
 from ingot.repair.sparse import make_dense
 from ingot.repair.untyped import declare_outputs
-from ingot.repair.young import raise_opset
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ RULES = (
     Rule("imported-twice", "of a domain that is imported twice, the version that comes last stays", import_once),
     Rule("graph-name", "the main graph gets a name", name_main_graph),
     Rule("constant-inputs", "initialisers become inputs too, where IR versions below 4 want it", list_constants),
-    Rule("opset", "operators younger than the opset raise the opset, where onnxruntime takes them", raise_opset),
+    Rule("opset", "operators newer than the opset raise the opset, where onnxruntime takes them", raise_opset),
     Rule("sparse", "sparse initialisers that are used as tensors become dense", make_dense),
     Rule("loop", "a count or condition of shape [1] in the body of a Loop becomes a scalar", fit_loop_bodies, True),
     Rule("rank", "[1] becomes a scalar, and a scalar [1], where an operator takes only the other", fit_ranks, True),

@@ -29,7 +29,7 @@ from ingot.ir.value import Value
 from ingot.ir.verify import verify
 from ingot.ops.catalog import standard
 from ingot.ops.rewrite import NEWEST
-from ingot.repair.repair import with_repairs
+from ingot.repair.apply_rules import with_repairs
 from ingot.versions.upgrade import upgrade
 
 _DEFAULTS_SINCE = 4

@@ -34,7 +34,7 @@ _NAME = "graph"
 """What graphs are called: the format has no names of theirs, and the standard asks for one."""
 
 
-class _Info(NamedTuple):
+class _Declaration(NamedTuple):
     """What a graph declares of a value."""
 
     type: Type | None
@@ -87,7 +87,7 @@ def _model(table: Table) -> Model:
 def _graph(table: Table, scope: Scope, depth: int) -> Graph:
     table.buffer.descend(depth, table.offset)
     graph = Graph(name=_NAME)
-    infos = _infos(table, depth)
+    declarations = _declarations(table, depth)
     for name in table.texts("inputs"):
         value = Value(name)
         add_input(graph, value)
@@ -97,9 +97,9 @@ def _graph(table: Table, scope: Scope, depth: int) -> Graph:
     for name in table.texts("outputs"):
         add_output(graph, scope.need(name))
     for value in graph.values():
-        if (info := infos.get(value.name)) is not None:
-            value.doc_string = info.doc_string
-            value.type = _declared(value, info.type)
+        if (declaration := declarations.get(value.name)) is not None:
+            value.doc_string = declaration.doc_string
+            value.type = _declared(value, declaration.type)
     return graph
 
 
@@ -108,17 +108,18 @@ def _declared(value: Value, type_: Type | None) -> Type | None:
     return value.type if type_ is None or isinstance(value.type, SparseTensorType) else type_
 
 
-def _infos(table: Table, depth: int) -> dict[str, _Info]:
+def _declarations(table: Table, depth: int) -> dict[str, _Declaration]:
     """What is declared of values, by name: those of the graph, and those that it reads of the graphs around it."""
-    infos: dict[str, _Info] = {}
+    declarations: dict[str, _Declaration] = {}
     for index, row in enumerate(table.tables("node_args", schema.VALUE_INFO)):
         with Within(f"node_args[{index}]"):
             name = row.text("name")
-            if name in infos:
+            if name in declarations:
                 raise Malformed(f"value '{name}' is declared twice", row.offset)
             type_ = row.table("type", schema.TYPE)
-            infos[name] = _Info(None if type_ is None else decode_type(type_, depth + 2), row.text("doc_string"))
-    return infos
+            decoded = None if type_ is None else decode_type(type_, depth + 2)
+            declarations[name] = _Declaration(decoded, row.text("doc_string"))
+    return declarations
 
 
 def _initializers(table: Table, graph: Graph, scope: Scope) -> None:

@@ -1,4 +1,4 @@
-"""Operators that are younger than the opset of the model, and that onnxruntime has had since its first."""
+"""Operators that are newer than the opset of the model, and that onnxruntime has had since its first."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def raise_opset(subject: Subject) -> Iterator[Repair]:
     model = subject.model
     if model.opset is None:
         return
-    young = [node for node in model.nodes() if _is_young(node, model.opset) and model.function_of(node) is None]
-    if not young:
+    newer = [node for node in model.nodes() if _is_newer(node, model.opset) and model.function_of(node) is None]
+    if not newer:
         return
-    before, after = model.opset, max(filter(None, (node.rule_in(_SINCE) for node in young)))
+    before, after = model.opset, max(filter(None, (node.rule_in(_SINCE) for node in newer)))
     trial = model.copy()
     try:
         _convert(trial, after, subject)
     except (CheckError, UnsupportedError):
         return
     _convert(model, after, subject)
-    names = ", ".join(sorted({node.op_type for node in young}))
+    names = ", ".join(sorted({node.op_type for node in newer}))
     yield Repair("opset", "the model", f"brought from opset {before} to {after}, which has {names}")
-    for node in young:
+    for node in newer:
         operator = subject.catalog.newest(node.domain, node.op_type)
         for name in [name for name in node.attributes if operator is not None and name not in operator.attributes]:
             del node.attributes[name]
@@ -49,7 +49,7 @@ def raise_opset(subject: Subject) -> Iterator[Repair]:
             )
 
 
-def _is_young(node: Node, opset: int) -> bool:
+def _is_newer(node: Node, opset: int) -> bool:
     since = node.rule_in(_SINCE)
     return since is not None and opset < since
 
@@ -58,7 +58,7 @@ def _convert(model: Model, version: int, subject: Subject) -> None:
     """Bring a model to a version, but for nodes that only have a meaning there."""
     opset = model.opset
     assert opset is not None
-    aside = [node for node in model.nodes() if _is_young(node, opset) and model.function_of(node) is None]
+    aside = [node for node in model.nodes() if _is_newer(node, opset) and model.function_of(node) is None]
     for node in aside:
         node.domain = _ASIDE
     model.opset_imports[_ASIDE] = 1
