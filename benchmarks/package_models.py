@@ -1,7 +1,7 @@
 """One model of a package on ingot and on onnxruntime, in the environment of the package; run by `benchmarks.packages`.
 
-python package_models.py start (ours | theirs) MODEL INPUTS    # seconds to create a session and run once
-python package_models.py compare MODEL INPUTS                  # how far apart, and the ratio of speeds
+python package_models.py start MODEL INPUTS      # seconds in which ingot creates a session and runs once
+python package_models.py compare MODEL INPUTS    # how far apart, and the ratio of speeds
 """
 
 from __future__ import annotations

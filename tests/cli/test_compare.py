@@ -18,6 +18,7 @@ from ingot.builder import Float32, Var, build, op
 from ingot.cli.first_difference import quantisation_ties
 from ingot.cli.main import main
 from ingot.compat.finder import SHADOW
+from ingot.tools.bench.engines import prepared
 
 
 def run(*arguments: object) -> Result:
@@ -150,6 +151,8 @@ def test_ingot_is_not_measured_under_the_name_of_onnxruntime(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "onnxruntime", ingot.compat.onnxruntime)
     with pytest.raises(SystemExit, match="ingot's own"):
         opener("onnxruntime")
+    with pytest.raises(RuntimeError, match="ingot's own"):
+        prepared("onnxruntime")
 
 
 def test_a_model_that_onnxruntime_refuses_is_no_defect_of_ingot(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib import machinery
@@ -320,8 +321,13 @@ def test_options_of_python_are_left_to_python() -> None:
     assert stdout.split() == ["True", "True"], stderr
 
 
-def test_the_metadata_of_the_package_has_the_version_of_the_api() -> None:
-    assert (Path(SHADOW) / f"onnxruntime-{__version__}.dist-info").is_dir()
+def test_every_place_that_names_the_version_of_the_api_names_the_same() -> None:
+    (metadata,) = Path(SHADOW).glob("*.dist-info/METADATA")
+    assert metadata.parent.name == f"onnxruntime-{__version__}.dist-info"
+    assert f"\nVersion: {__version__}\n" in metadata.read_text()
+    root = Path(__file__).parent.parent.parent
+    for place in ("requirements/test.txt", "docs/guide/onnxruntime-api.md"):
+        assert set(re.findall(r"onnxruntime==([\d.]+)", (root / place).read_text("utf-8"))) == {__version__}, place
 
 
 def test_those_who_ask_which_version_is_installed_are_told_ours() -> None:

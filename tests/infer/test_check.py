@@ -115,3 +115,41 @@ def test_functions_that_double_at_every_level_end() -> None:
         imports=', "local" : 1',
     )
     assert errors(proto) == []
+
+
+def _squeezed_where_one(size: int, squeezed: str = "p = Squeeze (x, axis)", functions: str = "") -> ingot.Model:
+    return ingot.parse_model(f"""
+        <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        main (float[{size}] x) => (float[k] y) <int64[1] one = {{1}}, int64[1] axis = {{0}}, int64[1] other = {{5}}> {{
+            shape = Shape (x)
+            equal = Equal (shape, one)
+            condition = Squeeze (equal)
+            y = If (condition) <
+                then_branch = a () => (p) {{ {squeezed} }},
+                else_branch = b () => (q) {{ q = Neg (x) }}
+            >
+        }}
+        {functions}
+    """)
+
+
+def test_what_does_not_fit_in_a_branch_that_sizes_rule_out_is_no_problem() -> None:
+    assert check(_squeezed_where_one(3)) == []
+    assert ingot.Session(_squeezed_where_one(3), strict=True).outputs
+    function = '<opset_import: ["" : 21], domain: "local"> Squeezed (v, at) => (w) { w = Squeeze (v, at) }'
+    assert check(_squeezed_where_one(3, "p = local.Squeezed (x, axis)", function)) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "squeezed", "message"),
+    [
+        (1, "p = Squeeze (x, other)", "axes is 5"),
+        (3, "p = Squeeze <keep = 1> (x, axis)", "has no attribute 'keep'"),
+        (3, "p = Squeeze (x, axis, axis)", "takes 1 to 2 inputs"),
+    ],
+)
+def test_a_branch_that_runs_and_operators_of_one_that_does_not_are_checked(
+    size: int, squeezed: str, message: str
+) -> None:
+    (problem,) = check(_squeezed_where_one(size, squeezed))
+    assert message in problem.message

@@ -36,8 +36,15 @@ def test_a_slice_outside_of_its_axis_is_refused(whole: Dim, start: Dim, size: Di
 
 @pytest.mark.parametrize(
     ("whole", "start", "size", "step"),
-    [(4, 1, 3, 1), (4, 3, 4, -1), (4, 9, 0, 1), (5, 0, 3, 2), (N + 2, 1, N, 1), (3 * N, N, N, 1), (N, N - 1, N, -1)]
-    + [(maximum(N, M), 0, M, 1)],
+    [
+        (4, 1, 3, 1),
+        (4, 3, 4, -1),
+        (4, 9, 0, 1),
+        (5, 0, 3, 2),
+        (N + 2, 1, N, 1),
+        (N, N - 1, N, -1),
+        (maximum(N, M), 0, M, 1),
+    ],
 )
 def test_a_slice_that_is_certainly_inside_is_not_checked(whole: Dim, start: Dim, size: Dim, step: int) -> None:
     part = slice_(of(whole), [start], [size], [step])

@@ -8,6 +8,7 @@ from ingot.errors import CheckError, nearest
 from ingot.infer.types import effective, versioned
 from ingot.ir.domains import spelled_out
 from ingot.ir.node import Node
+from ingot.ops.arguments import decodes
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator, Parameter
 
@@ -25,6 +26,8 @@ def attribute_errors(operator: Operator, node: Node, version: int, catalog: Cata
         elif attribute.kind is not parameter.kind and not (attribute.value == () and parameter.kind.is_list):
             expected = parameter.kind.name.lower()
             yield CheckError(f"attribute '{name}' is {attribute.kind.name.lower()}, {shown} takes {expected}")
+        elif not decodes(attribute):
+            yield CheckError(f"attribute '{name}' is not UTF-8")
     for name, parameter in operator.attributes.items():
         if parameter.required and parameter.exists_at(version) and name not in node.attributes:
             yield CheckError(f"{shown} needs attribute '{name}' ({parameter.kind.name.lower()})")

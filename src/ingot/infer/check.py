@@ -30,7 +30,8 @@ def check(model: Model, *, catalog: Catalog | None = None) -> list[Problem]:
     """All problems of a model, as it is: structure, versions, operators, attributes, types and shapes.
 
     Nodes are held to the version that the model imports. After an error in a node its outputs are taken as declared,
-    so that one mistake is not reported again wherever it flows. The model is not changed.
+    so that one mistake is not reported again wherever it flows. In a branch of an If that sizes rule out, nodes are
+    held to their operators, and not to the shapes of what they read. The model is not changed.
     """
     catalog = catalog or standard()
     problems = [Problem(message) for message in structural_problems(model)]
@@ -125,7 +126,11 @@ class _Check(Stepwise):
         self._within = within
 
     def refuse(self, error: CheckError) -> None:
-        """Note an error, which has its place."""
+        """Note an error that inference found, which has its place, unless the node cannot run."""
+        if not self.is_dead:
+            self._note(error)
+
+    def _note(self, error: CheckError) -> None:
         self._collected.add(Problem.of(error, within=self._within))
 
     def node(self, node: Node) -> None:
@@ -157,7 +162,7 @@ class _Check(Stepwise):
         """Note what is wrong with a node by itself; whether anything is."""
         errors = list(node_errors(node, inputs, self.old, self.catalog))
         for error in errors:
-            self.refuse(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
+            self._note(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
         if not errors and node.domain in self.old and self.meaning(node) is None:
             message = f"nothing is known of operator '{node.domain}.{node.op_type}'"
             self._collected.add(Problem(message, self.place(node) + self._within, severity="warning"))
@@ -168,7 +173,7 @@ class _Check(Stepwise):
         assert function is not None
         errors = list(call_errors(node, function))
         for error in errors:
-            self.refuse(CheckError(error.message, where=self.place(node), hint=error.hint))
+            self._note(CheckError(error.message, where=self.place(node), hint=error.hint))
         self._collected.calls += 1
         if errors or function.id in self._collected.recursive or self._collected.calls > _MOST_CALLS:
             self.leave(node)

@@ -80,6 +80,8 @@ class Inference:
         self.most_calls = MOST_EXPANDED
         self.overrules = False
         """Whether what is inferred holds where it contradicts what is declared in rank or sizes."""
+        self.is_dead = False
+        """Whether the nodes gone through are in a branch that sizes rule out: their errors are none of the model."""
         self._calls = [0]  # shared by the inferences of all functions called
 
     def graph(self, graph: Graph, inputs: Mapping[Value, Fact] | None = None) -> None:
@@ -129,7 +131,10 @@ class Inference:
         return self.facts.get(value, Fact(value.type))
 
     def refuse(self, error: CheckError) -> None:
-        """What becomes of an error, which has its place: it is raised. Who overrides this may note it and go on."""
+        """What becomes of an error, which has its place: it is raised.
+
+        Who overrides this may note it and go on, but for errors where `is_dead`.
+        """
         raise error from None
 
     def _contradiction(self, value: Value, inferred: Fact, node: Node | None) -> Fact:
@@ -169,11 +174,10 @@ class Inference:
         into = operator.apply("body", inputs, arguments) if "body" in operator.rules else ()
         for subgraph in node.subgraphs:
             input_facts = {value: Fact(type_) for value, type_ in zip(subgraph.inputs, into, strict=False) if type_}
-            try:
+            if self._is_dead_branch(subgraph, node):
+                self._dead_branch(subgraph, input_facts)
+            else:
                 self.graph(subgraph, input_facts)
-            except CheckError:
-                if not self._is_dead_branch(subgraph, node):
-                    raise
         if "infer" not in operator.rules:
             return []
         parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
@@ -183,6 +187,16 @@ class Inference:
         """Whether a subgraph is a branch that cannot run with the sizes of its inputs: it need not fit them."""
         condition = decided_by_sizes(node.inputs[0], self.facts) if node.applies("If") else None
         return isinstance(condition, bool) and branch is not node["then_branch" if condition else "else_branch"]
+
+    def _dead_branch(self, branch: Graph, inputs: Mapping[Value, Fact]) -> None:
+        """What is known in a branch that cannot run, as far as it fits its inputs."""
+        before, self.is_dead = self.is_dead, True
+        try:
+            self.graph(branch, inputs)
+        except CheckError:
+            pass
+        finally:
+            self.is_dead = before
 
     def _call(self, node: Node, function: Function, inputs: list[Fact]) -> list[Fact]:
         """What a function computes of these inputs: its body, with the attributes of this call, gone through afresh."""
@@ -201,7 +215,7 @@ class Inference:
             bind(inner, arguments, omitted, body)
         inference = self.inside(function)
         inference._calls, inference.naming, inference.most_calls = self._calls, self.naming, self.most_calls
-        inference.overrules = self.overrules
+        inference.overrules, inference.is_dead = self.overrules, self.is_dead
         inference.graph(body, dict(zip(body.inputs, inputs, strict=False)))
         return [inference.facts.get(value, Fact()) for value in body.outputs]
 

@@ -12,7 +12,12 @@ _DOMAIN = "ai.onnx.ml"
 
 
 def drop_spare_coefficients(subject: Subject) -> Iterator[Repair]:
-    """Cut the coefficients of a linear model behind those of its last class or target."""
+    """Cut the coefficients of a linear model behind those of its last class or target.
+
+    The standard does not say what spare ones mean. This follows onnxruntime, which reads rows of as many coefficients
+    as there are features, one right after the other, and skips the rest; rows that each end in spare ones would be
+    another reading.
+    """
     for node in subject.model.nodes():
         if not node.applies("LinearClassifier", "LinearRegressor", domain=_DOMAIN) or not node.inputs:
             continue

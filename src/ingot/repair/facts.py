@@ -68,8 +68,9 @@ class _Forgiving(Stepwise):
     errors: list[IngotError]
 
     def refuse(self, error: CheckError) -> None:
-        """Note an error, which has its place."""
-        self.errors.append(error)
+        """Note an error, which has its place, unless the node cannot run."""
+        if not self.is_dead:
+            self.errors.append(error)
 
     def node(self, node: Node) -> None:
         """What a node computes; nothing beyond its declared outputs where it means nothing."""

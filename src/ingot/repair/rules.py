@@ -43,7 +43,7 @@ RULES = (
     Rule("loop", "a count or condition of shape [1] in the body of a Loop becomes a scalar", fit_loop_bodies, True),
     Rule("rank", "[1] becomes a scalar, and a scalar [1], where an operator takes only the other", fit_ranks, True),
     Rule("signal", "the signal of an STFT gets the last axis that it lacks", add_signal_axis, True),
-    Rule("coefficients", "a linear model loses the coefficients that no feature meets", drop_spare_coefficients, True),
+    Rule("coefficients", "a linear model loses coefficients that onnxruntime skips", drop_spare_coefficients, True),
     Rule("declared", "declared ranks and sizes become what inference finds", believe_inference, True),
     Rule("untyped", "an output of the model without a type or shape gets what inference finds", declare_outputs, True),
 )

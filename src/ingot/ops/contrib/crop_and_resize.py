@@ -50,6 +50,8 @@ def crop_and_resize(
         )
     counts = [int(size) for size in crop_size.reshape(-1)]
     refuse_huge((len(rois), channels, *counts), np.dtype(np.float64))
+    if 0 in sizes:
+        return np.full((len(rois), channels, *counts), extrapolation_value, x.dtype)
     wide = rois.astype(np.float32 if x.dtype == np.float16 else x.dtype)
     rows, columns = (
         _places(wide[:, i], wide[:, i + 2], size, n) for i, size, n in zip((0, 1), sizes, counts, strict=True)
