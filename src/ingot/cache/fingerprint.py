@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from ingot.cache import contents, directory
 from ingot.version import __version__
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 _UNUSED = ("convert", "compat", "tools", "cli", "__pycache__")
 """Packages that no session depends on."""
 
@@ -26,10 +28,27 @@ def fingerprint() -> str:
 
 @cache
 def own_fingerprint() -> str:
-    """Identifies this ingot: by its version; a development version by the contents of its source files, too."""
-    if "dev" not in __version__:
-        return __version__
-    return f"{__version__} {digest_of_sources(os.path.dirname(os.path.dirname(__file__)))}"
+    """Identifies this ingot: by its version, and by the contents of its source files if these may change.
+
+    They may in a development version, and in a checkout.
+    """
+    return _identity(__version__, _ROOT, is_checkout(_ROOT))
+
+
+@cache
+def wheel_fingerprint() -> str:
+    """The same of this ingot once it is installed from a wheel."""
+    return _identity(__version__, _ROOT, False)
+
+
+def is_checkout(root: str) -> bool:
+    """Whether a package lies in the source tree of its project, where anybody may edit it."""
+    around = os.path.dirname(root)
+    return os.path.basename(around) == "src" and os.path.isfile(os.path.join(os.path.dirname(around), "pyproject.toml"))
+
+
+def _identity(version: str, root: str, changes: bool) -> str:
+    return f"{version} {digest_of_sources(root)}" if changes or "dev" in version else version
 
 
 def digest_of_sources(root: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from ingot.cache.fingerprint import own_fingerprint
+from ingot.cache.fingerprint import own_fingerprint, wheel_fingerprint
 from ingot.cache.kernels import Entry
 from ingot.dataclass import dataclass
 from ingot.dims import parse
@@ -44,13 +44,13 @@ def find(level: str, name: str) -> Entry | None:
 
 
 def write(path: Path, entries: Mapping[str, Entry]) -> None:
-    """Write a library of entries by name."""
+    """Write a library of entries by name, for this ingot as a wheel."""
     table, start = {}, 0
     for name, entry in entries.items():
         sizes = [str(size) for size in entry.sizes]
         table[name] = (start, len(entry.code), _digest(entry.code), entry.entries, sizes)
         start += len(entry.code)
-    head = json.dumps({"ingot": own_fingerprint(), "table": table}, separators=(",", ":")).encode()
+    head = json.dumps({"ingot": wheel_fingerprint(), "table": table}, separators=(",", ":")).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     code = b"".join(entry.code for entry in entries.values())
     path.write_bytes(_MAGIC + len(head).to_bytes(8, "little") + head + code)

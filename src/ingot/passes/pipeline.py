@@ -42,7 +42,7 @@ class Entry:
     """A pass under the name that reports show, from `level` on; `session` is the level from which a session runs it.
 
     A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options. One
-    that `changes_types` is of a session alone: it is called with the model, before the types of values are inferred.
+    that `changes_types` is of a session alone: it is called with the model, before types are inferred.
     """
 
     name: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +37,7 @@ def codes(*shape: int) -> Array:
 class Case(NamedTuple):
     op_type: str
     inputs: tuple[Any, ...]
-    attributes: dict[str, Any] = {}
+    attributes: Mapping[str, Any] = MappingProxyType({})
     outputs: int = 1
     domain: str = MICROSOFT
     constant: tuple[int, ...] = ()
