@@ -36,6 +36,8 @@ def attended(
     if added is not None:
         scores = scores + added
     if bias is not None:
+        if bias.rank != 4:
+            raise prim.Refused(f"an attention_bias of {bias.rank} axes")
         scores = scores + grouped_like(bias, scores)
     exponentials = prim.apply("exp", scores - prim.reduce_("maximum", scores, [4]))
     return read(exponentials / prim.reduce_("add", exponentials, [4]), v), scores

@@ -116,7 +116,7 @@ def lower_post(
     mixed = grouped
     if stream_mix is not None:
         names = "abdefgij"[: grouped.rank - 2]
-        mix = prim.cast(stream_mix, grouped.dtype)
+        mix = prim.cast(prim.assume_shape(stream_mix, (*grouped.shape[:-1], grouped.shape[-2])), grouped.dtype)
         mixed = prim.contract(mix, grouped, f"{names}ck,{names}ch->{names}kh")
     block = prim.unsqueeze(
         prim.assume_shape(block_output, (*grouped.shape[:-2], grouped.shape[-1])), [grouped.rank - 2]

@@ -133,13 +133,13 @@ def skip_group_norm(
     if x.ndim != 4 or not channels_last:
         raise CheckError(f"x has {x.ndim} axes and channels_last is {channels_last}, expected 4 and 1")
     added = skip.reshape(len(skip), 1, 1, -1) if skip.ndim == 2 else skip
+    if added.ndim != 4 or any(n not in (1, size) for n, size in zip(added.shape, x.shape, strict=True)):
+        raise ShapeError(f"skip has shape {list(skip.shape)}, x {list(x.shape)}")
     total = x.astype(np.float32) + added.astype(np.float32)
     if bias is not None:
         if bias.shape != x.shape[-1:]:
             raise ShapeError(f"the bias has shape {list(bias.shape)}, x {list(x.shape)}")
         total = total + bias.astype(np.float32)
-    if total.shape != x.shape:
-        raise ShapeError(f"skip has shape {list(skip.shape)}, x {list(x.shape)}")
     y = _normalised(total, gamma, beta, activation, groups, channels_last, epsilon)
     return y.astype(x.dtype), total.astype(x.dtype)
 
@@ -197,6 +197,8 @@ def lower_skip(
     if x.rank != 4 or not channels_last:
         raise prim.Refused("images with other axes")
     added = prim.unsqueeze(skip, [1, 2]) if skip.rank == 2 else skip
+    if added.rank != 4:
+        raise prim.Refused(f"a skip of {skip.rank} axes")
     total = prim.assume_shape(x + added, x.shape)
     total = total if bias is None else total + prim.assume_shape(bias, x.shape[-1:])
     y: prim.Tensor = group_norm.rules["lower"](total, gamma, beta, channels_last=1, **attributes)

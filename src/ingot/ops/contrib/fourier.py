@@ -99,6 +99,7 @@ def lower_conj(a: prim.Tensor, b: prim.Tensor, /) -> prim.Tensor:
 def _product(a: Array, b: Array, sign: int) -> Array:
     if a.shape[-1:] != (2,) or b.shape[-1:] != (2,):
         raise ShapeError(f"a has shape {list(a.shape)} and b {list(b.shape)}, expected parts of two on the last axis")
+    broadcast(a.shape, b.shape)
     left, right = (x.astype(wide(x.dtype)) for x in (a, b))
     p, q, r, s = left[..., 0], left[..., 1], right[..., 0], right[..., 1] * sign
     return np.stack([p * r - q * s, p * s + q * r], axis=-1).astype(a.dtype)

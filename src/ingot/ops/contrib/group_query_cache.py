@@ -58,8 +58,11 @@ def lower(
     if kv_cache_bit_width or sliding_window_cache or k_scale is not None or v_scale is not None:
         raise prim.Refused("a cache that is quantised, or slides")
     q, k, v = _by_head(query, key, value, num_heads, kv_num_heads)
+    k = prim.assume_shape(k, (q.shape[0], k.shape[1], *q.shape[2:]))
+    v = prim.assume_shape(v, (*k.shape[:3], v.shape[3]))
     filled = _filled(seqlens_k, q.shape[0], q.shape[2], whole)
     if q_norm_weight is not None and k_norm_weight is not None:
+        q_norm_weight, k_norm_weight = (prim.assume_shape(each, q.shape[3:]) for each in (q_norm_weight, k_norm_weight))
         q, k = (
             x * inverse_deviation(x, [3], qk_norm_epsilon) * weight
             for x, weight in ((q, q_norm_weight), (k, k_norm_weight))
@@ -67,6 +70,7 @@ def lower(
     if do_rotary:
         if cos_cache is None or sin_cache is None:
             raise prim.Refused("positions that turn without caches of angles")
+        sin_cache = prim.assume_shape(sin_cache, cos_cache.shape)
         places = filled.positions(position_ids)
         angles = [prim.unsqueeze(angles_of(cache, places), [1]) for cache in (cos_cache, sin_cache)]
         turned = cos_cache.shape[1] * 2
@@ -115,6 +119,8 @@ class _Filled:
 
     def cache(self, past: prim.Tensor | None, new: prim.Tensor) -> prim.Tensor:
         """The cache with new keys or values behind those of the past, zeros after them; a run reports a short past."""
+        if past is not None and past.rank != 4:
+            raise prim.Refused(f"a past of {past.rank} axes")
         before: Dim = 0 if past is None else past.shape[2]
         capacity = maximum(self.whole, before)
         shape = (*new.shape[:2], capacity, new.shape[3])
@@ -128,6 +134,7 @@ class _Filled:
             return cache
         if past.dtype not in FLOATING:
             raise prim.Refused(f"a cache of {past.dtype}")
+        past = prim.assume_shape(past, (*new.shape[:2], before, new.shape[3]))
         old = prim.pad(past, [0] * 4, [0, 0, capacity - before, 0])
         return prim.where(prim.apply("less", place, start), old, cache)
 

@@ -54,6 +54,7 @@ def lower_quantize(
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     at = 1 if axis is None else axis
+    zero_point = None if zero_point is None else _paired(zero_point, scale)
     points = None if zero_point is None else Blocks(x.shape, zero_point.shape, at, 0).beside(zero_point)
     assert inferred[0].dtype is not None
     return codes_in_primitives(x / Blocks(x.shape, scale.shape, at, 0).beside(scale), points, inferred[0].dtype)
@@ -84,8 +85,15 @@ def lower_dequantize(
     at = 1 if axis is None else axis
     steps = prim.cast(x, DType.FLOAT64)
     if zero_point is not None:
+        zero_point = _paired(zero_point, scale)
         steps = steps - prim.cast(Blocks(x.shape, zero_point.shape, at, 0).beside(zero_point), DType.FLOAT64)
     return prim.cast(steps * prim.cast(Blocks(x.shape, scale.shape, at, 0).beside(scale), DType.FLOAT64), scale.dtype)
+
+
+def _paired(zero_point: prim.Tensor, scale: prim.Tensor) -> prim.Tensor:
+    """Zero points that are as many as the scales."""
+    is_one = scale.shape in ((), (1,)) and zero_point.shape in ((), (1,))
+    return zero_point if is_one else prim.assume_shape(zero_point, scale.shape)
 
 
 def _spread(values: Array, shape: tuple[int, ...], axis: int | None, name: str) -> Array:

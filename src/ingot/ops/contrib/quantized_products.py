@@ -84,7 +84,9 @@ def lower_to_float(
     sums = _sums(a, b, a_zero_point, b_zero_point)
     factor = prim.cast(single(a_scale), DType.FLOAT64) * prim.cast(_by_column(b_scale, b), DType.FLOAT64)
     y = prim.cast(sums, DType.FLOAT64) * factor
-    return prim.cast(y if bias is None else y + prim.cast(bias, DType.FLOAT64), DType.FLOAT32)
+    if bias is not None:
+        y = y + prim.cast(prim.assume_shape(bias, y.shape[-1:]), DType.FLOAT64)
+    return prim.cast(y, DType.FLOAT32)
 
 
 @operator("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)

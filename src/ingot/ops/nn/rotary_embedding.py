@@ -103,11 +103,18 @@ def lower(
         if size is None or num_heads is None:
             raise prim.Refused(f"a hidden size of {x.shape[2]} for {num_heads} heads")
         values, heads_axis = prim.reshape(x, (*x.shape[:2], num_heads, size)), 2
-    angles = [prim.unsqueeze(angles_of(cache, position_ids), [heads_axis]) for cache in (cos_cache, sin_cache)]
     size = values.shape[3]
     if not isinstance(size, int):
         raise prim.Refused("heads of unknown size")
-    y = turned_pairs(values, *angles, turned=_turned(rotary_embedding_dim, size), interleaved=bool(interleaved))
+    turned = _turned(rotary_embedding_dim, size)
+    tokens = (values.shape[0], values.shape[3 - heads_axis])
+    if position_ids is not None:
+        position_ids = prim.assume_shape(position_ids, tokens)
+    angles = [
+        prim.unsqueeze(prim.assume_shape(angles_of(cache, position_ids), (*tokens, turned // 2)), [heads_axis])
+        for cache in (cos_cache, sin_cache)
+    ]
+    y = turned_pairs(values, *angles, turned=turned, interleaved=bool(interleaved))
     return prim.reshape(y, x.shape)
 
 
@@ -115,6 +122,8 @@ def angles_of(cache: prim.Tensor, position_ids: prim.Tensor | None) -> prim.Tens
     """A row of the cache for each token."""
     if position_ids is None:
         return cache
+    if cache.rank != 2:
+        raise prim.Refused(f"a cache of {cache.rank} axes")
     rows = prim.unsqueeze(position_ids, [2])
     return prim.gather(cache, [rows, 2], (*position_ids.shape, cache.shape[1]))
 
