@@ -77,7 +77,7 @@ def test_every_form_of_every_operator_has_a_case() -> None:
 
 
 @pytest.mark.parametrize(("name", "inputs", "attributes"), [case[1:] for case in CASES])
-def test_a_form_that_is_listed_is_refused(index: int, name: str, inputs: list[Any], attributes: dict[str, Any]) -> None:
+def test_a_form_that_is_listed_is_refused(name: str, inputs: list[Any], attributes: dict[str, Any]) -> None:
     is_standard = name == "RegexFullMatch"
     domain, version = ("", 20) if is_standard else ("com.microsoft", 1)
     with pytest.raises(UnsupportedError):

@@ -56,7 +56,8 @@ def lower_pad(
     if pads.rank != 1 or (value is not None and any(size != 1 for size in value.shape)):
         raise prim.Refused("pads or a value of other shapes")
     filled = None if value is None else prim.reshape(value, ())
-    return lower_standard_pad(data, pads, filled, mode=mode, facts=facts, inferred=inferred)
+    padded: prim.Tensor = lower_standard_pad(data, pads, filled, mode=mode, facts=facts, inferred=inferred)
+    return padded
 
 
 def _flat(pads: Array) -> Array:
