@@ -76,7 +76,7 @@ def test_a_file_of_initialisers_is_relative_to_the_model(tmp_path: Path) -> None
         compiler.compile_to_file(folder / "m.onnx")
         np.testing.assert_array_equal(ran(folder / "m.onnx"), Z)
         (initialiser,) = onnx.load(folder / "m.onnx", load_external_data=False).graph.initializer
-        return next(str(entry.value) for entry in initialiser.external_data if entry.key == "location")
+        return str({entry.key: entry.value for entry in initialiser.external_data}["location"])
 
     folder = tmp_path / "model"
     (folder / "sub").mkdir(parents=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ingot.ir.domains import spelled_out
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.contrib.refused import INTERNAL_NHWC, REFUSED, refusal
+from ingot.ops.contrib.refused_forms import FORMS
 from ingot.ops.define import Operator
 from ingot.ops.describe import abbreviated, headline
 
@@ -33,8 +34,16 @@ Every operator that ingot knows, in the newest version of each domain: what it m
 _REFUSED = """\
 ## Refused
 
-Operators that onnxruntime has a schema for, but that are not defined here. Everything that its CPU provider computes is
-above. A model with one of these is refused with an error that says the same as this table.
+Operators that onnxruntime has a schema for, but that are not defined here. Every operator that its CPU provider has is
+above, by name; what is refused of these comes further below. A model with one of the following is refused with an error
+that says the same as this table.
+"""
+
+_REFUSED_FORMS = """\
+## Refused forms of operators
+
+What onnxruntime's CPU provider computes, or leaves alone, of operators above, and what is refused here with an error
+that names it. Forms that it has for CUDA only are refused too, and are not listed.
 """
 
 
@@ -67,6 +76,12 @@ def _lines(catalog: Catalog) -> Iterator[str]:
     inside = refusal(INTERNAL_NHWC, "")
     assert inside is not None
     yield f"| {INTERNAL_NHWC}, all | {inside.reason} | {inside.action} |\n"
+    yield _REFUSED_FORMS
+    yield "| operators | form | what to do |"
+    yield "|---|---|---|"
+    for refused_form in FORMS:
+        yield f"| {', '.join(refused_form.operators)} | {refused_form.form} | {refused_form.action} |"
+    yield ""
 
 
 def _family(operator: Operator) -> str:

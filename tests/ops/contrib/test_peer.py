@@ -78,6 +78,13 @@ def test_projected_attention(dtype: Any, mask: Any, unidirectional: int, past: i
     agrees("Attention", *stripped(*args), outputs=2, **near(dtype), **options)
 
 
+def test_lengths_in_a_mask_may_be_followed_by_their_sums() -> None:
+    mask = np.array([2, 3, 0, 2, 5, 0, 2, 5], np.int32)
+    sequences = [floats(B, L, D) for _ in range(3)]
+    agrees("MultiHeadAttention", *sequences, None, mask, num_heads=N, **near(np.float32))
+    agrees("Attention", sequences[0], floats(D, 3 * D), floats(3 * D), mask, num_heads=N, **near(np.float32))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(("by_head", "bias", "scale"), [(False, True, 0.0), (False, False, 0.3), (True, False, 0.0)])
 def test_attention_of_many_heads(dtype: Any, by_head: bool, bias: bool, scale: float) -> None:
@@ -234,6 +241,8 @@ def test_convolutions_with_an_activation(activation: str) -> None:
 def test_products_with_something_done_to_them() -> None:
     a, b, c = floats(3, 4), floats(5, 4), floats(5)
     agrees("FusedGemm", a, b, c, transB=1, alpha=0.5, beta=2.0, activation="LeakyRelu", activation_alpha=0.1)
+    for activation in ("ParametricSoftplus", "ScaledTanh", "Softplus", "Elu"):  # the two last take fewer parameters
+        agrees("FusedGemm", a, b, c, transB=1, activation=activation, activation_alpha=0.5, activation_beta=0.7)
     agrees("FusedMatMul", floats(2, 3, 4), floats(2, 5, 4), transB=1, alpha=0.25)
     agrees("FusedMatMul", floats(3, 2, 4), floats(2, 4, 5), transBatchA=1)
 

@@ -97,3 +97,14 @@ def test_transposed_convolutions_take_their_pads_as_an_input(bias: bool) -> None
     args = [floats(2, 3, 5, 6), floats(3, 4, 3, 3), np.array([1, 0, 1, 2], np.int64), *more]
     agrees("ConvTransposeWithDynamicPads", *args, constant=(2,), strides=[2, 2], rtol=1e-4, atol=1e-5)
     agrees("ConvTransposeWithDynamicPads", *args, compiled=False, strides=[2, 2], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize("constant", [(), (2,)])
+def test_pads_beside_automatic_ones_count_unless_the_size_is_to_be_the_same(
+    auto_pad: str, constant: tuple[int, ...]
+) -> None:
+    args = [floats(1, 2, 4, 5), floats(2, 3, 3, 3), np.array([1, 0, 1, 1])]
+    options: dict[str, Any] = {"auto_pad": auto_pad, "strides": [2, 2], "rtol": 1e-4, "atol": 1e-5}
+    is_compiled = bool(constant) or auto_pad != "VALID"
+    agrees("ConvTransposeWithDynamicPads", *args, constant=constant, compiled=is_compiled, **options)

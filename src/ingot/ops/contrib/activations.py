@@ -41,6 +41,8 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., prim.Tensor]]] = 
     "Tanh": ((), lambda x: prim.apply("tanh", x)),
     "Sigmoid": ((), lambda x: prim.apply("sigmoid", x)),
     "Softplus": ((), _softplus),
+    "ParametricSoftplus": ((1.0, 1.0), lambda x, a, b: _softplus(x * b) * a),
+    "ScaledTanh": ((1.0, 1.0), lambda x, a, b: prim.apply("tanh", x * b) * a),
     "Softsign": ((), lambda x: x / (prim.apply("absolute", x) + 1)),
     "LeakyRelu": ((0.01,), lambda x, a: prim.where(_negative(x), x * a, x)),
     "ThresholdedRelu": ((1.0,), lambda x, a: prim.where(prim.apply("less", prim.scalar(a, x.dtype), x), x, 0)),

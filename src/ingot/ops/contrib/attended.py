@@ -57,7 +57,8 @@ def _padding(mask: prim.Tensor, scores: prim.Tensor, past: Dim, filler: float) -
     batch, queries, keys = scores.shape[0], *scores.shape[3:]
     if mask.rank == 1:
         place, both = prim.iota((1, keys), 1), mask.shape == (2 * batch,)
-        lengths = prim.cast(mask if both else prim.assume_shape(mask, (batch,)), DType.INT64)
+        whole = both or mask.shape == (3 * batch + 2,)
+        lengths = prim.cast(mask if whole else prim.assume_shape(mask, (batch,)), DType.INT64)
         seen = prim.apply("less", place, prim.unsqueeze(prim.slice_(lengths, [0], [batch]), [1]))
         if both:
             starts = prim.unsqueeze(prim.slice_(lengths, [batch], [batch]), [1])

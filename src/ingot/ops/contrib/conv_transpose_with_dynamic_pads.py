@@ -19,6 +19,8 @@ from ingot.ops.typesets import FLOATS_3, INT64, types
 T: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
 Pads: TypeAlias = Annotated[Array, types("", INT64)]
 
+_SAME = ("SAME_UPPER", "SAME_LOWER")
+
 
 @operator("ConvTransposeWithDynamicPads", since=1, domain=MICROSOFT)
 def conv_transpose_with_dynamic_pads(
@@ -35,31 +37,39 @@ def conv_transpose_with_dynamic_pads(
     output_padding: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> T:
-    """The standard's ConvTranspose, with `pads` computed by the model."""
+    """The standard's ConvTranspose, with `pads` computed by the model; `auto_pad` of SAME_* comes before them."""
+    cut = None if pads is None else pads.reshape(-1).tolist()
     return np.asarray(
         conv_transpose.evaluate(
             x,
             w,
             b,
-            auto_pad=auto_pad,
             dilations=dilations,
             group=group,
             kernel_shape=kernel_shape,
             output_padding=output_padding,
-            pads=None if pads is None else pads.reshape(-1).tolist(),
             strides=strides,
+            **_padding(auto_pad, cut),
         )
     )
 
 
 @conv_transpose_with_dynamic_pads.infer
 def infer(
-    x: Fact, w: Fact, pads: Fact | None = None, b: Fact | None = None, /, *, group: int, **attributes: Any
+    x: Fact,
+    w: Fact,
+    pads: Fact | None = None,
+    b: Fact | None = None,
+    /,
+    *,
+    group: int,
+    auto_pad: str,
+    **attributes: Any,
 ) -> Inferred:
     cut = _known(pads)
     named = {"group": group, "output_shape": None, **attributes}
-    if cut is not None:
-        result: Inferred = conv_transpose.rules["infer"](x, w, b, pads=cut or None, **named)
+    if cut is not None or auto_pad in _SAME:
+        result: Inferred = conv_transpose.rules["infer"](x, w, b, **_padding(auto_pad, cut), **named)
         return result
     dtype, channels = x.dtype or w.dtype, last(w.shape, 1)
     if dtype is None or x.shape is None:
@@ -77,13 +87,22 @@ def lower(
     /,
     *,
     facts: tuple[Fact, ...],
+    auto_pad: str,
     **attributes: Any,
 ) -> prim.Tensor:
     cut = _known(facts[2] if len(facts) > 2 else None)
-    if cut is None:
+    if cut is None and auto_pad not in _SAME:
         raise prim.Refused("pads unknown until a run")
-    y: prim.Tensor = conv_transpose.rules["lower"](x, w, b, pads=cut or None, output_shape=None, **attributes)
+    padding = _padding(auto_pad, cut)
+    y: prim.Tensor = conv_transpose.rules["lower"](x, w, b, output_shape=None, **padding, **attributes)
     return y
+
+
+def _padding(auto_pad: str, pads: Sequence[int] | None) -> dict[str, Any]:
+    """The attributes of ConvTranspose: it takes either `auto_pad` or `pads`, onnxruntime both."""
+    if auto_pad in _SAME or not pads:
+        return {"auto_pad": auto_pad, "pads": None}
+    return {"auto_pad": "NOTSET" if auto_pad == "VALID" else auto_pad, "pads": pads}
 
 
 def _known(pads: Fact | None) -> list[int] | None:

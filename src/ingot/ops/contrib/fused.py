@@ -98,7 +98,7 @@ def fused_gemm(
 ) -> TGemm:
     """An activation of `alpha * a @ b + beta * c`."""
     y = gemm.evaluate(*_wide(a, b, c), alpha=alpha, beta=beta, transA=transA, transB=transB)
-    params = [p for p in (activation_alpha, activation_beta, activation_gamma) if p is not None]
+    params = _of_gemm(activation, activation_alpha, activation_beta, activation_gamma)
     _check_integers(activation, y.dtype.kind != "f")
     return np.asarray(_activation(activation, params)(y), a.dtype)
 
@@ -116,7 +116,7 @@ def infer_gemm(
     activation_gamma: float | None,
     **attributes: Any,
 ) -> Inferred:
-    params = [p for p in (activation_alpha, activation_beta, activation_gamma) if p is not None]
+    params = _of_gemm(activation, activation_alpha, activation_beta, activation_gamma)
     _activation(activation, params)
     result: Inferred = gemm.rules["infer"](a, b, c, **attributes)
     return result
@@ -191,7 +191,7 @@ def lower_gemm(
     activation_gamma: float | None,
     **attributes: Any,
 ) -> prim.Tensor:
-    params = [p for p in (activation_alpha, activation_beta, activation_gamma) if p is not None]
+    params = _of_gemm(activation, activation_alpha, activation_beta, activation_gamma)
     if a.dtype.is_integer and activation not in (None, "", "Relu"):
         raise prim.Refused(f"{activation} of integers")
     return activated(gemm.rules["lower"](a, b, c, **attributes), activation, params)
@@ -238,6 +238,8 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Any]]] = {
     "Tanh": ((), np.tanh),
     "Sigmoid": ((), logistic),
     "Softplus": ((), log_of_one_more),
+    "ParametricSoftplus": ((1.0, 1.0), lambda x, a, b: a * log_of_one_more(b * x)),
+    "ScaledTanh": ((1.0, 1.0), lambda x, a, b: a * np.tanh(b * x)),
     "Softsign": ((), lambda x: x / (1 + np.abs(x))),
     "LeakyRelu": ((0.01,), lambda x, a: np.where(x < 0, a * x, x)),
     "ThresholdedRelu": ((1.0,), lambda x, a: np.where(x > a, x, 0)),
@@ -251,6 +253,12 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Any]]] = {
     ),
 }
 """What each takes by default, and what it computes."""
+
+
+def _of_gemm(activation: str | None, *params: float | None) -> list[float]:
+    """The parameters that are given and that the activation takes; onnxruntime leaves the others alone."""
+    given = [param for param in params if param is not None]
+    return given[: len(_ACTIVATIONS[activation][0])] if activation in _ACTIVATIONS else given
 
 
 def _check_integers(activation: str | None, integers: bool) -> None:

@@ -40,13 +40,14 @@ def with_past(past: Array | None, new: Array, name: str) -> Array:
 def padding(mask: Array | None, shape: tuple[int, int, int], past: int, filler: float) -> Array | None:
     """What a mask adds to scores of `shape` [batch, queries, keys]: `filler` where it hides, else zero.
 
-    A mask of one axis holds the number of keys of each sequence, then perhaps where each begins; of two or three axes
-    one for each key that is seen; of four the same for all positions up to some maximum.
+    A mask of one axis holds the number of keys of each sequence, then perhaps where each begins, or sums of lengths
+    that say nothing more; of two or three axes one for each key that is seen; of four the same for all positions up to
+    some maximum.
     """
     if mask is None:
         return None
     batch, queries, keys = shape
-    if mask.shape in ((batch,), (2 * batch,)):
+    if mask.shape in ((batch,), (2 * batch,), (3 * batch + 2,)):
         place = np.arange(keys)
         seen = place < mask[:batch, None]
         if len(mask) == 2 * batch and batch:
@@ -58,8 +59,6 @@ def padding(mask: Array | None, shape: tuple[int, int, int], past: int, filler: 
         seen = mask > 0
     elif mask.ndim == 4 and mask.shape[:2] == (batch, 1) and mask.shape[2] >= past + queries and mask.shape[3] >= keys:
         seen = mask[:, 0, past : past + queries, :keys] > 0
-    elif mask.shape == (3 * batch + 2,):
-        raise UnsupportedError("a mask of cumulated lengths is for packed sequences on CUDA")
     else:
         raise ShapeError(f"the mask has shape {list(mask.shape)}, for {batch} x {queries} x {keys} scores")
     return np.where(seen, np.float32(0), np.float32(filler))[:, None]

@@ -15,6 +15,7 @@ from ingot.ops.contrib.domain import MICROSOFT, last
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.tensor.pad import pad as standard_pad
+from ingot.ops.tensor.padded import lower as lower_standard_pad
 from ingot.ops.tensor.trilu import trilu as standard_trilu
 from ingot.ops.typesets import ALL_3, BOOL, FLOATS_3, INT64, NUMERIC, types
 
@@ -55,8 +56,7 @@ def lower_pad(
     if pads.rank != 1 or (value is not None and any(size != 1 for size in value.shape)):
         raise prim.Refused("pads or a value of other shapes")
     filled = None if value is None else prim.reshape(value, ())
-    answer = standard_pad.apply("lower", (data, pads, filled), {"mode": mode}, facts=facts, inferred=inferred)
-    padded: prim.Tensor = answer[0]
+    padded: prim.Tensor = lower_standard_pad(data, pads, filled, mode=mode, facts=facts, inferred=inferred)
     return padded
 
 
