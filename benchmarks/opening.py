@@ -99,7 +99,7 @@ def instrumented() -> Parts:
 def first_start(engine: str, model: str, feeds: str, with_parts: bool) -> dict[str, Any]:
     """The import of an engine, the creation of a session, and its first run, in seconds."""
     start = perf_counter()
-    opened = _opener(engine)
+    opened = opener(engine)
     imported = perf_counter()
     import numpy as np
 
@@ -121,7 +121,8 @@ def first_start(engine: str, model: str, feeds: str, with_parts: bool) -> dict[s
     return times if parts is None else {**times, "parts": parts.seconds}
 
 
-def _opener(engine: str) -> Callable[[str], Callable[[Any], Any]]:
+def opener(engine: str) -> Callable[[str], Callable[[Any], Any]]:
+    """What opens a model file with an engine and returns a function that runs it; exits if onnxruntime is ingot's."""
     if engine != "onnxruntime":
         from ingot import Session
 
@@ -131,6 +132,9 @@ def _opener(engine: str) -> Callable[[str], Callable[[Any], Any]]:
 
         return ingot
     import onnxruntime
+
+    if "ingot" in onnxruntime.get_build_info():
+        sys.exit("onnxruntime is ingot's own in this process: take its directory out of PYTHONPATH")
 
     def peer(path: str) -> Callable[[Any], Any]:
         options = onnxruntime.SessionOptions()

@@ -1,7 +1,7 @@
 """One model of a package on ingot and on onnxruntime, in the environment of the package; run by `benchmarks.packages`.
 
-python package_models.py start (ours | theirs) MODEL INPUTS    # seconds to create a session and run once
-python package_models.py compare MODEL INPUTS                  # how far apart, and the ratio of speeds
+python package_models.py start MODEL INPUTS      # seconds in which ingot creates a session and runs once
+python package_models.py compare MODEL INPUTS    # how far apart, and the ratio of speeds
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _nudged(array: Any) -> Any:
     if array.dtype.kind != "f":
         return array
     signs = np.random.default_rng(0).choice([-1.0, 1.0], array.shape)
-    return (array * (1 + NUDGE * signs)).astype(array.dtype)
+    return np.asarray(array * (1 + NUDGE * signs), array.dtype)
 
 
 def _seconds(run: Callable[[], object]) -> float:

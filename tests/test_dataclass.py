@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from dataclasses import FrozenInstanceError, field, fields, replace
 from typing import Any
 
 import pytest
 
+import ingot
+import ingot.compile
+import ingot.repair
+import ingot.session
 from ingot.dataclass import dataclass, with_slots
 
 
@@ -133,3 +138,45 @@ def test_a_class_agrees_with_the_standard_library_on_what_is_compared_and_hashed
     assert repr(ours(1)) == repr(standard(1))
     assert hash(ours(1)) == hash(standard(1))
     assert ours(1).__eq__(standard(1)) is NotImplemented
+
+
+@pytest.mark.parametrize("decorate", [with_slots(frozen=True, slots=True), with_slots(slots=True)])
+def test_a_class_has_the_signature_of_the_standard_library_before_there_is_an_object(decorate: Any) -> None:
+    def classes(decorate: Any) -> tuple[type, type, type]:
+        @decorate
+        class Base:
+            """One with all kinds of fields."""
+
+            x: int
+            y: float = 0.5
+            tags: list[str] = field(default_factory=list)
+            source: str | None = field(default=None, init=False)
+            unit: str = field(default="m", kw_only=True)
+
+        @decorate
+        class Derived(Base):
+            """One with one more."""
+
+            name: str = ""
+
+        class Own(Base):
+            """One with another `__init__`."""
+
+            def __init__(self, both: int) -> None:
+                super().__init__(both, both)  # type: ignore[call-arg]
+
+        return Base, Derived, Own
+
+    standard = classes(dataclasses.dataclass(slots=True))
+    for ours, theirs in zip(classes(decorate), standard, strict=True):
+        assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
+        assert not hasattr(ours, "__signature__")
+
+
+@pytest.mark.parametrize("module", [ingot, ingot.ir, ingot.repair, ingot.session, ingot.compile])
+def test_signatures_of_public_classes_name_their_fields(module: Any) -> None:
+    names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
+    classes: list[Any] = [getattr(module, name) for name in names]
+    for cls in [each for each in classes if hasattr(each, "__dataclass_fields__")]:
+        named = {item.name for item in fields(cls) if item.init}
+        assert named == set(inspect.signature(cls).parameters), cls

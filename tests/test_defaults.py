@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ingot.cache import contents
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
 from ingot.infer.typed import TypedModel
+from ingot.runtime.ended_work import Unwanted
 from ingot.session import Session
 
 LAYERS = """<ir_version: 3, opset_import: ["" : 9]>
@@ -87,6 +89,45 @@ def test_it_is_compiled_once_for_the_same_inputs_given(counted: list[list[str]])
         made.run(None, {"x": X, "d": np.float32(factor)})
         made.run(None, {"x": X})
     assert counted == [["x"], ["x", "d"]]
+
+
+def test_threads_that_override_the_same_default_compile_it_once(counted: list[list[str]]) -> None:
+    shaped = session(SHAPED.format(10))
+    together = threading.Barrier(4)
+
+    def run(_: int) -> Any:
+        together.wait()
+        return shaped.run(None, {"x": X, "d": np.float32(3)})[0]
+
+    with ThreadPoolExecutor(4) as threads:
+        for result in threads.map(run, range(4)):
+            np.testing.assert_array_equal(result, X.reshape(3, 2) * 3)
+    assert counted == [["x"], ["x", "d"]]
+
+
+def test_a_deadline_ends_a_run_that_compiles_for_an_overridden_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    shaped = session(SHAPED.format(10))
+    feeds = {"x": X, "d": np.float32(3)}
+    begun, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+    real = compiling.compile_model
+
+    def slowly(*arguments: Any) -> Any:
+        begun.set()
+        goes_on.wait(60)
+        try:
+            return real(*arguments)
+        except Unwanted:
+            ended.set()
+            raise
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
+        patch.setattr(compiling, "compile_model", slowly)
+        with pytest.raises(ingot.Interrupted):
+            threads.submit(shaped.run, None, feeds, deadline=0.05).result(30)
+        assert begun.is_set()
+        goes_on.set()
+        assert ended.wait(60), "the compilation goes on for nobody"
+    np.testing.assert_array_equal(shaped.run(None, feeds, deadline=600)[0], X.reshape(3, 2) * 3)
 
 
 def test_strings_have_defaults() -> None:

@@ -45,6 +45,11 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
     assert run.returncode == 0, run.stderr
 
 
+def test_no_page_has_a_placeholder_that_was_to_be_filled_in() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert [page.name for page in pages if re.search(r"@[A-Z_]+@", page.read_text("utf-8"))] == []
+
+
 def test_the_readme_shows_loading_editing_saving_and_building() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     for shown in ("ingot.load(", "ingot.save(", "@build(", "make demo", "make test"):

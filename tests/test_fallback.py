@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -95,3 +95,18 @@ def test_what_fails_to_compile_with_a_default_given_is_not_tried_in_every_run(mo
     with pytest.warns(FallbackWarning):
         assert [added.run(None, {"x": [1, 1], "d": [1, 2]})[0].tolist() for _ in range(3)] == [[2, 3]] * 3
     assert len(attempts) == 1
+
+
+def test_an_error_of_a_stage_is_a_fault_of_the_compiler_and_left_to_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> NoReturn:
+        raise ingot.ShapeError("sizes that no stage should find")
+
+    monkeypatch.setattr("ingot.compile.specialise", broken)
+    text = f"{HEAD} g (float[2] x) => (float[2] y) {{ y = Neg (x) }}"
+    with pytest.warns(FallbackWarning, match="could not be compiled: sizes that no stage should find"):
+        opened = session(text)
+    assert opened(np.ones(2, np.float32)).tolist() == [-1, -1]
+    with pytest.raises(CompileError):
+        session(text, fallback=False)

@@ -125,6 +125,38 @@ def test_a_window_that_does_not_fit_an_axis_is_an_error_in_machine_code_too() ->
         opened.run(None, {"x": np.ones((1, 1, 1, 2), np.float32)})
 
 
+POOLED = "p = MaxPool <kernel_shape = [9, 9]> (x) r = Relu (p) y = ReduceSum <keepdims = 0> (r)"
+LOOPED = f"""{HEAD} g (float[1, 1, n, n] x) => (float s) <int64 trips = {{2}}, float zero = {{0}}> {{
+    s = Loop (trips, , zero) <body = b (int64 i, bool c, float total) => (bool d, float next) {{
+        d = Identity (c) {POOLED} next = Add (total, y) }}>
+}}"""
+SHRINKING = f"""{HEAD} g (float[1, 1, 10] x, float[n] w) => (float s) <int64[1] all = {{10}}, int64[1] last = {{2}}> {{
+    start = Shape (w) t = Slice (x, start, all, last)
+    p = MaxPool <kernel_shape = [3]> (t) r = Relu (p) s = ReduceSum <keepdims = 0> (r)
+}}"""
+
+
+@pytest.mark.parametrize("size", [1, 2, 8, 9])
+def test_windows_in_the_body_of_a_loop_have_to_fit_too(size: int) -> None:
+    x = np.ones((1, 1, size, size), np.float32)
+    if size == 9:
+        assert session(LOOPED).run(None, {"x": x})[0].item() == 2
+        return
+    with pytest.raises(ingot.ShapeError, match=f"a window that reaches over 9 does not fit an axis of {size}"):
+        session(LOOPED).run(None, {"x": x})
+
+
+@pytest.mark.parametrize("size", [0, 7, 8, 9, 10, 12])
+def test_an_axis_that_shrinks_as_a_size_grows_is_never_below_zero(size: int) -> None:
+    feeds = {"x": np.ones((1, 1, 10), np.float32), "w": np.ones(size, np.float32)}
+    opened = session(SHRINKING)
+    if size in (8, 9):
+        with pytest.raises(ingot.ShapeError, match="a window that reaches over 3 does not fit"):
+            opened.run(None, feeds)
+        return
+    assert opened.run(None, feeds)[0].item() == max(0, 8 - size)
+
+
 def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list[str]]) -> None:
     added = session(ADD)
     with pytest.raises(ingot.IngotError, match="2"):

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ import pytest
 
 import ingot
 from ingot import compile as compiling
+from ingot import warm_start
 from ingot.cache import contents, directory
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
 from ingot.errors import InputError
+from ingot.format.load import load
 from ingot.ir.node import Node
 from ingot.providers.cpu import Cpu
 from ingot.runtime.provider import Provider
@@ -342,6 +345,31 @@ def test_what_was_not_kept_comes_from_the_model_even_if_its_file_is_gone(tmp_pat
     assert session.model.graph.nodes[0].applies("MatMul")
     assert session.compiled is not None
     assert pickle.loads(pickle.dumps(session)).run(None, {"x": X})[0].shape == (4, 2)
+
+
+@pytest.mark.parametrize("on_reference", [False, True])
+def test_a_deadline_holds_while_a_model_opened_before_is_loaded(
+    on_reference: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(tmp_path / "m.onnx", HEAD + "g (float[n] x, float[m] w) => (float[k] y) { y = Add (x, w) }")
+    opened(path)
+    added = opened(path)
+    feeds = {"x": np.ones(3, np.float32), "w": np.ones(1, np.float32)}  # a guard fails: n is not m
+    observe = (lambda *_: None) if on_reference else None
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        begun.set()
+        goes_on.wait(60)
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(warm_start, "load", slowly)
+    with ThreadPoolExecutor(1) as threads:
+        with pytest.raises(ingot.Interrupted):
+            threads.submit(added.run, None, feeds, deadline=0.05, observe=observe).result(30)
+        assert begun.is_set()
+        goes_on.set()
+        assert added.run(None, feeds, deadline=600, observe=observe)[0].tolist() == [2, 2, 2]
 
 
 def test_weights_in_other_files_are_looked_at(tmp_path: Path, prepared: list[object]) -> None:

@@ -10,7 +10,8 @@ CHECKOUT is a copy of onnxruntime's repository, or of its `onnxruntime/test/pyth
 The tests need `parameterized` and the version of onnx that their requirements.txt names, which is not newer than
 onnxruntime knows; what else they import is in requirements/test.txt and requirements/converters.txt. Each file runs in
 a copy of the tests in a temporary folder. Printed are the cases that pass with onnxruntime and fail through
-`ingot.compat`, and the counts. With `--models`, the models under `testdata` are opened and run by both instead.
+`ingot.compat`, and the counts; a file of which onnxruntime runs no case is not counted. With `--models`, the models
+under `testdata` are opened and run by both instead.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.peer_tests.watch import PYTHON, Report, reports
+from benchmarks.peer_tests.watch import FILE, PYTHON, START, Report, reports
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = (
@@ -101,6 +102,10 @@ def tested(tests: Path, files: Sequence[str], limit: float) -> dict[str, list[Re
                 found = list(reports(command, Path(folder), limit, {}))
                 outcomes[f"{file} {engine}"] = found
                 both.append({report.item: report for report in found})
+        reason = not_run(both[0].values())
+        if reason is not None:
+            print(f"| {file} | not run: {reason} | |", flush=True)
+            continue
         passing = [item for item, report in both[0].items() if report.outcome == "pass"]
         missing = Report("", "absent")
         lost = [(item, both[1].get(item, missing)) for item in passing]
@@ -112,6 +117,13 @@ def tested(tests: Path, files: Sequence[str], limit: float) -> dict[str, list[Re
     for file, report in failing:
         print(f"{file} {report.item}: {report.outcome}: {report.detail}")
     return outcomes
+
+
+def not_run(found: Collection[Report]) -> str | None:
+    """Why a file ran no case at all; None if it ran one."""
+    if any(report.item not in (START, FILE) for report in found):
+        return None
+    return next((f"{report.outcome}: {report.detail}" for report in found), "it has no cases")
 
 
 def _copy(tests: Path, folder: Path) -> None:

@@ -48,14 +48,14 @@ def main(arguments: list[str]) -> None:
         runpy.run_path(path, run_name="__main__")
     except (Exception, SystemExit) as error:
         if called:
-            results.end("(the file)", "error", _said(error))
+            results.end(watch.FILE, "error", _said(error))
     if not called:  # it ended before its cases, or has no main program
         try:
             module = ModuleType("cases_of_a_file")
             vars(module).update(runpy.run_path(path, run_name=module.__name__))
             run_cases(module)
         except Exception as error:
-            results.end("(the file)", "error", _said(error))
+            results.end(watch.FILE, "error", _said(error))
     sys.stdout.flush()
     os._exit(0)  # threads that a case has left behind must not keep the worker
 

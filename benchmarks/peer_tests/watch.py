@@ -14,6 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+START = "(start)"
+"""The item of a report about a worker that ended before it began one."""
+FILE = "(the file)"
+"""The item of a report about a file whose main program failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -67,7 +72,7 @@ def reports(command: Sequence[str], folder: Path, limit: float, environment: Map
             if current is None:
                 noise.seek(0)
                 text = noise.read().decode(errors="replace").strip().splitlines()
-                yield Report("(start)", "crash" if ended else "time limit", text[-1] if text else "")
+                yield Report(START, "crash" if ended else "time limit", text[-1] if text else "")
                 return
             yield Report(current, "crash" if ended else "time limit", f"exit status {worker.returncode}")
 

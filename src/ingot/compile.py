@@ -43,7 +43,7 @@ from ingot.prim.verify import verify as verify_program
 from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
 from ingot.runtime.garbage import uncollected
-from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
@@ -86,13 +86,10 @@ def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Pr
         refusal = error
     import logging  # few models come here, and these are slow to import
 
-    from ingot.repair.apply_rules import repair
+    from ingot.repair.apply_rules import repaired_copy
 
     with within_the_stack(), allowing(limits.most_bytes):
-        model = loaded.copy()
-        repairs = tuple(repair(model, catalog=catalog))
-    if not repairs:
-        raise refusal
+        model, repairs = repaired_copy(loaded, refusal, catalog=catalog)
     typed = prepare(model, catalog, limits)
     for repaired in repairs:
         logging.getLogger("ingot").debug("repaired %s", repaired)
@@ -112,12 +109,13 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
     try:
         with uncollected():
-            specialised = specialise(typed, options.catalog)
+            specialised = specialise(typed, options.catalog, options.level)
             artifacts = _Compilation(provider, options).of(specialised)
-    except (IngotError, Unwanted):
+    except (CompileError, LimitError, Unwanted):
         raise
-    except Exception as error:
-        raise CompileError(f"the model could not be compiled: {type(error).__name__}: {error}") from error
+    except Exception as error:  # CheckError too: the model is typed already
+        what = error.message if isinstance(error, IngotError) else f"{type(error).__name__}: {error}"
+        raise CompileError(f"the model could not be compiled: {what}") from error
     model, most = artifacts.optimised.model, options.limits.most_bytes
     return Build(artifacts, Executable(artifacts.plan, artifacts.outputs, lambda: model, most))
 

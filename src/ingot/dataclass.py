@@ -1,9 +1,9 @@
 """`dataclass`, as that of the standard library, for classes with slots: it costs an import next to nothing.
 
 The standard one compiles seven functions a class, which for some hundred classes is a third of the time of an import,
-and most of them are never called. This one compiles `__init__`, `__eq__` and `__hash__` when they are first called;
-`__init__` sets slots directly, which is quicker than `object.__setattr__`. Fields, `replace`, matching, copies and
-pickles are those of the standard library.
+and most of them are never called. This one compiles `__init__`, `__eq__` and `__hash__` when they are first called, or
+`__init__` when the signature of the class is asked for; it sets slots directly, which is quicker than
+`object.__setattr__`. Fields, `replace`, matching, signatures, copies and pickles are those of the standard library.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def _decorated(cls: type[T], frozen: bool, eq: bool) -> type[T]:
     decorated: type[T] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
     for name, make in missing.items():
         setattr(decorated, name, _named(decorated, name, make(decorated)))
+    if "__init__" in missing:
+        decorated.__signature__ = _SignatureLater(decorated)  # type: ignore[attr-defined]
     if unhashable:
         decorated.__hash__ = None  # type: ignore[assignment]
     return decorated
@@ -57,10 +59,38 @@ def _named(cls: type, name: str, method: Method) -> Method:
 
 def _init(cls: Any) -> Method:
     def init(self: object, /, *arguments: Any, **named: Any) -> None:
-        cls.__init__ = compiled = _compiled(cls, "__init__", *_init_text(cls))
-        compiled(self, *arguments, **named)
+        _compile_init(cls)(self, *arguments, **named)
 
     return init
+
+
+def _compile_init(cls: Any) -> Method:
+    cls.__init__ = compiled = _compiled(cls, "__init__", *_init_text(cls))
+    compiled.__annotations__ = {field.name: field.type for field in fields(cls) if field.init} | {"return": None}
+    return compiled
+
+
+class _SignatureLater:
+    """The attribute that `inspect.signature` asks a class for first: absent, but asking compiles `__init__`."""
+
+    def __init__(self, cls: Any) -> None:
+        self._cls = cls
+        self._init = cls.__init__
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if self._cls.__init__ is self._init:
+            _compile_init(self._cls)
+        raise AttributeError(f"type object '{owner.__name__}' has no attribute '__signature__'")
+
+
+class _Factory:
+    """The default of a parameter whose field has a factory, as signatures show it."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
 
 
 def _eq(cls: Any) -> Method:
@@ -139,14 +169,14 @@ def _init_text(cls: Any) -> tuple[str, dict[str, Any]]:
     """The parameters and the body of `__init__`, and the variables that they read."""
     positional, body = ["self"], []
     keyword: list[str] = []
-    variables: dict[str, Any] = {"_missing": MISSING}
+    variables: dict[str, Any] = {"_factory": _FACTORY}
     for field in fields(cls):
         name = value = field.name
         default = ""
         if field.default_factory is not MISSING:
             variables[f"_new_{name}"] = field.default_factory
-            value = f"_new_{name}() if {name} is _missing else {name}" if field.init else f"_new_{name}()"
-            default = "=_missing"
+            value = f"_new_{name}() if {name} is _factory else {name}" if field.init else f"_new_{name}()"
+            default = "=_factory"
         elif field.default is not MISSING:
             variables[f"_default_{name}"] = field.default
             value = name if field.init else f"_default_{name}"

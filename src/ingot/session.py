@@ -14,6 +14,7 @@ from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
+from ingot.passes.levels import refuse_level
 from ingot.providers import PROVIDERS, compiler_of, evaluators_of, resolve
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ingot.runtime.order import Orders
     from ingot.runtime.plan import StepObserver
 
-__all__ = ["Cancel", "Interrupted", "LimitError", "Observer", "RunLimits", "Session"]
+__all__ = ["Cancel", "Interrupted", "LimitError", "RunLimits", "Session"]
 
 
 _NOTHING: frozenset[str] = frozenset()
@@ -88,8 +89,7 @@ class Session:
         standard is repaired where that has one sensible meaning (see `repairs`), unless `strict`; CheckError if that is
         not enough.
         """
-        if optimise not in (0, 1, 2):
-            raise InputError(f"there is no level {optimise}", hint="the levels are 0, 1, 2")
+        refuse_level(optimise)
         if start not in ("compiled", "at once"):
             raise InputError(f"there is no start '{start}'", hint="it is 'compiled' or 'at once'")
         self._limits = limits or RunLimits()
@@ -122,8 +122,8 @@ class Session:
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
         self._compiled = None if cached is None else cached.executable
-        self._with_overrides: dict[frozenset[str], Executable | None] = {}
-        self._override_variants: dict[frozenset[str], Variants] = {}
+        self._with_overrides: dict[frozenset[str], tuple[Executable | None, Variants]] = {}
+        self._overrides_lock = ForkLock()
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -143,14 +143,19 @@ class Session:
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
         self._variants = Variants(self._inputs)
 
-    def _prepare(self) -> tuple[Model, TypedModel]:
-        """The model as it was given but for repairs, and typed; after a warm start both are loaded only here."""
-        with self._lock.held():
+    def _prepare(self, proceed: Proceed | None = None) -> tuple[Model, TypedModel]:
+        """The model as it was given but for repairs, and typed; after a warm start both are loaded only here.
+
+        What `proceed` raises ends it.
+        """
+        with self._lock.held(proceed):
             if self._loaded is None or self._typed is None:
                 from ingot.compile import prepare, repair_and_prepare  # all stages
 
                 assert self._source is not None
                 loaded = load_source(self._source, self._limits)
+                if proceed is not None:
+                    proceed()
                 if self._strict:
                     self._typed = prepare(loaded, self.catalog, self._limits)
                 else:
@@ -181,12 +186,13 @@ class Session:
 
         What `proceed` raises ends it.
         """
-        from ingot.compile import prepare  # all stages
-
-        compiler, model = self._compiler, self.model
+        compiler = self._compiler
         assert compiler is not None
 
         def build(proceed: Proceed | None) -> Executable:
+            from ingot.compile import prepare  # all stages
+
+            model = self._prepare(proceed)[0]
             typed = prepare(model, self.catalog, self._limits, overridden, shapes)
             return self._build(typed, compiler, proceed).executable
 
@@ -235,40 +241,50 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _compiled_for(self, overridden: frozenset[str]) -> Executable | None:
-        """The model compiled for overridden defaults, which are no constants then; None if that fails."""
+    def _compiled_for(
+        self, overridden: frozenset[str], interrupt: Interrupt | None
+    ) -> tuple[Executable | None, Variants]:
+        """The model compiled for overridden defaults, which are no constants then, and the plans beside that one.
+
+        None if it fails to compile. One thread compiles, and others that need the same wait, until a run has to end.
+        """
+        compiled = self._with_overrides.get(overridden)
+        if compiled is None:
+            proceed = None if interrupt is None else interrupt.check
+            with self._overrides_lock.held(proceed):
+                compiled = self._with_overrides.get(overridden)  # another thread may have compiled it meanwhile
+                if compiled is None:
+                    compiled = self._with_defaults_overridden(overridden, proceed), Variants(self._inputs)
+                    remember(self._with_overrides, overridden, compiled, _MOST_OVERRIDES)
+        return compiled
+
+    def _with_defaults_overridden(self, overridden: frozenset[str], proceed: Proceed | None) -> Executable | None:
+        """The model compiled without these defaults, from the cache if it is there; None if that fails."""
         compiler = self._compiler
-        if compiler is None or overridden in self._with_overrides:
-            return self._with_overrides.get(overridden)
+        assert compiler is not None
         key = None if self._key is None else with_overrides(self._key, overridden)
-        cached = None if key is None else find(key, self._threads, self._limits)
-        if cached is not None:
-            executable = cached.executable
-        else:
+
+        def build(proceed: Proceed | None) -> Executable:
+            cached = None if key is None else find(key, self._threads, self._limits)
+            if cached is not None:
+                return cached.executable
             from ingot.compile import prepare  # all stages
 
-            try:
-                build = self._build(prepare(self.model, self.catalog, self._limits, without=overridden), compiler)
-            except (CheckError, CompileError, UnsupportedError) as error:
-                if not self._fallback:
-                    raise
-                names = ", ".join(f"'{name}'" for name in sorted(overridden))
-                self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
-                remember(self._with_overrides, overridden, None, _MOST_OVERRIDES)
-                return None
-            executable = build.executable
+            model = self._prepare(proceed)[0]
+            typed = prepare(model, self.catalog, self._limits, without=overridden)
+            compiled = self._build(typed, compiler, proceed)
             if key is not None:
-                keep(key, build, self._outputs, self._ready)
-        remember(self._with_overrides, overridden, executable, _MOST_OVERRIDES)
-        return executable
+                keep(key, compiled, self._outputs, self._ready)
+            return compiled.executable
 
-    def _variants_for(self, overridden: frozenset[str]) -> Variants:
-        """The plans beside the one for overridden defaults."""
-        variants = self._override_variants.get(overridden)
-        if variants is None:
-            variants = Variants(self._inputs)
-            remember(self._override_variants, overridden, variants, _MOST_OVERRIDES)
-        return variants
+        try:
+            return until_ended(build, proceed)
+        except (CheckError, CompileError, UnsupportedError) as error:
+            if not self._fallback:
+                raise
+            names = ", ".join(f"'{name}'" for name in sorted(overridden))
+            self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
+            return None
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -351,10 +367,10 @@ class Session:
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
         variants, overridden = self._variants, _NOTHING
+        interrupt = interrupt_of(deadline, cancel)
         if compiled is not None and overrides:
             overridden = self._defaults.intersection(feeds or ())
-            compiled, variants = self._compiled_for(overridden), self._variants_for(overridden)
-        interrupt = interrupt_of(deadline, cancel)
+            compiled, variants = self._compiled_for(overridden, interrupt)
         if compiled is not None and feeds is not None and observe_steps is None:
             results = compiled.fast_path.run(feeds, interrupt)
             if results is None and variants and (variant := variants.chosen(feeds)) is not None:
@@ -383,6 +399,7 @@ class Session:
     ) -> list[Any]:
         """A run that is not on the fast path: compiled, compiled again where a guard fails, or on the reference."""
         outputs, interrupt = run.outputs, run.interrupt
+        proceed = None if interrupt is None else interrupt.check
         ready = checked_feeds(self._inputs, run.feeds, self._defaults, strict=self._strict)
 
         def evaluation(model: Model) -> Evaluation:
@@ -410,7 +427,6 @@ class Session:
         reason = None
         failures: list[str] = []
         if compiled is not None:
-            proceed = None if interrupt is None else interrupt.check
 
             def build(shapes: Mapping[str, Shape]) -> Executable | None:
                 return self._rebuilt(shapes, failures, overridden, proceed)
@@ -424,6 +440,8 @@ class Session:
                 except KernelError as error:
                     reason = str(error)
                     break  # the reference says what is wrong, and where, or that nothing is
+        if self._typed is None:  # after a warm start
+            until_ended(self._prepare, proceed)
         results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
         if reason is not None:
             again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))

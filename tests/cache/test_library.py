@@ -22,6 +22,8 @@ from ingot.schedule.target import level_of, named
 
 MODEL = '<ir_version: 10, opset_import: ["" : 21]> g (float[n, 5] x) => (float[n, 5] y) { t = Mul (x, x) y = Exp (t) }'
 X = np.linspace(-1, 1, 15, dtype=np.float32).reshape(3, 5)
+V3 = "+sse4.2,+popcnt,+crc32,+cx16,+sahf,+xsave,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
+V4 = f"{V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 ENTRY = kernels.Entry(b"code", {"kernel": 3}, (symbol("p0") * 3,))
 
 
@@ -92,9 +94,17 @@ def test_a_processor_has_the_widest_level_whose_instructions_and_registers_it_ha
     assert level_of(v4) == "x86-64-v4"
     assert level_of(named("x86-64-v2")) is None
     assert level_of(named("aarch64")) is None
-    avx2 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
-    avx512 = f"{avx2},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
-    assert level_of(replace(v3, cpu="haswell", features=avx2)) == "x86-64-v3"
-    assert level_of(replace(v4, cpu="znver4", features=avx512, l2=2 << 20)) == "x86-64-v4"
-    assert level_of(replace(v3, cpu="znver4", features=avx512)) == "x86-64-v3"
-    assert level_of(replace(v4, cpu="odd", features=avx2)) is None
+    assert level_of(replace(v3, cpu="haswell", features=V3)) == "x86-64-v3"
+    assert level_of(replace(v4, cpu="znver4", features=V4, l2=2 << 20)) == "x86-64-v4"
+    assert level_of(replace(v3, cpu="znver4", features=V4)) == "x86-64-v3"
+    assert level_of(replace(v4, cpu="odd", features=V3)) is None
+
+
+@pytest.mark.parametrize(("level", "needed"), [("x86-64-v3", V3), ("x86-64-v4", V4)])
+def test_a_processor_without_one_instruction_of_a_level_has_not_that_level(level: str, needed: str) -> None:
+    target = replace(named(level), cpu="odd")
+    features = needed.split(",")
+    assert level_of(replace(target, features=needed)) == level
+    for absent in features:
+        others = ",".join(f"-{name[1:]}" if name == absent else name for name in features)
+        assert level_of(replace(target, features=others)) is None, absent

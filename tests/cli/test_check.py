@@ -141,3 +141,12 @@ def test_commands_that_only_run_or_show_a_model_repair_it(run: Run, command: str
     name, *options = command.split()
     result = run(name, "untidy.onnx", *options)
     assert result.exit_code == 0, result.output
+
+
+def test_a_repaired_model_on_stdout_is_nothing_but_the_model(run: Run, model_file: Path) -> None:
+    result = run("check", model_file.name, "--fix", "-o", "-", "--for", "onnxruntime")
+    assert result.exit_code == 0, result.stderr
+    assert ingot.decode(result.stdout_bytes).graph.outputs[0].name == classifier().graph.outputs[0].name
+    assert result.stdout_bytes == ingot.encode(ingot.decode(result.stdout_bytes))
+    assert "no errors, 0 warnings in 3 nodes\n" in result.stderr
+    assert "takes the model" in result.stderr

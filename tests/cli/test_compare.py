@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.opening import opener
 from click.testing import CliRunner, Result
 
 import ingot
+import ingot.compat.onnxruntime
 from ingot.builder import Float32, Var, build, op
 from ingot.cli.first_difference import quantisation_ties
 from ingot.cli.main import main
+from ingot.compat.finder import SHADOW
+from ingot.tools.bench.engines import prepared
 
 
 def run(*arguments: object) -> Result:
@@ -125,3 +130,36 @@ def test_the_answer_is_on_stdout_and_onnxruntime_says_nothing(tmp_path: Path) ->
         "random: x: float32[3]",
         "error: 1 output of 2 differ",
     ]
+
+
+def test_ingot_is_not_compared_with_itself_under_the_name_of_onnxruntime(files: tuple[Path, Path]) -> None:
+    path = os.pathsep.join(filter(None, [SHADOW, os.environ.get("PYTHONPATH", "")]))
+    command = [sys.executable, "-m", "ingot", "compare", str(files[0]), "--shape", "n=3"]
+    result = subprocess.run(
+        [*command, "--engine", "cpu", "--engine", "onnxruntime"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert result.returncode == 1
+    assert "error: the package 'onnxruntime' of this process is ingot's own" in result.stderr
+
+
+def test_ingot_is_not_measured_under_the_name_of_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", ingot.compat.onnxruntime)
+    with pytest.raises(SystemExit, match="ingot's own"):
+        opener("onnxruntime")
+    with pytest.raises(RuntimeError, match="ingot's own"):
+        prepared("onnxruntime")
+
+
+def test_a_model_that_onnxruntime_refuses_is_no_defect_of_ingot(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    text = '<ir_version: 8, opset_import: ["": 22]> g (bfloat16[n] x) => (bfloat16[n] y) { y = Acos (x) }'
+    ingot.save(ingot.parse_model(text), tmp_path / "m.onnx")
+    result = run(tmp_path / "m.onnx", "--engine", "reference", "--engine", "onnxruntime", "--shape", "n=3")
+    assert result.exit_code == 1
+    assert "error: onnxruntime refuses the model: " in result.stderr
+    assert "NOT_IMPLEMENTED" in result.stderr

@@ -55,7 +55,7 @@ def test_a_model_that_breaks_the_standard_is_refused_with_what_helps(run: Run) -
     model = load("old.onnx")
     model.graph.nodes[1].outputs[0].type = TensorType(DType.FLOAT32, (5,))
     save(model, "wrong.onnx", durable=False)
-    assert "'ingot check wrong.onnx' lists" in run("infer", "wrong.onnx").stderr
+    assert "'ingot check wrong.onnx' lists" in run("infer", "wrong.onnx", "-o", "typed.onnx").stderr
 
 
 def test_an_upgrade_says_what_it_rewrote_and_proves_it(run: Run) -> None:

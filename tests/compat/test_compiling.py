@@ -65,6 +65,32 @@ def test_flags_make_errors_of_what_is_done_already_or_not_at_all(tmp_path: Path)
         once.compile_to_file(tmp_path / "m.onnx")
 
 
+def test_a_file_of_initialisers_is_relative_to_the_model(tmp_path: Path) -> None:
+    def compiled(path: str | Path) -> str:
+        compiler = ort.ModelCompiler(
+            ort.SessionOptions(),
+            add_relu(),
+            external_initializers_file_path=path,
+            external_initializers_size_threshold=4,
+        )
+        compiler.compile_to_file(folder / "m.onnx")
+        np.testing.assert_array_equal(ran(folder / "m.onnx"), Z)
+        (initialiser,) = onnx.load(folder / "m.onnx", load_external_data=False).graph.initializer
+        return {entry.key: entry.value for entry in initialiser.external_data}["location"]
+
+    folder = tmp_path / "model"
+    (folder / "sub").mkdir(parents=True)
+    assert compiled("sub/w.bin") == "sub/w.bin"
+    assert (folder / "sub" / "w.bin").stat().st_size == 12
+    assert compiled(folder / "sub" / "v.bin") == "sub/v.bin"
+    for outside in (tmp_path / "w.bin", "../w.bin", tmp_path / "model" / "sub" / ".." / ".." / "w.bin"):
+        with pytest.raises(Fail, match="only lie in the folder of the model"):
+            compiled(outside)
+    with pytest.raises(Fail, match="there is no folder"):
+        compiled("absent/w.bin")
+    assert not (tmp_path / "w.bin").exists()
+
+
 def test_initialisers_go_to_a_file_or_where_a_function_says(tmp_path: Path) -> None:
     compiler = ort.ModelCompiler(
         ort.SessionOptions(),

@@ -217,6 +217,30 @@ def test_strings_are_fed_as_any_array_and_come_back_as_objects() -> None:
         assert result.tolist() == ["a", "ü"]
 
 
+def test_numbers_are_not_fed_as_strings_unless_they_are_objects() -> None:
+    session = ort.InferenceSession(
+        one_node("Identity", [tensor("x", None, TensorProto.STRING)], tensor("y", None, TensorProto.STRING))
+    )
+    for array, name in ((np.array([1, 2]), "int64"), (np.array([1.5]), "double"), (np.array([True]), "bool")):
+        for feed in (array, ort.OrtValue.ortvalue_from_numpy(array)):
+            with pytest.raises(InvalidArgument, match=rf"Actual: \(tensor\({name}\)\) , expected: \(tensor\(string\)"):
+                session.run(None, {"x": feed})
+    for objects in (np.array(["a", 1], object), ["a", 1]):
+        assert session.run(None, {"x": objects})[0].tolist() == ["a", "1"]
+
+
+def test_an_output_that_is_not_in_a_list_of_names_is_a_type_error(session: ort.InferenceSession) -> None:
+    wrong: list[Any] = ["z", b"z", {"z": 1}, [1]]
+    for names in wrong:
+        with pytest.raises(TypeError, match="output_names are a list of names"):
+            session.run(names, {"x": X})
+        with pytest.raises(TypeError, match="output_names are a list of names"):
+            session.run_async(names, {"x": X}, lambda *_: None, None)
+    right: list[Any] = [("z",), {"z"}, np.array(["z"]), (name for name in "z"), "", None]
+    for names in right:
+        np.testing.assert_array_equal(session.run(names, {"x": X})[0], Z)
+
+
 def test_an_optional_input_may_be_missing_none_or_given() -> None:
     inner = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
     optional = helper.make_value_info("x", helper.make_optional_type_proto(inner))
@@ -297,6 +321,21 @@ def test_run_with_ort_values_takes_and_returns_them(session: ort.InferenceSessio
     fetches: list[ort.OrtValue] = []
     session.run_with_ortvaluevector(None, ["x"], [ort.OrtValue.ortvalue_from_numpy(X)], ["z"], fetches, [])
     np.testing.assert_array_equal(fetches[0].numpy(), Z)
+
+
+def test_fetches_that_hold_tensors_are_written_into(session: ort.InferenceSession) -> None:
+    def run(fetches: list[ort.OrtValue]) -> None:
+        session.run_with_ortvaluevector(None, ["x"], [ort.OrtValue.ortvalue_from_numpy(X)], ["z"], fetches, [])
+
+    target = ort.OrtValue.ortvalue_from_numpy(np.zeros_like(Z))
+    run(fetches := [target])
+    assert fetches[0] is target
+    np.testing.assert_array_equal(target.numpy(), Z)
+    with pytest.raises(InvalidArgument, match="fetch names has 1 elements, but fetch has 2 elements"):
+        run([target, target])
+    for other in (np.zeros((3, 3), np.float32), np.zeros(Z.shape, np.int64)):
+        with pytest.raises(InvalidArgument, match="output 'z' is float32"):
+            run([ort.OrtValue.ortvalue_from_numpy(other)])
 
 
 def test_a_session_is_pickled_and_shared_by_threads(session: ort.InferenceSession) -> None:

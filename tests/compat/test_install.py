@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib import machinery
@@ -53,10 +54,10 @@ def beside(folder: Path, modules: dict[str, str] | None = None) -> dict[str, str
 @pytest.mark.parametrize(
     ("statement", "hint"),
     [
-        ("import onnxruntime.quantization", "pip install onnxruntime"),
-        ("from onnxruntime import quantization", "pip install onnxruntime"),
-        ("from onnxruntime.transformers import optimizer", "pip install onnxruntime"),
-        ("from onnxruntime.tools.onnx_model_utils import optimize_model", "pip install onnxruntime"),
+        ("import onnxruntime.quantization", "env -u PYTHONPATH pip install onnxruntime"),
+        ("from onnxruntime import quantization", "env -u PYTHONPATH pip install onnxruntime"),
+        ("from onnxruntime.transformers import optimizer", "env -u PYTHONPATH pip install onnxruntime"),
+        ("from onnxruntime.tools.onnx_model_utils import optimize_model", "env -u PYTHONPATH pip install onnxruntime"),
         ("import onnxruntime.training", "ingot.to_torch"),
     ],
 )
@@ -245,7 +246,7 @@ def test_a_program_runs_with_it_in_place(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("")
     (tmp_path / "m.onnx").write_bytes(add_relu())
     program, model = str(tmp_path / "program.py"), str(tmp_path / "m.onnx")
-    for arguments in ([program], ["--", program], ["--", "python", program]):
+    for arguments in ([program], ["--", program], ["--", sys.executable, program]):
         (tmp_path / "program.py").chmod(0o755)
         done = run("-m", "ingot.compat", *arguments, model, "--option")
         assert done.stdout == "__main__ --option [[2.0, 4.0, 6.0]]\n", done.stderr
@@ -258,16 +259,75 @@ def test_a_program_runs_with_it_in_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [([], "usage:"), (["-x"], "usage:"), (["--", "nosuchcommand"], "no command")],
+    [
+        ([], "usage:"),
+        (["-x"], "usage:"),
+        (["--", "nosuchcommand"], "there is no command 'nosuchcommand'"),
+        (["nosuchprogram.py"], "there is no file 'nosuchprogram.py'"),
+        (["--", sys.executable, "nosuchprogram.py"], "there is no file 'nosuchprogram.py'"),
+        (["-m", "nosuchpackage.module"], "there is no module 'nosuchpackage.module'"),
+    ],
 )
 def test_what_cannot_be_run_is_refused(arguments: list[str], said: str) -> None:
     done = run("-m", "ingot.compat", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
-def test_the_metadata_of_the_package_has_the_version_of_the_api() -> None:
-    assert (Path(SHADOW) / f"onnxruntime-{__version__}.dist-info").is_dir()
+def executable(path: Path, text: str) -> str:
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+WHICH = "import onnxruntime, os; print('ingot' in onnxruntime.get_build_info(), os.getpid() == int(os.environ['PID']))"
+
+
+def answer(*arguments: str) -> tuple[str, str]:
+    """What a command prints that tells whether it has ingot's onnxruntime, and runs in the process that was started."""
+    launcher = "import os, runpy, sys; os.environ['PID'] = str(os.getpid()); sys.argv[0] = 'compat'; "
+    done = run("-c", launcher + "runpy.run_module('ingot.compat', run_name='__main__')", "--", *arguments)
+    return done.stdout, done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="scripts with a first line for sh")
+def test_a_script_of_sh_that_speaks_of_python_is_run_by_sh(tmp_path: Path) -> None:
+    script = executable(tmp_path / "tool", f'#!/bin/sh\n# starts python\nexec {sys.executable} -c "{WHICH}"\n')
+    stdout, stderr = answer(script)
+    assert stdout == "True False\n", stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="scripts with a first line for sh")
+def test_a_script_that_pip_wrote_for_a_long_path_runs_in_this_process(tmp_path: Path) -> None:
+    head = f"""#!/bin/sh\n'''exec' {sys.executable} "$0" "$@"\n' '''\n"""
+    stdout, stderr = answer(executable(tmp_path / "tool", head + WHICH))
+    assert stdout == "True True\n", stderr
+    stdout, stderr = answer(executable(tmp_path / "short", f"#!{sys.executable}\n{WHICH}"))
+    assert stdout == "True True\n", stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="scripts with a first line for sh")
+def test_an_interpreter_elsewhere_is_run_and_not_replaced_by_this_one(tmp_path: Path) -> None:
+    for name in ("python3", "python-config"):
+        stdout, stderr = answer(executable(tmp_path / name, '#!/bin/sh\necho "another: $@"\n'), "prog.py")
+        assert stdout == "another: prog.py\n", stderr
+
+
+def test_options_of_python_are_left_to_python() -> None:
+    stdout, stderr = answer(sys.executable, "-u", "-c", WHICH)
+    assert stdout.split() == ["True", "False"], stderr
+    stdout, stderr = answer(sys.executable, "-c", WHICH)
+    assert stdout.split() == ["True", "True"], stderr
+
+
+def test_every_place_that_names_the_version_of_the_api_names_the_same() -> None:
+    (metadata,) = Path(SHADOW).glob("*.dist-info/METADATA")
+    assert metadata.parent.name == f"onnxruntime-{__version__}.dist-info"
+    assert f"\nVersion: {__version__}\n" in metadata.read_text()
+    root = Path(__file__).parent.parent.parent
+    for place in ("requirements/test.txt", "docs/guide/onnxruntime-api.md"):
+        assert set(re.findall(r"onnxruntime==([\d.]+)", (root / place).read_text("utf-8"))) == {__version__}, place
 
 
 def test_those_who_ask_which_version_is_installed_are_told_ours() -> None:

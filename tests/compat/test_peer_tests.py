@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.peer_tests import cases
+from benchmarks.peer_tests.__main__ import not_run
 from benchmarks.peer_tests.watch import Report, reports
 
 FILE = """
@@ -64,6 +65,9 @@ def test_a_file_that_cannot_be_imported_is_one_report(tmp_path: Path) -> None:
     assert (report.item, report.outcome) == ("(the file)", "error")
     (report,) = reports([sys.executable, "-c", "raise SystemExit('no worker')"], tmp_path, 20, {})
     assert report == Report("(start)", "crash", "no worker")
+    assert not_run([report]) == "crash: no worker"
+    assert not_run([Report("A.test", "pass"), report]) is None
+    assert not_run([]) == "it has no cases"
 
 
 def test_results_are_compared_by_their_kind() -> None:

@@ -78,3 +78,29 @@ def test_a_huge_sparse_constant_is_refused_when_it_is_computed() -> None:
     session = ort.InferenceSession(model(nodes, [], [tensor("y", [1], TensorProto.INT64)]))
     with pytest.raises(RuntimeException, match="the limit is"):
         session.run(None, {})
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "reason"),
+    [
+        ([1, 0, 3], [0, 1, 3], "not one of the 3 columns"),
+        ([1, 0, -1], [0, 1, 3], "not one of the 3 columns"),
+        ([1, 0, 2], [1, 1, 3], "do not rise from 0 to 3"),
+        ([1, 0, 2], [0, 1, 2], "do not rise from 0 to 3"),
+        ([1, 0, 2], [0, 4, 3], "do not rise from 0 to 3"),
+        ([1, 0], [0, 1, 2], "do not make rows"),
+        ([1, 0, 2], [0, 1, 3, 3], "do not make rows"),
+        ([1, 0, 2], [], "do not make rows"),
+    ],
+)
+def test_compressed_rows_that_do_not_fit_the_matrix_are_refused(
+    inner: list[int], outer: list[int], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        ort.SparseTensor.sparse_csr_from_numpy([2, 3], np.ones(3, np.float32), inner, outer, CPU)
+
+
+@pytest.mark.parametrize("outer", [[], [0, 0, 0]])
+def test_compressed_rows_without_elements_are_zeros(outer: list[int]) -> None:
+    empty = ort.SparseTensor.sparse_csr_from_numpy([2, 3], np.ones(0, np.float32), [], outer, CPU)
+    np.testing.assert_array_equal(empty.dense(), np.zeros((2, 3)))

@@ -20,7 +20,7 @@ HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 
 def specialised(graph: str) -> Specialised:
     typed = prepare(ingot.parse_model(f"{HEAD} {graph}"), standard(), RunLimits())
-    return specialise(typed, standard())
+    return specialise(typed, standard(), 2)
 
 
 def graph_text(model: Specialised) -> str:
@@ -89,7 +89,7 @@ def test_inputs_with_defaults_become_constants_and_functions_are_inlined() -> No
     g (float[2] x, float[2] d) => (float[2] y) <float[2] d = {5, 7}> { y = local.twice (d) }
     <domain: "local", opset_import: ["" : 21]> twice (a) => (b) { b = Add (a, a) }"""
     typed = prepare(ingot.parse_model(source), standard(), RunLimits())
-    model = specialise(typed, standard()).model
+    model = specialise(typed, standard(), 2).model
     assert list(model.graph.inputs.names) == ["x"]
     assert [node.op_type for node in model.graph] == ["Add"]
     assert list(typed.model.graph.inputs.names) == ["x", "d"]
@@ -98,7 +98,7 @@ def test_inputs_with_defaults_become_constants_and_functions_are_inlined() -> No
 def test_a_model_that_is_specialised_stays_as_it_is() -> None:
     typed = prepare(ingot.parse_model(f"{HEAD} {SQUEEZED.format(M='M')}"), standard(), RunLimits())
     before = to_text(typed.model)
-    specialise(typed, standard())
+    specialise(typed, standard(), 2)
     assert to_text(typed.model) == before
 
 

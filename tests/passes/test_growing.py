@@ -9,6 +9,8 @@ import ingot
 from ingot.infer import infer
 from ingot.ops.catalog import standard
 from ingot.passes.growing import collect_growing_states
+from ingot.passes.levels import LEVELS
+from ingot.passes.pipeline import passes, passes_before_types, session_passes
 from ingot.session import Session
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -105,6 +107,22 @@ def called(session: Session) -> list[str]:
     return [node.op_type for node in session.compiled.program.calls]
 
 
+def test_a_session_leaves_growing_states_at_level_0() -> None:
+    results = []
+    for level in LEVELS:
+        session = Session(ingot.parse_model(grown()), providers=("cpu", "reference"), fallback=False, optimise=level)
+        assert ("Loop" in called(session)) == (level == 0)
+        results.append(session.run(None, {"x": X, "trips": np.int64(2)})[0])
+    for result in results:
+        np.testing.assert_array_equal(result, np.concatenate([X, X, X]))
+
+
+def test_the_pipeline_has_the_pass_for_sessions_alone() -> None:
+    assert [*passes_before_types(1)] == ["collect growing states"]
+    assert not passes_before_types(0)
+    assert "collect growing states" not in {**passes(2), **session_passes(2)}
+
+
 BODIES = {
     "rows": "t = Concat <axis = 0> (s, x)",
     "columns": "t = Concat <axis = 1> (s, x)",
@@ -154,3 +172,19 @@ def test_a_loop_that_collects_as_many_rows_as_a_number_says_is_machine_code() ->
         found = session.run(None, {"x": np.ones(2, np.float32), "trips": np.array(count)})[0]
         np.testing.assert_array_equal(found, np.full((count, 2), -1, np.float32))
     assert called(session) == ["Range"]
+
+
+def test_sizes_that_the_default_of_an_input_contradicts_do_not_matter() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1, 2] x, int64[4] pads, int64 trips) => (float[1, 4] y, float[a, b] z)
+    <int64[4] pads = {0, 0, 1, 1}, bool go = {1}> {
+        y = Pad (x, pads)
+        z = Loop (trips, go, x) <body = b (int64 i, bool c, float[k, l] s) => (bool d, float[p, q] t) {
+            d = Identity (c)
+            t = Concat <axis = 0> (s, x)
+        }>
+    }"""
+    feeds = {"x": np.array([[1, 2]], np.float32), "trips": np.int64(2)}
+    padded, joined = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference")).run(None, feeds)
+    assert padded.shape == (2, 3)
+    assert joined.tolist() == [[1, 2]] * 3

@@ -15,8 +15,9 @@ from conformance.known import KNOWN
 from conformance.old_wheels import run as run_old
 from conformance.test_old_models import SAMPLES
 from ingot.ops.catalog import standard
+from ingot.passes.levels import LEVELS
 from ingot.passes.optimise import optimise
-from ingot.passes.pipeline import LEVELS, passes, session_passes
+from ingot.passes.pipeline import passes, session_passes
 from ingot.runtime.evaluate import Evaluation
 from ingot.versions.lowest import lowered
 from models import real_models

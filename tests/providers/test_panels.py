@@ -39,6 +39,15 @@ def test_other_memory_with_the_same_weights_shares_their_panels() -> None:
     assert panels_of(Packed(other), TILE) is not first
 
 
+def test_weights_that_were_changed_since_are_packed_anew() -> None:
+    source = weights()
+    first = panels_of(Packed(source), TILE)
+    source *= 3
+    again = panels_of(Packed(source), TILE)
+    assert again is not first
+    np.testing.assert_array_equal(again, 3 * first)
+
+
 def test_memory_that_is_used_for_other_weights_is_packed_anew() -> None:
     source = weights()
     first = panels_of(Packed(source), TILE)

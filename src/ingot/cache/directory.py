@@ -71,8 +71,10 @@ def last_used(status: os.stat_result) -> float:
 
 
 def entries(*kinds: str) -> list[Path]:
-    """The files of all entries, or of those of these kinds."""
-    return [path for kind in kinds or KINDS for path in root().glob(f"*/*.{kind}") if path.is_file()]
+    """The files of all entries, or of those of these kinds; other processes may delete them and their folders."""
+    suffixes = {f".{kind}" for kind in kinds or KINDS}
+    files = (path for folder in _children(root()) for path in _children(folder))
+    return [path for path in files if path.suffix in suffixes and path.is_file()]
 
 
 def prune(most: int) -> int:
@@ -90,3 +92,11 @@ def prune(most: int) -> int:
             path.unlink()
             total, deleted = total - size, deleted + 1
     return deleted
+
+
+def _children(folder: Path) -> list[Path]:
+    """What is in a folder; nothing if it is none, or cannot be read."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     metavar="TARGET",
     help="onnxruntime[:1.22], openvino, tensorrt or opset:N: what it cannot take.",
 )
-@click.option("--fix", is_flag=True, help="Repair what has one sensible meaning, and write the model to OUT.")
+@click.option("--fix", is_flag=True, help="Repair what has one meaning, and write to OUT.")
 @click.option("-o", "--output", type=MODEL_PATH, callback=not_a_terminal, metavar="OUT", help="Where --fix writes.")
 @click.option("--json", "as_json", is_flag=True, help="A list for programs.")
 @loading_options
@@ -66,8 +66,8 @@ def check(
 
     Operators are held to the versions that the model imports. With --for, also
     what a target cannot take, and what would fix it. With --fix, lists what was
-    repaired, then what is left. Exits with 1 if there are errors; warnings, as
-    of operators that nobody knows, do not count.
+    repaired, then what is left, on stderr if OUT is -. Exits with 1 if there
+    are errors; warnings, as of operators that nobody knows, do not count.
     """
     if fix != (output is not None):
         raise click.UsageError("--fix and -o OUT go together")
@@ -95,9 +95,12 @@ def check(
         nodes = counted(sum(1 for _ in opened.model.nodes()), "node")
         warnings = counted(len(problems) - errors, "warning")
         summary = f"{counted(errors, 'error') if errors else 'no errors'}, {warnings} in {nodes}"
-        write_text("".join(f"{_shown(problem)}\n\n" for problem in problems) + f"{summary}\n")
-        for each in verdicts:
-            write_text(f"\n{_page(each, model)}")
+        report = "".join(f"{_shown(problem)}\n\n" for problem in problems) + f"{summary}\n"
+        report += "".join(f"\n{_page(each, model)}" for each in verdicts)
+        if output == STANDARD:  # stdout is the model
+            click.echo(report, nl=False, err=True)
+        else:
+            write_text(report)
     if errors or any(each.errors for each in verdicts):
         raise click.exceptions.Exit(FAULT)
 

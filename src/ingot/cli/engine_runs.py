@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ingot.errors import InputError
+from ingot.errors import InputError, ProviderError
 from ingot.ir import Model
 
 ENGINES = ("cpu", "reference", "onnxruntime")
@@ -18,7 +18,10 @@ _FATAL = 4
 
 
 def run_on(engine: str, model: Model, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
-    """Values of a model by their names, inside ones too; InputError if the engine is not installed."""
+    """Values of a model by their names, inside ones too.
+
+    InputError if the engine is not installed, ProviderError if onnxruntime refuses the model or fails in running it.
+    """
     if engine != "onnxruntime":
         from ingot.session import Session  # not free to import
 
@@ -35,11 +38,29 @@ def run_on(engine: str, model: Model, names: Sequence[str], feeds: Mapping[str, 
             import onnxruntime
         except ModuleNotFoundError:
             raise InputError("the package 'onnxruntime' is not installed", hint="pip install onnxruntime") from None
+        if "ingot" in onnxruntime.get_build_info():
+            raise InputError(
+                "the package 'onnxruntime' of this process is ingot's own: ingot would be compared with itself",
+                hint="start without ingot.compat: env -u PYTHONPATH ingot compare ...",
+            )
         onnxruntime.set_default_logger_severity(_FATAL)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _FATAL
-        results: list[Any] = onnxruntime.InferenceSession(encode(asked), options).run(list(names), dict(feeds))
+        with _refusal("the model"):
+            session = onnxruntime.InferenceSession(encode(asked), options)
+        with _refusal("to run it"):
+            results: list[Any] = session.run(list(names), dict(feeds))
     return results
+
+
+@contextmanager
+def _refusal(what: str) -> Iterator[None]:
+    """ProviderError in place of an exception of onnxruntime."""
+    try:
+        yield
+    except Exception as error:
+        first, *rest = str(error).splitlines() or [type(error).__name__]
+        raise ProviderError(f"onnxruntime refuses {what}: {first}", where=tuple(rest)) from error
 
 
 @contextmanager

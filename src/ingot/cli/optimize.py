@@ -22,6 +22,7 @@ from ingot.cli.sizes import shape_option
 from ingot.cli.units import counted, size_text
 from ingot.cli.written import say_written
 from ingot.ir import Model
+from ingot.passes.levels import LEVELS
 
 
 @click.command(
@@ -33,7 +34,7 @@ from ingot.ir import Model
 )
 @click.option(
     "--level",
-    type=click.IntRange(0, 2),
+    type=click.IntRange(LEVELS[0], LEVELS[-1]),
     default=2,
     metavar="N",
     help="0: remove dead code. 1: change no result. 2: round differently [2].",

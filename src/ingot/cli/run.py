@@ -57,8 +57,7 @@ def run(
     """Run a model on files or random inputs.
 
     Inputs not given are random. A FILE without NAME= holds all by name (.npz).
-    Numpy runs a new model until it is compiled, later runs are compiled: last
-    bits may differ.
+    Numpy runs a new model until it is compiled: last bits may differ then.
     """
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)

@@ -26,7 +26,7 @@ def shape_option(command: Command) -> Command:
         multiple=True,
         callback=pairs,
         metavar="NAME=SIZES",
-        help="Sizes of an input (x=1,3,224,224), or one by name (batch=4).",
+        help="Of an input (x=1,3,224,224), or one by name (n=4).",
     )(command)
 
 

@@ -17,7 +17,7 @@ from ingot.deploy.compiled import compiled_for
 from ingot.deploy.elf import MACHINES, READ, RUN, WRITE, Segment, executable
 from ingot.deploy.start import START, WORDS, entry_code, start_text, system_code
 from ingot.dtypes import Array
-from ingot.errors import InputError, UnsupportedError
+from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
 from ingot.format.load import ModelSource, load
 from ingot.ir.interface import set_shapes
 from ingot.ir.model import Model
@@ -94,10 +94,13 @@ def program(
 def _compiled(
     model: Model, target: Target, shapes: Mapping[str, Sequence[int]], catalog: Catalog | None, level: int
 ) -> Artifacts:
-    """The model compiled for these shapes."""
+    """The model compiled for these shapes; for any, where a branch whose condition is data does not fit them."""
     fixed = model.copy()
     set_shapes(fixed, {name: tuple(shape) for name, shape in shapes.items()})
-    return compiled_for(fixed, target, catalog=catalog, optimise=level)
+    try:
+        return compiled_for(fixed, target, catalog=catalog, optimise=level)
+    except (CheckError, CompileError):
+        return compiled_for(model, target, catalog=catalog, optimise=level)
 
 
 def _example(name: str, tensor: Tensor, shapes: Mapping[str, Sequence[int]]) -> Array:

@@ -7,6 +7,7 @@ from ingot.fuse.unread_indices import unread_guards
 from ingot.fuse.uses import Uses
 from ingot.prim.guard import Guard, Guards
 from ingot.prim.region import Repeat
+from ingot.prim.size_guards import size_guards
 from ingot.prim.tensor import AssumeShape, Gather, Scatter
 
 
@@ -14,12 +15,13 @@ def guards_in(uses: Uses, body: Placement) -> Guards:
     """The guards of a body, and of the loops inside of it; branches have their own."""
     guards: dict[Guard, None] = {}
     for tensor in uses.order:
-        if not isinstance(tensor, AssumeShape | Gather | Scatter) or not _always(uses.placements[tensor], body):
+        if not _always(uses.placements[tensor], body):
             continue
+        guards.update(dict.fromkeys(size_guards(tensor)))
         if isinstance(tensor, AssumeShape):
             sizes = zip(tensor.x.shape, tensor.shape, strict=True)
             guards.update(dict.fromkeys(Guard(one, other) for one, other in sizes if one != other))
-        else:
+        elif isinstance(tensor, Gather | Scatter):
             guards.update(dict.fromkeys(Guard(*pair) for pair in unread_guards(tensor)))
     return tuple(guards)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, evaluate, minimum, symbols
+from ingot.dims import Dim, symbols
 from ingot.dtypes import DType
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
@@ -28,7 +28,8 @@ from ingot.prim.functions import ELEMENTS
 from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant
 from ingot.prim.region import RegionResult
-from ingot.prim.tensor import AssumeShape, Call, CallResult, Parameter, Refused, Sizes, Tensor, Window, assume_shape
+from ingot.prim.size_guards import size_guards
+from ingot.prim.tensor import AssumeShape, Call, CallResult, Parameter, Refused, Sizes, Tensor, assume_shape
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -62,7 +63,7 @@ def lower_graph(
 
 
 def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
-    """The guards of every assumed shape and of every window that tensors depend on.
+    """The guards of every assumed shape, and of the sizes of all tensors, that tensors depend on.
 
     Perhaps only their sizes are read, by no kernel. Bodies of loops and branches are left out: they may never run.
     """
@@ -75,20 +76,8 @@ def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
         seen.add(tensor)
         if isinstance(tensor, AssumeShape):
             yield from (Guard(*pair) for pair in zip(tensor.x.shape, tensor.shape, strict=True) if pair[0] != pair[1])
-        if isinstance(tensor, Window):
-            yield from _fitting(tensor)
+        yield from size_guards(tensor)
         pending += tensor.region.before if isinstance(tensor, RegionResult) else tensor.reads
-
-
-def _fitting(window: Window) -> Iterator[Guard]:
-    """The guards that windows fit their axes, where they might not: an axis of a few elements has none, or an error."""
-    kernel = window.shape[len(window.x.shape) :]
-    for axis, length, dilation in zip(window.axes, kernel, window.dilations, strict=True):
-        reach = (length - 1) * dilation + 1
-        slack = window.x.shape[axis] - reach
-        if isinstance(slack, int) or evaluate(slack, dict.fromkeys(symbols(slack), 1)) >= 0:
-            continue  # sizes are one at least, and an axis grows with them
-        yield Guard(minimum(slack, 0), 0, f"a window that reaches over {reach} does not fit")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,21 @@ from ingot.ir.interface import change_shapes, inputs_to_initializers
 from ingot.ir.types import Shape
 from ingot.lower.specialise_branches import Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
-from ingot.passes.growing import collect_growing_states
 from ingot.passes.inline import inline_functions
+from ingot.passes.pipeline import passes_before_types
 
 
-def specialise(typed: TypedModel, catalog: Catalog) -> Specialised:
-    """A typed model without functions, inputs with defaults, branches on sizes and states that loops append to.
+def specialise(typed: TypedModel, catalog: Catalog, level: int) -> Specialised:
+    """A typed model without functions, inputs with defaults and branches on sizes.
 
-    The model itself is not changed.
+    The passes of an optimisation level that change types run here. The model itself is not changed.
     """
     copy = typed.model.copy()
     inputs_to_initializers(copy)
     change_shapes(copy.graphs(), _without_negatives)
     inline_functions(copy)
-    collect_growing_states(copy, catalog)
+    for run in passes_before_types(level, catalog).values():
+        run(copy)
     return specialise_branches(copy, catalog)
 
 

@@ -48,7 +48,7 @@ def collect_growing_states(model: Model, catalog: Catalog) -> int:
     if not candidates or any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
         return 0
     twin = model.copy()
-    facts = infer(twin, catalog=catalog)
+    facts = infer(twin, catalog=catalog, overrule=True)
     nodes, twins = model.graph.nodes, twin.graph.nodes
     changed = 0
     for place in candidates:

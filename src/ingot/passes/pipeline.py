@@ -2,7 +2,8 @@
 
 `ingot optimize` runs it in rounds until nothing changes. A session runs its own part once, before it lowers a model:
 what pays by what is left to compute. Views, shape arithmetic and activations in many nodes need no pass there: lowering
-follows them, however they are spelled.
+follows them, however they are spelled. Passes that change types run first, while a session specialises the model, whose
+types are inferred after them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from functools import partial
 from typing import TypeAlias
 
 from ingot.dataclass import dataclass
-from ingot.errors import InputError
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
@@ -23,7 +23,9 @@ from ingot.passes.branches import settle_branches
 from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
+from ingot.passes.growing import collect_growing_states
 from ingot.passes.identity import skip
+from ingot.passes.levels import refuse_level
 from ingot.passes.normalisation_folding import fold_scales
 from ingot.passes.padding import absorb_padding
 from ingot.passes.recognise import recognise
@@ -34,26 +36,26 @@ from ingot.passes.transpose import cancel_transposes
 Pass: TypeAlias = Callable[[Model, Facts], int]
 """A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
 
-LEVELS = (0, 1, 2)
-"""Level 1 leaves every result as it is, bit for bit; level 2 changes results by rounding."""
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A pass under the name that reports show, from `level` on; `session` is the level from which a session runs it.
 
-    A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options.
+    A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options. One
+    that `changes_types` is of a session alone: it is called with the model, before the types of values are inferred.
     """
 
     name: str
     run: Callable[..., int]
-    level: int
+    level: int | None
     session: int | None = None
     needs_catalog: bool = False
     in_session: Callable[..., int] | None = None
+    changes_types: bool = False
 
 
 PIPELINE = (
+    Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
     Entry("skip nodes that change nothing", skip, 1),
     Entry("evaluate shape arithmetic", known_integers, 1, session=1),
     Entry("fold constants", fold, 1, session=1, needs_catalog=True, in_session=partial(fold, constant_nodes=False)),
@@ -78,24 +80,32 @@ PIPELINE = (
 
 def passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
     """The passes of `ingot optimize` at a level, by name, in order; InputError if there is no such level."""
-    _refuse_level(level)
-    return {entry.name: _bound(entry.run, entry, catalog) for entry in PIPELINE if entry.level <= level}
+    refuse_level(level)
+    return {entry.name: _bound(entry.run, entry, catalog) for entry in PIPELINE if _is_on(entry.level, level)}
 
 
 def session_passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass]:
     """The same of a session, where level 0 changes nothing."""
-    _refuse_level(level)
+    return _of_session(level, catalog, changes_types=False)
+
+
+def passes_before_types(level: int, catalog: Catalog | None = None) -> dict[str, Callable[[Model], int]]:
+    """The same of a session that change types, and run before these are inferred."""
+    return _of_session(level, catalog, changes_types=True)
+
+
+def _of_session(level: int, catalog: Catalog | None, changes_types: bool) -> dict[str, Callable[..., int]]:
+    refuse_level(level)
     return {
         entry.name: _bound(entry.in_session or entry.run, entry, catalog)
         for entry in PIPELINE
-        if entry.session is not None and entry.session <= level
+        if _is_on(entry.session, level) and entry.changes_types == changes_types
     }
 
 
-def _bound(run: Callable[..., int], entry: Entry, catalog: Catalog | None) -> Pass:
+def _is_on(since: int | None, level: int) -> bool:
+    return since is not None and since <= level
+
+
+def _bound(run: Callable[..., int], entry: Entry, catalog: Catalog | None) -> Callable[..., int]:
     return partial(run, catalog=catalog) if entry.needs_catalog else run
-
-
-def _refuse_level(level: int) -> None:
-    if level not in LEVELS:
-        raise InputError(f"there is no level {level}", hint=f"the levels are {', '.join(map(str, LEVELS))}")

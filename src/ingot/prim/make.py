@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot.dims import Dim
+from ingot.dims import Dim, lower_bound, maximum, upper_bound
 from ingot.dtypes import Array, DType
 from ingot.prim.functions import ELEMENTS, FLOATING
 from ingot.prim.tensor import (
@@ -130,12 +130,36 @@ def unsqueeze(x: Tensor, axes: Sequence[int]) -> Tensor:
     return reshape(x, [1 if axis in axes else next(rest) for axis in range(x.rank + len(axes))])
 
 
-def slice_(x: Tensor, starts: Sequence[Dim], sizes: Sequence[Dim], steps: Sequence[int] | None = None) -> Tensor:
-    """`sizes[i]` elements along axis `i` from `starts[i]` on; the caller knows that these are there."""
+def slice_(
+    x: Tensor,
+    starts: Sequence[Dim],
+    sizes: Sequence[Dim],
+    steps: Sequence[int] | None = None,
+    *,
+    in_range: bool = False,
+) -> Tensor:
+    """`sizes[i]` elements along axis `i` from `starts[i]` on; Refused where these are not there.
+
+    Where that depends on sizes with names, each run checks it, unless `in_range` asserts it whatever they are.
+    """
     steps = tuple(steps or (1,) * x.rank)
     if tuple(sizes) == x.shape and all(start == 0 for start in starts) and all(step == 1 for step in steps):
         return x
+    if not in_range:
+        x = assume_shape(x, tuple(_reached(*axis) for axis in zip(x.shape, starts, sizes, steps, strict=True)))
     return Slice(x.dtype, tuple(sizes), x, tuple(starts), steps)
+
+
+def _reached(whole: Dim, start: Dim, size: Dim, step: int) -> Dim:
+    """How long an axis is if a slice of it is inside: `whole`, where that is certain."""
+    if size == 0:
+        return whole
+    end = start + (size - 1) * step
+    least, greatest = (start, end) if step > 0 else (end, start)
+    if any(upper is not None and upper < 0 for upper in map(upper_bound, (least, whole - 1 - greatest, size))):
+        raise Refused(f"{size} elements from {start} on by steps of {step}, of {whole}")
+    negative = [whole - each for each in (least, size) if (lower := lower_bound(each)) is None or lower < 0]
+    return maximum(whole, greatest + 1, *negative)
 
 
 def pad(x: Tensor, before: Sequence[Dim], after: Sequence[Dim], fill: float | int | bool = 0) -> Tensor:

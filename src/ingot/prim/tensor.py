@@ -318,18 +318,22 @@ def agreed(sizes: Iterable[Dim]) -> Dim:
 
 
 def assume_shape(x: Tensor, shape: Sizes) -> Tensor:
-    """`x` as a tensor of sizes that are assumed to be its own."""
+    """`x` as a tensor of sizes that are assumed to be its own; Refused where they cannot be."""
     if x.shape == shape:
         return x
-    if any(a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(x.shape, shape, strict=True)):
+    if x.rank != len(shape) or any(
+        a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(x.shape, shape, strict=True)
+    ):
         raise Refused(f"sizes {list(map(str, x.shape))} that are not {list(map(str, shape))}")
     return AssumeShape(x.dtype, shape, x)
 
 
 def expand(x: Tensor, shape: Sizes) -> Tensor:
-    """`x` with axes in front and sizes of one repeated, to make up `shape`."""
+    """`x` with axes in front and sizes of one repeated, to make up `shape`; Refused where it has more axes."""
     if x.shape == shape:
         return x
+    if x.rank > len(shape):
+        raise Refused(f"an expansion of {list(map(str, x.shape))} to {list(map(str, shape))}")
     front = (1,) * (len(shape) - x.rank)
     if isinstance(x, Expand):
         x = x.x

@@ -49,8 +49,16 @@ def with_repairs(
         return use(model), model, ()
     except CheckError as error:
         refusal = error
-    repaired = model.copy()
-    repairs = tuple(repair(repaired, catalog=catalog))
+    copy, repairs = repaired_copy(model, refusal, catalog=catalog)
+    return use(copy), copy, repairs
+
+
+def repaired_copy(
+    model: Model, refusal: CheckError, *, catalog: Catalog | None = None
+) -> tuple[Model, tuple[Repair, ...]]:
+    """A copy with repairs of a model that was refused, and these; the refusal is raised if there are none."""
+    copy = model.copy()
+    repairs = tuple(repair(copy, catalog=catalog))
     if not repairs:
         raise refusal
-    return use(repaired), repaired, repairs
+    return copy, repairs

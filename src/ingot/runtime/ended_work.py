@@ -12,8 +12,8 @@ T = TypeVar("T")
 Proceed: TypeAlias = Callable[[], None]
 """Returns if there is reason to go on, and raises what ends the work."""
 
-_POLL = 0.01
-"""Seconds between two questions whether the run has to end."""
+POLL = 0.01
+"""Seconds between two questions whether a run has to end."""
 
 
 def until_ended(work: Callable[[Proceed | None], T], proceed: Proceed | None) -> T:
@@ -38,7 +38,7 @@ def until_ended(work: Callable[[Proceed | None], T], proceed: Proceed | None) ->
 
     proceed()
     threading.Thread(target=run, daemon=True, name="ingot-compile").start()
-    while not wait([result], _POLL).done:
+    while not wait([result], POLL).done:
         try:
             proceed()
         except BaseException:

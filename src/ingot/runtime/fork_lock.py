@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-_POLL = 0.01
-"""Seconds between two questions whether a run has to end."""
+from ingot.runtime.ended_work import POLL, Proceed
 
 
 class ForkLock:
@@ -18,13 +17,13 @@ class ForkLock:
         self._locks: dict[int, threading.RLock] = {}
 
     @contextmanager
-    def held(self, proceed: Callable[[], None] | None = None) -> Iterator[None]:
+    def held(self, proceed: Proceed | None = None) -> Iterator[None]:
         """Hold the lock. `proceed` is called now and then while another thread does: what it raises ends the wait."""
         lock = self._locks.setdefault(os.getpid(), threading.RLock())  # one step, so that threads get the same
         if proceed is None:
             lock.acquire()
         else:
-            while not lock.acquire(timeout=_POLL):
+            while not lock.acquire(timeout=POLL):
                 proceed()
         try:
             yield

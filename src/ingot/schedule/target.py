@@ -148,8 +148,15 @@ _NAMED = {
     "wasm32": _WASM,
 }
 
-_LEVELS = {
-    "x86-64-v4": {"+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl", "+avx2", "+bmi2", "+fma", "+f16c"},
-    "x86-64-v3": {"+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe"},
-}
-"""The levels that code is compiled ahead for, the widest first, and the features by which a processor has them."""
+_V3_FEATURES = {
+    "+sse4.2", "+popcnt", "+crc32", "+cx16", "+sahf", "+xsave",
+    "+avx", "+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe",
+}  # fmt: skip
+_V4_FEATURES = _V3_FEATURES | {"+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"}
+
+_LEVELS = {"x86-64-v4": _V4_FEATURES, "x86-64-v3": _V3_FEATURES}
+"""The levels that code is compiled ahead for, the widest first, and the features by which a processor has them.
+
+LLVM may use any instruction of a level, so each has all the features that the level adds to the first x86-64, but for
+those that another one of them implies.
+"""

@@ -108,20 +108,25 @@ class IOBinding:
 
     def _write(self, results: Sequence[Any]) -> None:
         """Put the results of a run where they are bound; RuntimeError if one does not fit."""
-        written = []
-        for (name, target), result in zip(self._outputs.items(), results, strict=True):
-            if target is None:
-                written.append(OrtValue(result))
-                continue
-            memory = target.numpy()
-            if memory.dtype != result.dtype or memory.shape != result.shape:
-                raise RuntimeError(
-                    f"Error in execution: output '{name}' is {result.dtype}{list(result.shape)}, what it is bound to"
-                    f" is {memory.dtype}{list(memory.shape)}"
-                )
-            memory[...] = result
-            written.append(target)
-        self._results = written
+        outputs = zip(self._outputs.items(), results, strict=True)
+        self._results = [written(name, target, result, RuntimeError) for (name, target), result in outputs]
+
+
+def written(name: str, target: OrtValue | None, result: Any, error: type[Exception]) -> OrtValue:
+    """The result of an output as a value: `target`, with the result in its memory, if both are tensors.
+
+    `error` if their types or shapes differ.
+    """
+    memory = None if target is None else target.to_object()
+    if target is None or not isinstance(memory, np.ndarray) or not isinstance(result, np.ndarray):
+        return OrtValue(result)
+    if memory.dtype != result.dtype or memory.shape != result.shape:
+        raise error(
+            f"Error in execution: output '{name}' is {result.dtype}{list(result.shape)}, what it is bound to"
+            f" is {memory.dtype}{list(memory.shape)}"
+        )
+    memory[...] = result
+    return target
 
 
 def run_bound(session: InferenceSession, binding: IOBinding, run_options: RunOptions | None) -> None:

@@ -49,7 +49,8 @@ class ModelCompiler:
     ) -> None:
         """For a model in a file or in bytes, which is read when it is compiled.
 
-        Initialisers of at least the threshold go to the file, or wherever the function says; not both.
+        Initialisers of at least the threshold go to the file, or wherever the function says; not both. The path of the
+        file is relative to the folder of the compiled model, or an absolute one below it.
         """
         del embed_compiled_data_into_model  # there is no compiled data
         if not isinstance(sess_options, SessionOptions):
@@ -125,7 +126,8 @@ class ModelCompiler:
                     raise Unsupported("a model in bytes has no folder that its external initialisers could lie in")
                 save(model, target)
             elif self._external is not None:
-                save(model, target, external="one-file", threshold=self._threshold, location=self._external.name)
+                location = _inside(self._external, target.parent)
+                save(model, target, external="one-file", threshold=self._threshold, location=location)
             else:
                 save(model, target)
 
@@ -148,6 +150,16 @@ def _place(model: Model, location: GetInitializerLocationFunc, folder: Path | No
             raise InvalidArgument(f"initialiser '{name}' takes {tensor.nbytes} bytes, not {chosen.byte_size}")
         place = External(_relative(chosen.filepath, folder), chosen.file_offset, chosen.byte_size)
         value.constant = Tensor.lazy(tensor.numpy, tensor.dtype, tensor.shape, name=tensor.name, external=place)
+
+
+def _inside(path: Path, folder: Path) -> str:
+    """A path as a model in `folder` writes it; Fail if it leads out of that folder, or into one that is not there."""
+    location = Path(_relative(str(path), folder))
+    if location.is_absolute() or ".." in location.parts:
+        raise Fail(f"external initialisers can only lie in the folder of the model, {folder}, not in {path}")
+    if not (folder / location).parent.is_dir():
+        raise Fail(f"there is no folder {(folder / location).parent} for the external initialisers")
+    return location.as_posix()
 
 
 def _relative(path: str, folder: Path | None) -> str:

@@ -46,7 +46,7 @@ def misfit(inputs: Mapping[str, Type | None], feeds: Mapping[str, Any]) -> str:
             continue
         actual = type_of(value)
         if actual != type_name(type_):
-            return f"Unexpected input data type. Actual: ({actual}) , expected: ({type_name(type_)})"
+            return _unexpected(actual, type_)
         if type_.shape is None:
             continue
         advice = "Please fix either the inputs/outputs or the model."
@@ -64,6 +64,10 @@ def misfit(inputs: Mapping[str, Type | None], feeds: Mapping[str, Any]) -> str:
     return ""
 
 
+def _unexpected(actual: str, type_: TensorType) -> str:
+    return f"Unexpected input data type. Actual: ({actual}) , expected: ({type_name(type_)})"
+
+
 def _opened(name: str, type_: Type | None, value: Any) -> Any:
     if type(value) is np.ndarray and type(type_) is TensorType and type_.dtype is not DType.STRING:
         return value
@@ -78,7 +82,7 @@ def _opened(name: str, type_: Type | None, value: Any) -> Any:
         case OptionalType() if value is not None:
             return _opened(name, type_.element, value)
         case TensorType(dtype=DType.STRING):
-            return _texts(value)
+            return _texts(type_, value)
         case TensorType() if isinstance(value, list | tuple | bool | int | float):
             return _listed(name, type_, value)
         case TensorType() if not _has_array(value):
@@ -102,8 +106,14 @@ def _listed(name: str, type_: TensorType, value: Any) -> Any:
         raise InvalidArgument(f"input '{name}' is {type_}, and what is given makes no such array: {error}") from None
 
 
-def _texts(value: Any) -> Any:
-    """An array of str: bytes are UTF-8, anything else is what str() makes of it."""
+def _texts(type_: TensorType, value: Any) -> Any:
+    """An array of str: bytes are UTF-8, other objects what str() makes of them; InvalidArgument for arrays of numbers.
+
+    Of lists and arrays of objects numbers are taken too, as in onnxruntime.
+    """
+    kind = value.dtype.kind if isinstance(value, np.ndarray | np.generic) else "O"
+    if kind in "?biufcV":
+        raise InvalidArgument(_unexpected(type_of(value), type_))
     array = np.asarray(value)
     texts = [item.decode() if isinstance(item, bytes) else str(item) for item in array.reshape(-1).tolist()]
     result = np.empty(len(texts), np.object_)

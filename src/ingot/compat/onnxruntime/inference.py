@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 from ingot.compat.onnxruntime import model_config
 from ingot.compat.onnxruntime.arguments import ModelMetadata, NodeArg, metadata, node_arg
-from ingot.compat.onnxruntime.binding import IOBinding, run_bound
+from ingot.compat.onnxruntime.binding import IOBinding, run_bound, written
 from ingot.compat.onnxruntime.devices import CPU_MEMORY, OrtDevice, OrtMemoryInfo
 from ingot.compat.onnxruntime.environment import GLOBAL_THREADS, SEEDS
 from ingot.compat.onnxruntime.ep_devices import OrtEpAssignedSubgraph, OrtEpDevice, assigned, get_ep_devices
@@ -156,11 +156,14 @@ class InferenceSession:
         """The named outputs, or all of them: arrays, lists for sequences, dictionaries for maps.
 
         Feeds are arrays, lists or OrtValues. Beyond what onnxruntime allows, any value of the model can be named.
+        TypeError for names that are no list of texts.
         """
+        if output_names is not None and type(output_names) is not list:
+            output_names = _listed(output_names)
         if OrtValue in map(type, input_feed.values()):
             input_feed = {name: contents_of(value) for name, value in input_feed.items()}
         if self._is_plain:
-            names = None if not output_names or output_names == self._all_outputs else output_names
+            names = None if not output_names or output_names == self._all_outputs else _listed(output_names)
             try:
                 if run_options is None:
                     return self._engine.run(names, input_feed)
@@ -214,10 +217,22 @@ class InferenceSession:
         fetches: list[OrtValue],
         fetch_devices: Sequence[OrtDevice],
     ) -> None:
-        """As `run_with_ort_values`, with the results appended to `fetches`."""
+        """As `run_with_ort_values`, with the results put into `fetches`, or into the memory of the tensors in it.
+
+        InvalidArgument if there are values in `fetches`, but not as many as names, or of other types or shapes.
+        """
         del fetch_devices
+        if fetches and len(fetches) != len(fetch_names):
+            raise InvalidArgument(
+                f"fetch names has {len(fetch_names)} elements, but fetch has {len(fetches)} elements."
+            )
         fed = dict(zip(feed_names, feeds, strict=True))
-        fetches[:] = self.run_with_ort_values(fetch_names, fed, run_options)
+        results = self.run_with_ort_values(fetch_names, fed, run_options)
+        if not fetches:
+            fetches[:] = results
+            return
+        for index, (name, result) in enumerate(zip(fetch_names, results, strict=True)):
+            fetches[index] = written(name, fetches[index], result.to_object(), InvalidArgument)
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
@@ -271,14 +286,17 @@ class InferenceSession:
         return NativeSession(self)
 
     def _named(self, names: Sequence[str] | None) -> list[str] | None:
-        """The names as a list, None for all outputs; InvalidArgument for one that no value of the model has."""
-        if not names:
+        """The names as a list, None for all outputs; InvalidArgument for one that no value of the model has.
+
+        TypeError for what is not a list of names.
+        """
+        if names is None or not (listed := _listed(names)):
             return None
-        for name in names:
+        for name in listed:
             if name not in self._all_outputs and self._engine.model.graph.find(name) is None:
                 known = ", ".join(output.name for output in self._outputs)
                 raise InvalidArgument(f"Invalid output name:{name}\nthe outputs are {known}")
-        return list(names)
+        return listed
 
     def _opened(self, feeds: Mapping[str, Any], options: RunOptions | None) -> dict[str, Any]:
         """The feeds of a run, its adapters among them; TypeError for what are no options."""
@@ -312,6 +330,14 @@ class InferenceSession:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_profile": None}
+
+
+def _listed(names: Iterable[str]) -> list[str]:
+    """Names of outputs as a list; TypeError, as in onnxruntime, for a text, for a mapping and for what is not text."""
+    listed = [] if isinstance(names, str | bytes | Mapping) else list(names)
+    if (not listed and names) or not all(isinstance(name, str) for name in listed):
+        raise TypeError(f"output_names are a list of names, not {names!r}")
+    return listed
 
 
 def _threads(options: SessionOptions) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.ops.contrib.four_bit_levels import FP4, NF4
 
 
 def quantize_matmul_2bits(*arguments: Any) -> None:
@@ -60,25 +61,12 @@ def quantize_matmul_bnb4(
     scaled = (blocks * inverse[:, None]).reshape(-1)[: flat.size]
     values = np.zeros(-(-flat.size // 2) * 2, np.uint8)
     if quant_type == 0:
-        order = np.argsort(_MAGNITUDES)
-        values[: flat.size] = order[_nearest(_MAGNITUDES[order], np.abs(scaled))] + 8 * (scaled < 0)
+        magnitudes = FP4[:8]
+        order = np.argsort(magnitudes)
+        values[: flat.size] = order[_nearest(magnitudes[order], np.abs(scaled))] + 8 * (scaled < 0)
     else:
-        values[: flat.size] = _nearest(_NORMAL_LEVELS, scaled)
+        values[: flat.size] = _nearest(NF4, scaled)
     packed.reshape(-1)[:] = values[0::2] << 4 | values[1::2]
-
-
-_MAGNITUDES: Array = np.array([0, 0.00520833333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25], np.float32)
-"""The 4-bit floats by their lower three bits; the fourth is the sign."""
-_NORMAL_LEVELS: Array = np.array(
-    [
-        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
-        *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
-        *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
-        *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
-    ],
-    np.float32,
-)
-"""The levels of NormalFloat of four bits, of Dettmers et al., QLoRA (2023)."""
 
 
 def _nearest(levels: Array, values: Array) -> Array:

@@ -93,14 +93,24 @@ class SparseTensor:
         outer_indices: npt.ArrayLike,
         ort_device: OrtDevice,
     ) -> SparseTensor:
-        """Elements by compressed rows of a matrix; ValueError if the indices do not fit it."""
+        """Elements by compressed rows of a matrix; ValueError if the indices do not fit it.
+
+        The inner indices are columns. The outer ones are where each row begins among them, and their number; there may
+        be none of these where there are no elements.
+        """
         require_cpu(ort_device)
         inner, outer = np.asarray(inner_indices, np.int64), np.asarray(outer_indices, np.int64)
-        if len(dense_shape) != 2 or len(inner) != len(values) or len(outer) != dense_shape[0] + 1:
+        is_empty = len(inner) == len(outer) == 0
+        has_rows = is_empty or len(outer) == dense_shape[0] + 1
+        if len(dense_shape) != 2 or len(inner) != len(values) or not has_rows:
             raise ValueError(
                 f"{len(values)} values, {len(inner)} inner and {len(outer)} outer indices do not make rows of a"
                 f" matrix {list(dense_shape)}"
             )
+        if ((inner < 0) | (inner >= dense_shape[1])).any():
+            raise ValueError(f"an inner index is not one of the {dense_shape[1]} columns")
+        if not is_empty and (outer[0] != 0 or outer[-1] != len(inner) or (np.diff(outer) < 0).any()):
+            raise ValueError(f"the outer indices do not rise from 0 to {len(inner)}, the number of inner ones")
         view = SparseCsrView(_read_only(inner), _read_only(outer))
         return cls(OrtSparseFormat.ORT_SPARSE_CSRC, dense_shape, values, view)
 
@@ -125,10 +135,10 @@ class SparseTensor:
                 indices = self._view.indices()
                 places = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, self._shape)
                 array[places] = self._values
-            case SparseCsrView():
+            case SparseCsrView() if self._view.inner().size:
                 rows = np.repeat(np.arange(self._shape[0]), np.diff(self._view.outer()))
                 array[rows, self._view.inner()] = self._values
-            case _:
+            case SparseBlockSparseView():
                 raise Unsupported("a sparse tensor of blocks cannot be fed")
         return array
 

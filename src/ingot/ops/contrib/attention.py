@@ -123,7 +123,7 @@ def lower_attention(
         raise prim.Refused("positions that turn, or a shared buffer")
     projected = product_in_primitives(x, weights)
     return attended_projections(
-        projected if bias is None else projected + bias,
+        projected if bias is None else projected + prim.assume_shape(bias, projected.shape[2:]),
         num_heads,
         qkv_hidden_sizes,
         past,
@@ -251,6 +251,9 @@ def attended_projections(
     )
     before: Dim = 0
     if past is not None:
+        if past.rank != 5:
+            raise prim.Refused(f"a past of {past.rank} axes")
+        past = prim.assume_shape(past, (2, *past.shape[1:]))
         before = past.shape[3]
         old = [prim.squeeze(prim.slice_(past, [i, 0, 0, 0, 0], [1, *past.shape[1:]]), [0]) for i in range(2)]
         k, v = prim.concat([old[0], k], 2), prim.concat([old[1], v], 2)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot import prim
-from ingot.dims import divide_exactly
+from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import Shape, TensorType
@@ -52,9 +52,7 @@ def lower_norm(
     grouped = _in_groups(x, num_branches)
     y = _normal_in_primitives(grouped, epsilon)
     if scale is not None:
-        branches, size = grouped.shape[-2:]
-        factor = scale if scale.rank == 1 and scale.shape[0] == size else prim.reshape(scale, (branches, size))
-        y = y * prim.cast(factor, y.dtype)
+        y = y * prim.cast(_spread_in_primitives(scale, grouped.shape), y.dtype)
     return prim.reshape(y, x.shape)
 
 
@@ -176,18 +174,22 @@ def lower_gate(
     *,
     epsilon: float,
 ) -> tuple[prim.Tensor, ...]:
-    size = key.shape[3]
-    if not isinstance(size, int):
+    size = last(key.shape)
+    if key.rank != 4 or not isinstance(size, int):
         raise prim.Refused("features of unknown number")
-    k = _normal_in_primitives(key, epsilon) * key_norm_scale
-    q = _normal_in_primitives(query, epsilon) * query_norm_scale
+    query = prim.assume_shape(query, key.shape)
+    value = prim.assume_shape(value, (*key.shape[:2], size))
+    k = _normal_in_primitives(key, epsilon) * _spread_in_primitives(key_norm_scale, key.shape)
+    q = _normal_in_primitives(query, epsilon) * _spread_in_primitives(query_norm_scale, key.shape)
     agreement = prim.reduce_("add", k * q, [3]) / float(np.sqrt(np.float32(max(1, size))))
     root = prim.apply("sqrt", prim.apply("maximum", prim.apply("absolute", agreement), _LEAST))
     signed = prim.where(
         prim.apply("less", agreement, 0), -root, prim.where(prim.apply("equal", agreement, 0), 0.0, root)
     )
     y = prim.apply("sigmoid", signed) * prim.unsqueeze(value, [2])
-    return (y,) if conv_norm_scale is None else (y, _normal_in_primitives(y, epsilon) * conv_norm_scale)
+    if conv_norm_scale is None:
+        return (y,)
+    return y, _normal_in_primitives(y, epsilon) * _spread_in_primitives(conv_norm_scale, key.shape)
 
 
 def _grouped(shape: Shape, branches: int) -> tuple[Any, ...]:
@@ -198,7 +200,7 @@ def _grouped(shape: Shape, branches: int) -> tuple[Any, ...]:
         return tuple(shape)
     size = last(shape)
     features = None if size is None else divide_exactly(size, branches)
-    if size is not None and features is None:
+    if isinstance(size, int) and features is None:
         raise ShapeError(f"{size} features are no multiple of {branches} branches")
     return (*shape[:-1], branches, features)
 
@@ -240,6 +242,13 @@ def _spread(scale: Array, shape: tuple[int, ...]) -> Array:
     if scale.shape == (branches * size,):
         return scale.reshape(branches, size)
     raise ShapeError(f"a scale has shape {list(scale.shape)}, for {branches} branches of {size}")
+
+
+def _spread_in_primitives(scale: prim.Tensor, shape: tuple[Dim, ...]) -> prim.Tensor:
+    branches, size = shape[-2:]
+    if scale.rank == 1:
+        return scale if scale.shape[0] == size else prim.reshape(scale, (branches, size))
+    return prim.assume_shape(scale, (branches, size))
 
 
 def _normal(x: Array, epsilon: float) -> Array:

@@ -48,6 +48,8 @@ def causal_conv_with_state(
     rows = _channels_second(x) if channels_last else x
     if rows.ndim != 3 or weight.ndim != 3 or weight.shape[:2] != (rows.shape[1], 1) or weight.shape[2] < 1:
         raise ShapeError(f"x has shape {list(x.shape)} and the weight {list(weight.shape)}, expected [channels, 1, k]")
+    if bias is not None and bias.shape != rows.shape[1:2]:
+        raise ShapeError(f"the bias has shape {list(bias.shape)}, for {rows.shape[1]} channels")
     state_size = (weight.shape[2] - 1) * dilation
     shape = (*rows.shape[:2], state_size)
     past = np.zeros(shape, x.dtype)
@@ -108,14 +110,16 @@ def lower(
     if not isinstance(channels, int) or not isinstance(kernel, int) or rows.shape[2] == 0:
         raise prim.Refused("channels or a kernel of unknown size, or no elements")
     state_size = (kernel - 1) * dilation
+    weight = prim.assume_shape(weight, (channels, 1, kernel))
     if past_state is None:
         joined = prim.pad(rows, [0, 0, state_size], [0, 0, 0])
     else:
-        joined = prim.concat([_moved(past_state) if channels_last else past_state, rows], 2)
+        past = _moved(past_state) if channels_last else past_state
+        joined = prim.concat([prim.assume_shape(past, (*rows.shape[:2], state_size)), rows], 2)
     present = prim.slice_(joined, [0, 0, rows.shape[2]], [*rows.shape[:2], state_size])
     y = convolved_in_primitives(swept(joined, windows(1, [kernel], dilations=[dilation])), weight, channels)
     if bias is not None:
-        y = y + along_channels(bias, 3)
+        y = y + along_channels(prim.assume_shape(bias, (channels,)), 3)
     y = y if activation == "none" else y * prim.apply("sigmoid", y)
     if not channels_last:
         return y, present

@@ -50,6 +50,8 @@ def crop_and_resize(
         )
     counts = [int(size) for size in crop_size.reshape(-1)]
     refuse_huge((len(rois), channels, *counts), np.dtype(np.float64))
+    if 0 in sizes:
+        return np.full((len(rois), channels, *counts), extrapolation_value, x.dtype)
     wide = rois.astype(np.float32 if x.dtype == np.float16 else x.dtype)
     rows, columns = (
         _places(wide[:, i], wide[:, i + 2], size, n) for i, size, n in zip((0, 1), sizes, counts, strict=True)
@@ -82,7 +84,10 @@ def infer(x: Fact, rois: Fact, batch_indices: Fact, crop_size: Fact, /, *, mode:
     sizes: list[int] | list[None] = crop_size.integers or [None, None]
     if len(sizes) != 2:
         raise ShapeError(f"crop_size has {len(sizes)} elements, expected 2")
-    count = last(rois.shape, 0) or last(batch_indices.shape, 0)
+    if last(rois.shape) not in (None, 4) and isinstance(last(rois.shape), int):
+        raise ShapeError(f"rois have {last(rois.shape)} numbers each, expected 4")
+    count = last(rois.shape, 0)
+    count = last(batch_indices.shape, 0) if count is None else count
     return None if x.dtype is None else TensorType(x.dtype, (count, last(x.shape, 1), *sizes))
 
 
@@ -102,6 +107,9 @@ def lower(
     if counts is None or len(counts) != 2 or min(counts) < 1:
         raise prim.Refused("crops of a size unknown until a run")
     regions = rois.shape[0]
+    rois = prim.assume_shape(rois, (regions, 4))
+    if 0 in x.shape:
+        raise prim.Refused("images without pixels")
     shape = (regions, x.shape[1], *counts)
     places = []
     for axis, count in enumerate(counts):

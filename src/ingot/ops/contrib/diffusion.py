@@ -39,7 +39,7 @@ bias_add.infer(same)
 
 @bias_add.lower
 def lower_bias_add(x: prim.Tensor, bias: prim.Tensor, skip: prim.Tensor, /) -> prim.Tensor:
-    return x + bias + prim.assume_shape(skip, x.shape)
+    return x + prim.assume_shape(bias, x.shape[-1:]) + prim.assume_shape(skip, x.shape)
 
 
 @operator("BiasSplitGelu", since=1, domain=MICROSOFT)
@@ -65,7 +65,7 @@ def lower_split(x: prim.Tensor, bias: prim.Tensor, /) -> prim.Tensor:
     half = divide_exactly(x.shape[-1], 2)
     if half is None:
         raise prim.Refused(f"halves of {x.shape[-1]}")
-    y, front = x + bias, [0] * (x.rank - 1)
+    y, front = x + prim.assume_shape(bias, x.shape[-1:]), [0] * (x.rank - 1)
     left, right = (prim.slice_(y, [*front, start], [*x.shape[:-1], half]) for start in (0, half))
     opened: prim.Tensor = standard_gelu.rules["lower"](right, approximate="none")
     return left * opened
@@ -78,9 +78,11 @@ def bias_softmax(data: TSoft, bias: TSoft, /, *, is_inner_broadcast: int, axis: 
     An inner broadcast has axes of size one before `axis`, an outer one lacks the first axes.
     """
     start = axis_of(axis, data.ndim)
-    total = data.astype(wide(data.dtype)) + bias.astype(wide(data.dtype))
-    if total.shape != data.shape:
+    if bias.ndim > data.ndim or any(
+        n not in (1, size) for n, size in zip(bias.shape[::-1], data.shape[::-1], strict=False)
+    ):
         raise ShapeError(f"a bias of shape {list(bias.shape)} does not broadcast to {list(data.shape)}")
+    total = data.astype(wide(data.dtype)) + bias.astype(wide(data.dtype))
     axes = tuple(range(start, data.ndim))
     exponentials = np.exp(total - total.max(axis=axes, keepdims=True, initial=-np.inf))
     return np.asarray(exponentials / exponentials.sum(axis=axes, keepdims=True)).astype(data.dtype)
@@ -133,6 +135,8 @@ def skip_group_norm(
     added = skip.reshape(len(skip), 1, 1, -1) if skip.ndim == 2 else skip
     total = x.astype(np.float32) + added.astype(np.float32)
     if bias is not None:
+        if bias.shape != x.shape[-1:]:
+            raise ShapeError(f"the bias has shape {list(bias.shape)}, x {list(x.shape)}")
         total = total + bias.astype(np.float32)
     if total.shape != x.shape:
         raise ShapeError(f"skip has shape {list(skip.shape)}, x {list(x.shape)}")
@@ -172,7 +176,8 @@ def lower_norm(
     axes = [*range(1, rows.rank - 1), rows.rank]
     centred = grouped - mean_of(grouped, axes)
     normal = prim.reshape(centred * inverse_deviation(centred, axes, epsilon), rows.shape)
-    y = normal * prim.cast(gamma, normal.dtype) + prim.cast(beta, normal.dtype)
+    factor, added = (prim.cast(prim.assume_shape(each, rows.shape[-1:]), normal.dtype) for each in (gamma, beta))
+    y = normal * factor + added
     y = y * prim.apply("sigmoid", y) if activation else y
     return y if channels_last else prim.permute(y, [0, x.rank - 1, *range(1, x.rank - 1)])
 
@@ -192,7 +197,8 @@ def lower_skip(
     if x.rank != 4 or not channels_last:
         raise prim.Refused("images with other axes")
     added = prim.unsqueeze(skip, [1, 2]) if skip.rank == 2 else skip
-    total = prim.assume_shape(x + added if bias is None else x + added + bias, x.shape)
+    total = prim.assume_shape(x + added, x.shape)
+    total = total if bias is None else total + prim.assume_shape(bias, x.shape[-1:])
     y: prim.Tensor = group_norm.rules["lower"](total, gamma, beta, channels_last=1, **attributes)
     return y, total
 

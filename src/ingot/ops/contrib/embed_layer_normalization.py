@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot import prim
+from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError
 from ingot.ir.types import TensorType
@@ -115,21 +116,28 @@ def lower(
     mask_index_type: int | None,
 ) -> tuple[prim.Tensor, ...]:
     batch, length = input_ids.shape
-    positions = prim.iota((1, length), 1) if position_ids is None else position_ids
-    total = _named_rows(word_embedding, input_ids) + _named_rows(position_embedding, positions)
+    size = word_embedding.shape[1]
+    gamma, beta = (prim.assume_shape(each, (size,)) for each in (gamma, beta))
+    if position_ids is None:
+        positions = prim.iota((1, length), 1)
+    else:
+        positions = prim.assume_shape(position_ids, (1 if position_ids.shape[0] == 1 else batch, length))
+    total = _named_rows(word_embedding, input_ids, size) + _named_rows(position_embedding, positions, size)
     if segment_ids is not None:
         if segment_embedding is None:
             raise prim.Refused("segments without an embedding")
-        total = total + _named_rows(segment_embedding, segment_ids)
+        total = total + _named_rows(segment_embedding, prim.assume_shape(segment_ids, (batch, length)), size)
     y, _, _ = normalised(total, gamma, beta, epsilon)
     if mask is None:
         return y, prim.full(0, (batch,), DType.INT32), total
-    ones = prim.reduce_("add", prim.cast(prim.apply("equal", mask, 1), DType.INT32), [1])
+    is_one = prim.apply("equal", prim.assume_shape(mask, (batch, length)), 1)
+    ones = prim.reduce_("add", prim.cast(is_one, DType.INT32), [1])
     return y, prim.squeeze(ones, [1]), total
 
 
-def _named_rows(table: prim.Tensor, ids: prim.Tensor) -> prim.Tensor:
-    return prim.gather(table, [prim.unsqueeze(ids, [2]), 2], (*ids.shape, table.shape[1]))
+def _named_rows(table: prim.Tensor, ids: prim.Tensor, size: Dim) -> prim.Tensor:
+    table = prim.assume_shape(table, (*table.shape[:1], size))
+    return prim.gather(table, [prim.unsqueeze(ids, [2]), 2], (*ids.shape, size))
 
 
 def _rows(table: Array, ids: Array, size: int, name: str) -> Array:

@@ -175,7 +175,7 @@ def lower_conv(
     **attributes: Any,
 ) -> prim.Tensor:
     y: prim.Tensor = conv.rules["lower"](x, w, b, **attributes)
-    return activated(y if z is None else y + z, activation, activation_params or ())
+    return activated(y if z is None else y + prim.assume_shape(z, y.shape), activation, activation_params or ())
 
 
 @fused_gemm.lower

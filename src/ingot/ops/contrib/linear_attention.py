@@ -120,6 +120,7 @@ def lower(
     if not isinstance(size, int) or not isinstance(keys, int) or width is None or not size or kv_num_heads % keys:
         raise prim.Refused("heads of unknown sizes")
     batch, length = query.shape[:2]
+    key, value = (prim.assume_shape(x, (batch, length, x.shape[2])) for x in (key, value))
     groups = max(1, q_num_heads // kv_num_heads)
     q = _by_time(query, q_num_heads, size)
     if q_num_heads < kv_num_heads:
@@ -128,9 +129,15 @@ def lower(
     k = _spread(_by_time(key, keys, size), kv_num_heads // keys)
     v = _by_time(value, kv_num_heads, width)
     decay_rate = (
-        prim.apply("exp", _gate(decay, kv_num_heads)) if decay is not None and update_rule.startswith("gated") else None
+        prim.apply("exp", _gate(decay, kv_num_heads, (batch, length), (kv_num_heads, kv_num_heads * size)))
+        if decay is not None and update_rule.startswith("gated")
+        else None
     )
-    rate = _gate(beta, kv_num_heads) if beta is not None and update_rule.endswith("delta") else None
+    rate = (
+        _gate(beta, kv_num_heads, (batch, length), (kv_num_heads, 1))
+        if beta is not None and update_rule.endswith("delta")
+        else None
+    )
     if (decay_rate is None) == update_rule.startswith("gated") or (rate is None) == update_rule.endswith("delta"):
         raise prim.Refused("a gate that is missing")
     factor = scale or 1 / sqrt(size)
@@ -168,15 +175,15 @@ def _spread(x: prim.Tensor, times: int) -> prim.Tensor:
     return prim.reshape(repeated, (length, batch, heads * times, size))
 
 
-def _gate(x: prim.Tensor, heads: int) -> prim.Tensor:
-    """A gate as (length, batch, heads or 1, size or 1)."""
-    whole = x.shape[2]
+def _gate(x: prim.Tensor, heads: int, tokens: tuple[Dim, Dim], widths: tuple[int, int]) -> prim.Tensor:
+    """A gate of (batch, length) tokens and one of these widths as (length, batch, heads or 1, size or 1)."""
+    whole = last(x.shape)
+    if x.rank != 3 or not isinstance(whole, int) or whole not in widths:
+        raise prim.Refused(f"a gate of shape {list(map(str, x.shape))}, expected a last axis of {widths}")
+    x = prim.assume_shape(x, (*tokens, whole))
     if whole == 1 and heads != 1:
         return prim.permute(prim.reshape(x, (*x.shape[:2], 1, 1)), [1, 0, 2, 3])
-    size = divide_exactly(whole, heads)
-    if size is None:
-        raise prim.Refused(f"a gate of {whole} for {heads} heads")
-    return _by_time(x, heads, size)
+    return _by_time(x, heads, whole // heads)
 
 
 def _at(x: prim.Tensor, place: prim.Tensor) -> prim.Tensor:

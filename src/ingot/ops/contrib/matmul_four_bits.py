@@ -11,6 +11,7 @@ from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
+from ingot.ops.contrib.four_bit_levels import FP4, NF4
 from ingot.ops.contrib.packed import unpacked_codes
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
@@ -23,27 +24,8 @@ Codes: TypeAlias = Annotated[Array, types("T2", UINT8)]
 Real: TypeAlias = Annotated[Array, types("T1", FLOAT32)]
 Shape64: TypeAlias = Annotated[Array, types("T3", INT64)]
 
-_FP4 = [0, 0.0625 / 12, 8 / 12, 1, 4 / 12, 6 / 12, 2 / 12, 3 / 12]
-_NF4 = [
-    -1.0,
-    -0.6961928009986877,
-    -0.5250730514526367,
-    -0.39491748809814453,
-    -0.28444138169288635,
-    -0.18477343022823334,
-    -0.09105003625154495,
-    0.0,
-    0.07958029955625534,
-    0.16093020141124725,
-    0.24611230194568634,
-    0.33791524171829224,
-    0.44070982933044434,
-    0.5626170039176941,
-    0.7229568362236023,
-    1.0,
-]
-_TABLES = {0: np.array([*_FP4, *(-x for x in _FP4)], np.float32), 1: np.array(_NF4, np.float32)}
-"""What the sixteen codes stand for: a float of one sign, two exponent and one mantissa bits, and normal quantiles."""
+_TABLES = {0: FP4, 1: NF4}
+"""The levels by `quant_type`."""
 
 _BLOCK = 32
 

@@ -256,7 +256,9 @@ def _blocks(
         raise ShapeError(f"{name} has codes of shape {list(codes.shape)} and needs scales for their rows")
     size = codes.shape[2] * (8 // bits)
     block = block_size or size
-    blocks = -(-size // block)
+    if block < 1 or size % block:
+        raise ShapeError(f"{name} has rows of {size} codes, no whole number of blocks of {block}")
+    blocks = size // block
     if scales.size != scales.shape[0] * scales.shape[1] * blocks:
         raise ShapeError(f"{name} has scales of shape {list(scales.shape)}, expected {blocks} for each row")
 

@@ -114,6 +114,7 @@ def infer(
         return (None,) * 4
     if query.rank not in (None, 3, 5):
         raise ShapeError(f"query has {query.rank} axes, expected 3 or 5")
+    _check_packing(query.rank, None if key is None else key.rank, bias is not None and bias.present)
     batch, length = last(query.shape, 0), last(query.shape, 1)
     fresh, size, width = _sizes(query, key, value, num_heads)
     held = past_sequence_length is not None and past_sequence_length.present
@@ -197,28 +198,34 @@ def _by_head(
 ) -> tuple[prim.Tensor, prim.Tensor, prim.Tensor]:
     """Queries, keys and values by head, with their biases, in primitives."""
     if query.rank == 5:
-        q, k, v = (_part(query, part) for part in range(3))
+        q, k, v = _parts(query, heads, 3)
         return q, k, v
     if key is None or (value is None and key.rank != 5):
         raise prim.Refused("queries that are neither packed nor come with keys and values")
     hidden = query.shape[2]
     q = by_head(_with_bias(query, bias, 0), heads)
     if key.rank == 5:
-        return q, _part(key, 0), _part(key, 1)
+        k, v = _parts(key, heads, 2)
+        return q, k, v
     assert value is not None
     if key.rank == 4:
         return q, key, value
     return q, by_head(_with_bias(key, bias, hidden), heads), by_head(_with_bias(value, bias, hidden * 2), heads)
 
 
-def _part(x: prim.Tensor, part: int) -> prim.Tensor:
-    """One part of (batch, length, heads, parts, size), by head."""
-    one = prim.slice_(x, [0, 0, 0, part, 0], [*x.shape[:3], 1, x.shape[4]])
-    return prim.permute(prim.squeeze(one, [3]), [0, 2, 1, 3])
+def _parts(x: prim.Tensor, heads: int, parts: int) -> list[prim.Tensor]:
+    """The parts of (batch, length, heads, parts, size), by head."""
+    x = prim.assume_shape(x, (*x.shape[:2], heads, parts, x.shape[4]))
+    taken = [prim.slice_(x, [0, 0, 0, part, 0], [*x.shape[:3], 1, x.shape[4]]) for part in range(parts)]
+    return [prim.permute(prim.squeeze(one, [3]), [0, 2, 1, 3]) for one in taken]
 
 
 def _with_bias(x: prim.Tensor, bias: prim.Tensor | None, start: Dim) -> prim.Tensor:
-    return x if bias is None else x + prim.slice_(bias, [start], [x.shape[2]])
+    if bias is None:
+        return x
+    if bias.rank != 1:
+        raise prim.Refused(f"a bias of {bias.rank} axes")
+    return x + prim.slice_(bias, [start], [x.shape[2]])
 
 
 def _heads(
@@ -227,6 +234,7 @@ def _heads(
     """Queries, keys and values by head, with their biases."""
     if query.ndim not in (3, 5):
         raise ShapeError(f"query has {query.ndim} axes, expected 3 or 5")
+    _check_packing(query.ndim, None if key is None else key.ndim, bias is not None)
     if query.ndim == 5:
         parts = _unpacked(query, heads, 3, "query")
         return parts[0], parts[1], parts[2]
@@ -234,8 +242,6 @@ def _heads(
     if key is None:
         raise CheckError("there is no key, and the query is not packed with it")
     if key.ndim == 5:
-        if bias is not None:
-            raise CheckError("packed keys and values take no bias")
         k, v = _unpacked(key, heads, 2, "key")
         return q, k, v
     if value is None:
@@ -246,6 +252,12 @@ def _heads(
     k = split_heads(_biased(key, bias, hidden), heads, "key")
     v = split_heads(_biased(value, bias, 2 * hidden), heads, "value")
     return q, k, v
+
+
+def _check_packing(query: int | None, key: int | None, biased: bool) -> None:
+    """CheckError for a bias of what is packed, of queries and keys with so many axes."""
+    if biased and 5 in (query, key):
+        raise CheckError("packed queries, keys or values take no bias", hint="add it before they are packed")
 
 
 def _unpacked(x: Array, heads: int, parts: int, name: str) -> tuple[Array, ...]:

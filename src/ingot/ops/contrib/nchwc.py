@@ -66,8 +66,7 @@ def lower_input(x: prim.Tensor, /, *, channels_last: int) -> prim.Tensor:
 def reorder_output(x: T, /, *, channels: int = 0, channels_last: int = 0) -> T:
     """The first `channels` of images, second or last."""
     _check_images(x.ndim)
-    if not 0 < channels <= x.shape[1]:
-        raise CheckError(f"channels is {channels}, the input has {x.shape[1]}")
+    _check_channels(channels, x.shape[1])
     taken = x[:, :channels]
     return np.moveaxis(taken, 1, -1) if channels_last else taken
 
@@ -75,7 +74,8 @@ def reorder_output(x: T, /, *, channels: int = 0, channels_last: int = 0) -> T:
 @reorder_output.infer
 def infer_output(x: Fact, /, *, channels: int, channels_last: int) -> Inferred:
     require_rank(x, 4, "x")
-    batch, _, *spatial = x.shape or (None,) * 4
+    batch, stored, *spatial = x.shape or (None,) * 4
+    _check_channels(channels, stored)
     shape: tuple[Dim | None, ...] = (batch, *spatial, channels) if channels_last else (batch, channels, *spatial)
     return None if x.dtype is None else TensorType(x.dtype, shape)
 
@@ -327,6 +327,11 @@ def _own_block() -> int:
     from llvmlite import binding  # LLVM is not free to load, and few models have these operators
 
     return 16 if binding.get_host_cpu_features().get("avx512f") else 8
+
+
+def _check_channels(channels: int, stored: Dim | None) -> None:
+    if channels < 1 or (isinstance(stored, int) and channels > stored):
+        raise CheckError(f"channels is {channels}, the input has {stored}")
 
 
 def _check_images(rank: int) -> None:

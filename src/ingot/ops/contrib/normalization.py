@@ -144,7 +144,8 @@ def lower_skip_simplified(
 ) -> tuple[prim.Tensor, ...]:
     total = _summed(x, skip, bias)
     inverse = inverse_deviation(total, [x.rank - 1], epsilon)
-    return total * inverse * gamma, prim.full(0, inverse.shape, inverse.dtype), inverse, total
+    y = total * inverse * prim.assume_shape(gamma, x.shape[-1:])
+    return y, prim.full(0, inverse.shape, inverse.dtype), inverse, total
 
 
 @simplified_layer_normalization.lower
@@ -162,16 +163,16 @@ def normalised(
     last_axis = [x.rank - 1]
     average = mean_of(x, last_axis)
     inverse = inverse_deviation(x - average, last_axis, epsilon)
-    y = (x - average) * inverse * gamma
-    return y if beta is None else y + beta, average, inverse
+    y = (x - average) * inverse * prim.assume_shape(gamma, x.shape[-1:])
+    return y if beta is None else y + prim.assume_shape(beta, x.shape[-1:]), average, inverse
 
 
 def _summed(x: prim.Tensor, skip: prim.Tensor, bias: prim.Tensor | None) -> prim.Tensor:
-    if skip.rank not in (x.rank, x.rank - 1):
-        raise prim.Refused(f"a skip of {skip.rank} axes")
+    if x.rank not in (2, 3) or skip.rank not in (x.rank, x.rank - 1):
+        raise prim.Refused(f"a skip of {skip.rank} axes for an input of {x.rank}")
     once = skip.rank < x.rank or skip.shape[0] == 1
     skip = prim.assume_shape(skip, (*skip.shape[: 1 - (x.rank - skip.rank)], *x.shape[1:]) if once else x.shape)
-    return x + skip if bias is None else x + skip + bias
+    return x + skip if bias is None else x + skip + prim.assume_shape(bias, x.shape[-1:])
 
 
 def moments(x: Array, epsilon: float) -> tuple[Array, Array]:

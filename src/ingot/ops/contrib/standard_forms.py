@@ -46,6 +46,8 @@ def infer_expand_dims(x: Fact, axis: Fact, /) -> Inferred:
     place = axis.integers
     if x.shape is None or place is None:
         return TensorType(x.dtype, None if x.shape is None else (None,) * (len(x.shape) + 1))
+    if len(place) != 1:
+        raise ShapeError(f"axis has {len(place)} elements, expected 1")
     at = _place(place[0], len(x.shape))
     return TensorType(x.dtype, (*x.shape[:at], 1, *x.shape[at:]))
 
@@ -53,7 +55,7 @@ def infer_expand_dims(x: Fact, axis: Fact, /) -> Inferred:
 @expand_dims.lower
 def lower_expand_dims(x: prim.Tensor, axis: prim.Tensor, /, *, facts: tuple[Fact, ...]) -> prim.Tensor:
     place = facts[1].integers
-    if place is None:
+    if place is None or len(place) != 1:
         raise prim.Refused("an axis unknown until a run")
     return prim.unsqueeze(x, [_place(place[0], x.rank)])
 

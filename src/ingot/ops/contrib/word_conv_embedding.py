@@ -7,10 +7,11 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot import prim
+from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import TensorType
-from ingot.ops.contrib.domain import MICROSOFT, last
+from ingot.ops.contrib.domain import MICROSOFT, last, require_vector
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
@@ -65,16 +66,31 @@ def word_conv_embedding(
 
 
 @word_conv_embedding.infer
-def infer(sequence: Fact, w: Fact, b: Fact, c: Fact, /, **_: object) -> Inferred:
+def infer(
+    sequence: Fact,
+    w: Fact,
+    b: Fact,
+    c: Fact,
+    /,
+    *,
+    char_embedding_size: int | None,
+    conv_window_size: int | None,
+    embedding_size: int | None,
+) -> Inferred:
     for fact, rank, name in ((sequence, 2, "sequence"), (w, 4, "w"), (c, 2, "c")):
         require_rank(fact, rank, name)
+    require_vector(b, last(w.shape, 0), "b")
+    _check(char_embedding_size, last(c.shape), "char_embedding_size")
+    _check(conv_window_size, last(w.shape, 2), "conv_window_size")
+    _check(embedding_size, last(w.shape, 0), "embedding_size")
     return TensorType(DType.FLOAT32, (last(sequence.shape, 0), last(w.shape, 0)))
 
 
 @word_conv_embedding.lower
 def lower(sequence: prim.Tensor, w: prim.Tensor, b: prim.Tensor, c: prim.Tensor, /, **_: object) -> prim.Tensor:
     words, length = sequence.shape
-    _filters, _channels, width, size = w.shape
+    filters, _channels, width, size = w.shape
+    b, c = prim.assume_shape(b, (filters,)), prim.assume_shape(c, (c.shape[0], size))
     if not isinstance(length, int) or not isinstance(width, int) or w.shape[1] != 1 or width > length:
         raise prim.Refused("words or windows of unknown length")
     zero = prim.scalar(0, DType.INT32)
@@ -98,6 +114,6 @@ def lower(sequence: prim.Tensor, w: prim.Tensor, b: prim.Tensor, c: prim.Tensor,
     return prim.squeeze(prim.where(prim.apply("less", prim.scalar(0, DType.INT64), counts), best, 0.0), [1])
 
 
-def _check(stated: int | None, actual: int, name: str) -> None:
-    if stated not in (None, -1, actual):
+def _check(stated: int | None, actual: Dim | None, name: str) -> None:
+    if isinstance(actual, int) and stated not in (None, -1, actual):
         raise CheckError(f"{name} is {stated}, the inputs have {actual}")

@@ -79,7 +79,8 @@ def lower(
     overlap = [minimum(length, size) for length, size in zip(x.shape, sizes, strict=True)]
     added = [maximum(size - length, 0) for length, size in zip(x.shape, sizes, strict=True)]
     before = [each // 2 for each in added]
-    return prim.pad(prim.slice_(x, cut, overlap), before, [all_ - lo for all_, lo in zip(added, before, strict=True)])
+    middle = prim.slice_(x, cut, overlap, in_range=True)
+    return prim.pad(middle, before, [all_ - lo for all_, lo in zip(added, before, strict=True)])
 
 
 @center_crop_pad.downgrade

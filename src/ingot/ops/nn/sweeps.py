@@ -28,7 +28,7 @@ def swept(x: prim.Tensor, moving: Windows, fill: float | int = 0) -> prim.Tensor
     axes = range(1, rank + 1)
     seen = prim.window(padded, axes, kernel, moving.strides, moving.dilations)
     seen = prim.slice_(
-        seen, [0] * seen.rank, [x.shape[0], *counts, x.shape[1], *kernel]
+        seen, [0] * seen.rank, [x.shape[0], *counts, x.shape[1], *kernel], in_range=True
     )  # the same sizes, in the form that was inferred
     return prim.permute(seen, [*range(rank + 1), *range(rank + 2, 2 * rank + 2), rank + 1])
 

@@ -90,7 +90,10 @@ def lower(
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """The sizes are those inferred; Refused unless it is known where the elements begin."""
+    """The sizes are those inferred; Refused unless it is known where the elements begin.
+
+    What the model states of the result, where the ends are computed, is checked against the input.
+    """
     data = in_own_type(data, inferred[0])
     shape = sizes_of(inferred[0])
     first = elements_of(facts[1], "starts")
@@ -99,12 +102,16 @@ def lower(
     begins: list[Dim] = [0] * data.rank
     by = [1] * data.rank
     known = None if named is None else [axis for axis in named if isinstance(axis, int)]
-    for axis, start, step in zip(_axes(known, len(first), data.rank), first, strides, strict=True):
+    until = sizes(facts[2])
+    in_range = True
+    for position, axis in enumerate(_axes(known, len(first), data.rank)):
+        start, step = first[position], strides[position]
         begin = _first(start, data.shape[axis], step) if shape[axis] != 0 else 0
         if begin is None or not isinstance(step, int):
             raise prim.Refused(f"a slice from {start} of {data.shape[axis]}, which may count from either end")
         begins[axis], by[axis] = begin, step
-    return prim.slice_(data, begins, shape, by)
+        in_range &= shape[axis] == _length(data.shape[axis], start, _at(until, position), step)
+    return prim.slice_(data, begins, shape, by, in_range=in_range)
 
 
 def _first(start: Dim, size: Dim, step: Dim) -> Dim | None:

@@ -98,7 +98,7 @@ def lower(
             raise prim.Refused(f"lengths {list(map(str, parts))} that are not known to add up to {x.shape[axis]}")
     zeros = (0,) * x.rank
     return tuple(
-        prim.slice_(x, (*zeros[:axis], start, *zeros[axis + 1 :]), shape)
+        prim.slice_(x, (*zeros[:axis], start, *zeros[axis + 1 :]), shape, in_range=lengths is None)
         for start, shape in zip(starts, shapes, strict=True)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from mmap import mmap
 from typing import Any, TypeAlias
 from weakref import ref
 
@@ -17,7 +18,8 @@ from ingot.schedule.winograd import Filters
 _Key: TypeAlias = tuple[Any, ...]
 
 _BY_SOURCE: dict[_Key, tuple[ref[Any], ref[Array]]] = {}
-"""Panels by the memory that they were packed from, with its owner: valid while both are there."""
+"""Panels by the memory that they were packed from, with its owner: valid while both are there. Only of mapped files,
+which nobody writes to."""
 
 _BY_CONTENT: dict[_Key, ref[Array]] = {}
 """Panels by their shape and a part of their content: for weights that are computed anew when a model is compiled."""
@@ -33,6 +35,8 @@ def panels_of(weights: Packed | Filters, tile: Tile) -> Array:
     if known is not None and known[0]() is owner and (panels := known[1]()) is not None:
         return panels
     panels = _unique(packed(weights, tile))
+    if not (isinstance(owner, mmap) and memoryview(owner).readonly):
+        return panels
     try:
         source = ref(owner, lambda _: _BY_SOURCE.pop(key, None))
     except TypeError:  # an owner without weak references
@@ -52,6 +56,8 @@ def _owner(array: Array) -> object:
     owner: Any = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
         owner = owner.base
+        if isinstance(owner, memoryview):
+            owner = owner.obj
     return owner
 
 

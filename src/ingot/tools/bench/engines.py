@@ -22,7 +22,8 @@ PACKAGES = {"ingot": "ingot", "ingot-reference": "ingot", "onnxruntime": "onnxru
 
 
 def prepared(engine: str) -> tuple[Open, str]:
-    """How an engine opens models, and its version; what it needs is imported. ImportError if that is not installed.
+    """How an engine opens models, and its version; what it needs is imported. ImportError if that is not installed,
+    RuntimeError if onnxruntime is ingot by another name.
 
     An engine is one of `PACKAGES`, or a function of somebody else's, as `module:function`.
     """
@@ -55,6 +56,9 @@ def _ingot(providers: tuple[str, ...]) -> tuple[Open, str]:
 
 def _onnxruntime() -> tuple[Open, str]:
     import onnxruntime
+
+    if "ingot" in onnxruntime.get_build_info():
+        raise RuntimeError("the package 'onnxruntime' of this process is ingot's own: start without ingot.compat")
 
     def opened(path: str, threads: int) -> Run:
         options = onnxruntime.SessionOptions()
