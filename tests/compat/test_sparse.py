@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 import ingot.compat.onnxruntime as ort
 from compat.samples import model, tensor
-from ingot.compat.onnxruntime.errors import Unsupported
+from ingot.compat.onnxruntime.errors import RuntimeException, Unsupported
 
 CPU = ort.OrtDevice.make("cpu", 0)
 DENSE = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
@@ -69,6 +69,15 @@ def test_what_a_sparse_tensor_holds_cannot_be_written_to() -> None:
     texts = ort.SparseTensor.sparse_coo_from_numpy([9], np.array(["a", "b"]), [3, 5], CPU)
     assert (texts.data_type(), texts.values().tolist()) == ("sparse_tensor(string)", ["a", "b"])
     assert coo.get_coo_data().indices().tolist() == [1, 3, 5]
+
+
+def test_a_huge_sparse_constant_is_refused_when_it_is_computed() -> None:
+    values = helper.make_tensor("c", TensorProto.FLOAT, [1], [1])
+    constant = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, [1], [0]), [1 << 45])
+    nodes = [helper.make_node("Constant", [], ["c"], sparse_value=constant), helper.make_node("Shape", ["c"], ["y"])]
+    session = ort.InferenceSession(model(nodes, [], [tensor("y", [1], TensorProto.INT64)]))
+    with pytest.raises(RuntimeException, match="the limit is"):
+        session.run(None, {})
 
 
 @pytest.mark.parametrize(

@@ -56,5 +56,5 @@ def test_a_huge_sparse_constant_matters_only_where_it_is_read(provider: str) -> 
         sparse_constants=[sparse([HUGE, 2], [0, 2])],
         imports=[("", 17), ("com.microsoft", 1)],
     ).SerializeToString()
-    with pytest.raises((ingot.InputError, LimitError), match="bytes"):
-        ingot.Session(read, providers=(provider,)).run(None, {"x": X})
+    with pytest.raises((ingot.CompileError, LimitError), match="bytes"):
+        ingot.Session(read, providers=(provider,), fallback=False).run(None, {"x": X})

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot.dims import Dim, Expr, symbols
+from ingot.errors import InputError, UnsupportedError
 from ingot.ir.attribute import AttributeKind
 from ingot.ir.interface import change_shapes
 from ingot.ir.model import Model
 from ingot.ir.tensor import SparseTensor
 from ingot.ir.types import SequenceType, SparseTensorType, TensorType
+from ingot.ops.limit import dense
 
 
 def loosen(model: Model) -> bool:
@@ -35,7 +37,10 @@ def forget_sizes_in_sequences(model: Model) -> bool:
 
 
 def make_dense(model: Model) -> bool:
-    """Declare sparse inputs and outputs as dense, and write sparse constants so; whether there was any."""
+    """Declare sparse inputs and outputs as dense, and write sparse constants so; whether there was any.
+
+    A constant stays that has an index outside its shape, or that takes more bytes than a result may.
+    """
     changed = False
     for value in (*model.graph.inputs, *model.graph.outputs):
         if isinstance(value.type, SparseTensorType):
@@ -44,8 +49,12 @@ def make_dense(model: Model) -> bool:
     for node in model.nodes():
         for attribute in list(node.attributes.values()) if node.applies("Constant") else ():
             if attribute.kind is AttributeKind.SPARSE_TENSOR and isinstance(attribute.value, SparseTensor):
+                try:
+                    whole = dense(attribute.value)
+                except (InputError, UnsupportedError):
+                    continue
                 del node.attributes[attribute.name]
-                node.attributes["value"] = attribute.value.dense()
+                node.attributes["value"] = whole
                 changed = True
     return changed
 

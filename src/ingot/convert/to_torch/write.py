@@ -25,6 +25,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import standard
+from ingot.ops.limit import dense
 from ingot.ops.rewrite import NEWEST
 
 _MOST_SIZES = 64
@@ -69,7 +70,7 @@ class Writer:
         if operand is None:
             constant = value.constant
             assert constant is not None, f"'{value.name}' is read before it is defined"
-            tensor = constant.dense() if isinstance(constant, SparseTensor) else constant
+            tensor = dense(constant) if isinstance(constant, SparseTensor) else constant
             operand = self.operands[value] = self.constant(value, tensor)
         return operand
 

@@ -11,6 +11,7 @@ from ingot.convert.to_torch.say import integer, ints, number, number_of, scalar
 from ingot.convert.to_torch.site import Site
 from ingot.dtypes import DType
 from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ops.limit import dense
 
 
 @rule("Constant")
@@ -19,7 +20,7 @@ def constant(site: Site, **values: Any) -> Expression:
     name_of_value = next(name for name, value in values.items() if value is not None)
     value = values[name_of_value]
     if isinstance(value, SparseTensor):
-        value = value.dense()
+        value = dense(value)
     if not isinstance(value, Tensor):
         dtype = DType.STRING if "string" in name_of_value else kinds.get(name_of_value, DType.INT64)
         value = Tensor(value, dtype)
