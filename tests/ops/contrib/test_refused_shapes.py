@@ -72,6 +72,7 @@ CASES = {
     "words, filters of another size": Case(
         "WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 1, 2, 5), f(4), f(7, 3))
     ),
+    "words, filters of no channel": Case("WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 0, 2, 3), f(4), f(7, 3))),
     "words, one bias": Case("WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 1, 2, 3), f(1), f(7, 3))),
     "words, another window": Case(
         "WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 1, 2, 3), f(4), f(7, 3)), {"conv_window_size": 3}
