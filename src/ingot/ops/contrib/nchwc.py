@@ -4,7 +4,7 @@ There, blocks of channels lie innermost in memory. What a model shows of that ar
 and filters stored in blocks; between ReorderInput and ReorderOutput, tensors here keep the order that they had.
 
 No model states how large its blocks are. Where the sizes of filters fit blocks of 8 alone, they are of 8; where they
-fit blocks of 16 too, blocks are taken to be those of onnxruntime on the machine that reads the model.
+fit blocks of 16 too, they are read in the blocks that onnxruntime has on the machine that reads the model.
 """
 
 from __future__ import annotations
