@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from ops.contrib.peer import agrees, on_ingot, on_onnxruntime, same
+from ops.contrib.peer import MICROSOFT, agrees, of_one_node, on_ingot, on_onnxruntime, same
 
 RNG = np.random.default_rng(13)
 
@@ -91,6 +91,16 @@ def test_a_model_saved_for_this_machine_gives_the_same(channels: int, end: str, 
     saved = ModelProto.FromString((tmp_path / "optimised.onnx").read_bytes())
     for results in on_ingot(saved, feeds):
         same(results, expected, 1e-3, 1e-4)
+
+
+@pytest.mark.parametrize(("filters", "channels", "group"), [(32, 24, 1), (24, 32, 1), (32, 8, 2)])
+def test_filters_whose_numbers_fit_blocks_of_eight_alone_are_read_so(filters: int, channels: int, group: int) -> None:
+    x, w = floats(1, channels * group, 5, 5), floats(filters, channels, 3, 3)
+    blocked = w.reshape(filters // 8, 8, channels // 8, 8, 3, 3).transpose(0, 2, 4, 5, 3, 1).reshape(w.shape)
+    plain = of_one_node("FusedConv", (x, w), 1, MICROSOFT, (1,), {"group": group})
+    saved = of_one_node("Conv", (x, np.ascontiguousarray(blocked)), 1, "com.microsoft.nchwc", (1,), {"group": group})
+    for expected, results in zip(on_ingot(plain, {"x0": x}), on_ingot(saved, {"x0": x}), strict=True):
+        same(results, expected, 1e-4, 1e-4)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])

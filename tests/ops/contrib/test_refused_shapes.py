@@ -12,7 +12,7 @@ import pytest
 import ingot
 from ingot.dtypes import Array
 from ingot.errors import IngotError
-from ops.contrib.peer import MICROSOFT, PROVIDERS, of_one_node
+from ops.contrib.peer import MICROSOFT, PROVIDERS, agrees, of_one_node
 
 NCHWC = "com.microsoft.nchwc"
 RNG = np.random.default_rng(3)
@@ -72,6 +72,7 @@ CASES = {
     "words, filters of another size": Case(
         "WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 1, 2, 5), f(4), f(7, 3))
     ),
+    "words, filters of no channel": Case("WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 0, 2, 3), f(4), f(7, 3))),
     "words, one bias": Case("WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 1, 2, 3), f(1), f(7, 3))),
     "words, another window": Case(
         "WordConvEmbedding", (i(1, 2, 3).reshape(1, 3), f(4, 1, 2, 3), f(4), f(7, 3)), {"conv_window_size": 3}
@@ -203,3 +204,18 @@ def test_shapes_that_the_reference_refuses_are_refused_by_compiled_code(name: st
     for providers in PROVIDERS.values() if named == "no sizes" else [PROVIDERS["cpu"]]:
         with pytest.raises(IngotError):
             ingot.Session(model.SerializeToString(), providers=providers, fallback=False).run(None, feeds)
+
+
+def test_branches_of_features_whose_number_has_a_name_are_no_error() -> None:
+    model = of_one_node("HyperConnectionPreMix", (f(2, 12), f(2, 3)), 1, MICROSOFT, (), {"num_branches": 3})
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "N"
+    x, mix = f(2, 12), f(2, 3)
+    for providers in PROVIDERS.values():
+        [y] = ingot.Session(model.SerializeToString(), providers=providers).run(None, {"x0": x, "x1": mix})
+        np.testing.assert_allclose(y, (x.reshape(2, 3, 4) * mix[..., None]).sum(axis=1), rtol=1e-5, atol=1e-6)
+
+
+def test_crops_of_images_without_pixels_are_what_is_outside() -> None:
+    inputs = (f(1, 2, 0, 4), f(3, 4), i(0, 0, 0), i(2, 2))
+    [y] = agrees("CropAndResize", *inputs, constant=(3,), compiled=False, extrapolation_value=7.0)
+    assert (y == 7).all()

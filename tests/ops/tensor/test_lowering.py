@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import Array, DType
-from lower.agreement import agree, refusal
+from lower.agreement import agree, lowered, refusal
 from lower.machine import runs
 
 FAR = 2**63 - 1
@@ -286,3 +286,10 @@ def test_bits_of_integers_are_read_as_those_of_others(source: str, target: str, 
 
 def test_bits_of_floats_are_refused() -> None:
     assert "float32" in refusal("g (float[N] x) => (int32[N] y) { y = BitCast <to = 6> (x) }")
+
+
+def test_a_slice_of_stated_size_reads_no_more_than_there_is() -> None:
+    text = "g (float[N] x, int64[1] e) => (float[5] y) <int64[1] s = {0}> { y = Slice (x, s, e) }"
+    _, program = lowered(text)
+    assert not program.calls
+    assert [(str(guard.left), str(guard.right)) for guard in program.guards] == [("N", "max(N, 5)")]

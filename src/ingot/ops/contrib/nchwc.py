@@ -2,6 +2,9 @@
 
 There, blocks of channels lie innermost in memory. What a model shows of that are channels filled up to whole blocks,
 and filters stored in blocks; between ReorderInput and ReorderOutput, tensors here keep the order that they had.
+
+No model states how large its blocks are. Where the sizes of filters fit blocks of 8 alone, they are of 8; where they
+fit blocks of 16 too, they are read in the blocks that onnxruntime has on the machine that reads the model.
 """
 
 from __future__ import annotations
@@ -297,10 +300,10 @@ def _factors(scales: Sequence[int] | None) -> tuple[int, ...]:
 def _stored(shape: Sequence[int], group: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes that the memory of filters of a shape really has, and the order that sorts them."""
     filters, channels, *kernel = shape
-    block = _block(filters)
+    depthwise = group > 1 and channels == 1 and filters == group
+    block = _block(filters, 0 if depthwise else channels, group)
     if filters % block:
         raise ShapeError(f"{filters} filters are no whole number of blocks of {block}")
-    depthwise = group > 1 and channels == 1 and filters == group
     if depthwise or (group == 1 and channels < block):
         return (filters // block, channels, *kernel, block), (0, 4, 1, 2, 3)
     if channels % block:
@@ -314,9 +317,11 @@ def _blocks(channels: int) -> int:
     return -(-channels // block) * block
 
 
-def _block(filters: int) -> int:
-    """How many filters a block has: what this machine has, or 8 where so many are no multiple of it."""
-    return _own_block() if filters % _own_block() == 0 else 8
+def _block(filters: int, channels: int, group: int) -> int:
+    """How many filters a block has: as on this machine, or 8 where filters, or channels in blocks, are no multiple."""
+    own = _own_block()
+    are_few = group == 1 and channels < own
+    return own if filters % own == 0 and (are_few or channels % own == 0) else 8
 
 
 @cache

@@ -47,7 +47,7 @@ def word_conv_embedding(
     _check(char_embedding_size, c.shape[1], "char_embedding_size")
     _check(conv_window_size, width, "conv_window_size")
     _check(embedding_size, filters, "embedding_size")
-    if size != c.shape[1] or width > sequence.shape[1] or b.shape != (filters,):
+    if not w.shape[1] or size != c.shape[1] or width > sequence.shape[1] or b.shape != (filters,):
         shapes = [list(each.shape) for each in (sequence, w, b, c)]
         raise ShapeError(f"sequence, w, b and c of shapes {shapes} do not go together")
     refuse_huge((*sequence.shape, size * width), np.dtype(np.float32))
