@@ -64,3 +64,9 @@ def test_as_many_rows_are_jammed_as_half_the_registers_hold(registers: int, rows
     results = [reduce_("maximum", window(x, (1,), (3,), (2,), (1,)), (3,))]
     (kernel,) = kernels_in(scheduled(results, replace(V4, registers=registers)).steps)
     assert f" < {rows} jam:" in show_kernel(kernel)
+
+
+def test_a_reduction_without_rows_is_not_divided() -> None:
+    limits = fusion_limits(named("x86-64-v4"))
+    assert limits.divides(1, 1 << 20)
+    assert not limits.divides(0, 1 << 20)

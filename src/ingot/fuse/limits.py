@@ -25,5 +25,5 @@ class FusionLimits:
 
     def divides(self, rows: Dim, length: Dim) -> bool:
         """Whether rows are too few for threads to share them, and each is worth sharing, or may be."""
-        few = isinstance(rows, int) and rows <= self.few_rows and self.few_rows > 0
+        few = isinstance(rows, int) and 0 < rows <= self.few_rows
         return few and (not isinstance(length, int) or length >= self.long_row)
