@@ -113,15 +113,15 @@ def qlinear_conv(
 
 @qlinear_conv.infer
 def infer_conv(x: Fact, /, *others: Fact, channels_last: int, **attributes: Any) -> Inferred:
-    given = _fact_in_front(x) if channels_last else x
-    inferred: Inferred = standard_qlinear_conv.rules["infer"](given, *others, **attributes)
+    images = _fact_in_front(x) if channels_last else x
+    inferred: Inferred = standard_qlinear_conv.rules["infer"](images, *others, **attributes)
     return _behind(inferred) if channels_last else inferred
 
 
 @qlinear_conv.lower
 def lower_conv(x: prim.Tensor, /, *others: prim.Tensor | None, channels_last: int, **attributes: Any) -> prim.Tensor:
-    given = _moved_to_front(x) if channels_last else x
-    y: prim.Tensor = standard_qlinear_conv.rules["lower"](given, *others, **attributes)
+    images = _moved_to_front(x) if channels_last else x
+    y: prim.Tensor = standard_qlinear_conv.rules["lower"](images, *others, **attributes)
     return _moved_behind(y) if channels_last else y
 
 

@@ -27,8 +27,8 @@ def rfft(x: T, /, *, normalized: int = 0, onesided: int = 1, signal_ndim: int = 
     """The Fourier transform of the last `signal_ndim` axes: half of the last, real and imaginary parts behind it."""
     _check(normalized, onesided, signal_ndim, x.ndim)
     refuse_huge((*x.shape, 2), np.dtype(np.float64))
-    found = np.fft.rfftn(x.astype(np.float64), axes=tuple(range(-signal_ndim, 0)))
-    return np.stack([found.real, found.imag], axis=-1).astype(x.dtype)
+    spectrum = np.fft.rfftn(x.astype(np.float64), axes=tuple(range(-signal_ndim, 0)))
+    return np.stack([spectrum.real, spectrum.imag], axis=-1).astype(x.dtype)
 
 
 @rfft.infer

@@ -257,8 +257,8 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Any]]] = {
 
 def _of_gemm(activation: str | None, *params: float | None) -> list[float]:
     """The parameters that are given and that the activation takes; onnxruntime leaves the others alone."""
-    given = [param for param in params if param is not None]
-    return given[: len(_ACTIVATIONS[activation][0])] if activation in _ACTIVATIONS else given
+    present = [param for param in params if param is not None]
+    return present[: len(_ACTIVATIONS[activation][0])] if activation in _ACTIVATIONS else present
 
 
 def _check_integers(activation: str | None, integers: bool) -> None:

@@ -216,8 +216,8 @@ def _by_head(
 def _parts(x: prim.Tensor, heads: int, parts: int) -> list[prim.Tensor]:
     """The parts of (batch, length, heads, parts, size), by head."""
     x = prim.assume_shape(x, (*x.shape[:2], heads, parts, x.shape[4]))
-    taken = [prim.slice_(x, [0, 0, 0, part, 0], [*x.shape[:3], 1, x.shape[4]]) for part in range(parts)]
-    return [prim.permute(prim.squeeze(one, [3]), [0, 2, 1, 3]) for one in taken]
+    slices = [prim.slice_(x, [0, 0, 0, part, 0], [*x.shape[:3], 1, x.shape[4]]) for part in range(parts)]
+    return [prim.permute(prim.squeeze(one, [3]), [0, 2, 1, 3]) for one in slices]
 
 
 def _with_bias(x: prim.Tensor, bias: prim.Tensor | None, start: Dim) -> prim.Tensor:

@@ -70,8 +70,8 @@ def reorder_output(x: T, /, *, channels: int = 0, channels_last: int = 0) -> T:
     """The first `channels` of images, second or last."""
     _check_images(x.ndim)
     _check_channels(channels, x.shape[1])
-    taken = x[:, :channels]
-    return np.moveaxis(taken, 1, -1) if channels_last else taken
+    images = x[:, :channels]
+    return np.moveaxis(images, 1, -1) if channels_last else images
 
 
 @reorder_output.infer
@@ -85,8 +85,8 @@ def infer_output(x: Fact, /, *, channels: int, channels_last: int) -> Inferred:
 
 @reorder_output.lower
 def lower_output(x: prim.Tensor, /, *, channels: int, channels_last: int) -> prim.Tensor:
-    taken = prim.slice_(x, [0] * 4, [x.shape[0], channels, *x.shape[2:]])
-    return prim.permute(taken, [0, 2, 3, 1]) if channels_last else taken
+    images = prim.slice_(x, [0] * 4, [x.shape[0], channels, *x.shape[2:]])
+    return prim.permute(images, [0, 2, 3, 1]) if channels_last else images
 
 
 @operator("Conv", since=1, domain=NCHWC)
@@ -234,13 +234,13 @@ def greatest(x: T, /) -> T:
     return np.asarray(global_max_pool.evaluate(x))
 
 
-def _as_given(*inputs: Any, **attributes: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _unchanged(*inputs: Any, **attributes: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return inputs, attributes
 
 
-delegate(pool_of_means, average_pool, _as_given)
-delegate(means, global_average_pool, _as_given)
-delegate(greatest, global_max_pool, _as_given)
+delegate(pool_of_means, average_pool, _unchanged)
+delegate(means, global_average_pool, _unchanged)
+delegate(greatest, global_max_pool, _unchanged)
 
 
 @operator("Upsample", since=1, domain=NCHWC)
@@ -253,10 +253,10 @@ def upsample(
     scales: Sequence[int] | None = None,
 ) -> T:
     """Images with each axis as many times as long as `scales` says, pixels repeated or interpolated."""
-    (given, *rest), named = _resized(
+    (images, *rest), named = _resized(
         x, coordinate_transformation_mode=coordinate_transformation_mode, mode=mode, scales=scales
     )
-    return np.asarray(resize.evaluate(given, *rest, **named))
+    return np.asarray(resize.evaluate(images, *rest, **named))
 
 
 @upsample.infer

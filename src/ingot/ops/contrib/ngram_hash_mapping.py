@@ -48,13 +48,13 @@ def ngram_hash_mapping(
     _check(max_ngram_size, n_head_per_ngram)
     if input_ids.ndim != 2 or (segment_ids is not None and segment_ids.shape != input_ids.shape):
         raise ShapeError(f"input_ids has shape {list(input_ids.shape)}, expected batch and length, as the segments")
-    kept = max_ngram_size - 1
+    history = max_ngram_size - 1
     hashing = _Hashing(multipliers, vocab_sizes, head_offsets, eos_token_id, max_ngram_size, n_head_per_ngram, pad_id)
-    refuse_huge((*input_ids.shape, kept * n_head_per_ngram), np.dtype(np.int64))
+    refuse_huge((*input_ids.shape, history * n_head_per_ngram), np.dtype(np.int64))
     past = hashing.history(past_ids, len(input_ids))
-    hashes = np.zeros((*input_ids.shape, kept * n_head_per_ngram), input_ids.dtype)
+    hashes = np.zeros((*input_ids.shape, history * n_head_per_ngram), input_ids.dtype)
     for row, tokens in enumerate(input_ids):
-        segments = None if segment_ids is None else _from_one(segment_ids[row], kept)
+        segments = None if segment_ids is None else _from_one(segment_ids[row], history)
         hashes[row] = hashing.of(tokens, past[row], segments, bool(reset_on_eos))
     present = np.concatenate([past, input_ids], axis=1)[:, input_ids.shape[1] :]
     return hashes, present
@@ -68,9 +68,9 @@ def infer(
     require_rank(input_ids, 2, "input_ids")
     if input_ids.dtype is None:
         return None, None
-    kept = max_ngram_size - 1
-    shape = (last(input_ids.shape, 0), last(input_ids.shape, 1), kept * n_head_per_ngram)
-    return TensorType(input_ids.dtype, shape), TensorType(input_ids.dtype, (last(input_ids.shape, 0), kept))
+    history = max_ngram_size - 1
+    shape = (last(input_ids.shape, 0), last(input_ids.shape, 1), history * n_head_per_ngram)
+    return TensorType(input_ids.dtype, shape), TensorType(input_ids.dtype, (last(input_ids.shape, 0), history))
 
 
 @operator("VarlenNGramHashMapping", since=1, domain=MICROSOFT)
@@ -107,20 +107,20 @@ def varlen_ngram_hash_mapping(
         raise CheckError(
             f"state_update_capacity is {state_update_capacity}, expected 0 to {_MOST_STATES}, with counts if not 0"
         )
-    batch, kept = len(ends) - 1, max_ngram_size - 1
+    batch, history = len(ends) - 1, max_ngram_size - 1
     hashing = _Hashing(multipliers, vocab_sizes, head_offsets, eos_token_id, max_ngram_size, n_head_per_ngram, pad_id)
-    refuse_huge((len(input_ids), kept * n_head_per_ngram), np.dtype(np.int64))
+    refuse_huge((len(input_ids), history * n_head_per_ngram), np.dtype(np.int64))
     past = hashing.history(past_ids, batch)
-    hashes = np.zeros((len(input_ids), kept * n_head_per_ngram), input_ids.dtype)
-    present, segments_now = past.copy(), np.zeros((batch, kept), np.int32)
-    states = np.full((batch, state_update_capacity, kept), pad_id, input_ids.dtype)
+    hashes = np.zeros((len(input_ids), history * n_head_per_ngram), input_ids.dtype)
+    present, segments_now = past.copy(), np.zeros((batch, history), np.int32)
+    states = np.full((batch, state_update_capacity, history), pad_id, input_ids.dtype)
     for row in range(batch):
         tokens = input_ids[ends[row] : ends[row + 1]]
         segments = None
         if segment_ids is not None:
             own = segment_ids[ends[row] : ends[row + 1]]
             segments = (
-                _from_one(own, kept) if past_segment_ids is None else np.concatenate([past_segment_ids[row], own])
+                _from_one(own, history) if past_segment_ids is None else np.concatenate([past_segment_ids[row], own])
             )
             segments_now[row] = segments[len(tokens) :]
         hashes[ends[row] : ends[row + 1]] = hashing.of(tokens, past[row], segments, bool(reset_on_eos))
@@ -128,7 +128,7 @@ def varlen_ngram_hash_mapping(
         present[row] = joined[len(tokens) :]
         wanted = 0 if capture_count is None else int(capture_count.reshape(-1)[row])
         for step in range(min(max(wanted, 0), len(tokens), state_update_capacity)):
-            states[row, step] = joined[step + 1 : step + 1 + kept]
+            states[row, step] = joined[step + 1 : step + 1 + history]
     return hashes, present, segments_now, states
 
 
@@ -149,13 +149,13 @@ def infer_varlen(
     require_rank(input_ids, 1, "input_ids")
     if input_ids.dtype is None:
         return (None,) * 4
-    kept, ends = max_ngram_size - 1, last(cumulative_sequence_length.shape, 0)
+    history, ends = max_ngram_size - 1, last(cumulative_sequence_length.shape, 0)
     batch = None if ends is None else ends - 1
     return (
-        TensorType(input_ids.dtype, (last(input_ids.shape, 0), kept * n_head_per_ngram)),
-        TensorType(input_ids.dtype, (batch, kept)),
-        TensorType(DType.INT32, (batch, kept)),
-        TensorType(input_ids.dtype, (batch, state_update_capacity, kept)),
+        TensorType(input_ids.dtype, (last(input_ids.shape, 0), history * n_head_per_ngram)),
+        TensorType(input_ids.dtype, (batch, history)),
+        TensorType(DType.INT32, (batch, history)),
+        TensorType(input_ids.dtype, (batch, state_update_capacity, history)),
     )
 
 
@@ -196,7 +196,7 @@ class _Hashing:
 
     def of(self, tokens: Array, past: Array, segments: Array | None, reset: bool) -> Array:
         """The hashes of each token: (tokens, heads of all n)."""
-        kept = self._most - 1
+        history = self._most - 1
         joined = np.concatenate([past, tokens])
         first = np.zeros(len(joined), np.int64)  # the first place that a token at each place may look back to
         if reset and self._eos is not None:
@@ -206,21 +206,21 @@ class _Hashing:
             changed = np.flatnonzero(np.diff(segments)) + 1
             first[changed] = np.maximum(first[changed], changed)
         first = np.maximum.accumulate(first)
-        place = np.arange(kept, len(joined))
+        place = np.arange(history, len(joined))
         mixed = joined[place] * self._multipliers[0]
-        found = []
+        by_size = []
         for back in range(1, self._most):
             at = place - back
             before = np.where(at < first[place], self._filler, joined[at])
             mixed = mixed ^ (before * self._multipliers[back])
-            found.append(np.mod(mixed[:, None], self._sizes[back - 1]))
-        hashes = np.concatenate(found, axis=1)
+            by_size.append(np.mod(mixed[:, None], self._sizes[back - 1]))
+        hashes = np.concatenate(by_size, axis=1)
         return np.asarray(hashes if self._offsets is None else hashes + self._offsets)
 
 
-def _from_one(segments: Array, kept: int) -> Array:
+def _from_one(segments: Array, history: int) -> Array:
     """Segments with those of the past before them, which continue the first."""
-    front = np.full(kept, segments[0] if len(segments) else 0, segments.dtype)
+    front = np.full(history, segments[0] if len(segments) else 0, segments.dtype)
     return np.concatenate([front, segments])
 
 

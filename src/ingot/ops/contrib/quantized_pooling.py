@@ -144,8 +144,8 @@ def qlinear_reduce_mean(
     """The mean along `axes` of what `data` stands for, quantised again."""
     along = axes_of(axes, data.ndim)
     average = mean(real(data, data_scale, data_zero_point), along)
-    found = codes(average, reduced_scale, reduced_zero_point, data.dtype)
-    return found if keepdims else found.squeeze(along)
+    quantised = codes(average, reduced_scale, reduced_zero_point, data.dtype)
+    return quantised if keepdims else quantised.squeeze(along)
 
 
 may_omit(qlinear_reduce_mean, "data_zero_point")
@@ -156,8 +156,8 @@ def infer_mean(data: Fact, /, *_: Fact, axes: Sequence[int], keepdims: int) -> I
     if data.dtype is None or data.shape is None:
         return None if data.dtype is None else TensorType(data.dtype)
     along = axes_of(axes, len(data.shape))
-    kept = [1 if axis in along else size for axis, size in enumerate(data.shape) if keepdims or axis not in along]
-    return TensorType(data.dtype, tuple(kept))
+    shape = [1 if axis in along else size for axis, size in enumerate(data.shape) if keepdims or axis not in along]
+    return TensorType(data.dtype, tuple(shape))
 
 
 @qlinear_reduce_mean.lower

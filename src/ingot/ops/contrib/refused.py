@@ -20,8 +20,8 @@ def refusal(domain: str, name: str) -> Refusal | None:
     return REFUSED.get((canonical(domain), name)) or (_INTERNAL if domain == INTERNAL_NHWC else None)
 
 
-def message(domain: str, name: str, found: Refusal) -> str:
-    return f"{spelled_out(domain)}.{name} is not supported: {found.reason}"
+def message(domain: str, name: str, refused: Refusal) -> str:
+    return f"{spelled_out(domain)}.{name} is not supported: {refused.reason}"
 
 
 INTERNAL_NHWC = "com.ms.internal.nhwc"
@@ -108,7 +108,7 @@ _OF_THE_STANDARD: dict[str, Refusal] = {
 }
 
 REFUSED: dict[tuple[str, str], Refusal] = {
-    **{(MICROSOFT, name): found for found, names in _REASONS.items() for name in names},
-    **{("", name): found for name, found in _OF_THE_STANDARD.items()},
+    **{(MICROSOFT, name): reason for reason, names in _REASONS.items() for name in names},
+    **{("", name): reason for name, reason in _OF_THE_STANDARD.items()},
 }
 """By domain and name."""

@@ -54,8 +54,8 @@ def sparse_attention(
         raise CheckError(f"there are {num_heads} heads, {kv_num_heads} of keys, and blocks of {sparse_block_size}")
     q, k, v = _by_head(query, key, value, num_heads, kv_num_heads)
     batch, _, length, size = q.shape
-    room = past_key.shape[2] if past_key.ndim == 4 else 0
-    if past_key.shape != (batch, kv_num_heads, room, size) or past_value.shape != past_key.shape:
+    capacity = past_key.shape[2] if past_key.ndim == 4 else 0
+    if past_key.shape != (batch, kv_num_heads, capacity, size) or past_value.shape != past_key.shape:
         raise ShapeError(f"past_key has shape {list(past_key.shape)} and past_value {list(past_value.shape)}")
     totals = key_total_sequence_lengths.reshape(-1).astype(np.int64)
     if totals.shape != (batch,) or total_sequence_length.size != 1:
@@ -63,8 +63,8 @@ def sparse_attention(
     whole = int(total_sequence_length.reshape(-1)[0])
     prompt = whole == length
     pasts = np.zeros(batch, np.int64) if prompt else totals - length
-    if totals.size and not (0 < totals.min() <= totals.max() <= whole <= room and pasts.min() >= 0):
-        raise InputError(f"lengths are {totals.tolist()}, of at most {whole}, for {length} new in buffers of {room}")
+    if totals.size and not (0 < totals.min() <= totals.max() <= whole <= capacity and pasts.min() >= 0):
+        raise InputError(f"lengths are {totals.tolist()}, at most {whole}, for {length} new in buffers of {capacity}")
     if do_rotary:
         if cos_cache is None or sin_cache is None:
             raise InputError("do_rotary needs cos_cache and sin_cache")
@@ -133,8 +133,10 @@ def _shown(rows: Array, columns: Array, block: int, length: int) -> Array:
     shown = np.zeros((len(rows), count, count), np.bool_)
     for pattern, (ends, places) in enumerate(zip(rows.tolist(), columns, strict=True)):
         for row in range(count):
-            taken = places[ends[row] : ends[row + 1]]
-            if taken.size and not 0 <= taken.min() <= taken.max() < count:
-                raise InputError(f"block_col_indices go from {taken.min()} to {taken.max()}, there are {count} blocks")
-            shown[pattern, row, taken] = True
+            blocks = places[ends[row] : ends[row + 1]]
+            if blocks.size and not 0 <= blocks.min() <= blocks.max() < count:
+                raise InputError(
+                    f"block_col_indices go from {blocks.min()} to {blocks.max()}, there are {count} blocks"
+                )
+            shown[pattern, row, blocks] = True
     return np.repeat(np.repeat(shown, block, axis=1), block, axis=2)

@@ -73,8 +73,8 @@ def beam_search(
         model = OneGraph(decoder, init_decoder, runtime, checked_ids(input_ids), attention_mask, pad_token_id, beams)
     elif model_type == 1 and encoder is not None:
         ids = checked_ids(input_ids)
-        given = {"encoder_input_ids": ids, "encoder_attention_mask": seen(ids, attention_mask, pad_token_id)}
-        model = WithEncoder(decoder, encoder, runtime, given, started(len(ids), decoder_start_token_id), beams)
+        encoder_inputs = {"encoder_input_ids": ids, "encoder_attention_mask": seen(ids, attention_mask, pad_token_id)}
+        model = WithEncoder(decoder, encoder, runtime, encoder_inputs, started(len(ids), decoder_start_token_id), beams)
     elif model_type == 2 and encoder is not None:
         start = started(len(input_ids), decoder_start_token_id) if decoder_input_ids is None else decoder_input_ids
         model = WithEncoder(decoder, encoder, runtime, {"encoder_input_ids": input_ids}, start, beams)
@@ -156,8 +156,8 @@ def searched(
     steps: list[Array] = []
     new = start
     while sequences.shape[1] < most:
-        found = log_softmax(of_vocabulary(model.scores(sequences, new), vocab_size))
-        scores = rules.apply(found, sequences, sequences.shape[1] == start) + totals[:, None]
+        likelihoods = log_softmax(of_vocabulary(model.scores(sequences, new), vocab_size))
+        scores = rules.apply(likelihoods, sequences, sequences.shape[1] == start) + totals[:, None]
         if every_step:
             steps.append(scores.reshape(batch, beams, -1))
         rows, tokens, totals = _advanced(groups, scores, sequences, rules.eos_token_id, pad_token_id)
@@ -218,17 +218,17 @@ def _advanced(groups: list[_Group], scores: Array, sequences: Array, eos: int, p
     for place, group in enumerate(groups):
         if group.done:
             continue
-        taken = 0
+        chosen = 0
         for rank, (index, total) in enumerate(zip(order[place].tolist(), candidates[place], strict=True)):
             row, token = place * beams + index // vocabulary, index % vocabulary
             if token == eos:
                 if rank < beams:
                     group.add(sequences[row], float(total))
                 continue
-            at = place * beams + taken
+            at = place * beams + chosen
             rows[at], tokens[at], totals[at] = row, token, total
-            taken += 1
-            if taken == beams:
+            chosen += 1
+            if chosen == beams:
                 break
         if len(group.best) == beams:
             # onnxruntime takes the candidates from `place * beams` of all on, though each sequence has twice as many

@@ -98,7 +98,7 @@ class WithEncoder:
     graph: Graph
     encoder: Graph
     runtime: Runtime
-    given: dict[str, Array]
+    encoder_inputs: dict[str, Array]
     start: Array
     beams: int
     fixed: list[Array] = field(default_factory=list)
@@ -108,7 +108,7 @@ class WithEncoder:
 
     def begin(self) -> Array:
         """Run the encoder, which may give the scores of the first token, too."""
-        known = {**self.given, "decoder_input_ids": self.start}
+        known = {**self.encoder_inputs, "decoder_input_ids": self.start}
         unknown = [value.name for value in self.encoder.inputs if value.name not in known]
         if unknown:
             raise CheckError(f"the encoder has an input '{unknown[0]}'", hint=f"it may have {', '.join(known)}")
@@ -137,8 +137,8 @@ class WithEncoder:
     def scores(self, sequences: Array, new: int) -> Array:
         """Whole sequences are read at each step by a decoder whose input is not declared to be of one token."""
         if self.waiting is not None:
-            found, self.waiting = self.waiting, None
-            return found
+            first, self.waiting = self.waiting, None
+            return first
         type_ = self.graph.inputs[0].type
         single = isinstance(type_, TensorType) and type_.shape is not None and type_.shape[1:] == (1,)
         tokens = sequences[:, sequences.shape[1] - new :] if single else sequences
