@@ -222,6 +222,8 @@ except RuntimeError as error:
 else:
     raise AssertionError
 del sys.modules["onnxruntime"]
+if not os.environ.get("PYTHONPATH"):
+    os.environ.pop("PYTHONPATH", None)  # empty is as good as absent
 before = list(sys.path), list(sys.meta_path), dict(os.environ)
 ingot.compat.install()
 ingot.compat.uninstall()
