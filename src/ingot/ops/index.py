@@ -130,7 +130,7 @@ MODULES = {
         "OptionalHasElement": "sequence.optional",
         "Or": "math.logic",
         "PRelu": "math.rectifiers",
-        "Pad": "tensor.pad tensor.pad_older tensor.padded",
+        "Pad": "tensor.pad tensor.padded tensor.pad_older",
         "ParametricSoftplus": "contrib.experimental",
         "Pow": "math.power",
         "QLinearConv": "nn.convolution nn.convolution_older",
