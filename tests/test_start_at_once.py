@@ -67,7 +67,7 @@ def test_a_run_that_goes_on_when_the_model_is_compiled_is_run_compiled(
 ) -> None:
     early = session()
     nodes: list[str] = []
-    proceed = background.Background.proceed
+    proceed = background.Background.check
 
     def once_compiled(self: background.Background) -> None:
         nodes.append("node")
@@ -76,7 +76,7 @@ def test_a_run_that_goes_on_when_the_model_is_compiled_is_run_compiled(
             self.error()
         proceed(self)
 
-    monkeypatch.setattr(background.Background, "proceed", once_compiled)
+    monkeypatch.setattr(background.Background, "check", once_compiled)
     assert early.run(["y"], X)[0].tolist() == [1, 1]
     assert len(nodes) == 2
     assert early._compiled is not None

@@ -40,7 +40,7 @@ class Background:
             self.hurry()
         return self._ended.exception()
 
-    def proceed(self) -> None:
+    def check(self) -> None:
         """Superseded if the work has ended well."""
         if self.done and self._ended.exception() is None:
             raise Superseded

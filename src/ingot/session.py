@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -410,7 +411,7 @@ class Session:
                 self.catalog,
                 seed=run.seed,
                 limits=self._limits,
-                proceed=_both(interrupt, background),
+                proceed=_proceed(interrupt, background),
                 observe=run.observe,
                 orders=self._orders,
                 evaluators=self._evaluators,
@@ -496,10 +497,18 @@ class Session:
 
         whole = BytesIO()
         save(self.model, whole, external="never")  # weights in other files are taken in: there may be none over there
-        return _restored, (
-            *(whole.getvalue(), self._catalog, self._seed, self._limits, self._named, self._threads),
-            *(self._optimise, self._fallback, self._start, self._strict),
-        )
+        options: dict[str, Any] = {
+            "catalog": self._catalog,
+            "seed": self._seed,
+            "limits": self._limits,
+            "providers": self._named,
+            "threads": self._threads,
+            "optimise": self._optimise,
+            "fallback": self._fallback,
+            "start": self._start,
+            "strict": self._strict,
+        }
+        return partial(Session, **options), (whole.getvalue(),)
 
     def __repr__(self) -> str:
         return f"<Session {self.model.graph!r}>"
@@ -517,16 +526,15 @@ class _Run:
     observe_steps: StepObserver | None
 
 
-def _both(interrupt: Interrupt | None, background: Background | None) -> Callable[[], None] | None:
+def _proceed(interrupt: Interrupt | None, background: Background | None) -> Callable[[], None] | None:
     """What an evaluation asks whether it may go on: an interrupt, and whether the model is compiled meanwhile."""
-    if interrupt is None or background is None:
-        return interrupt.check if interrupt else background.proceed if background else None
+    checks = [source.check for source in (interrupt, background) if source is not None]
 
     def proceed() -> None:
-        interrupt.check()
-        background.proceed()
+        for check in checks:
+            check()
 
-    return proceed
+    return proceed if len(checks) > 1 else next(iter(checks), None)
 
 
 def _default_providers() -> tuple[str, ...]:
@@ -538,29 +546,3 @@ def _standard() -> Catalog:
     from ingot.ops.catalog import standard  # a warm start needs none
 
     return standard()
-
-
-def _restored(
-    data: bytes,
-    catalog: Catalog | None,
-    seed: int,
-    limits: RunLimits,
-    providers: tuple[str | Provider, ...],
-    threads: int | None,
-    optimise: int,
-    fallback: bool,
-    start: Literal["compiled", "at once"],
-    strict: bool,
-) -> Session:
-    return Session(
-        data,
-        catalog=catalog,
-        seed=seed,
-        limits=limits,
-        providers=providers,
-        threads=threads,
-        optimise=optimise,
-        fallback=fallback,
-        start=start,
-        strict=strict,
-    )

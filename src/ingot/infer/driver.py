@@ -146,7 +146,7 @@ class Inference:
         if self.overrules and value.type is not None and inferred.type is not None:
             right = corrected(value.type, inferred.type)
             if right is not None:
-                return Fact(right, inferred.elements, inferred.constant, inferred.present)
+                return inferred.with_type(right)
         message = f"'{value.name}' is declared {value.type}: found {inferred.type}"
         if node is None:
             raise ShapeError(message)
@@ -254,7 +254,7 @@ def _merged(declared: Fact, inferred: Fact) -> Fact:
     if declared.type is None:
         return inferred
     type_ = declared.type if inferred.type is None else merge_types(declared.type, inferred.type)
-    return inferred if type_ is inferred.type else Fact(type_, inferred.elements, inferred.constant, inferred.present)
+    return inferred if type_ is inferred.type else inferred.with_type(type_)
 
 
 def merge_types(declared: Type, inferred: Type) -> Type:

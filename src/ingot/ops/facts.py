@@ -48,6 +48,10 @@ class Fact:
             return None
         return [element for element in self.elements if isinstance(element, int)]
 
+    def with_type(self, type_: Type) -> Fact:
+        """The same of a value whose type is another, or known better."""
+        return Fact(type_, self.elements, self.constant, self.present)
+
     def __str__(self) -> str:
         return str(self.type or "?")
 

@@ -69,7 +69,7 @@ class Target:
         return self.triple.split("-")[0]
 
     @property
-    def registers_of(self) -> tuple[object, ...]:
+    def text_facts(self) -> tuple[object, ...]:
         """What the text of a kernel depends on, beside its schedule."""
         return self.triple, self.vector, self.registers, self.fma, self.half, self.pointer, self.unaligned, self.threads
 
@@ -106,7 +106,7 @@ def level_of(target: Target) -> str | None:
     features = set(target.features.split(","))
     for level, needed in _LEVELS.items():
         other = _NAMED[level]
-        if target == other or (needed <= features and target.registers_of == other.registers_of):
+        if target == other or (needed <= features and target.text_facts == other.text_facts):
             return level
     return None
 
