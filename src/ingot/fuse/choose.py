@@ -74,10 +74,10 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
             chain = epilogues.chain(tensor)
             chains[chain[-1]] = chain
             stored.setdefault(chain[-1], CONTRACTION)
-        elif (alone := _stored_alone(tensor, stored, limits)) is not None and not is_constant(
-            tensor
-        ):  # it may only be packed
-            stored.setdefault(tensor, alone)
+        elif not is_constant(tensor):  # which may only be packed
+            alone = _stored_alone(tensor, stored, limits)
+            if alone is not None:
+                stored.setdefault(tensor, alone)
     for tensor in cuts(uses, stored, inside, limits.inlined):
         stored.setdefault(tensor, LONG_EXPRESSION)
     _store_shared(uses, stored)
