@@ -12,6 +12,7 @@ import pytest
 import ingot
 from ingot.dtypes import Array
 from ingot.runtime import executable
+from ingot.runtime.plan import Jump
 from ingot.runtime.run import PlanRunner
 from ingot.session import Session
 
@@ -141,3 +142,57 @@ def test_a_runner_that_another_thread_builds_is_not_waited_for(monkeypatch: pyte
     second.join()
     assert not was_held_up
     assert [result.tolist() for result in found] == [[-1, -1]] * 2
+
+
+SWAPPED_AFTER_A_CALL = f"""{HEADER} g (float[n, b, 3] x, int64[1] k, float[1, 12, 3] w, float[1, 12, 3] r)
+  => (float[m, 1, b, 3] y, float[n, v] u) <int64[1] last = {{2}}, int64[1] one = {{1}}> {{
+  sums = ReduceSum <keepdims = 0> (x, last)
+  twice = Concat <axis = 1> (sums, sums)
+  soft = Softmax <axis = 0> (twice)
+  u = Mul (soft, twice)
+  top, places = TopK <axis = 0> (u, k)
+  line = ReduceMax <keepdims = 0> (places, one)
+  picked = Gather (x, line)
+  y = LSTM <hidden_size = 3> (picked, w, r)
+}}"""
+
+NESTED = f"""{HEADER} g (float[n] x, int64 m, int64 k) => (float[n] y) {{
+  start = Exp (x)
+  y = Loop (m, , start) <body = f (int64 i, bool c, float[n] s) => (bool d, float[n] t) {{
+     d = Identity (c)
+     t = Loop (k, , s) <body = h (int64 j, bool e, float[n] u) => (bool g, float[n] v) {{
+        g = Identity (e)
+        top = ReduceMax (u)
+        v = Sub (top, u)
+     }}>
+  }}>
+}}"""
+
+
+def test_states_written_before_a_call_swap_their_memory_after_it() -> None:
+    """Runs of other sizes place the segments again, each for itself: of the two of a pair never only one."""
+    compiled = session(SWAPPED_AFTER_A_CALL)
+    reference = Session(ingot.parse_model(SWAPPED_AFTER_A_CALL), providers=("reference",))
+    for length, batch, steps in [(200, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), (90, 2, 3), (1, 2, 1), (9, 1, 1)]:
+        feeds = {"x": floats(length, length, batch, 3), "k": np.array([steps])}
+        feeds |= {"w": floats(7, 1, 12, 3), "r": floats(8, 1, 12, 3)}
+        np.testing.assert_allclose(compiled.run(None, feeds)[0], reference.run(None, feeds)[0], rtol=1e-5, atol=1e-6)
+    segments = compiled.compiled.plan.segments  # type: ignore[union-attr]
+    homes = {each.slot: number for number, segment in enumerate(segments) for each in segment.allocations}
+    pairs = {
+        step.slots[3 + 2 * pair : 5 + 2 * pair]
+        for segment in segments
+        for step in segment.steps
+        if isinstance(step, Jump)
+        for pair in range(step.pairs)
+    }
+    assert pairs
+    assert all(homes[one] == homes[other] for one, other in pairs)
+
+
+@pytest.mark.parametrize("inner", [0, 1, 2, 3])
+def test_a_state_of_a_loop_in_a_loop_is_swapped_by_both(inner: int) -> None:
+    compiled, reference = session(NESTED), Session(ingot.parse_model(NESTED), providers=("reference",))
+    for seed, outer in enumerate([3, 1, 2, 5, 0]):
+        feeds = {"x": floats(seed, 20 + 100 * (seed % 2)), "m": np.array(outer), "k": np.array(inner)}
+        np.testing.assert_allclose(compiled.run(None, feeds)[0], reference.run(None, feeds)[0], rtol=1e-5)

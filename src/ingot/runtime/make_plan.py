@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import count
+from itertools import chain, count
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ingot.prim.walk import in_order
 from ingot.runtime.device import block_of
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Copy, Jump, KernelStep, Placement, Plan, Segment
 from ingot.runtime.provider import DeviceMemory
-from ingot.runtime.rows import JumpRow, Row, flattened, jump_of, lifetimes_of
+from ingot.runtime.rows import JumpRow, Row, flattened, jump_of, lifetimes_of, swapped_groups
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.threads import THREADS
 
@@ -116,6 +116,7 @@ def _planning(
         is_copied=device is not None,
         uploads=uploads,
         shared=frozenset() if device is None else _shared(rows),
+        swapped={buffer: group for group in swapped_groups(rows) for buffer in group},
         lifetimes=lifetimes_of(rows),
     )
 
@@ -136,10 +137,8 @@ def _shared(rows: Sequence[Row]) -> frozenset[Buffer]:
     """The buffers that jumps, which run on the host, look into; and those that take their places in a loop."""
     jumps = [row for row in rows if isinstance(row, JumpRow)]
     shared = {buffer for jump in jumps for buffer in jump.inspects}
-    pairs = [pair for jump in jumps if not jump.is_branch for pair in jump.pairs]
-    while more := {buffer for pair in pairs if shared & set(pair) for buffer in pair} - shared:
-        shared |= more
-    return frozenset(shared)
+    groups = [group for group in swapped_groups(rows) if not shared.isdisjoint(group)]
+    return frozenset(shared.union(*groups))
 
 
 @dataclass(slots=True)
@@ -164,6 +163,7 @@ class _Planning:
     is_copied: bool
     uploads: Mapping[Buffer, Tensor]
     shared: frozenset[Buffer]
+    swapped: Mapping[Buffer, list[Buffer]]
     lifetimes: Mapping[Buffer, tuple[int, int]]
     allocated: set[Buffer] = field(default_factory=set)
 
@@ -216,18 +216,25 @@ class _Planning:
         return KernelStep(kernel.name, code.code.address, used, code.scalars, writes if idle else (), updates or ())
 
     def _allocated_by(self, row: Kernel | JumpRow) -> list[Buffer]:
-        """The buffers that need memory from this step on: those it writes, and copies that it is the first to read."""
+        """The buffers that need memory from this step on: those it writes, and copies that it is the first to read.
+
+        With them all that swap their memory with them: in another segment they would be placed again without them.
+        """
         written = row.allocates if isinstance(row, JumpRow) else (*row.writes, *row.scratch)
         read = [buffer for buffer in row.buffers if buffer in self.uploads] if self.uploads else []
-        buffers = [buffer for buffer in (*written, *read) if buffer in self.slots and buffer not in self.allocated]
+        together = chain.from_iterable(self.swapped.get(buffer, (buffer,)) for buffer in (*written, *read))
+        buffers = [
+            buffer for buffer in dict.fromkeys(together) if buffer in self.slots and buffer not in self.allocated
+        ]
         self.allocated.update(buffers)
         return buffers
 
     def _allocations(self, buffer: Buffer, base: int, end: int) -> list[Allocation]:
         """The memory of a buffer in a segment from step `base` to `end`; on a device, with an array for a result."""
         slot, (first, last) = self.slots[buffer], self.lifetimes[buffer]
-        tensor, owner = self._returned(buffer), self.owners.get(buffer)
-        shape = tensor.shape if tensor is not None else (buffer.elements,) if owner is None else owner.shape
+        alike = self.swapped.get(buffer, (buffer,))[0]  # all that are swapped have its size, if by other names
+        tensor, owner = self._returned(buffer), self.owners.get(alike)
+        shape = tensor.shape if tensor is not None else (alike.elements,) if owner is None else owner.shape
         if not self.is_copied:
             return [Allocation(slot, buffer.dtype, shape, first, last, tensor)]
         placement = Placement.SHARED if buffer in self.shared else Placement.DEVICE

@@ -136,8 +136,18 @@ def lifetimes_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
                 lifetimes[buffer] = (first, end)
         for buffer in (*loop.collected, *chain(*loop.swapped)):
             lifetimes[buffer] = (min(lifetimes[buffer][0], begin), max(lifetimes[buffer][1], end))
-        for pair in loop.swapped:  # either has the memory of the other after some runs
-            both = [lifetimes[buffer] for buffer in pair]
-            life = (min(first for first, _ in both), max(last for _, last in both))
-            lifetimes.update(dict.fromkeys(pair, life))
+    for group in swapped_groups(rows):  # each has the memory of another after some runs
+        lives = [lifetimes[buffer] for buffer in group]
+        life = (min(first for first, _ in lives), max(last for _, last in lives))
+        lifetimes.update(dict.fromkeys(group, life))
     return lifetimes
+
+
+def swapped_groups(rows: Sequence[Row]) -> list[list[Buffer]]:
+    """The buffers that swap their memory in loops, with one another: a state of a loop in a loop is of both pairs."""
+    groups: dict[Buffer, list[Buffer]] = {}
+    for row in rows:
+        for pair in row.pairs if isinstance(row, JumpRow) and not row.is_branch else ():
+            group = list(dict.fromkeys(chain(*(groups.get(buffer, [buffer]) for buffer in pair))))
+            groups.update(dict.fromkeys(group, group))
+    return list({id(group): group for group in groups.values()}.values())
