@@ -210,7 +210,8 @@ class Contraction:
 
     `rhs` is packed into panels when the kernel runs, unless that was done at compile time, or by another kernel: one
     that has `panels` stores these there, and sums nothing. `body` is the epilogue, in which a sum is the local
-    `sum`.
+    `sum`. Of several `groups` of columns, as many in each as `n` has, one place of the epilogue reads a sum of each:
+    the locals `sum0`, `sum1` and so on. The right operand has the columns of one group after those of another.
     """
 
     dtype: DType
@@ -228,6 +229,12 @@ class Contraction:
     tile: Tile | None = None
     """The sums that are held in registers at once."""
     panels: Buffer | None = None
+    groups: int = 1
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """The names of the locals that hold sums in the epilogue, one for each group."""
+        return ("sum",) if self.groups == 1 else tuple(f"sum{group}" for group in range(self.groups))
 
 
 @dataclass(frozen=True, slots=True)

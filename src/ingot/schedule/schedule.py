@@ -33,6 +33,7 @@ from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
+from ingot.schedule.merge_epilogues import grouped, merge_epilogues
 from ingot.schedule.nest import collapse, schedule_nest
 from ingot.schedule.sequential import schedule_statements
 from ingot.schedule.split_reduction import split_reduction
@@ -62,12 +63,14 @@ class Scheduled:
 
 def schedule(fused: Fused, target: Target) -> Scheduled:
     """The kernels of a program for a target."""
-    constants: dict[Buffer, ConstantMemory] = dict(fused.constants)
+    merged = merge_epilogues(fused.steps)
+    constants: dict[Buffer, ConstantMemory] = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
-    for kernel in kernels_in(fused.steps):
+    for kernel in kernels_in(merged.steps):
         kernels[kernel] = _winograd(kernel, constants, target) or _schedule_kernel(kernel, target)
-    hoisted = hoist_packing(_replaced(fused.steps, kernels), target)
-    fused_stores = {new: fused.stores[old] for old, new_ones in kernels.items() for new in new_ones}
+    hoisted = hoist_packing(_replaced(merged.steps, kernels), target)
+    tensors = {kernel: fused.stores[merged.origins.get(kernel, (kernel,))[-1]] for kernel in kernels}
+    fused_stores = {new: tensors[old] for old, new_ones in kernels.items() for new in new_ones}
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     stores: dict[Kernel, Tensor] = {}
     for kernel in kernels_in(hoisted.steps):
