@@ -36,5 +36,7 @@ def packed_before(product: Contraction, name: str, target: Target) -> tuple[Cont
     width = panel_width(product.rhs.dtype, target)
     elements = extent(product.batch) * extent(product.k) * (extent(product.n) * product.groups + width - 1)
     panels = Buffer(f"{name}_panels", product.rhs.dtype, elements)
-    packing = replace(product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=panels)
+    packing = replace(
+        product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=panels, number=None, from_zeros=False
+    )
     return packing, replace(product, rhs=Load(product.rhs.dtype, panels, Index()), packed=True, scratch=())

@@ -28,6 +28,11 @@ def _emit(b: Builder, frame: Frame, product: Contraction) -> None:
     _Emitter(b, frame, product).emit()
 
 
+def emit_rows(b: Builder, frame: Frame, product: Contraction, low: ir.Value, high: ir.Value) -> None:
+    """All columns of the rows from `low` to `high` of a contraction that reads panels, and of one stack."""
+    _Emitter(b, frame, product).emit_rows(low, high)
+
+
 def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     """How a contraction is divided: by tiles; if it packs, by column panels, and by tiles only if these are few."""
     assert product.tile is not None
@@ -75,8 +80,34 @@ class _Emitter:
         with b.if_then(b.icmp_signed("<", low, high)):
             first = b.sdiv(low, tiles)
             last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
-            with self.loops.loop(first, last, 1, watched=True) as stack:
-                self._stack(stack, panels, tiles, low, high)
+            with self.loops.loop(first, last, 1, watched=True) as step:
+                self._stack(self._turned(step, first, last), panels, tiles, low, high)
+
+    def emit_rows(self, low: ir.Value, high: ir.Value) -> None:
+        b, tile = self.b, self.tile
+        panels = up(b, self.frame.size(self.n), I64(self.columns))
+        base = self.frame.buffers[self.product.rhs.buffer]
+        with self.loops.loop(I64(0), panels, 1) as step:
+            panel = self._turned(step, I64(0), panels)
+            column = b.mul(panel, I64(self.columns))
+            columns = smaller(b, b.sub(self.frame.size(self.n), column), I64(self.columns))
+            packed = b.gep(base, [b.mul(panel, self.frame.size(self.k * tile.columns))], source_etype=self.kind)
+            with self.loops.loop(low, high, tile.rows) as row:
+                rows = smaller(b, b.sub(high, row), I64(tile.rows))
+                self._sum(row, rows, packed)
+                self._finish(row, rows, column, columns)
+
+    def _turned(self, step: ir.Value, first: ir.Value, last: ir.Value) -> ir.Value:
+        """The panel of a step: from the first to the last, or the other way round in every other run."""
+        if self.product.number is None:
+            return step
+        b = self.b
+        odd = b.icmp_signed("!=", b.and_(self._number(), I64(1)), I64(0))
+        return b.select(odd, b.sub(b.add(first, b.sub(last, I64(1))), step), step)
+
+    def _number(self) -> ir.Value:
+        assert self.product.number is not None
+        return self.loops.scalar(self.product.number)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The tiles of a piece, counted through all column panels; if it packs, whole panels as far as possible."""
@@ -191,6 +222,8 @@ class _Emitter:
             read = b.load(step_cell, typ=I64)
             panel = b.gep(packed, [read], source_etype=self.kind)
             extent_ = self.frame.size(inner.extent)
+            if product.from_zeros:
+                extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
             factor = self.frame.size(product.lhs.index.factor(inner))
             accumulate(self.loops, product.dtype, tile, cells, pointers, factor, panel, extent_)
             b.store(b.add(read, b.mul(extent_, I64(tile.columns))), step_cell)

@@ -26,9 +26,16 @@ def _show(nest: Contraction, text: ExpressionText) -> Iterator[str]:
     yield f"product {roles({'batch': nest.batch, 'm': nest.m, 'n': nest.n})}{tile(nest.tile)}:"
     lines, (lhs, rhs) = text.of(nest.lhs, nest.rhs, factors=True)
     sums = f"{', '.join(nest.sums)} = over {variables(nest.k)}"
-    yield f"  {sums}: {lhs} * {rhs}{' packed' if nest.packed else ''}"
+    yield f"  {sums}: {lhs} * {rhs}{' packed' if nest.packed else ''}{_runs(nest, text)}"
     yield from definitions(lines)
     yield from indented(statements.show(nest.body, text))
+
+
+def _runs(nest: Contraction, text: ExpressionText) -> str:
+    if nest.number is None:
+        return ""
+    _, (number,) = text.of(nest.number)
+    return f", to and fro by {number}{' from zeros' if nest.from_zeros else ''}"
 
 
 def _parametrise(nest: Contraction, parameters: Parameters) -> Contraction:
@@ -44,6 +51,7 @@ def _parametrise(nest: Contraction, parameters: Parameters) -> Contraction:
         scratch=parameters.buffers(nest.scratch),
         zeros=parameters.optional(nest.zeros),
         panels=parameters.optional(nest.panels),
+        number=None if nest.number is None else parameters.scalar(nest.number),
     )
 
 
@@ -80,6 +88,10 @@ def _verify(nest: Contraction, scope: Scope) -> None:
     for operand in (nest.lhs, nest.rhs):
         if operand.dtype is not nest.dtype:
             scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
+    if nest.number is not None:
+        scope.expression(nest.number)
+    elif nest.from_zeros:
+        scope.refuse("a contraction that begins with zeros and does not know when")
     if nest.groups > 1 and len(nest.n) != 1:
         scope.refuse("groups of columns in several axes")
     with scope.inside("epilogue", (*nest.batch, *nest.m, *nest.n), dict.fromkeys(nest.sums, nest.dtype)):
