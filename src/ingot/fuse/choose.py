@@ -17,8 +17,22 @@ from ingot.fuse.long_expression import cuts
 from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.make import count
-from ingot.prim.region import Branch, RegionResult, Repeat
-from ingot.prim.tensor import Concat, Constant, Contract, Expand, Iota, Map, Reduce, Scan, Scatter, Size, Tensor, View
+from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
+from ingot.prim.tensor import (
+    Concat,
+    Constant,
+    Contract,
+    Expand,
+    Gather,
+    Iota,
+    Map,
+    Reduce,
+    Scan,
+    Scatter,
+    Size,
+    Tensor,
+    View,
+)
 
 RESULT = "it is a result"
 CONTRACTION = "it ends a contraction"
@@ -164,12 +178,29 @@ def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
 
 
 def _is_worth_storing(tensor: Tensor) -> bool:
-    if isinstance(tensor, View):
+    if isinstance(tensor, View) or (isinstance(tensor, Gather) and _moves_rows(tensor)) or _counts_runs(tensor):
         return False
     if isinstance(tensor, Map):
         large = [argument for argument in tensor.arguments if not _is_spread(argument)]
         return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], External | RegionResult))
     return True
+
+
+def _moves_rows(tensor: Gather) -> bool:
+    """Whether whole rows are read at places that are not checked: as cheap where it is read as a view."""
+    places = [place for place in tensor.places if not isinstance(place, int)]
+    return tensor.in_range and all(isinstance(place, Expand) and place.x.shape[-1:] in ((), (1,)) for place in places)
+
+
+def _counts_runs(tensor: Tensor) -> bool:
+    """Whether a tensor is a sum or difference of one size, one constant or the number of a loop's run, and such."""
+    if count(tensor.shape) != 1:
+        return False
+    if isinstance(tensor, Map) and tensor.function in ("add", "subtract"):
+        return all(map(_counts_runs, tensor.arguments))
+    if isinstance(tensor, View):
+        return _counts_runs(tensor.x)
+    return isinstance(tensor, Size | Constant | BodyArgument)
 
 
 def _is_spread(tensor: Tensor) -> bool:

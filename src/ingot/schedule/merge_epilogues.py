@@ -151,8 +151,14 @@ class _Epilogue:
         """The contraction with all that was taken over, storing its own sums too if they are still read."""
         column = self.column
         assert column is not None
-        own = [self._own(group) for group in range(self.groups)] if stored else []
-        body = (*own, *self.body)
+        own: list[Statement] = []
+        known = Transform(lambda node: node)
+        for group in range(self.groups) if stored else ():
+            store = self._own(group)
+            local = Local(store.value.dtype, f"g{group}")
+            known.replace(store.value, local)
+            own += (Let(local.name, store.value), replace(store, value=local))
+        body = (*own, *map(known, self.body))
         writes = tuple(dict.fromkeys(store.buffer for store in body if isinstance(store, Store)))
         (whole,) = self.product.n
         rename = Transform(lambda node: _renamed(node, {whole: column}) if isinstance(node, Index) else node)

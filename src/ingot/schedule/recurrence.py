@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot.dims import Dim
+from ingot.dtypes import DType
 from ingot.loops.ir import (
+    Apply,
     BranchStep,
     Buffer,
     Contraction,
     Cycle,
     Index,
     Kernel,
+    Literal,
     Load,
     LoopStep,
     Position,
@@ -144,6 +147,8 @@ def _numbered(nest: tuple[Statement, ...] | Contraction, number: Buffer, time: V
     def change(node: Node) -> Node:
         if isinstance(node, Load) and node.buffer is number:
             return Position(Index(((time, 1),)))
+        if isinstance(node, Apply):
+            return _position(node)
         if isinstance(node, Index):
             total = Index((), node.offset)
             for term, factor in node.terms:
@@ -153,6 +158,22 @@ def _numbered(nest: tuple[Statement, ...] | Contraction, number: Buffer, time: V
 
     transform = Transform(change)
     return tuple(map(transform, nest)) if isinstance(nest, tuple) else transform(nest)
+
+
+def _position(value: Apply) -> Apply | Position:
+    """A sum or a difference of positions and whole numbers as a position; any other function as it is."""
+    if value.dtype is not DType.INT64 or value.function not in ("add", "subtract"):
+        return value
+    total = Index()
+    for sign, operand in zip((1, 1 if value.function == "add" else -1), value.arguments, strict=True):
+        match operand:
+            case Position():
+                total = total + operand.index.times(sign)
+            case Literal(value=int() as number):
+                total = total.plus(sign * number)
+            case _:
+                return value
+    return Position(total)
 
 
 def _joinable(done: Sequence[Step], later: Kernel, known: Mapping[Kernel, object]) -> Kernel | None:
