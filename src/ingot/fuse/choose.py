@@ -193,14 +193,21 @@ def _moves_rows(tensor: Gather) -> bool:
 
 
 def _counts_runs(tensor: Tensor) -> bool:
-    """Whether a tensor is a sum or difference of one size, one constant or the number of a loop's run, and such."""
+    """Whether a tensor is the number of a loop's run, or a state of one element, with sizes and constants added."""
     if count(tensor.shape) != 1:
         return False
-    if isinstance(tensor, Map) and tensor.function in ("add", "subtract"):
-        return all(map(_counts_runs, tensor.arguments))
     if isinstance(tensor, View):
         return _counts_runs(tensor.x)
-    return isinstance(tensor, Size | Constant | BodyArgument)
+    if not isinstance(tensor, Map) or tensor.function not in ("add", "subtract"):
+        return isinstance(tensor, BodyArgument)
+    others = [argument for argument in tensor.arguments if not _counts_runs(argument)]
+    return len(others) < len(tensor.arguments) and all(map(_is_known_number, others))
+
+
+def _is_known_number(tensor: Tensor) -> bool:
+    if isinstance(tensor, Map):
+        return tensor.function in ("add", "subtract") and all(map(_is_known_number, tensor.arguments))
+    return _is_known_number(tensor.x) if isinstance(tensor, View) else isinstance(tensor, Size | Constant)
 
 
 def _is_spread(tensor: Tensor) -> bool:

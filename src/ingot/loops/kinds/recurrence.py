@@ -28,7 +28,7 @@ def _show(nest: Recurrence, text: ExpressionText) -> Iterator[str]:
 
 
 def _parametrise(nest: Recurrence, parameters: Parameters) -> Recurrence:
-    return Recurrence(parameters.size(nest.rows, "rows"), tuple(_cycle(cycle, parameters) for cycle in nest.cycles))
+    return Recurrence(parameters.size(nest.rows, "rows", 1), tuple(_cycle(cycle, parameters) for cycle in nest.cycles))
 
 
 def _cycle(cycle: Cycle, parameters: Parameters) -> Cycle:
@@ -58,12 +58,11 @@ def _verify(nest: Recurrence, scope: Scope) -> None:
         for pair in cycle.swapped:
             scope.loaded.update(dict.fromkeys(pair))
             scope.stored.update(dict.fromkeys(pair))
-        if nest.rows != 1 and not all(_has_rows(inner, nest) for inner in cycle.nests):
-            scope.refuse("a cycle of rows with a nest that has others")
-
-
-def _has_rows(inner: object, nest: Recurrence) -> bool:
-    return isinstance(inner, Contraction) and not inner.batch and [row.extent for row in inner.m] == [nest.rows]
+        if nest.rows != 1 and not all(isinstance(inner, Contraction) for inner in cycle.nests):
+            scope.refuse("a cycle of rows with statements that have none")
+        for inner in cycle.nests:
+            if isinstance(inner, Contraction) and (not inner.packed or inner.batch or len(inner.m) > 1):
+                scope.refuse("a cycle with a contraction that packs, or has several axes of rows")
 
 
 def _of_inner(buffers: Callable[[NestKind[Any]], Callable[[Any], tuple[Buffer, ...]]]) -> Callable[[Recurrence], Any]:
