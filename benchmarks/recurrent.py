@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,8 @@ def _rows(names: Sequence[str], threads: int) -> Iterator[tuple[str, float]]:
         theirs = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         for batch, length in product(BATCHES, LENGTHS):
             feeds = {"x": random.normal(size=(length, batch, network.hidden)).astype(np.float32)}
-            mine, peer = turns(partial(ours.run, None, feeds), partial(theirs.run, None, feeds))
+            clock = thread_time if threads == 1 else perf_counter
+            mine, peer = turns(partial(ours.run, None, feeds), partial(theirs.run, None, feeds), clock=clock)
             shown = (threads, network.op, network.hidden, network.direction, network.layers, batch, length)
             times = f"{1e6 * mine:,.1f} µs | {1e6 * peer:,.1f} µs | {peer / mine:.2f}"
             yield f"| {' | '.join(map(str, shown))} | {times} |", peer / mine

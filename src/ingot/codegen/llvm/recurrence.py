@@ -14,7 +14,7 @@ from ingot.codegen.llvm.types import I64, PTR, stack_slot, stored, vector, width
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Contraction, Cycle, Recurrence, extent
 from ingot.loops.rewrite import sizes_indexed
-from ingot.schedule.work import CONTRACTION_GRAIN, FEWEST_ROWS, ROWS_HIDING_A_READ
+from ingot.schedule.work import CONTRACTION_GRAIN, FEWEST_ROWS, RECURRENT_PIECES, ROWS_HIDING_A_READ
 
 
 def _emit(b: Builder, frame: Frame, nest: Recurrence) -> None:
@@ -77,10 +77,12 @@ def _copy_back(
 
 
 def _share(b: Builder, sharing: Sharing, nest: Recurrence) -> Share:
-    """How a recurrence is divided: by cycles, and by rows where each thread has a few."""
+    """How a recurrence is divided: by cycles, and by rows where each piece has a few; not at all for one thread."""
     size, threads = sharing.size, sharing.threads
     rows = b.mul(size(nest.rows), I64(len(nest.cycles)))
-    parts = larger(b, smaller(b, threads, b.sdiv(rows, I64(FEWEST_ROWS))), smaller(b, threads, I64(len(nest.cycles))))
+    parts = larger(b, b.sdiv(rows, I64(FEWEST_ROWS)), I64(len(nest.cycles)))
+    alone = b.icmp_signed("==", threads, I64(1))
+    parts = b.select(alone, I64(1), smaller(b, parts, b.mul(threads, I64(RECURRENT_PIECES))))
     depth: Dim = 0
     for cycle in nest.cycles:
         for inner in cycle.nests:
