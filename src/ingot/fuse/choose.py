@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, attention_in
 from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
@@ -46,6 +47,9 @@ SCATTER = "what is written at computed places is stored"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
 LOOP_STATE = "the next run of the loop reads it"
+
+_OF_RUNS = ("add", "subtract", "less", "less_equal", "where")
+"""Functions of the number of a run that are as cheap as loading their result: which row it reads, and whether any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,7 @@ def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
 
 
 def _is_worth_storing(tensor: Tensor) -> bool:
-    if isinstance(tensor, View) or (isinstance(tensor, Gather) and _moves_rows(tensor)) or _counts_runs(tensor):
+    if isinstance(tensor, View) or (isinstance(tensor, Gather) and _moves_rows(tensor)) or _follows_runs(tensor):
         return False
     if isinstance(tensor, Map):
         large = [argument for argument in tensor.arguments if not _is_spread(argument)]
@@ -192,22 +196,13 @@ def _moves_rows(tensor: Gather) -> bool:
     return tensor.in_range and all(isinstance(place, Expand) and place.x.shape[-1:] in ((), (1,)) for place in places)
 
 
-def _counts_runs(tensor: Tensor) -> bool:
-    """Whether a tensor is the number of a loop's run, or a state of one element, with sizes and constants added."""
-    if count(tensor.shape) != 1:
-        return False
+def _follows_runs(tensor: Tensor) -> bool:
+    """Whether a tensor is computed from the number of a loop's run by a few cheap functions of whole numbers."""
     if isinstance(tensor, View):
-        return _counts_runs(tensor.x)
-    if not isinstance(tensor, Map) or tensor.function not in ("add", "subtract"):
-        return isinstance(tensor, BodyArgument)
-    others = [argument for argument in tensor.arguments if not _counts_runs(argument)]
-    return len(others) < len(tensor.arguments) and all(map(_is_known_number, others))
-
-
-def _is_known_number(tensor: Tensor) -> bool:
-    if isinstance(tensor, Map):
-        return tensor.function in ("add", "subtract") and all(map(_is_known_number, tensor.arguments))
-    return _is_known_number(tensor.x) if isinstance(tensor, View) else isinstance(tensor, Size | Constant)
+        return _follows_runs(tensor.x)
+    if isinstance(tensor, Map) and tensor.function in _OF_RUNS and tensor.dtype in (DType.INT64, DType.BOOL):
+        return any(map(_follows_runs, tensor.arguments))
+    return isinstance(tensor, BodyArgument) and tensor.dtype is DType.INT64 and count(tensor.shape) == 1
 
 
 def _is_spread(tensor: Tensor) -> bool:

@@ -6,7 +6,7 @@ functions of them: one kernel sums all gates of some units, and stores nothing b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ingot.dims import Dim
@@ -49,7 +49,7 @@ def merge_epilogues(steps: Sequence[Step]) -> Merged:
     for kernel in kernels_in(steps):
         for buffer in kernel.reads:
             readers.setdefault(buffer, set()).add(kernel)
-    merging = _Merging(readers)
+    merging = _Merging(readers, set(_held(steps)))
     return Merged(tuple(merging.steps(steps)), merging.origins, merging.groups)
 
 
@@ -62,40 +62,56 @@ def grouped(constants: Mapping[Buffer, object], groups: Mapping[Buffer, int]) ->
 
 
 class _Merging:
-    def __init__(self, readers: Mapping[Buffer, set[Kernel]]) -> None:
+    def __init__(self, readers: Mapping[Buffer, set[Kernel]], held: Collection[Buffer]) -> None:
         self._readers = readers
+        self._held = held
         self.origins: dict[Kernel, tuple[Kernel, ...]] = {}
         self.groups: dict[Buffer, int] = {}
 
-    def steps(self, steps: Sequence[Step], loop: LoopStep | None = None) -> Iterator[Step]:
+    def steps(self, steps: Sequence[Step], inside: bool = False) -> Iterator[Step]:
         pending = list(steps)
         while pending:
             step = pending.pop(0)
             match step:
                 case LoopStep():
-                    yield replace(step, steps=tuple(self.steps(step.steps, step)))
+                    yield replace(step, steps=tuple(self.steps(step.steps, inside=True)))
                 case BranchStep():
                     then, otherwise = (tuple(self.steps(arm)) for arm in (step.then, step.otherwise))
                     yield replace(step, then=then, otherwise=otherwise)
-                case Kernel() if loop is not None and (epilogue := _epilogue_of(step)) is not None:
+                case Kernel() if inside and (epilogue := _epilogue_of(step)) is not None:
                     for other in pending:
                         if not isinstance(other, Kernel):
                             break
                         epilogue.take(other)
                     pending = [other for other in pending if other not in epilogue.taken]
-                    yield self._merged(epilogue, loop) if epilogue.taken else step
+                    yield self._merged(epilogue) if epilogue.taken else step
                 case _:
                     yield step
 
-    def _merged(self, epilogue: _Epilogue, loop: LoopStep) -> Kernel:
-        swapped = {buffer for pair in loop.swapped for buffer in pair}
-        sums = epilogue.store.buffer
-        stored = sums in swapped or not self._readers.get(sums, set()).issubset(epilogue.taken)
-        product, writes = epilogue.merged(stored)
+    def _merged(self, epilogue: _Epilogue) -> Kernel:
+        unread = {
+            buffer
+            for buffer in (epilogue.store.buffer, *epilogue.values)
+            if buffer not in self._held and self._readers.get(buffer, set()).issubset(epilogue.taken)
+        }
+        product, writes = epilogue.merged(unread)
         kernel = kernel_of(epilogue.kernel.name, (product,), writes)
         self.origins[kernel] = (epilogue.kernel, *epilogue.taken)
         self.groups[product.rhs.buffer] = product.groups
         return kernel
+
+
+def _held(steps: Sequence[Step]) -> Iterator[Buffer]:
+    """The buffers that loops and branches read, swap or collect."""
+    for step in steps:
+        if isinstance(step, LoopStep):
+            yield from (buffer for pair in step.swapped for buffer in pair)
+            yield from (buffer for buffer in (step.trips, step.condition, step.going) if isinstance(buffer, Buffer))
+            yield from step.collected
+            yield from _held(step.steps)
+        elif isinstance(step, BranchStep):
+            yield step.condition
+            yield from _held((*step.then, *step.otherwise))
 
 
 def _epilogue_of(kernel: Kernel) -> _Epilogue | None:
@@ -147,18 +163,19 @@ class _Epilogue:
             self.values[store.buffer] = replace(store, value=value)
             self.body.append(self.values[store.buffer])
 
-    def merged(self, stored: bool) -> tuple[Contraction, tuple[Buffer, ...]]:
-        """The contraction with all that was taken over, storing its own sums too if they are still read."""
+    def merged(self, unread: Collection[Buffer]) -> tuple[Contraction, tuple[Buffer, ...]]:
+        """The contraction with all that was taken over, which stores nothing that is `unread`."""
         column = self.column
         assert column is not None
         own: list[Statement] = []
         known = Transform(lambda node: node)
-        for group in range(self.groups) if stored else ():
+        for group in () if self.store.buffer in unread else range(self.groups):
             store = self._own(group)
             local = Local(store.value.dtype, f"g{group}")
             known.replace(store.value, local)
             own += (Let(local.name, store.value), replace(store, value=local))
-        body = (*own, *map(known, self.body))
+        taken = [step for step in self.body if not (isinstance(step, Store) and step.buffer in unread)]
+        body = (*own, *map(known, taken))
         writes = tuple(dict.fromkeys(store.buffer for store in body if isinstance(store, Store)))
         (whole,) = self.product.n
         rename = Transform(lambda node: _renamed(node, {whole: column}) if isinstance(node, Index) else node)
