@@ -30,7 +30,7 @@ from ingot.loops.ir import (
     extent,
 )
 from ingot.loops.kernel import kernel_of
-from ingot.loops.rewrite import stores
+from ingot.loops.rewrite import buffers_read, stores
 from ingot.loops.tally import Tally
 from ingot.loops.walk import Node, Transform
 from ingot.schedule.work import LOOP_GRAIN, MOST_RECURRENT
@@ -183,8 +183,9 @@ def _joinable(done: Sequence[Step], later: Kernel, known: Mapping[Kernel, object
         if not isinstance(earlier, Kernel):
             return None
         if earlier in known:
-            free = all(isinstance(step, Kernel) and _are_independent(earlier, step) for step in (*between, later))
-            return earlier if free and _first(earlier).rows == _first(later).rows else None
+            free = all(isinstance(step, Kernel) and _are_independent(earlier, step) for step in between)
+            beside = free and _run_side_by_side(earlier, later)
+            return earlier if beside and _first(earlier).rows == _first(later).rows else None
     return None
 
 
@@ -198,7 +199,21 @@ def _are_independent(one: Kernel, other: Kernel) -> bool:
     return not set(one.writes) & set(other.buffers) and not set(other.writes) & set(one.buffers)
 
 
+def _run_side_by_side(one: Kernel, other: Kernel) -> bool:
+    """Whether two recurrences share no buffer but what both only write: rows of either, at places of their own."""
+    read = {*one.reads, *other.reads, *buffers_read((*one.nests, *other.nests))}
+    states = {buffer for kernel in (one, other) for buffer in _states(kernel)}
+    written = set(one.writes) & set(other.buffers) | set(other.writes) & set(one.buffers)
+    return not written & (read | states)
+
+
+def _states(kernel: Kernel) -> Iterator[Buffer]:
+    for cycle in _first(kernel).cycles:
+        for pair in cycle.swapped:
+            yield from pair
+
+
 def _both(one: Kernel, other: Kernel) -> Kernel:
     first, second = _first(one), _first(other)
     nest = Recurrence(first.rows, (*first.cycles, *second.cycles))
-    return kernel_of(one.name, (nest,), (*one.writes, *other.writes))
+    return kernel_of(one.name, (nest,), tuple(dict.fromkeys((*one.writes, *other.writes))))
