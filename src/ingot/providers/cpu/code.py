@@ -61,6 +61,11 @@ def emit_kernels(kernels: Iterable[Kernel], target: Target, draft: bool) -> dict
     return emitted
 
 
+def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
+    """The same of one kernel."""
+    return emit_kernels((kernel,), target, draft=False)[kernel]
+
+
 def _light(digests: Mapping[Kernel, str]) -> frozenset[str]:
     """The templates whose kernels have so little work that a run of their drafts is over before LLVM were done."""
     work: dict[str, int] = dict.fromkeys(digests.values(), 0)
