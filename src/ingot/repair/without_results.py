@@ -11,7 +11,7 @@ from ingot.repair.record import Repair, Subject
 
 
 def drop_without_results(subject: Subject) -> Iterator[Repair]:
-    """Remove nodes of the standard without outputs: they have no effect, and what is wrong with them does not matter."""
+    """Remove nodes of the standard without outputs: they have no effect, whatever is wrong with them."""
     for graph in list(subject.model.graphs()):
         for node in [node for node in graph if not _returns(node) and node.domain == STANDARD]:
             graph.remove(node)
