@@ -29,7 +29,7 @@ def table(only: str = "", threads: int = 1) -> str:
     about = [
         "Operators of the standard and of `com.microsoft` in their common forms, as models of one node. Sizes are a",
         "few elements (tiny), as in models (typical), and some megabytes (large). The engines take turns in one",
-        f"process with {threads} thread{'s' * (threads > 1)} each; the least time of either counts. Written by",
+        f"process with {threads} thread{'s' * (threads > 1)} each; the least time of either counts, with one thread its processor time. Written by",
         "`python -m benchmarks operators`.",
     ]
     if not only:

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-
 from benchmarks.operators import cases
 from benchmarks.tables.case import Case
 from benchmarks.tables.form_lines import cases as cases_of_form
@@ -72,7 +71,7 @@ def test_the_page_sorts_rows_and_groups_the_slow_ones_by_cause() -> None:
         Row("Wrong", "d", "tiny", wrong="output 0 differs"),
     ]
     text = page("Title", ["About."], rows, ["left out"])
-    assert re.findall(r"^\| (Fast|Slow|Sort) ", text, re.M) == ["Sort", "Slow", "Fast"]
+    assert re.findall(r"^\| (Fast|Slow|Sort) ", text, re.MULTILINE) == ["Sort", "Slow", "Fast"]
     assert "geometric mean of the ratios: 0.46" in text
     assert "| on the reference: TopK: a sort | 1 | 0.10 | 0.10 | Sort |" in text
     assert "| Wrong | d | tiny | output 0 differs |" in text
