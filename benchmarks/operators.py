@@ -28,13 +28,12 @@ def table(only: str = "", threads: int = 1) -> str:
     missing = sorted(name for name in kernels if name not in counted)
     about = [
         "Operators of the standard and of `com.microsoft` in their common forms, as models of one node. Sizes are a",
-        "few elements (tiny), as in models (typical), and some megabytes (large). The engines take turns in one",
-        f"process with {threads} thread{'s' * (threads > 1)} each; the least time of either counts, with one thread its processor time. Written by",
+        "few elements (tiny), as in models (typical), and some megabytes (large). Written by",
         "`python -m benchmarks operators`.",
     ]
     if not only:
         about += ["", f"Operators with a kernel in onnxruntime that no row has: {', '.join(missing) or 'none'}."]
-    return page("Operators", about, rows, left_out)
+    return page("Operators", about, rows, left_out, threads)
 
 
 def cases(only: str = "") -> Iterator[Case]:

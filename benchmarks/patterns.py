@@ -21,10 +21,9 @@ def table(only: str = "", threads: int = 1) -> str:
     rows, left_out = run(cases(only), threads)
     about = [
         "What exporters write around operators, in sizes from a few elements (tiny) over those of models (typical) to",
-        f"some megabytes (large). The engines take turns in one process with {threads} thread{'s' * (threads > 1)}",
-        "each; the least time of either counts, with one thread its processor time. Written by `python -m benchmarks patterns`.",
+        "some megabytes (large). Written by `python -m benchmarks patterns`.",
     ]
-    return page("Patterns", about, rows, left_out)
+    return page("Patterns", about, rows, left_out, threads)
 
 
 def cases(only: str = "") -> Iterator[Case]:

@@ -16,7 +16,7 @@ _CALL = 12e-6
 """Seconds below which a run of a few kernels is mostly what every call costs."""
 
 
-def page(title: str, about: Sequence[str], rows: Sequence[Row], left_out: Sequence[str]) -> str:
+def page(title: str, about: Sequence[str], rows: Sequence[Row], left_out: Sequence[str], threads: int) -> str:
     """A table in Markdown. `left_out` are names of cases that onnxruntime cannot run, which are counted."""
     timed = sorted((row for row in rows if np.isfinite(row.ratio)), key=lambda row: row.ratio)
     return "\n".join(
@@ -25,8 +25,10 @@ def page(title: str, about: Sequence[str], rows: Sequence[Row], left_out: Sequen
             "",
             *about,
             "",
-            f"{machine()}. A ratio above 1 says that ingot is faster. `steps` are those of the plan, with the kinds of",
-            "its kernels; `reference` are nodes that it leaves to the reference, and why.",
+            f"{machine()}; {threads} thread{'s' * (threads > 1)}. The engines take turns in one process, and the least",
+            "time of either counts: with one thread its processor time, which other load hardly changes. A ratio above",
+            "1 says that ingot is faster. `steps` are those of the plan, with the kinds of its kernels; `reference` are",
+            "nodes that it leaves to the reference, and why.",
             "",
             *_figures(timed, rows, left_out),
             "",

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from benchmarks import patterns
 from benchmarks.operators import cases
 from benchmarks.tables.case import Case
 from benchmarks.tables.form_lines import cases as cases_of_form
@@ -30,6 +31,14 @@ PLANS = {
 }
 """Steps of the plan, and nodes on the reference, by the name of a row."""
 
+PATTERN_PLANS = {
+    "attention BERT, PyTorch eager tiny": (8, 0),
+    "layer norm PyTorch, Pow and Sqrt typical": (1, 0),
+    "activation GELU, Erf tiny": (1, 0),
+    "block squeeze and excitation tiny": (4, 0),
+    "shapes split heads tiny": (1, 0),
+}
+
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_case_agrees_with_onnxruntime_and_its_plan_has_as_many_steps(name: str) -> None:
@@ -37,6 +46,14 @@ def test_a_case_agrees_with_onnxruntime_and_its_plan_has_as_many_steps(name: str
     row, _ = opened(case, Row(case.operator, case.form, case.size), expected(case), threads=1)
     assert row.wrong is None
     assert (row.steps, len(row.reference)) == PLANS[name]
+
+
+@pytest.mark.parametrize("name", PATTERN_PLANS)
+def test_a_pattern_agrees_with_onnxruntime_and_its_plan_has_as_many_steps(name: str) -> None:
+    (case,) = patterns.cases(f"^{re.escape(name)}$")
+    row, _ = opened(case, Row(case.operator, case.form, case.size), expected(case), threads=1)
+    assert row.wrong is None
+    assert (row.steps, len(row.reference)) == PATTERN_PLANS[name]
 
 
 def test_a_line_becomes_a_node_with_constants_and_sizes() -> None:
@@ -70,7 +87,7 @@ def test_the_page_sorts_rows_and_groups_the_slow_ones_by_cause() -> None:
         Row("Sort", "c", "large", 1e-2, 1e-3, 1, (), ("TopK: a sort",)),
         Row("Wrong", "d", "tiny", wrong="output 0 differs"),
     ]
-    text = page("Title", ["About."], rows, ["left out"])
+    text = page("Title", ["About."], rows, ["left out"], 1)
     assert re.findall(r"^\| (Fast|Slow|Sort) ", text, re.MULTILINE) == ["Sort", "Slow", "Fast"]
     assert "geometric mean of the ratios: 0.46" in text
     assert "| on the reference: TopK: a sort | 1 | 0.10 | 0.10 | Sort |" in text
