@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import exports, first_start, forests, inference, packages, speed, zoo
+from benchmarks import control_flow, exports, first_start, forests, inference, packages, speed, zoo
 from benchmarks import format as format_benchmark
 
 RESULTS = Path(__file__).parent / "results"
@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> int:
         "format": format_benchmark.table,
         "inference": lambda: inference.table(options.exports, options.wheels),
         "forests": forests.table,
+        "control_flow": control_flow.table,
         "packages": packages.table,
         "zoo": lambda: speed.table(folder=options.zoo),
         "first_start": lambda: first_start.table(options.zoo),
