@@ -24,8 +24,8 @@ def table() -> str:
     lines = [
         "# Control flow",
         "",
-        f"{machine()}. Both engines run with one thread, in turns; the least of 11 rounds. *Calls* are the nodes of the",
-        "model, bodies included, that the reference computes. Written by `python -m benchmarks control_flow`.",
+        f"{machine()}. Both engines run with one thread, in turns; the least of 11 rounds. *Calls* are the nodes",
+        "of the model, bodies included, that the reference computes. Written by `python -m benchmarks control_flow`.",
         "",
         f"Geometric mean: {mean:.2f} times as fast as onnxruntime; {sum(row.ratio < 1 for row in rows)} of {len(rows)}",
         "rows are slower.",

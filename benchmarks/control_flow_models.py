@@ -50,7 +50,7 @@ def _while() -> list[Case]:
                     d = Greater (e, least)
                 }>
             }""",
-            size_1={"x": np.float32([1e6]), "least": np.float32(1e-3)},
+            size_1={"x": np.full(1, 1e6, np.float32), "least": np.float32(1e-3)},
             size_10000={"x": np.full(10_000, 1e6, np.float32), "least": np.float32(1e-3)},
         ),
         _case(
@@ -69,7 +69,8 @@ def _while() -> list[Case]:
         ),
         _case(
             "while: rows collected until a condition",
-            """g (float[n] x, float least) => (y, r) <int64 m = {9223372036854775807}, bool go = {1}, float half = {0.5}> {
+            """g (float[n] x, float least) => (y, r)
+                    <int64 m = {9223372036854775807}, bool go = {1}, float half = {0.5}> {
                 y, r = Loop (m, go, x) <body = b (int64 i, bool c, float[n] s) => (d, t, u) {
                     t = Mul (s, half)
                     u = Tanh (t)
@@ -222,15 +223,16 @@ def _decoding() -> list[Case]:
         }
 
     def greedy(vocabulary: int, width: int, trips: int) -> dict[str, Any]:
-        return {"x": np.int64([1]), "m": _number(trips), **network(vocabulary, width)}
+        return {"x": np.array([1]), "m": _number(trips), **network(vocabulary, width)}
 
     def attending(vocabulary: int, width: int, trips: int) -> dict[str, Any]:
-        return {"x": np.int64([[1]]), "m": _number(trips), **network(vocabulary, width)}
+        return {"x": np.array([[1]]), "m": _number(trips), **network(vocabulary, width)}
 
     return [
         _case(
             "decoding: all tokens averaged, until a token or a count",
-            """g (int64[k] x, int64 m, float[v, h] e, float[h, h] w, float[h, v] o) => (y) <bool go = {1}, int64 last = {-1}> {
+            """g (int64[k] x, int64 m, float[v, h] e, float[h, h] w, float[h, v] o) => (y)
+                    <bool go = {1}, int64 last = {-1}> {
                 y = Loop (m, go, x) <body = b (int64 i, bool c, int64[n] s) => (d, t) {
                     p = Gather <axis = 0> (e, s)
                     zero = Constant <value = int64[1] {0}> ()
@@ -250,7 +252,8 @@ def _decoding() -> list[Case]:
         ),
         _case(
             "decoding: attention over all tokens so far",
-            """g (int64[1, k] x, int64 m, float[v, h] e, float[h, h] w, float[h, v] o) => (y) <bool go = {1}, int64 last = {-1},
+            """g (int64[1, k] x, int64 m, float[v, h] e, float[h, h] w, float[h, v] o) => (y)
+                    <bool go = {1}, int64 last = {-1},
                     int64 end = {-1}, int64[1] one = {1}> {
                 y = Loop (m, go, x) <body = b (int64 i, bool c, int64[1, n] s) => (d, t) {
                     p = Gather <axis = 0> (e, s)
@@ -273,8 +276,10 @@ def _decoding() -> list[Case]:
         ),
         _case(
             "decoding: a cache of keys that grows",
-            """g (int64[1, 1] x, int64 m, float[v, h] e, float[h, h] w, float[h, v] o, float[1, k, h] keys) => (y, r, z) <bool go = {1}> {
-                y, r, z = Loop (m, go, x, keys) <body = b (int64 i, bool c, int64[1, 1] s, float[1, n, h] past) => (c2, a, present, a2) {
+            """g (int64[1, 1] x, int64 m, float[v, h] e, float[h, h] w, float[h, v] o, float[1, k, h] keys) => (y, r, z)
+                    <bool go = {1}> {
+                y, r, z = Loop (m, go, x, keys)
+                    <body = b (int64 i, bool c, int64[1, 1] s, float[1, n, h] past) => (c2, a, present, a2) {
                     c2 = Identity (c)
                     p = Gather <axis = 0> (e, s)
                     q = MatMul (p, w)
@@ -294,7 +299,8 @@ def _decoding() -> list[Case]:
         ),
         _case(
             "decoding: beams that are reordered and grow",
-            """g (int64[b, 1] x, int64 m, float[v, h] e, float[h, v] o) => (y) <bool go = {1}, int64[1] one = {1}, int64 end = {-1}> {
+            """g (int64[b, 1] x, int64 m, float[v, h] e, float[h, v] o) => (y)
+                    <bool go = {1}, int64[1] one = {1}, int64 end = {-1}> {
                 y = Loop (m, go, x) <body = bo (int64 i, bool c, int64[b, n] s) => (c2, t) {
                     c2 = Identity (c)
                     last = Gather <axis = 1> (s, end)
@@ -310,7 +316,7 @@ def _decoding() -> list[Case]:
                 }>
             }""",
             trips_20={
-                "x": np.int64([[1], [2], [3], [4]]),
+                "x": np.array([[1], [2], [3], [4]]),
                 "m": _number(20),
                 "e": _floats(50, 16),
                 "o": _floats(16, 50),
@@ -369,7 +375,8 @@ def _suppressing() -> list[Case]:
             "suppression: scores of fixed size, picks appended",
             """g (float[n, 4] boxes, float[n] scores) => (picks) <int64 m = {9223372036854775807}, bool go = {1},
                     int64[0] none = {}, float gone = {0}> {
-                left_over, picks = Loop (m, go, scores, none) <body = b (int64 i, bool c, float[n] s, int64[k] p) => (d, t, q) {
+                left_over, picks = Loop (m, go, scores, none)
+                    <body = b (int64 i, bool c, float[n] s, int64[k] p) => (d, t, q) {
                     best = ArgMax <axis = 0, keepdims = 1> (s)
                     q = Concat <axis = 0> (p, best)"""
             + _OVERLAP
@@ -405,7 +412,8 @@ def _suppressing() -> list[Case]:
                     float gone = {0}, bool yes = {1}> {
                 shape = Shape (scores)
                 empty = ConstantOfShape <value = bool[1] {0}> (shape)
-                left_over, mask = Loop (m, go, scores, empty) <body = b (int64 i, bool c, float[n] s, bool[n] p) => (d, t, q) {
+                left_over, mask = Loop (m, go, scores, empty)
+                    <body = b (int64 i, bool c, float[n] s, bool[n] p) => (d, t, q) {
                     best = ArgMax <axis = 0, keepdims = 1> (s)
                     yes1 = Constant <value = bool[1] {1}> ()
                     q = ScatterElements <axis = 0> (p, best, yes1)"""
@@ -423,7 +431,8 @@ def _suppressing() -> list[Case]:
             "suppression: boxes that are left, compressed",
             """g (float[n, 4] b0, float[n] s0) => (picks) <int64 m = {9223372036854775807}, bool go = {1},
                     float[0] none = {}, int64 least = {0}> {
-                b1, s1, picks = Loop (m, go, b0, s0, none) <body = b (int64 i, bool c, float[k, 4] boxes, float[k] s, float[j] p) => (d, r, t, q) {
+                b1, s1, picks = Loop (m, go, b0, s0, none)
+                    <body = b (int64 i, bool c, float[k, 4] boxes, float[k] s, float[j] p) => (d, r, t, q) {
                     best = ArgMax <axis = 0, keepdims = 1> (s)
                     score = Gather <axis = 0> (s, best)
                     q = Concat <axis = 0> (p, score)"""
