@@ -249,7 +249,7 @@ class _Course:
         of_states = sum(turns * _lines(size) for place, size in enumerate(sizes) if place not in self.stacked)
         spare = self._left - _lines(arena) - of_states - (len(sizes) + 2) * ALIGN
         most = min(spare // of_rows, max(1, _MOST_BYTES // (self._of_a_table + of_rows)))
-        added = min(count, most - trips)
+        added: int = min(count, most - trips)
         if added > 0:
             self.bindings += [binding] * added
             self.arena, self.sizes = arena, sizes
