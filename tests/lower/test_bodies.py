@@ -11,7 +11,7 @@ import pytest
 
 import ingot
 from ingot.codegen.llvm import templates
-from ingot.errors import FallbackWarning, IngotError
+from ingot.errors import IngotError
 from ingot.prim.tensor import Call
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.plan import KernelStep
