@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import Array, DType
-from lower.agreement import agree, lowered, refusal
+from lower.agreement import agree, refusal
 from lower.machine import runs
 
 FAR = 2**63 - 1
