@@ -169,6 +169,14 @@ def test_a_state_without_bounds_is_refused_by_memory() -> None:
     assert perf_counter() - begin < 5
 
 
+def test_a_loop_whose_count_is_known_is_refused_before_memory_is_full() -> None:
+    made = session(DOUBLED)  # the limit is most of the machine's memory, which would take long to write
+    begin = perf_counter()
+    with pytest.raises(LimitError, match="bytes"):
+        made.run(None, growing(3, 60))
+    assert perf_counter() - begin < 5
+
+
 def test_nodes_are_counted_in_every_trip() -> None:
     made = session(GROWING, limits=RunLimits(nodes=100))
     made.run(None, growing(1, 5))

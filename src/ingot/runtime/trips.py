@@ -30,6 +30,7 @@ from ingot.runtime.entry import Entry
 from ingot.runtime.frame import Frame, aligned
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.ledger import Ledger
+from ingot.runtime.limits import exceeded
 from ingot.runtime.plan import Ints, Jump
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
@@ -54,6 +55,9 @@ _MOST_SECONDS = 0.02
 
 _JOBS = 8
 """Jobs that a frame keeps for the next run, by the sizes of states."""
+
+_FORESEEN = 48
+"""Trips after those of a job whose memory is looked at: as often can a state be doubled."""
 
 _OPERANDS = 6
 """Words of the operands of a jump."""
@@ -130,6 +134,7 @@ class TripRun:
         """At most so many trips from number `first` on, as in `Runtime.repeat`; None if the state says that they ended.
 
         GuardFailed if not even one trip can be made so: states are not as assumed, or there is no memory for it.
+        LimitError, at once, if a later trip, which no condition keeps the loop from, takes more memory than is left.
         """
         shared, frame = self._shared, self._frame
         values, sizes = frame.values.copy(), frame.sizes.copy()
@@ -144,6 +149,11 @@ class TripRun:
             frame.trips.pop(key, None)
             course = _Course(shared, frame, ledger.left)
             course.follow(shapes, wanted)
+            if not (conditional and shared.states[0].result is not None):
+                course.look_ahead(min(most - wanted, _FORESEEN))
+            if course.excess:
+                amounts = f"{course.excess:,} bytes, {ledger.left:,} are left"
+                raise exceeded(f"the values of a run of a body take {amounts}", "memory", f"{course.excess:_}")
             if not course.bindings:
                 raise GuardFailed((), sizes, "not one trip of a loop is as it was assumed")
             if course.offsets()[-1] > _MOST_BYTES:
@@ -183,11 +193,14 @@ class _Course:
         self.sizes = [0] * len(shared.prepared.results)
         self.is_complete = False
         """Whether no more trips can follow in one job."""
+        self.excess = 0
+        """The bytes of a trip ahead that takes more than are left even alone; 0 if none is known."""
         condition = shared.states[0].result
         self.stacked = frozenset([*shared.rows, *(() if condition is None else (condition,))])
         self._shared = shared
         self._frame = frame
         self._left = left
+        self._next: Shapes = ()
         prepared = shared.prepared
         self._of_a_table = (
             8 * len(frame.table)
@@ -205,6 +218,19 @@ class _Course:
                 break
             before, shapes = shapes, self._after(binding, shapes)
             self.is_complete = not self._add(binding, most - len(self.bindings) if shapes == before else 1)
+            self._next = before if self.is_complete else shapes
+
+    def look_ahead(self, most: int) -> None:
+        """Find out whether one of so many trips that come after these takes more bytes than are left."""
+        shapes = self._next
+        for _ in range(most if self.bindings else 0):
+            binding = self._bound(shapes)
+            if binding is None or self.excess:
+                break
+            self.excess = self._excess_of(binding)
+            before, shapes = shapes, self._after(binding, shapes)
+            if before == shapes:
+                break
 
     def offsets(self) -> list[int]:
         """Where each result begins, then where the numbers of trips do, and the end."""
@@ -239,10 +265,10 @@ class _Course:
 
     def _add(self, binding: Binding, count: int) -> bool:
         """Add as many of these trips as there is memory for; whether that is all of them."""
-        results, trips = self._shared.prepared.results, len(self.bindings)
+        trips = len(self.bindings)
         if trips and any(binding.shapes[place] != self.bindings[0].shapes[place] for place in self.stacked):
             return False
-        own = [prod(shape) * dtype.itemsize for shape, (_, _, dtype) in zip(binding.shapes, results, strict=True)]
+        own = self._bytes_of(binding)
         arena, sizes = max(self.arena, binding.layout.total), list(map(max, self.sizes, own))
         of_rows = 8 + sum(sizes[place] for place in self.stacked)
         turns = 1 if trips + count == 1 else 2
@@ -254,6 +280,17 @@ class _Course:
             self.bindings += [binding] * added
             self.arena, self.sizes = arena, sizes
         return added == count
+
+
+    def _bytes_of(self, binding: Binding) -> list[int]:
+        """The bytes of each result of a trip."""
+        results = zip(binding.shapes, self._shared.prepared.results, strict=True)
+        return [prod(shape) * dtype.itemsize for shape, (_, _, dtype) in results]
+
+    def _excess_of(self, binding: Binding) -> int:
+        """The bytes of a trip, if they are more than are left; else 0."""
+        needed = binding.layout.total + sum(self._bytes_of(binding))
+        return needed if needed > self._left else 0
 
 
 class _Job:
