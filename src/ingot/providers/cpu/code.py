@@ -18,7 +18,7 @@ from ingot.format.pages import release
 from ingot.fuse.contraction import Packed
 from ingot.loops.cost import cost_of
 from ingot.loops.digest import digest
-from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_in
+from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_in, nests_in
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant, Tensor
 from ingot.providers.cpu.panels import panels_of
@@ -89,7 +89,7 @@ def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]
     """The contents of constant buffers, zeros too: weights packed in panels, others as they are."""
     kernels = list(kernels_in(scheduled.steps))
     read = buffers_in(scheduled.steps)
-    products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction | Winograd)]
+    products = [nest for kernel in kernels for nest in nests_in(kernel) if isinstance(nest, Contraction | Winograd)]
     tiles = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
     zeros = np.zeros(64 + max((_bytes(buffer) for buffer in scheduled.zeros), default=0), np.uint8)
     memory: dict[Buffer, Array] = dict.fromkeys(scheduled.zeros, zeros)
