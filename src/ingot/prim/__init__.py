@@ -22,10 +22,11 @@ from ingot.prim.make import (
     where,
     window,
 )
-from ingot.prim.tensor import Refused, Tensor, apply, assume_shape, broadcast, expand, scalar
+from ingot.prim.tensor import Refused, Sizes, Tensor, apply, assume_shape, broadcast, expand, scalar
 
 __all__ = [
     "Refused",
+    "Sizes",
     "Tensor",
     "apply",
     "assume_shape",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -257,10 +257,31 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class CallResult(Tensor):
-    """One of the results of a call; one that is no tensor of numbers has no sizes and is read by calls alone."""
+class SizeReading:
+    """A step between kernels: the elements of `x`, an int64 tensor of one axis, become the sizes of its one result.
 
-    call: Call
+    A guard of the run is that none of them is below zero.
+    """
+
+    x: Tensor
+
+    @property
+    def arguments(self) -> tuple[Tensor, ...]:
+        return (self.x,)
+
+
+HostStep: TypeAlias = Call | SizeReading
+"""A step of a plan that no kernel computes: those before it end, and those after it know the sizes of its results."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CallResult(Tensor):
+    """One of the results of a call; one that is no tensor of numbers has no sizes and is read by calls alone.
+
+    The result of a reading is read by nothing: it has sizes, no elements.
+    """
+
+    call: HostStep
     index: int
     opaque: bool = False
 
@@ -270,6 +291,15 @@ class CallResult(Tensor):
 
 
 Operand: TypeAlias = Tensor | int | float | bool
+
+
+class SizeReader(Protocol):
+    """Passed to a `lower` rule that has a parameter `read`: computed numbers as sizes that other tensors have."""
+
+    def __call__(self, x: Tensor) -> Sizes:
+        """The elements of an int64 tensor of one axis of a known size; a run in which one is below zero goes another
+        way: the reference says what is wrong.
+        """
 
 
 def apply(function: str, *operands: Operand) -> Tensor:

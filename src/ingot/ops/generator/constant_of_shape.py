@@ -69,6 +69,9 @@ def infer(shape: Fact, /, *, value: Tensor | None) -> Inferred:
     return followed(dtype, tuple(wanted), filled)
 
 
+constant_of_shape.sized_by("shape")
+
+
 @constant_of_shape.lower
 def lower(shape: prim.Tensor, /, *, value: Tensor | None, facts: tuple[Fact, ...]) -> prim.Tensor:
     fill = _fill(value)
