@@ -27,7 +27,7 @@ from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.ops.limit import dense
-from ingot.prim.functions import ELEMENTS
+from ingot.prim.functions import ELEMENTS, STORED
 from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant, reshape
 from ingot.prim.make import count as elements_of
@@ -219,7 +219,7 @@ class _Lowering:
                 raise Refused(f"{node.op_type} in it: a size that its run computes")
         results = [program.values[value] for value in graph.outputs]
         for tensor in results:
-            if tensor.dtype not in ELEMENTS or (isinstance(tensor, CallResult) and tensor.opaque):
+            if tensor.dtype not in STORED or (isinstance(tensor, CallResult) and tensor.opaque):
                 raise Refused("a result that is no tensor of numbers")
         return results
 
@@ -305,7 +305,7 @@ def _parameter(value: Value, fact: Fact) -> Tensor:
 def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
     """The element type and sizes of what primitives can compute with; None for anything else."""
     type_ = fact.type
-    if not isinstance(type_, TensorType) or type_.dtype not in ELEMENTS or type_.shape is None:
+    if not isinstance(type_, TensorType) or type_.dtype not in STORED or type_.shape is None:
         return None
     sizes = tuple(size for size in type_.shape if size is not None)
     return (type_.dtype, sizes) if len(sizes) == len(type_.shape) else None

@@ -1,6 +1,7 @@
 """Primitives: the closed list of kinds of tensors (`prim.tensor`) that every operator is lowered to."""
 
 from ingot.prim.make import (
+    bitcast,
     cast,
     concat,
     constant,
@@ -30,6 +31,7 @@ __all__ = [
     "Tensor",
     "apply",
     "assume_shape",
+    "bitcast",
     "broadcast",
     "cast",
     "concat",

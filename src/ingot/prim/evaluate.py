@@ -141,6 +141,8 @@ def _compute(
             return np.broadcast_to(np.arange(shape[tensor.axis]).reshape(along), shape)
         case Map(function="cast"):
             return _cast(reads[0], tensor.dtype.numpy)
+        case Map(function="bitcast"):
+            return np.ascontiguousarray(reads[0]).reshape(-1).view(tensor.dtype.numpy).reshape(shape)
         case Map():
             return FUNCTIONS[tensor.function].compute(*reads)
         case Reduce():

@@ -10,7 +10,7 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
-from ingot.prim.functions import ELEMENTS, FUNCTIONS
+from ingot.prim.functions import ELEMENTS, FUNCTIONS, STORED
 
 if TYPE_CHECKING:
     from ingot.ir.node import Node
@@ -316,7 +316,7 @@ def apply(function: str, *operands: Operand) -> Tensor:
         for operand in operands
     ]
     for tensor in tensors[1:] if rule.result == "second" else tensors:
-        if tensor.dtype is not dtype or dtype not in ELEMENTS:
+        if tensor.dtype is not dtype or dtype not in (STORED if function == "where" else ELEMENTS):
             raise Refused(f"{function} of {', '.join(str(argument.dtype) for argument in tensors)}")
     shape = broadcast(*(tensor.shape for tensor in tensors))
     result = DType.BOOL if rule.result == "bool" else dtype

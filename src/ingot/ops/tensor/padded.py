@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import DType
@@ -13,7 +15,6 @@ from ingot.ops.tensor.computed import marked, numbers_in, per_axis
 from ingot.ops.tensor.follow import sizes as known_sizes
 from ingot.ops.tensor.moved import along, elements_of, holding, in_own_type
 from ingot.ops.tensor.pad import order, pad
-from ingot.prim.functions import FLOATING
 from ingot.prim.tensor import Constant, SizeReader
 
 
@@ -103,7 +104,7 @@ def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.
     if fill is not None and prim.count(fill.shape) != 1:
         raise prim.Refused(f"a constant_value of {prim.count(fill.shape)} elements")
     if fill is None or isinstance(fill, Constant):
-        return prim.pad(x, low, high, 0 if fill is None else _number(fill))
+        return prim.pad(x, low, high, _zero(x.dtype) if fill is None else _number(fill))
     grown = prim.pad(x, low, high)
     inside = prim.full(True, grown.shape, DType.BOOL)
     for axis, size in enumerate(x.shape):
@@ -117,9 +118,14 @@ def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.
     return prim.where(inside, grown, prim.reshape(fill, ()))
 
 
+def _zero(dtype: DType) -> float | int:
+    """The number whose bits are zero: not 0 in float8e8m0, which has none."""
+    return float(np.zeros(1, dtype.numpy).astype(np.float32)[0]) if dtype is DType.FLOAT8E8M0 else 0
+
+
 def _number(fill: Constant) -> float | int | bool:
     number = fill.array.reshape(-1)[0]
-    return float(number) if fill.dtype in FLOATING else int(number)
+    return int(number) if fill.dtype.is_integer or fill.dtype is DType.BOOL else float(number)
 
 
 def _repeated(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], mode: str) -> prim.Tensor:
