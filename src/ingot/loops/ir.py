@@ -11,7 +11,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.prim.guard import Guards
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import HostStep
 
 LABEL = "label"
 """Marks a field that is for people alone, `field(metadata={LABEL: True})`: what is computed depends on the others."""
@@ -396,7 +396,7 @@ class BranchStep:
     guards: tuple[Guards, Guards]
 
 
-Step: TypeAlias = Kernel | Call | LoopStep | BranchStep
+Step: TypeAlias = Kernel | HostStep | LoopStep | BranchStep
 
 
 def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
