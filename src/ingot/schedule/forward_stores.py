@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from ingot.dims import Dim
 from ingot.loops.ir import (
-    Buffer,
     Contraction,
     Index,
     Kernel,
@@ -26,7 +25,7 @@ from ingot.loops.ir import (
     kernels_in,
 )
 from ingot.loops.kernel import kernel_of
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import HostStep
 
 _MOST_PARTS = 8
 """Parts side by side that are tried to find which of them rows are."""
@@ -54,7 +53,7 @@ class _Copy:
 def forward_stores(steps: Sequence[Step]) -> Forwarded:
     """Steps in which loops store what they collect where a later copy, its only reader, would store it.
 
-    No call is between the two, so that both are in one segment of a plan.
+    No step of the host is between the two, so that both are in one segment of a plan.
     """
     forwarding = _Forwarding(list(steps))
     while forwarding.collected and any(forwarding.forward(copy) for copy in list(forwarding.copies())):
@@ -73,12 +72,18 @@ class _Forwarding:
     def copies(self) -> Iterator[_Copy]:
         """The nests that copy a buffer which a loop collects, in order."""
         for step in self.done:
-            for nest in step.nests if isinstance(step, Kernel) else ():
+            if not isinstance(step, Kernel):
+                continue
+            for nest in step.nests:
                 match nest:
                     case Nest(rows=rows, stages=(stage,)) if not stage.inner and not stage.starts:
                         for statement in stage.body:
                             load = statement.value if isinstance(statement, Store) else None
-                            if isinstance(statement, Store) and isinstance(load, Load) and load.buffer in self.collected:
+                            if (
+                                isinstance(statement, Store)
+                                and isinstance(load, Load)
+                                and load.buffer in self.collected
+                            ):
                                 yield _Copy(step, nest, rows, load, statement)
 
     def forward(self, copy: _Copy) -> bool:
@@ -87,7 +92,7 @@ class _Forwarding:
         if copy.load.where or copy.kernel not in self.done or not self._is_only_reader(copy):
             return False
         end = self.done.index(copy.kernel)
-        begin = max((place + 1 for place in range(end) if isinstance(self.done[place], Call)), default=0)
+        begin = max((place + 1 for place in range(end) if isinstance(self.done[place], HostStep)), default=0)
         changed: dict[int, LoopStep] = {}
         replaced: dict[Kernel, Kernel] = {}
         for place, step in enumerate(self.done):

@@ -89,9 +89,9 @@ def _recurrence_of(loop: LoopStep) -> Kernel | None:
     if isinstance(loop.trips, int) and loop.trips > _MOST_ITERATIONS:
         return None
     kernels = [step for step in loop.steps if isinstance(step, Kernel)]
-    nests = [nest for kernel in kernels for nest in kernel.nests]
+    nests = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, tuple | Contraction)]
     rows = _rows(nests)
-    if len(kernels) < len(loop.steps) or rows is None:
+    if len(kernels) < len(loop.steps) or len(nests) < sum(len(kernel.nests) for kernel in kernels) or rows is None:
         return None
     time = Var("t", loop.trips)
     body = tuple(_numbered(nest, loop.number, time) for nest in nests)
@@ -104,7 +104,7 @@ def _recurrence_of(loop: LoopStep) -> Kernel | None:
     return kernel_of(loop.name, (Recurrence(rows, (cycle,)),), tuple(writes))
 
 
-def _rows(nests: Sequence[object]) -> Dim | None:
+def _rows(nests: Sequence[tuple[Statement, ...] | Contraction]) -> Dim | None:
     """The rows of a recurrence of these nests; None if it is not worth it, or they have different rows.
 
     Contractions have panels to read, which are few, and the same rows; statements are short, by sizes that are known.
@@ -129,7 +129,9 @@ def _is_short(statements: tuple[Statement, ...]) -> bool:
     return isinstance(work, int) and work <= LOOP_GRAIN
 
 
-def _line(nests: Sequence[object], result: Buffer, initial: Buffer, rows: Dim) -> Dim | None:
+def _line(
+    nests: Sequence[tuple[Statement, ...] | Contraction], result: Buffer, initial: Buffer, rows: Dim
+) -> Dim | None:
     """The elements of a state that belong to a row: as far apart as its rows are stored; None if they are not so."""
     if rows == 1:
         return initial.elements
@@ -141,7 +143,9 @@ def _line(nests: Sequence[object], result: Buffer, initial: Buffer, rows: Dim) -
     return None
 
 
-def _numbered(nest: tuple[Statement, ...] | Contraction, number: Buffer, time: Var) -> tuple[Statement, ...] | Contraction:
+def _numbered(
+    nest: tuple[Statement, ...] | Contraction, number: Buffer, time: Var
+) -> tuple[Statement, ...] | Contraction:
     """A nest with a variable in the place of the number of the iteration."""
 
     def change(node: Node) -> Node:

@@ -33,8 +33,8 @@ from ingot.prim.tensor import Tensor
 from ingot.schedule.alternate import alternate
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
-from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.forward_stores import forward_stores
+from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
 from ingot.schedule.merge_epilogues import grouped, merge_epilogues
 from ingot.schedule.nest import collapse, schedule_nest
