@@ -16,6 +16,7 @@ from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts
 from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
+from ingot.prim.descent import Descent
 from ingot.prim.make import count
 from ingot.prim.region import Branch, RegionResult, Repeat
 from ingot.prim.tensor import Concat, Constant, Contract, Expand, Iota, Map, Reduce, Scan, Scatter, Size, Tensor, View
@@ -28,6 +29,7 @@ LONG_EXPRESSION = "the expression would be too long without it"
 LONG_REDUCTION = "threads share its long rows"
 CONCAT = "tensors joined are stored"
 SCAN = "running totals are stored"
+DESCENT = "votes of trees are stored"
 SCATTER = "what is written at computed places is stored"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
@@ -101,6 +103,8 @@ def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLi
     match tensor:
         case Scan():
             return SCAN
+        case Descent():
+            return DESCENT
         case Scatter():
             return SCATTER
         case Concat():

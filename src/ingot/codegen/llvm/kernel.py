@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ingot.codegen.llvm import attention, ir, loops, product, winograd
+from ingot.codegen.llvm import attention, descent, ir, loops, product, winograd
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.half import define_half_conversions
 from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
 from ingot.dims import Dim
-from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Winograd
+from ingot.loops.ir import Attention, Buffer, Contraction, Descent, Kernel, Winograd
 from ingot.loops.rewrite import sizes_indexed
 from ingot.schedule.target import Target
 
@@ -25,6 +25,7 @@ EMITTERS: Mapping[type, NestEmitter[Any]] = {
     Contraction: product.EMITTER,
     Winograd: winograd.EMITTER,
     Attention: attention.EMITTER,
+    Descent: descent.EMITTER,
 }
 """The code generator of each kind of nest."""
 
