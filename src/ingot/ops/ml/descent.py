@@ -1,4 +1,4 @@
-"""Forests in primitives: what the leaves vote that rows come to, reduced for each target, and transformed."""
+"""Forests in primitives: what the leaves vote that rows come to, reduced for each target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from ingot import prim
 from ingot.dtypes import DType
 from ingot.ops.ml.forest import MODES, Forest
-from ingot.ops.ml.post_transform import checked
 from ingot.ops.ml.tree_tables import trees_of
 from ingot.prim.descent import Descent
 from ingot.prim.tensor import Map, Refused
@@ -77,17 +76,3 @@ def rows_of(x: prim.Tensor) -> prim.Tensor:
     wide = x.dtype in (DType.FLOAT64, DType.INT64, DType.INT32)
     rows = prim.cast(x, DType.FLOAT64 if wide else DType.FLOAT32)
     return prim.unsqueeze(rows, [0]) if x.rank == 1 else rows
-
-
-def transformed(scores: prim.Tensor, transform: str) -> prim.Tensor:
-    """Scores, a row for each example, transformed; Refused where that takes functions there are not."""
-    match checked(transform):
-        case "NONE":
-            return scores
-        case "LOGISTIC":
-            return prim.apply("sigmoid", scores)
-        case "SOFTMAX":
-            away = scores - prim.reduce_("maximum", scores, [1])
-            exponentials = prim.apply("exp", away)
-            return exponentials / prim.reduce_("add", exponentials, [1])
-    raise Refused(f"scores transformed by {transform.lower()}")
