@@ -8,7 +8,7 @@ from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.prim.tensor import Tensor
 
-TOGETHER = 8
+TOGETHER = 16
 """Trees that a row goes down together: there are a multiple of as many roots, the last of them of no tree."""
 
 UNIT = 8
