@@ -140,13 +140,10 @@ def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
 def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     labels = either("labels", attributes["classlabels_int64s"], attributes["classlabels_strings"])
     outputs = _probabilities(op, x, attributes, len(labels))
-    encoder = op.domain("ai.onnx.ml").LabelEncoder
     if outputs is None:
         return _numbered(op, x, attributes, labels)
     raw, scores = outputs
-    values = "values_strings" if isinstance(labels[0], str) else "values_int64s"
-    place = op.ArgMax(raw, axis=1, keepdims=0)
-    return encoder(place, keys_int64s=list(range(len(labels))), **{values: list(labels)}), scores
+    return op.Gather(label_array(labels), op.ArgMax(raw, axis=1, keepdims=0)), scores
 
 
 def _numbered(op: Any, x: Value, attributes: dict[str, Any], labels: Sequence[int] | Sequence[str]) -> Any:
@@ -158,7 +155,7 @@ def _numbered(op: Any, x: Value, attributes: dict[str, Any], labels: Sequence[in
     numbers = list(range(len(names)))
     others = {**attributes, "classlabels_strings": None, "classlabels_int64s": numbers[-len(labels) :]}
     place, scores = classifier(x, outputs=2, **set_attributes(others))
-    return op.domain("ai.onnx.ml").LabelEncoder(place, keys_int64s=numbers, values_strings=names), scores
+    return op.Gather(label_array(names), place), scores
 
 
 def _probabilities(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[Any, Any] | None:
