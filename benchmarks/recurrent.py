@@ -81,7 +81,9 @@ def _rows(names: Sequence[str], threads: int) -> Iterator[tuple[str, float]]:
 
 def _networks(names: Sequence[str]) -> Iterator[Network]:
     yield from (Network(*each) for each in product(names, HIDDEN, DIRECTIONS))
-    yield from (Network(name, hidden, "bidirectional", layers) for name, hidden, layers in product(names, (64,), LAYERS))
+    yield from (
+        Network(name, hidden, "bidirectional", layers) for name, hidden, layers in product(names, (64,), LAYERS)
+    )
 
 
 def _model(network: Network) -> Any:

@@ -209,7 +209,7 @@ class _Epilogue:
         return self.store.buffer in kernel.reads or any(buffer in self.values for buffer in kernel.reads)
 
     def _conflicts(self, kernel: Kernel) -> bool:
-        """Whether a kernel that is left comes between: it writes what this one reads, or reads or writes what it writes."""
+        """Whether a kernel that is left comes between: it writes what this one reads, or uses what it writes."""
         before = (self.kernel, *self.taken)
         return (
             any(buffer in kernel.reads for other in self._left for buffer in other.writes)

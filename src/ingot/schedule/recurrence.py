@@ -141,7 +141,9 @@ def _line(nests: Sequence[object], result: Buffer, initial: Buffer, rows: Dim) -
     return None
 
 
-def _numbered(nest: tuple[Statement, ...] | Contraction, number: Buffer, time: Var) -> tuple[Statement, ...] | Contraction:
+def _numbered(
+    nest: tuple[Statement, ...] | Contraction, number: Buffer, time: Var
+) -> tuple[Statement, ...] | Contraction:
     """A nest with a variable in the place of the number of the iteration."""
 
     def change(node: Node) -> Node:
