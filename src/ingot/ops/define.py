@@ -144,6 +144,7 @@ class Operator:
         "name",
         "rules",
         "since",
+        "size_inputs",
     )
 
     def __init__(self, name: str, domain: str, since: tuple[int, ...], evaluate: Rule, deprecated: bool) -> None:
@@ -154,6 +155,8 @@ class Operator:
         self.evaluate = evaluate
         self.deprecated = deprecated
         self.rules: dict[str, Rule] = {}
+        self.size_inputs: tuple[str, ...] = ()
+        """The inputs of natural numbers that sizes of results follow from."""
         self._signature: Signature | None = None
         self._defaults: dict[str, Any] | None = None
         self.accepted: set[tuple[Any, ...]] = set()
@@ -234,6 +237,14 @@ class Operator:
     def lower(self, rule: Rule) -> Rule:
         """Attach the lowering of this meaning to primitives."""
         return self._attach("lower", rule)
+
+    def sized_by(self, *inputs: str) -> None:
+        """State the inputs of natural numbers that sizes of results follow from, by their parameters.
+
+        Where a run computes them, they are read as sizes: `lower` gets names in the place of their elements, and the
+        types that `infer` finds for these.
+        """
+        self.size_inputs = inputs
 
     def gradient(self, rule: Rule) -> Rule:
         """Attach a gradient of its own, where that of the primitives is unstable or costly."""

@@ -9,7 +9,7 @@ import numpy as np
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import CallResult, Parameter, Tensor
+from ingot.prim.tensor import Call, CallResult, Parameter, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.guards import GuardFailed
 
@@ -130,6 +130,6 @@ def _label(tensor: Tensor) -> str:
     match tensor:
         case Parameter():
             return f"input '{tensor.name}'"
-        case CallResult():
+        case CallResult(call=Call()):
             return f"result {tensor.index} of {tensor.call.node.op_type} '{tensor.call.node.label}'"
     return "a value"

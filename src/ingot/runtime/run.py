@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ingot.dataclass import dataclass
-from ingot.prim.tensor import Tensor
+from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.entry import Entry
 from ingot.runtime.frame import Frame, SegmentFrame, fresh_array
@@ -167,7 +167,7 @@ class PlanRunner:
             if prepared.call is not None:
                 begin = perf_counter()
                 prepared.make(prepared.call, call, values, sizes, slots)
-                if observe is not None:
+                if observe is not None and isinstance(prepared.call, Call):
                     observe(prepared.call, perf_counter() - begin, sizes)
         return [values[number] for number in self.outputs]
 
