@@ -281,7 +281,6 @@ class _Course:
             self.arena, self.sizes = arena, sizes
         return added == count
 
-
     def _bytes_of(self, binding: Binding) -> list[int]:
         """The bytes of each result of a trip."""
         results = zip(binding.shapes, self._shared.prepared.results, strict=True)
