@@ -105,8 +105,8 @@ def test_a_frame_does_not_keep_what_a_body_captured() -> None:
     x = floats(0, 5)
     one.run(None, {"x": x, "m": np.array(3)})
     assert one._compiled is not None
-    (runners,) = one._compiled._bodies._runners.values()
-    (runner,) = runners
+    (prepared,) = one._compiled._bodies._prepared.values()
+    (runner,) = prepared.bodies.values()
     assert runner is not None
     assert runner.runner is not None
     (frame,) = runner.runner.frames

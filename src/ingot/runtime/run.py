@@ -67,6 +67,9 @@ class PlanRunner:
             known = known.union(*(entry.names for entry in prepared.entries))
             self.segments.append(prepared)
         self.outputs = [numbers[tensor] for tensor in outputs]
+        stored = {number for segment in self.segments for number, _, _ in segment.results}
+        self.gives_fresh_arrays = stored.issuperset(self.outputs) and len(set(self.outputs)) == len(self.outputs)
+        """Whether all outputs are results of kernels, each an array of its own."""
         self._values: list[Any] = [None] * len(numbers)
         for tensor, array in plan.constants.items():
             self._values[numbers[tensor]] = array
