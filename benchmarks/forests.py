@@ -24,7 +24,7 @@ def table() -> str:
         "",
         f"{machine()}. Models fitted to {TRAINED_ON:,} random rows of {FEATURES} features, converted by",
         "`ingot.convert`; then random forests of 100 trees of depth 6 in each form of the operators. Run by both",
-        "engines with one thread, in turns; the least processor time of a call. Written by `python -m benchmarks forests`.",
+        "engines with one thread, in turns; the least processor time of a call. `python -m benchmarks forests` writes it.",
         "",
         "| model | rows | ingot | onnxruntime | times as fast |",
         "|---|---:|---:|---:|---:|",

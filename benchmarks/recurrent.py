@@ -105,7 +105,7 @@ def _model(network: Network) -> Any:
                 outputs=3 if network.op == "LSTM" else 2, **attributes,
             )  # fmt: skip
             features = directions * hidden
-            x = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), np.int64([0, 0, features]))
+            x = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), np.array([0, 0, features]))
         return (x, *last)
 
     return build(stack, Float32["length", "batch", hidden], opset=21)
