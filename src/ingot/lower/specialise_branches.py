@@ -1,13 +1,17 @@
-"""Specialisation of branches: an If whose condition depends on sizes alone is replaced by the branch that is taken.
+"""Specialisation by sizes: an If whose condition depends on sizes alone is replaced by the branch that is taken.
 
 Exporters write `x.squeeze(0) if x.shape[0] == 1 else x` as an If whose branches have different ranks, which no kernel
-can have. Where the sizes are unknown, the branch for equal sizes is assumed, and a guard checks it in each run.
+can have. Where the sizes are unknown, the branch for equal sizes is assumed, and a guard checks it in each run. A
+Squeeze without axes, whose result has no known rank either, is assumed to leave every axis whose size is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
+from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
 from ingot.dims import Expr, lower_bound, minimum
 from ingot.infer import infer
@@ -16,6 +20,7 @@ from ingot.infer.driver import Facts
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
@@ -71,7 +76,7 @@ def specialise_branches(
     facts = infer(model, catalog=catalog, input_facts=input_facts, overrule=True)
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
-        if not _inline_decided_branches(model, facts, guards):
+        if not (_inline_decided_branches(model, facts, guards) | _name_squeezed_axes(model, facts, guards)):
             break
         facts = infer(model, catalog=catalog, input_facts=input_facts, overrule=True)
     changed = frozenset(graph for graph, own in guards.items() if own)
@@ -122,6 +127,26 @@ def _inline_decided_branches(model: Model, facts: Facts, guards: Guards) -> bool
             if isinstance(decided, EqualSizes):
                 own.append(Guard(decided.one, decided.other, _CHOSEN))
             put_in_place(branch, node, graph)
+            changed = True
+    return changed
+
+
+def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards) -> bool:
+    """Whether a Squeeze without axes got those of size one; sizes with names are assumed not to be one."""
+    changed = False
+    for graph in nested_graphs(model.graph):
+        for node in [node for node in graph if node.applies("Squeeze") and len(node.inputs) == 1]:
+            fact = Fact() if node.inputs[0] is None else facts.get(node.inputs[0], Fact())
+            sizes = fact.shape or ()
+            named = [size for size in sizes if isinstance(size, Expr)]
+            if not named or None in sizes or not _is_in_branches(graph):
+                continue
+            otherwise = f"a size that was assumed not to be one for Squeeze '{node.label}' is one"
+            other = [minimum((size - 1) * (size - 1), 1) for size in named]
+            guards.setdefault(graph, []).extend(Guard(each, 1, otherwise) for each in other)
+            axes = [axis for axis, size in enumerate(sizes) if size == 1]
+            with inserting(before=node):
+                node.inputs = [node.inputs[0], op.Constant(value=Tensor(np.array(axes, np.int64))).value]
             changed = True
     return changed
 

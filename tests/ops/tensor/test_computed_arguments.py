@@ -220,3 +220,22 @@ def test_a_plan_with_computed_sizes_is_found_on_disk(tmp_path: Path, monkeypatch
         for thread in threading.enumerate():
             if thread.name == "ingot-keep":
                 thread.join()
+
+
+def test_a_squeeze_without_axes_is_compiled_for_sizes_that_are_not_one() -> None:
+    text = f"{HEADER} g (float[n, 1, m] x) => (y) {{ z = Squeeze (x) y = Exp (z) }}"
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    for n, m in [(2, 3), (0, 2), (1, 3), (2, 1), (1, 1)]:
+        (y,) = session.run(None, {"x": np.zeros((n, 1, m), np.float32)})
+        assert y.shape == tuple(size for size in (n, m) if size != 1)
+
+
+def test_a_squeeze_of_a_computed_size_is_guarded() -> None:
+    constants = "<int64 zero = {0}, int64 one = {1}>"
+    text = f"{HEADER} g (int64 n) => (y) {constants} {{ r = Range (zero, n, one) y = Squeeze (r) }}"
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    assert session.run(None, {"n": np.array(3)})[0].tolist() == [0, 1, 2]
+    with pytest.warns(ingot.FallbackWarning, match="assumed not to be one"):
+        assert session.run(None, {"n": np.array(1)})[0].tolist() == 0
