@@ -13,7 +13,7 @@ import numpy as np
 
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
-from ingot.dims import Expr, lower_bound, minimum
+from ingot.dims import Expr, lower_bound, minimum, upper_bound
 from ingot.infer import infer
 from ingot.infer.decided import EqualSizes, decided_by_sizes
 from ingot.infer.driver import Facts
@@ -132,7 +132,9 @@ def _inline_decided_branches(model: Model, facts: Facts, guards: Guards) -> bool
 
 
 def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards) -> bool:
-    """Whether a Squeeze without axes got those of size one; sizes with names are assumed not to be one."""
+    """Whether a Squeeze without axes got those of size one; sizes with names are assumed not to be one,
+    unless they are at most that.
+    """
     changed = False
     for graph in nested_graphs(model.graph):
         for node in [node for node in graph if node.applies("Squeeze") and len(node.inputs) == 1]:
@@ -141,14 +143,20 @@ def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards) -> bool:
             named = [size for size in sizes if isinstance(size, Expr)]
             if not named or None in sizes or not _is_in_branches(graph):
                 continue
-            otherwise = f"a size that was assumed not to be one for Squeeze '{node.label}' is one"
-            other = [minimum((size - 1) * (size - 1), 1) for size in named]
-            guards.setdefault(graph, []).extend(Guard(each, 1, otherwise) for each in other)
-            axes = [axis for axis, size in enumerate(sizes) if size == 1]
+            guards.setdefault(graph, []).extend(_guard_of_squeeze(size, node) for size in named)
+            axes = [axis for axis, size in enumerate(sizes) if size is not None and upper_bound(size) == 1]
             with inserting(before=node):
                 node.inputs = [node.inputs[0], op.Constant(value=Tensor(np.array(axes, np.int64))).value]
             changed = True
     return changed
+
+
+def _guard_of_squeeze(size: Expr, node: Node) -> Guard:
+    """That a size is one, if it is at most that, else that it is not."""
+    if upper_bound(size) == 1:
+        return Guard(size, 1, f"a size that was assumed to be one for Squeeze '{node.label}' is none")
+    otherwise = f"a size that was assumed not to be one for Squeeze '{node.label}' is one"
+    return Guard(minimum((size - 1) * (size - 1), 1), 1, otherwise)
 
 
 def _is_in_branches(graph: Graph) -> bool:
