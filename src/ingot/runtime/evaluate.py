@@ -185,6 +185,16 @@ class Evaluation:
             raise CheckError(f"domain '{spelled_out(node.domain)}' is not imported")
         return self._catalog.get(node.domain, node.op_type, imports[node.domain])
 
+    @property
+    def imports(self) -> Mapping[str, int]:
+        """The operator sets of the model."""
+        return self._model.opset_imports
+
+    @property
+    def first_takes_all(self) -> bool:
+        """Whether every node is computed by the same evaluator, or as it is defined."""
+        return not self.evaluators or self.evaluators[0].takes_all
+
     def function(self, node: Node) -> Function | None:
         return self._model.function_of(node)
 
