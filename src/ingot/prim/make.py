@@ -8,7 +8,7 @@ import numpy as np
 
 from ingot.dims import Dim, lower_bound, maximum, upper_bound
 from ingot.dtypes import Array, DType
-from ingot.prim.functions import ELEMENTS, FLOATING
+from ingot.prim.functions import ELEMENTS, FLOATING, STORED
 from ingot.prim.tensor import (
     Concat,
     Constant,
@@ -62,6 +62,19 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
     if isinstance(x, Expand):
         return expand(cast(x.x, dtype), x.shape)
     return _mapped(x, dtype)
+
+
+def bitcast(x: Tensor, dtype: DType) -> Tensor:
+    """Elements with the same bits, of another type of the same width; Refused for bool, and for another width."""
+    if x.dtype is dtype:
+        return x
+    if {x.dtype, dtype} - STORED or DType.BOOL in (x.dtype, dtype) or x.dtype.numpy.itemsize != dtype.numpy.itemsize:
+        raise Refused(f"the bits of {x.dtype} as {dtype}")
+    if isinstance(x, Map) and x.function == "bitcast":
+        return bitcast(x.arguments[0], dtype)
+    if isinstance(x, Constant):
+        return constant(np.ascontiguousarray(x.array).reshape(-1).view(dtype.numpy).reshape(x.array.shape))
+    return Map(dtype, x.shape, "bitcast", (x,))
 
 
 def _mapped(x: Tensor, dtype: DType) -> Tensor:

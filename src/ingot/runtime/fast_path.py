@@ -82,13 +82,13 @@ class FastPath:
         ready.runner.frames.append(frame)
         return [results[index] for index in ready.outputs]
 
-    def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> None:
-        """Remember the binding that inputs ran with, if the plan has a fast path."""
+    def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> bool:
+        """Remember the binding that inputs ran with, if the plan has a fast path; whether it has."""
         if set(feeds) != set(self._names) or not _has_fast_path(runner):
-            return
+            return False
         arrays = [feeds[name] for name in self._names]
         if binding is None or any(type(array) is not np.ndarray for array in arrays):
-            return
+            return False
         plan, (segment,) = runner.plan, runner.segments
         unread = len(plan.template) - 1  # the last slot is nobody's
         inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
@@ -98,6 +98,7 @@ class FastPath:
         outputs = tuple(numbers.index(number) for number in runner.outputs)
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
         remember(self._ready, key, Ready(runner, binding, inputs, results, outputs), _MOST_READY)
+        return True
 
 
 def _has_fast_path(runner: PlanRunner) -> bool:
