@@ -2,7 +2,7 @@
 
 Fusion determines what each kernel computes; the schedule, how. Elementwise loops and reductions are collapsed,
 vectorised, parallelised and jammed (unroll-and-jam); long reductions become two kernels; contractions (GEMM) get tiles,
-or become Winograd's; attention gets blocks; packing is hoisted out of loops.
+or become Winograd's; attention gets blocks; decision trees get chunks of rows; packing is hoisted out of loops.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ingot.loops.ir import (
     BranchStep,
     Buffer,
     Contraction,
+    Descent,
     Kernel,
     KernelNest,
     LoopStep,
@@ -33,6 +34,7 @@ from ingot.prim.tensor import Tensor
 from ingot.schedule.alternate import alternate
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
+from ingot.schedule.descent import schedule_descent
 from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
@@ -114,6 +116,8 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_contraction(nest, name, target)
         case Attention():
             return schedule_attention(nest, name, target)
+        case Descent():
+            return schedule_descent(nest, name, target)
         case Winograd() | Recurrence():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:
