@@ -81,7 +81,9 @@ def _rows(names: Sequence[str], threads: int) -> Iterator[tuple[str, float]]:
 
 def _networks(names: Sequence[str]) -> Iterator[Network]:
     yield from (Network(*each) for each in product(names, HIDDEN, DIRECTIONS))
-    yield from (Network(name, hidden, "bidirectional", layers) for name, hidden, layers in product(names, (64,), LAYERS))
+    yield from (
+        Network(name, hidden, "bidirectional", layers) for name, hidden, layers in product(names, (64,), LAYERS)
+    )
 
 
 def _model(network: Network) -> Any:
@@ -103,7 +105,7 @@ def _model(network: Network) -> Any:
                 outputs=3 if network.op == "LSTM" else 2, **attributes,
             )  # fmt: skip
             features = directions * hidden
-            x = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), np.int64([0, 0, features]))
+            x = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), np.array([0, 0, features]))
         return (x, *last)
 
     return build(stack, Float32["length", "batch", hidden], opset=21)

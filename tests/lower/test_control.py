@@ -289,7 +289,7 @@ def test_primitives_say_what_the_reference_does(graph: str) -> None:
     expected = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, given)
     for one, other in zip(evaluate(made.outputs, given, sizes), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.scheduled.steps)
+    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.fused.steps)
 
 
 ENDLESS = """g (bool c, float[N] x) => (a) {

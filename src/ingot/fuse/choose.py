@@ -17,6 +17,7 @@ from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts
 from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
+from ingot.prim.descent import Descent
 from ingot.prim.make import count
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.tensor import (
@@ -43,6 +44,7 @@ LONG_EXPRESSION = "the expression would be too long without it"
 LONG_REDUCTION = "threads share its long rows"
 CONCAT = "tensors joined are stored"
 SCAN = "running totals are stored"
+DESCENT = "votes of trees are stored"
 SCATTER = "what is written at computed places is stored"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
@@ -119,6 +121,8 @@ def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLi
     match tensor:
         case Scan():
             return SCAN
+        case Descent():
+            return DESCENT
         case Scatter():
             return SCATTER
         case Concat():

@@ -144,6 +144,10 @@ LONGEST_JAMMED = 2048
 """Elements of the longest loop in vectors around a jammed one: so many zeros are there to be read."""
 
 
+LANES_APART = 4
+"""The largest stride at which the lanes of a vector are picked out of contiguous vectors, instead of gathered."""
+
+
 class Kind(Enum):
     """How a loop runs: one iteration after another, shared among threads, in vectors, or unrolled and jammed.
 
@@ -299,6 +303,52 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True)
+class Descent:
+    """Decision trees: for each `row` and `column`, a target, the votes of leaves reduced by `function`.
+
+    `x` is the feature of a row; `nodes` and the other tables are those of `prim.descent.Trees`, loaded from their
+    beginning on. `body` is the epilogue, in which the votes for a target are the local `votes`, a float64.
+    """
+
+    function: str
+    row: Var
+    column: Var
+    feature: Var
+    x: Load
+    key: DType
+    missing: tuple[bool, ...]
+    nodes: Load
+    wide: bool
+    shift: Dim
+    roots: Load
+    votes: Load
+    targets: Load | None
+    by_leaf: bool
+    trees: Dim
+    steps: int
+    body: tuple[Statement, ...]
+    leaves: int = 0
+    """The bits of a leaf's place in `tests`; without, what follows is None."""
+    tests: Load | None = None
+    spans: Load | None = None
+    exits: Load | None = None
+    chunk: Dim = 0
+    """The rows that go down a tree before the next tree, a multiple of `lanes`; this and `scratch` are scheduled."""
+    lines: tuple[Dim, Dim] = (0, 0)
+    """The elements of each of the scratch buffers that are a thread's: keys, as int64, and votes."""
+    scratch: tuple[Buffer, ...] = ()
+
+    @property
+    def lanes(self) -> int:
+        """The rows whose keys of a feature lie together, 64 bytes of them."""
+        return 64 // self.key.numpy.itemsize
+
+    @property
+    def slots(self) -> Dim:
+        return self.feature.extent * len(self.missing)
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One pass over a row: `starts` once, then `body` for every place of `inner`.
 
@@ -343,9 +393,9 @@ class Recurrence:
     cycles: tuple[Cycle, ...]
 
 
-KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Recurrence
-"""A nest of any kind. Fusion gives nests, statements, contractions and attention; once scheduled, nests are statements,
-contractions may be Winograd's, and short steps of a loop a recurrence."""
+KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Recurrence
+"""A nest of any kind. Fusion gives all but the last and Winograd's; once scheduled, nests are statements, contractions
+may be Winograd's, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -18,6 +18,7 @@ from ingot.loops.ir import (
     Attention,
     Contraction,
     Cycle,
+    Descent,
     Index,
     Inside,
     Nest,
@@ -29,7 +30,18 @@ from ingot.loops.ir import (
 )
 
 Node: TypeAlias = (
-    Scalar | Index | Inside | Statement | Contraction | Winograd | Attention | Nest | Stage | Recurrence | Cycle
+    Scalar
+    | Index
+    | Inside
+    | Statement
+    | Contraction
+    | Winograd
+    | Attention
+    | Descent
+    | Nest
+    | Stage
+    | Recurrence
+    | Cycle
 )
 AnyNode = TypeVar("AnyNode", bound=Node)
 

@@ -78,6 +78,9 @@ def lower_graph(
     for node in graph:
         lowering.node(node, facts)
     program.guards.extend(_assumed(program.values[value] for node in graph for value in node.outputs))
+    program.guards = [
+        replace(guard, left=program.size(guard.left), right=program.size(guard.right)) for guard in program.guards
+    ]
     return program
 
 

@@ -110,6 +110,15 @@ class PlanRunner:
         if interrupt is not None:
             interrupt.check()
 
+    def sizes_of(self, inputs: Sequence[Any]) -> dict[str, int]:
+        """The named sizes that inputs in order have; GuardFailed if they are not as assumed."""
+        values, sizes, slots = self._values.copy(), self._sizes.copy(), self.plan.template.copy()
+        for entry in self._placed:
+            entry.admit(inputs[entry.number], values, sizes, slots)
+        for check in self.checks:
+            check.require(values, sizes)
+        return sizes
+
     def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
         """Set the last inputs for all runs with a frame; GuardFailed if they are not as assumed."""
         values, sizes = self._values.copy(), self._sizes.copy()

@@ -69,9 +69,10 @@ class _Merging:
         self.groups: dict[Buffer, int] = {}
 
     def steps(self, steps: Sequence[Step], inside: bool = False) -> Iterator[Step]:
-        pending = list(steps)
-        while pending:
-            step = pending.pop(0)
+        taken: set[Kernel] = set()
+        for place, step in enumerate(steps):
+            if step in taken:
+                continue
             match step:
                 case LoopStep():
                     yield replace(step, steps=tuple(self.steps(step.steps, inside=True)))
@@ -79,11 +80,12 @@ class _Merging:
                     then, otherwise = (tuple(self.steps(arm)) for arm in (step.then, step.otherwise))
                     yield replace(step, then=then, otherwise=otherwise)
                 case Kernel() if inside and (epilogue := _epilogue_of(step)) is not None:
-                    for other in pending:
+                    for other in steps[place + 1 :]:
                         if not isinstance(other, Kernel):
                             break
-                        epilogue.take(other)
-                    pending = [other for other in pending if other not in epilogue.taken]
+                        if other not in taken:
+                            epilogue.take(other)
+                    taken.update(epilogue.taken)
                     yield self._merged(epilogue) if epilogue.taken else step
                 case _:
                     yield step
@@ -209,7 +211,7 @@ class _Epilogue:
         return self.store.buffer in kernel.reads or any(buffer in self.values for buffer in kernel.reads)
 
     def _conflicts(self, kernel: Kernel) -> bool:
-        """Whether a kernel that is left comes between: it writes what this one reads, or reads or writes what it writes."""
+        """Whether a kernel that is left comes between: it writes what this one reads, or uses what this one writes."""
         before = (self.kernel, *self.taken)
         return (
             any(buffer in kernel.reads for other in self._left for buffer in other.writes)

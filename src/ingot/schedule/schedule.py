@@ -2,7 +2,7 @@
 
 Fusion determines what each kernel computes; the schedule, how. Elementwise loops and reductions are collapsed,
 vectorised, parallelised and jammed (unroll-and-jam); long reductions become two kernels; contractions (GEMM) get tiles,
-or become Winograd's; attention gets blocks; packing is hoisted out of loops.
+or become Winograd's; attention gets blocks; decision trees get chunks of rows; packing is hoisted out of loops.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ingot.loops.ir import (
     BranchStep,
     Buffer,
     Contraction,
+    Descent,
     Kernel,
     KernelNest,
     LoopStep,
@@ -33,6 +34,8 @@ from ingot.prim.tensor import Tensor
 from ingot.schedule.alternate import alternate
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
+from ingot.schedule.descent import schedule_descent
+from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
 from ingot.schedule.merge_epilogues import grouped, merge_epilogues
@@ -68,7 +71,8 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     """The kernels of a program for a target."""
     merged = merge_epilogues(fused.steps)
     constants: dict[Buffer, ConstantMemory] = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
-    alternated = alternate(merged.steps, constants)
+    forwarded = forward_stores(merged.steps)
+    alternated = alternate(forwarded.steps, constants)
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
     for kernel in kernels_in(alternated.steps):
         kernels[kernel] = _winograd(kernel, constants, target) or _schedule_kernel(kernel, target)
@@ -76,7 +80,8 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     fused_stores: dict[Kernel, Tensor] = {}
     for kernel, new_ones in kernels.items():
         old = alternated.origins.get(kernel, kernel)
-        fused_stores.update(dict.fromkeys(new_ones, fused.stores[merged.origins.get(old, (old,))[-1]]))
+        last = forwarded.origins.get(old, (old,))[-1]
+        fused_stores.update(dict.fromkeys(new_ones, fused.stores[merged.origins.get(last, (last,))[-1]]))
     enclosed = enclose_loops(hoisted.steps)
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     stores: dict[Kernel, Tensor] = {}
@@ -111,6 +116,8 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_contraction(nest, name, target)
         case Attention():
             return schedule_attention(nest, name, target)
+        case Descent():
+            return schedule_descent(nest, name, target)
         case Winograd() | Recurrence():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:

@@ -102,6 +102,16 @@ def around_axis(x: prim.Tensor, axis: prim.Tensor, read: SizeReader) -> prim.Ten
     return assume_reshape(x, read(prim.where(is_inside, prim.concat(parts, 0), -1)))
 
 
+def places_of(flags: prim.Tensor, read: SizeReader) -> prim.Tensor:
+    """The indices at which a tensor of one axis is true, in order: counted, read, and written by a second kernel."""
+    (among,) = flags.shape
+    ones = prim.cast(flags, DType.INT64)
+    (many,) = read(prim.reduce_("add", ones, [0]))
+    place = prim.where(flags, prim.scan("add", ones, 0, exclusive=True), prim.size(many))
+    filled = prim.scatter(prim.full(0, (many + 1,), DType.INT64), prim.iota((among,), 0), [place])
+    return prim.slice_(filled, [0], [many], in_range=True)
+
+
 def assume_reshape(x: prim.Tensor, shape: Sequence[Dim]) -> prim.Tensor:
     """The same elements in C order under other sizes, which are assumed to make up as many: a guard checks that."""
     total = prim.count(shape)
