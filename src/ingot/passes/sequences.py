@@ -172,8 +172,8 @@ def _length(sequence: _Known) -> Value:
     if isinstance(sequence, _Elements):
         return _value(op.Identity(np.array(len(sequence.values), np.int64)))
     axis = sequence.axis if isinstance(sequence, _Parts) else 0
-    end = {} if axis == -1 else {"end": axis + 1}
-    return _value(op.Reshape(op.Shape(sequence.tensor, start=axis, **end), np.zeros(0, np.int64)))
+    size = op.Shape(sequence.tensor, start=axis, end=None if axis == -1 else axis + 1)
+    return _value(op.Reshape(size, np.zeros(0, np.int64)))
 
 
 def _joined(sequence: _Known, axis: int, new_axis: bool) -> Value | None:
@@ -197,7 +197,6 @@ def _joined(sequence: _Known, axis: int, new_axis: bool) -> Value | None:
             before = [op.Shape(moved, start=0, end=axis)] if axis else []
             after = [op.Shape(moved, start=axis + 2)] if axis + 1 < rank else []
             return _value(op.Reshape(moved, op.Concat(*before, np.array([-1]), *after, axis=0)))
-    return None
 
 
 def _collected(model: Model, catalog: Catalog) -> Iterator[tuple[Node, Value, _Rows]]:
