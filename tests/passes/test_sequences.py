@@ -113,6 +113,48 @@ def test_what_differs_from_run_to_run_stays_a_sequence() -> None:
     assert "ConcatFromSequence" in calls(graph, *({"x": X[0], "m": np.array(count)} for count in (1, 3)))
 
 
+def test_a_wrong_declaration_of_a_state_is_not_believed() -> None:
+    graph = """g (float[n] x, int64 m) => (y) <bool go = {1}> {
+        none = SequenceEmpty <dtype = 1> ()
+        last, l = Loop (m, go, x, none) <body = b (int64 i, bool c, float[n] s, seq(float[j]) q) => (d, t, u) {
+            d = Identity (c)
+            t = Concat <axis = 0> (s, s)
+            p = Neg (s)
+            u = SequenceInsert (q, p)
+        }>
+        y = ConcatFromSequence <axis = 0> (l)
+    }"""
+    model = ingot.parse_model(f"{HEAD} {graph}")
+    assert sequences_to_tensors(model, standard()) == 0
+
+
+def test_a_map_of_the_parts_of_a_tensor_is_a_loop() -> None:
+    graph = """g (float[r, n] x, float[n] w) => (y, z) {
+        l = SplitToSequence <axis = 0, keepdims = 0> (x)
+        p, q = SequenceMap (l, w) <body = b (float[n] e, float[n] v) => (float[n] s, float t) {
+            s = Mul (e, v)
+            t = ReduceSum <keepdims = 0> (s)
+        }>
+        y = ConcatFromSequence <axis = 0, new_axis = 1> (p)
+        z = ConcatFromSequence <axis = 0, new_axis = 1> (q)
+    }"""
+    assert calls(graph, {"x": X, "w": X[1]}) == []
+
+
+def test_branches_join_the_sequences_that_they_give() -> None:
+    graph = """g (float[n] x, bool c) => (y, k, z) <int64 zero = {0}> {
+        e = Exp (x)
+        l, z = If (c) <
+            then_branch = a () => (u, p) { u = SequenceConstruct (x, e) p = Neg (x) },
+            else_branch = h () => (v, q) { w = Neg (x) v = SequenceConstruct (w) q = Identity (x) }
+        >
+        y = ConcatFromSequence <axis = 0> (l)
+        k = SequenceLength (l)
+        f = SequenceAt (l, zero)
+    }"""
+    assert calls(graph, *({"x": X[0], "c": np.array(flag)} for flag in (True, False))) == []
+
+
 def test_a_sequence_that_is_returned_stays_one() -> None:
     graph = "g (float[n] x) => (seq(float[n]) y, z) { y = SequenceConstruct (x, x) z = SequenceLength (y) }"
     model = ingot.parse_model(f"{HEAD} {graph}")

@@ -7,30 +7,23 @@ optional that holds something is what it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
-from ingot.dims import symbols
-from ingot.infer.driver import Facts, infer
 from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
-from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
+from ingot.passes.collected_sequences import READERS, Rows, collected_sequences, graph_of, is_by_one, maps_to_loops
 from ingot.passes.replacing import drop
-from ingot.queries.values import fact
 
-_HEADS = 2
-"""Inputs of the body of a Loop before its states: the number of the run, and the condition."""
-
-_READERS = ("SequenceAt", "SequenceLength", "ConcatFromSequence")
+_BRANCHES = ("then_branch", "else_branch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +42,7 @@ class _Parts:
     keeps_axis: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of a tensor, of so many axes each."""
-
-    tensor: Value
-    rank: int
-
-
-_Known: TypeAlias = _Elements | _Parts | _Rows
+_Known: TypeAlias = _Elements | _Parts | Rows
 
 
 def sequences_to_tensors(model: Model, catalog: Catalog) -> int:
@@ -70,7 +55,8 @@ def sequences_to_tensors(model: Model, catalog: Catalog) -> int:
         return 0
     if any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
         return 0
-    loops = list(_collected(model, catalog))
+    maps_to_loops(model)
+    loops = list(collected_sequences(model, catalog))
     rewriting = _Rewriting({sequence: rows for _, sequence, rows in loops})
     rewriting.graph(model.graph)
     for loop, _, _ in loops:
@@ -86,14 +72,19 @@ class _Rewriting:
 
     def __init__(self, known: dict[Value, _Known]) -> None:
         self._known = known
-        self._held: dict[Value, Value] = {}
+        self._holds: dict[Value, Value] = {}
         self.changed = len(known)
 
     def graph(self, graph: Graph) -> None:
         for node in list(graph.nodes):
+            if node.graph is not graph:
+                continue  # what it reads is computed by the branches of an If
             for inner in node.subgraphs:
                 self.graph(inner)
-            self._node(node)
+            if node.applies("If"):
+                self._branches(node)
+            else:
+                self._node(node)
 
     def _node(self, node: Node) -> None:
         sequence = self._sequence(node)
@@ -102,16 +93,70 @@ class _Rewriting:
             return
         first = node.inputs[0] if node.inputs else None
         if node.applies("Optional") and first is not None:
-            self._held[node.outputs[0]] = first
+            self._holds[node.outputs[0]] = first
             return
         with inserting(before=node):
-            result = self._optional(node, first) if first in self._held else self._read(node, first)
+            sequence = None if first is None else self._known.get(first)
+            result = self._optional(node, first) if first in self._holds else self._read(node, sequence)
             if result is not None and node.outputs[0].is_output:
                 result = op.Identity(result).value
         if result is not None:
             node.outputs[0].replace_uses(result)
             drop(node)
             self.changed += 1
+
+    def _branches(self, node: Node) -> None:
+        """Have the branches of an If compute what is read of the sequences that they give."""
+        graph, branches = node.graph, [graph_of(node, name) for name in _BRANCHES]
+        assert graph is not None
+        sides = zip(*(branch.outputs for branch in branches), strict=True)
+        moved = {
+            place: results
+            for place, (value, side) in enumerate(zip(node.outputs, sides, strict=True))
+            if value.uses and not value.is_output and (results := self._in_branches(value, branches, side))
+        }
+        if not moved:
+            return
+        remaining = [place for place in range(len(node.outputs)) if place not in moved]
+        for side, branch in enumerate(branches):
+            read = [values[side] for results in moved.values() for values in results.values()]
+            branch.outputs[:] = [*(branch.outputs[place] for place in remaining), *read]
+        for name in _BRANCHES:
+            del node.attributes[name]
+        count = len(branches[0].outputs)
+        other = Node("If", node.inputs, count, dict(zip(_BRANCHES, branches, strict=True)), name=node.name)
+        graph.insert_before(node, other)
+        readers = [reader for results in moved.values() for reader in results]
+        for old, new in zip(
+            [*(node.outputs[place] for place in remaining), *(r.outputs[0] for r in readers)],
+            other.outputs,
+            strict=True,
+        ):
+            old.replace_uses(new)
+        for reader in readers:
+            drop(reader)
+        self.changed += len(readers)
+
+    def _in_branches(
+        self, value: Value, branches: list[Graph], side: tuple[Value, ...]
+    ) -> dict[Node, list[Value]] | None:
+        """What each reader of a result of an If reads, computed in either branch; None if one reads something else."""
+        known = [self._known.get(result) for result in side]
+        results: dict[Node, list[Value]] = {}
+        for use in value.uses:
+            if use.position or not use.node.applies(*READERS):
+                return None
+            values = []
+            for branch, sequence in zip(branches, known, strict=True):
+                if not isinstance(sequence, _Elements):
+                    return None
+                with inserting(at_end_of=branch):
+                    result = self._read(use.node, sequence)
+                    if result is None:
+                        return None
+                    values.append(_value(op.Identity(result)))
+            results[use.node] = values
+        return results
 
     def _sequence(self, node: Node) -> _Known | None:
         """What the sequence that a node makes is made of; None if it makes none, or that is not known."""
@@ -121,7 +166,7 @@ class _Rewriting:
             return _Elements(())
         if node.applies("SequenceConstruct"):
             return _Elements(tuple(value for value in inputs if value is not None))
-        if node.applies("SplitToSequence") and inputs[0] is not None and (len(inputs) < 2 or inputs[1] is None):
+        if node.applies("SplitToSequence") and inputs[0] is not None and is_by_one(node):
             return _Parts(inputs[0], int(_attribute(node, "axis", 0)), bool(_attribute(node, "keepdims", 1)))
         if node.applies("Identity"):
             return before
@@ -141,11 +186,10 @@ class _Rewriting:
         if node.applies("OptionalHasElement"):
             return _value(op.Identity(np.array(True)))
         assert first is not None
-        return self._held[first] if node.applies("OptionalGetElement") else None
+        return self._holds[first] if node.applies("OptionalGetElement") else None
 
-    def _read(self, node: Node, first: Value | None) -> Value | None:
+    def _read(self, node: Node, sequence: _Known | None) -> Value | None:
         """A tensor for what a node reads of a sequence; None if it reads none, or that is not known."""
-        sequence = None if first is None else self._known.get(first)
         if sequence is None:
             return None
         if node.applies("SequenceAt"):
@@ -186,7 +230,7 @@ def _joined(sequence: _Known, axis: int, new_axis: bool) -> Value | None:
         case _Parts():
             is_whole = axis == sequence.axis and new_axis != sequence.keeps_axis
             return _value(op.Identity(sequence.tensor)) if is_whole else None
-        case _Rows(tensor=rows, rank=rank):
+        case Rows(tensor=rows, rank=rank):
             if not -rank - new_axis <= axis < rank + new_axis:
                 return None
             axis %= rank + new_axis
@@ -199,91 +243,9 @@ def _joined(sequence: _Known, axis: int, new_axis: bool) -> Value | None:
             return _value(op.Reshape(moved, op.Concat(*before, np.array([-1]), *after, axis=0)))
 
 
-def _collected(model: Model, catalog: Catalog) -> Iterator[tuple[Node, Value, _Rows]]:
-    """The sequences that loops of the main graph append a tensor of the same sizes to in every run, as rows instead.
-
-    A loop that collects rows is put beside each of these loops, which come first; they have no body any more.
-    """
-    candidates = [place for place, node in enumerate(model.graph.nodes) if any(_appended(node))]
-    if not candidates:
-        return
-    twin = model.copy()
-    facts = infer(twin, catalog=catalog, overrule=True)
-    nodes, twins = model.graph.nodes, twin.graph.nodes
-    outer = {name for value in twin.graph.values() for name in _names(value, facts)}
-    for place in candidates:
-        ranks = [
-            _rank(inserted, facts, outer) if inserted is not None else None for inserted in _appended(twins[place])
-        ]
-        if any(rank is not None for rank in ranks):
-            yield from _rewritten(nodes[place], ranks)
-
-
-def _appended(node: Node) -> list[Value | None]:
-    """For each state of a loop, what every run appends to it, if it is a sequence that begins empty and only grows."""
-    if not node.applies("Loop"):
-        return []
-    body = _body(node)
-    return [_appended_to(node, body, place) for place in range(len(node.inputs) - _HEADS)]
-
-
-def _appended_to(node: Node, body: Graph, place: int) -> Value | None:
-    start, state, grown = node.inputs[_HEADS + place], body.inputs[_HEADS + place], body.outputs[1 + place]
-    insert, result = grown.producer, node.outputs[place]
-    if start is None or start.producer is None or not start.producer.applies("SequenceEmpty"):
-        return None
-    if insert is None or insert.graph is not body or not insert.applies("SequenceInsert"):
-        return None
-    if len(insert.inputs) > 2 and insert.inputs[2] is not None:
-        return None
-    alone = [(use.node, use.position) for use in state.uses] == [(insert, 0)] and not state.is_output
-    returned = sum(value is grown for value in body.outputs) == 1 and not grown.uses
-    read = all(use.node.applies(*_READERS) and use.position == 0 for use in result.uses) and not result.is_output
-    return insert.inputs[1] if alone and returned and read else None
-
-
-def _rank(value: Value, facts: Facts, outer: set[str]) -> int | None:
-    """The rank of a tensor of a body whose sizes are the same in every run: numbers, or sizes around the loop."""
-    shape = fact(value, facts).shape
-    if shape is None or any(size is None or not symbols(size) <= outer for size in shape):
-        return None
-    return len(shape)
-
-
-def _names(value: Value, facts: Facts) -> set[str]:
-    shape = fact(value, facts).shape if isinstance(value.type, TensorType) else None
-    return {name for size in shape or () if size is not None for name in symbols(size)}
-
-
-def _rewritten(node: Node, ranks: list[int | None]) -> Iterator[tuple[Node, Value, _Rows]]:
-    """Put a loop that collects what is appended beside one; what its sequences are then."""
-    graph, body = node.graph, _body(node)
-    assert graph is not None
-    gone = {place: rank for place, rank in enumerate(ranks) if rank is not None}
-    inserted = _appended(node)
-    remaining = [place for place in range(len(node.outputs)) if place not in gone]
-    with inserting(at_end_of=body):
-        rows = [_value(op.Identity(inserted[place])) for place in gone]
-    body.outputs[:] = [body.outputs[0], *(body.outputs[1 + place] for place in remaining), *rows]
-    for place in sorted(gone, reverse=True):
-        state = body.inputs[_HEADS + place]
-        for user in state.users:
-            body.remove(user)
-        del body.inputs[_HEADS + place]
-    inputs = [value for place, value in enumerate(node.inputs) if place - _HEADS not in gone]
-    outputs = list(node.outputs)
-    del node.attributes["body"]
-    loop = Node("Loop", inputs, len(remaining) + len(gone), {"body": body}, name=node.name)
-    graph.insert_before(node, loop)
-    for place, value in zip(remaining, loop.outputs, strict=False):
-        outputs[place].replace_uses(value)
-    for place, value in zip(gone, loop.outputs[len(remaining) :], strict=True):
-        yield node, outputs[place], _Rows(value, gone[place])
-
-
-def _position(given: list[Value | None], count: int, last: int, default: int | None) -> int | None:
+def _position(positions: list[Value | None], count: int, last: int, default: int | None) -> int | None:
     """A constant position in a sequence of `count`, from the front; None if it is not known or there is no such."""
-    position = given[0] if given else None
+    position = positions[0] if positions else None
     if position is None:
         return default if default is not None and default >= 0 else None
     number = _constant(position)
@@ -312,9 +274,3 @@ def _attribute(node: Node, name: str, default: int) -> int:
 def _value(result: Any) -> Value:
     value: Value = result.value
     return value
-
-
-def _body(node: Node) -> Graph:
-    body = node["body"]
-    assert isinstance(body, Graph)
-    return body
