@@ -115,6 +115,6 @@ def _label(tensor: Tensor) -> str:
     match tensor:
         case Parameter():
             return f"input '{tensor.name}'"
-        case CallResult(call=Call()):
-            return f"result {tensor.index} of {tensor.call.node.op_type} '{tensor.call.node.label}'"
+        case CallResult(call=Call() as call):
+            return f"result {tensor.index} of {call.node.op_type} '{call.node.label}'"
     return "a value"

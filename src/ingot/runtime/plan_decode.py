@@ -68,7 +68,11 @@ class PlanDecoder:
             self._threads,
             memory,
             most_trips=self._most_trips,
-            bodies={self._call(call): tuple(map(self._body, bodies)) for call, bodies in stored.bodies},
+            bodies={
+                call: tuple(map(self._body, bodies))
+                for number, bodies in stored.bodies
+                if isinstance(call := self._call(number), Call)
+            },
         )
 
     def _body(self, fields: StoredBody | None) -> Body | None:

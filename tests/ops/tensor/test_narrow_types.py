@@ -124,3 +124,8 @@ def test_quantised_numbers_of_a_narrow_type(dtype: DType) -> None:
     name = dtype.onnx_name
     graph = "{ q = QuantizeLinear (x, s, z) r = DequantizeLinear (q, s, z) y = DequantizeLinear (q, s) }"
     require_same(f"g (float[n] x, float s, {name} z) => (q, r, y) {graph}", x, np.float32(0.5), zero)
+
+
+def test_truth_values_are_written_as_digits() -> None:
+    model = ingot.parse_model(f"{HEADER} g (bool[n] x) => (y) {{ y = Cast <to = 8> (x) }}")
+    assert ingot.Session(model).run(None, {"x": np.array([True, False])})[0].tolist() == ["1", "0"]

@@ -13,7 +13,7 @@ from ingot.ops.define import Heterogeneous, Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.typesets import BOOL, types
 from ingot.prim.make_region import branch
-from ingot.prim.tensor import Refused, Tensor
+from ingot.prim.tensor import Refused, Tensor, assume_shape
 
 B: TypeAlias = Annotated[Array, types("B", BOOL)]
 
@@ -48,6 +48,7 @@ def infer(cond: Fact, /, *, then_branch: Graph, else_branch: Graph) -> list[Infe
 def lower(cond: Tensor, /, *, then_branch: Graph, else_branch: Graph, regions: Regions) -> list[Tensor]:
     """A region with two bodies; what was assumed inside of each is compared where it is taken."""
     require_tensors([cond])
+    cond = assume_shape(cond, (1,) * cond.rank)
     then, otherwise = regions.branch(then_branch), regions.branch(else_branch)
     guards = regions.guards(then_branch), regions.guards(else_branch)
     if not all(regions.is_known(size) for own in guards for guard in own for size in (guard.left, guard.right)):

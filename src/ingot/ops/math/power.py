@@ -38,7 +38,7 @@ def power(x: T, y: T1, /) -> T:
     """
     require_fit(x, y)
     if x.dtype.kind not in "iu":
-        return narrowed(np.power(widened(x), widened(y)), x.dtype)
+        return narrowed(_real_power(widened(x), widened(y)), x.dtype)
     x, y = np.broadcast_arrays(x, y)
     if y.dtype.kind in "iu":
         return _whole_power(x, y)
@@ -131,6 +131,11 @@ def _repeated(x: prim.Tensor, times: int) -> prim.Tensor:
     return result
 
 
+def _root(x: prim.Tensor) -> prim.Tensor:
+    """Unlike the square root, of minus zero it is zero, and of minus infinity infinity."""
+    return prim.where(prim.apply("equal", x, -math.inf), math.inf, prim.apply("sqrt", x + 0.0))
+
+
 def _inverse_root(x: prim.Tensor) -> prim.Tensor:
     """Unlike one divided by the square root, of minus zero it is infinity, and of minus infinity zero."""
     return prim.where(prim.apply("equal", x, -math.inf), 0, 1 / prim.apply("sqrt", x + 0.0))
@@ -140,12 +145,20 @@ _FEW: dict[float, Callable[[prim.Tensor], prim.Tensor]] = {
     -1: lambda x: 1 / x,
     -0.5: _inverse_root,
     0: lambda x: prim.scalar(1, x.dtype),
-    0.5: lambda x: prim.apply("sqrt", x),  # of minus infinity NaN, as numpy has it for one exponent
+    0.5: _root,
     1: lambda x: x,
     2: lambda x: x * x,
     3: lambda x: x * x * x,
 }
 """Powers that take a few operations."""
+
+
+def _real_power(x: Array, y: Array) -> Array:
+    """The power as C defines it: numpy takes the square root for an exponent of 0.5, if there is only one exponent."""
+    result: Array = np.asarray(np.power(x, y))
+    if y.size != 1 or y.reshape(-1)[0] != 0.5:
+        return result
+    return np.where(np.isneginf(x), result.dtype.type(np.inf), result + result.dtype.type(0)).reshape(result.shape)
 
 
 def _whole_power(x: Array, y: Array) -> Array:
