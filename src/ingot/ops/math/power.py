@@ -158,7 +158,7 @@ def _real_power(x: Array, y: Array) -> Array:
     result: Array = np.asarray(np.power(x, y))
     if y.size != 1 or y.reshape(-1)[0] != 0.5:
         return result
-    return np.where(np.isneginf(x), result.dtype.type(np.inf), result + result.dtype.type(0)).reshape(result.shape)
+    return np.asarray(np.where(np.isneginf(x), result.dtype.type(np.inf), result + result.dtype.type(0)))
 
 
 def _whole_power(x: Array, y: Array) -> Array:
