@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 from typing import Any
@@ -169,14 +169,18 @@ def test_sizes_that_no_plan_can_have_are_said_by_the_reference(shapes: list[list
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Executable]:
     """The plans that ran to the end, in order."""
     plans: list[Executable] = []
-    real = Executable.run
 
-    def noting(self: Executable, *arguments: Any) -> list[Any]:
-        results = real(self, *arguments)
-        plans.append(self)
-        return results
+    def noting(real: Callable[..., list[Any] | None]) -> Callable[..., list[Any] | None]:
+        def run(self: Executable, *arguments: Any) -> list[Any] | None:
+            results = real(self, *arguments)
+            if results is not None:
+                plans.append(self)
+            return results
 
-    monkeypatch.setattr(Executable, "run", noting)
+        return run
+
+    monkeypatch.setattr(Executable, "run", noting(Executable.run))
+    monkeypatch.setattr(Executable, "run_again", noting(Executable.run_again))
     return plans
 
 

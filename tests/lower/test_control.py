@@ -290,7 +290,7 @@ def test_primitives_say_what_the_reference_does(graph: str) -> None:
     expected = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, given)
     for one, other in zip(evaluate(made.outputs, given, sizes), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.scheduled.steps)
+    assert ("repeat" in show(made.outputs)) == any(isinstance(step, LoopStep) for step in made.fused.steps)
 
 
 ENDLESS = """g (bool c, float[N] x) => (a) {
@@ -476,3 +476,31 @@ def test_a_condition_of_an_open_size_is_assumed_to_be_one() -> None:
     }"""
     cases = [{"c": np.array([flag]), "x": np.array([1, -2], np.float32)} for flag in (True, False)]
     runs(graph, *cases, {"c": np.array([True, False]), "x": np.array([1, 2], np.float32)})
+
+
+def test_a_loop_that_makes_no_trip_collects_no_rows_of_the_sizes_that_are_known() -> None:
+    graph = """g (float[n] x, float[k, 3] w, float[j] q) => (y, rows, other) {
+        m = Size (q)
+        y, rows, other = Loop (m, , x) <body = b (int64 i, bool c, float[n] s) => (bool c2, float[n] t, float[n] u, v) {
+            c2 = Identity (c)
+            t = Neg (s)
+            u = Exp (s)
+            v = Exp (w)
+        }>
+    }"""
+    feeds = {"x": np.zeros(5, np.float32), "w": np.zeros((2, 3), np.float32)}
+    agree(graph, *({**feeds, "q": np.zeros(count, np.float32)} for count in (0, 2)))
+    reference = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",))
+    shapes = [array.shape for array in reference.run(None, {**feeds, "q": np.zeros(0, np.float32)})]
+    assert shapes == [(5,), (0, 5), (0, 2, 3)]
+
+
+def test_a_scan_over_nothing_collects_no_rows_of_the_sizes_that_are_known() -> None:
+    graph = """g (float[n] x, float[t, k] r) => (y, rows, z) {
+        y, rows, z = Scan <num_scan_inputs = 1, body = b (float[n] s, float[k] e) => (u, o, p) {
+            u = Neg (s)
+            o = Exp (s)
+            p = Exp (e)
+        }> (x, r)
+    }"""
+    agree(graph, *({"x": np.zeros(5, np.float32), "r": np.zeros((t, 4), np.float32)} for t in (0, 2)))

@@ -159,6 +159,7 @@ class _Lowering:
         if reason is not None or operator is None or "lower" not in operator.rules:
             raise Refused(reason or f"{node.op_type} has no rule")
         input_facts, output_facts = self._with_sizes_read(node, operator, inputs, input_facts, output_facts)
+        self._require_inferred(node, operator, input_facts, output_facts)
         wanted = tuple(bool(value.name) for value in node.outputs)
         regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
         return lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read)
@@ -206,6 +207,29 @@ class _Lowering:
         program.readings.append(result)
         program.note_sizes(result)
         return result.shape
+
+    def _require_inferred(
+        self, node: Node, operator: Operator, input_facts: Sequence[Fact], output_facts: Sequence[Fact]
+    ) -> None:
+        """Refused where a rule would take sizes as the model declares them, and a run computes others perhaps.
+
+        A call has the sizes that it has: those declared are guards on its results. Names that inference invented
+        promise nothing, and rules that read computed sizes themselves need no promise.
+        """
+        if not operator.takes("lower", "inferred") or operator.takes("lower", "read") or "infer" not in operator.rules:
+            return
+        if all(fact.elements is not None or fact.constant is not None for fact in input_facts[1:] if fact.present):
+            return
+        arguments = {**operator.defaults, **keywords(operator, node)}
+        parts = operator.apply("infer", list(input_facts), arguments, outputs=len(node.outputs))
+        for part, fact in zip(parts, output_facts, strict=False):
+            inferred = (part if isinstance(part, Fact) else Fact(part)).shape
+            if inferred is None and fact.shape is not None:
+                raise Refused(f"axes that a run computes, {len(fact.shape)} are declared")
+            for place, size in enumerate(fact.shape or ()):
+                is_declared = size is not None and symbols(size) <= self.program.known_sizes
+                if is_declared and inferred is not None and inferred[place] is None:
+                    raise Refused(f"a size that a run computes, declared {size}")
 
     def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:
         """The results of a subgraph of a node; Refused if one of its nodes became a call."""

@@ -14,9 +14,9 @@ import numpy as np
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
 from ingot.dims import Expr, lower_bound, minimum, upper_bound
-from ingot.infer import infer
 from ingot.infer.decided import EqualSizes, decided_by_sizes
-from ingot.infer.driver import Facts
+from ingot.infer.driver import Facts, Inference
+from ingot.infer.naming import Naming
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
@@ -24,7 +24,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
-from ingot.ops.facts import Fact
+from ingot.ops.facts import Fact, of_constant
 from ingot.passes.branches import put_in_place
 from ingot.prim.guard import Guard
 
@@ -32,6 +32,8 @@ Guards = dict[Graph, list[Guard]]
 """Sizes that were assumed to be equal, by the graph whose nodes depend on it."""
 
 _MOST_ROUNDS = 32
+"""How often ranks that a Squeeze has from now on may decide more of a model."""
+
 _CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
 
 
@@ -73,12 +75,11 @@ def specialise_branches(
     `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before. Declared sizes that
     contradict what is inferred are overruled: the model is checked, and they can only contradict a default of an input.
     """
-    facts = infer(model, catalog=catalog, input_facts=input_facts, overrule=True)
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
-        if not (_inline_decided_branches(model, facts, guards) | _name_squeezed_axes(model, facts, guards)):
+        facts = _decided(model, catalog, input_facts, guards)
+        if not _name_squeezed_axes(model, facts, guards):
             break
-        facts = infer(model, catalog=catalog, input_facts=input_facts, overrule=True)
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))
@@ -109,26 +110,70 @@ def _no_zeros(node: Node, facts: Facts) -> Iterator[Guard]:
         yield Guard(minimum(size, 1) * least, least, otherwise)
 
 
-def _inline_decided_branches(model: Model, facts: Facts, guards: Guards) -> bool:
-    changed = False
-    for graph in list(nested_graphs(model.graph)):
-        for node in graph.nodes:
-            if graph.root is not model.graph or not node.applies("If"):
-                continue  # perhaps of a branch that went
-            decided = decided_by_sizes(node.inputs[0], facts)
-            if decided is None or (
-                isinstance(decided, EqualSizes) and not (_ranks_differ(node) and _is_in_branches(graph))
-            ):
-                continue
-            branch = node["then_branch" if decided else "else_branch"]
-            assert isinstance(branch, Graph)
-            own = guards.setdefault(graph, [])
-            own += guards.pop(branch, [])
-            if isinstance(decided, EqualSizes):
-                own.append(Guard(decided.one, decided.other, _CHOSEN))
-            put_in_place(branch, node, graph)
-            changed = True
-    return changed
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """An If that sizes decide: certainly, or where two sizes are equal, which is assumed."""
+
+    node: Node
+    decided: bool | EqualSizes
+
+
+class _Deciding(Inference):
+    """An inference that follows the branch that sizes decide: what an If gives is what that branch does."""
+
+    def __init__(self, model: Model, catalog: Catalog) -> None:
+        super().__init__(model, catalog)
+        self.decisions: list[_Decision] = []
+
+    def node(self, node: Node) -> None:
+        super().node(node)
+        if not node.applies("If") or self.is_dead:
+            return
+        decided = decided_by_sizes(node.inputs[0], self.facts)
+        assert node.graph is not None
+        if decided is None or (
+            isinstance(decided, EqualSizes) and not (_ranks_differ(node) and _is_in_branches(node.graph))
+        ):
+            return
+        decision = _Decision(node, decided)
+        self.decisions.append(decision)
+        for value, result in zip(node.outputs, _branch_of(decision).outputs, strict=True):
+            fact = self.facts[value] = self.fact(result)
+            value.type = fact.type or value.type
+
+
+def _branch_of(decision: _Decision) -> Graph:
+    branch = decision.node["then_branch" if decision.decided else "else_branch"]
+    assert isinstance(branch, Graph)
+    return branch
+
+
+def _put_in_place(decision: _Decision, model: Model, guards: Guards) -> None:
+    """Put the branch that is taken in the place of an If, unless that went with a branch that is not."""
+    node, graph, decided = decision.node, decision.node.graph, decision.decided
+    if graph is None or graph.root is not model.graph:
+        return
+    branch = _branch_of(decision)
+    own = guards.setdefault(graph, [])
+    own += guards.pop(branch, [])
+    if isinstance(decided, EqualSizes):
+        own.append(Guard(decided.one, decided.other, _CHOSEN))
+    put_in_place(branch, node, graph)
+
+
+def _decided(model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None, guards: Guards) -> Facts:
+    """What is known of a model whose branches that sizes decide are put in their places."""
+    inference = _Deciding(model, catalog)
+    inference.overrules = True
+    inference.naming = Naming(model)
+    inference.graph(model.graph, input_facts)
+    facts = inference.facts
+    for decision in reversed(inference.decisions):  # those inside come before the If around them
+        _put_in_place(decision, model, guards)
+    for value in model.graph.initializers.values():
+        if value not in facts and isinstance(value.constant, Tensor):  # of a branch before
+            facts[value] = of_constant(value.constant)
+    return facts
 
 
 def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards) -> bool:

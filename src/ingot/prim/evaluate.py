@@ -10,6 +10,7 @@ import numpy as np
 from ingot.dims import Dim
 from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
+from ingot.prim.descent import Descent, votes_of
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.tensor import (
@@ -174,6 +175,9 @@ def _compute(
             return np.concatenate(reads, tensor.axis)
         case Scan():
             return _scan(tensor, reads[0])
+        case Descent():
+            rows, targets = shape
+            return votes_of(tensor.trees, tensor.function, reads[0], (rows, targets), reads[1:])
     raise AssertionError(f"{type(tensor).__name__} cannot be evaluated")
 
 

@@ -100,23 +100,24 @@ class FastPath:
         binding: Binding | None,
         most_bytes: int,
         evaluation: Callable[[], Evaluation],
-    ) -> None:
-        """Remember the binding that inputs ran with, if the plan has a fast path.
+    ) -> bool:
+        """Remember the binding that inputs ran with, if the plan has a fast path; whether it has.
 
         A run may take `most_bytes`; `evaluation` is how nodes of the model were evaluated.
         """
         if set(feeds) != set(self._names):
-            return
+            return False
         arrays = [feeds[name] for name in self._names]
         if any(type(array) is not np.ndarray or array.dtype == np.object_ for array in arrays):
-            return
+            return False
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
         if not _has_fast_path(runner):
-            if key not in self._ready and (several := _several(runner, arrays, most_bytes, evaluation)) is not None:
+            several = self._ready.get(key) or _several(runner, arrays, most_bytes, evaluation)
+            if several is not None:
                 remember(self._ready, key, several, _MOST_READY)
-            return
+            return several is not None
         if binding is None:
-            return
+            return False
         plan, (segment,) = runner.plan, runner.segments
         unread = len(plan.template) - 1  # the last slot is nobody's
         inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
@@ -125,6 +126,7 @@ class FastPath:
         numbers = [number for number, _, _ in segment.results]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
         remember(self._ready, key, Ready(runner, binding, inputs, results, outputs), _MOST_READY)
+        return True
 
 
 def _several(

@@ -92,9 +92,9 @@ class StepTable:
 
     def __init__(self, binder: Binder) -> None:
         steps = binder.segment.steps
-        numbers = [number for step in steps for number in step.slots]
-        self._slots = np.asarray([*numbers, -1], np.int32)  # the rows hold its address
-        place = int(self._slots.ctypes.data)
+        self.numbers = [number for step in steps for number in step.slots]
+        self._slots = np.asarray([*self.numbers, -1], np.int32)  # the rows hold its address
+        self.address = place = int(self._slots.ctypes.data)
         rows = []
         for step, scalars in zip(steps, binder.places, strict=True):
             rows.append((getattr(step, "address", 0), place, 8 * scalars))

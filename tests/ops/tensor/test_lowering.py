@@ -54,9 +54,7 @@ def test_a_cast_that_would_be_rounded_twice_is_refused() -> None:
 
 
 def test_types_that_primitives_do_not_have_are_refused() -> None:
-    assert "float8e4m3fn" in refusal("g (float[N] x) => (float8e4m3fn[N] y) { y = Cast <to = 17> (x) }")
     assert "string" in refusal("g (string[N] x) => (string[N] y) { y = Identity (x) }")
-    assert "int4" in refusal("g () => (int4[1, 2] y) <int4[2] x = {33}, int64[1] a = {0}> { y = Unsqueeze (x, a) }")
 
 
 @pytest.mark.parametrize("size", [0, 3])
@@ -288,11 +286,11 @@ def test_bits_of_integers_are_read_as_those_of_others(source: str, target: str, 
     agree(f"g ({source}[N] x) => ({target}[N] y) {{ y = BitCast <to = {to}> (x) }}", x=x)
 
 
-def test_bits_of_floats_are_refused() -> None:
-    assert "float32" in refusal("g (float[N] x) => (int32[N] y) { y = BitCast <to = 6> (x) }")
+def test_bits_of_floats_agree() -> None:
+    agree("g (float[N] x) => (int32[N] y) { y = BitCast <to = 6> (x) }", x=numbers(5))
 
 
-def test_a_slice_of_stated_size_reads_no_more_than_there_is() -> None:
+def test_the_stated_size_of_a_slice_is_no_promise() -> None:
     text = "g (float[N] x, int64[1] e) => (float[5] y) <int64[1] s = {0}> { y = Slice (x, s, e) }"
     _, program = lowered(text)
     assert not program.calls

@@ -102,7 +102,8 @@ class Stages:
                 case SizeReading():
                     yield Part(None, "read sizes")
                 case Kernel():
-                    yield Part(step.name, f"# {self._about(step)}\n{show_kernel(step)}")
+                    about = self._about(step) if step.name in self._works else _merged(compiled, step)
+                    yield Part(step.name, f"# {about}\n{show_kernel(step)}")
                 case LoopStep():
                     yield Part(None, show_loop(step))
                     yield from self._shown(compiled, step.steps)
@@ -143,6 +144,12 @@ STAGES = ("typed", "specialised", "optimised", "prim", "loops", "scheduled", "ll
 
 SUFFIXES = {"typed": ".onnxtxt", "specialised": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
 """How files of a stage end; others are `.txt`."""
+
+
+def _merged(compiled: Artifacts, kernel: Kernel) -> str:
+    """What a fused kernel stores that the schedule has merged into another one."""
+    tensor = compiled.fused.stores[kernel]
+    return f"stores {typed(tensor)}: {compiled.fused.why[tensor]}"
 
 
 def _text(model: Model) -> str:
