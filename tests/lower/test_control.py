@@ -23,6 +23,7 @@ from ingot.prim.show import show
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.plan import KernelStep
 from ingot.session import Interrupted, Session
+from lower.machine import runs
 
 HEAD = '<ir_version: 13, opset_import: ["" : 28]>'
 
@@ -465,6 +466,16 @@ def test_rows_are_as_many_as_runs_whatever_the_model_declares(cond: str, trips: 
         feeds = {"m": i64(trips), "c": np.asarray(goes), "x": f32(1, 2)}
         for found, expected in zip(compiled.run(None, feeds), reference.run(None, feeds), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_a_condition_of_an_open_size_is_assumed_to_be_one() -> None:
+    graph = """g (bool[n] c, float[2] x) => (y) {
+        y = If (c) <
+            then_branch = t () => (float[2] a) { a = Neg (x) }, else_branch = e () => (float[2] b) { b = Abs (x) }
+        >
+    }"""
+    cases = [{"c": np.array([flag]), "x": np.array([1, -2], np.float32)} for flag in (True, False)]
+    runs(graph, *cases, {"c": np.array([True, False]), "x": np.array([1, 2], np.float32)})
 
 
 def test_a_loop_that_makes_no_trip_collects_no_rows_of_the_sizes_that_are_known() -> None:

@@ -57,6 +57,7 @@ def lower(
     Where their results have different sizes, those of the branch that is taken are read, and each assumes them.
     """
     require_tensors([cond])
+    cond = assume_shape(cond, (1,) * cond.rank)
     then, otherwise = regions.branch(then_branch), regions.branch(else_branch)
     guards = [[*regions.guards(then_branch)], [*regions.guards(else_branch)]]
     shapes = _sizes_of_either(cond, then, otherwise, regions, read)
