@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import exports, first_start, forests, inference, packages, speed, zoo
+from benchmarks import control_flow, exports, first_start, forests, inference, operators, packages, patterns, speed, zoo
 from benchmarks import format as format_benchmark
 
 RESULTS = Path(__file__).parent / "results"
@@ -21,12 +21,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--zoo", type=Path, default=zoo.FOLDER, help="where the models that speed is judged by are kept"
     )
+    parser.add_argument(
+        "--only", default="", metavar="PATTERN", help="rows of operators or patterns whose name has this expression"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="of either engine, for operators and patterns")
     options = parser.parse_args(arguments)
     benchmarks: dict[str, Callable[[], str]] = {
         "format": format_benchmark.table,
         "inference": lambda: inference.table(options.exports, options.wheels),
         "forests": forests.table,
+        "operators": lambda: operators.table(options.only, options.threads),
+        "control_flow": control_flow.table,
         "packages": packages.table,
+        "patterns": lambda: patterns.table(options.only, options.threads),
         "zoo": lambda: speed.table(folder=options.zoo),
         "first_start": lambda: first_start.table(options.zoo),
     }

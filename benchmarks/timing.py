@@ -40,6 +40,33 @@ def duel(ours: Callable[[], object], theirs: Callable[[], object], rounds: int =
     return Duel(statistics.median(mine), statistics.median(peer), statistics.median(m / p for m, p in pairs))
 
 
+def turns(
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    rounds: int = 7,
+    seconds: float = 0.01,
+    clock: Callable[[], float] = perf_counter,
+) -> tuple[float, float]:
+    """The least seconds a call of either, of `rounds` in turns; each round repeats calls for about `seconds`.
+
+    `clock` may be `thread_time`, of calls that run in this thread alone, on a machine that others use.
+    """
+    counts = []
+    for run in (ours, theirs):
+        run()
+        start = perf_counter()
+        run()
+        counts.append(max(1, min(1000, int(seconds / (perf_counter() - start)))))
+    least = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for who, run in enumerate((ours, theirs)):
+            start = clock()
+            for _ in range(counts[who]):
+                run()
+            least[who] = min(least[who], (clock() - start) / counts[who])
+    return least[0], least[1]
+
+
 def in_fresh_process(script: str, repeat: int = 1) -> float:
     """The median of the number that `script` prints, each time in a new interpreter, after one that does not count.
 

@@ -465,3 +465,31 @@ def test_rows_are_as_many_as_runs_whatever_the_model_declares(cond: str, trips: 
         feeds = {"m": i64(trips), "c": np.asarray(goes), "x": f32(1, 2)}
         for found, expected in zip(compiled.run(None, feeds), reference.run(None, feeds), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_a_loop_that_makes_no_trip_collects_no_rows_of_the_sizes_that_are_known() -> None:
+    graph = """g (float[n] x, float[k, 3] w, float[j] q) => (y, rows, other) {
+        m = Size (q)
+        y, rows, other = Loop (m, , x) <body = b (int64 i, bool c, float[n] s) => (bool c2, float[n] t, float[n] u, v) {
+            c2 = Identity (c)
+            t = Neg (s)
+            u = Exp (s)
+            v = Exp (w)
+        }>
+    }"""
+    feeds = {"x": np.zeros(5, np.float32), "w": np.zeros((2, 3), np.float32)}
+    agree(graph, *({**feeds, "q": np.zeros(count, np.float32)} for count in (0, 2)))
+    reference = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",))
+    shapes = [array.shape for array in reference.run(None, {**feeds, "q": np.zeros(0, np.float32)})]
+    assert shapes == [(5,), (0, 5), (0, 2, 3)]
+
+
+def test_a_scan_over_nothing_collects_no_rows_of_the_sizes_that_are_known() -> None:
+    graph = """g (float[n] x, float[t, k] r) => (y, rows, z) {
+        y, rows, z = Scan <num_scan_inputs = 1, body = b (float[n] s, float[k] e) => (u, o, p) {
+            u = Neg (s)
+            o = Exp (s)
+            p = Exp (e)
+        }> (x, r)
+    }"""
+    agree(graph, *({"x": np.zeros(5, np.float32), "r": np.zeros((t, 4), np.float32)} for t in (0, 2)))

@@ -51,6 +51,23 @@ kernel k1(x: float32[2560], k1_out: float32[64])
     )
 
 
+def test_what_is_read_in_every_step_of_a_sum_counts_more_than_what_is_stored_after_it() -> None:
+    x = parameter("x", 40, 2, 64)
+    results = [permute(reduce_("add", x, (1,)), (2, 0, 1))]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[5120], k1_out: float32[2560])
+  for i1 < 40 parallel:
+    for i0 < 64 vector:
+      r0 = 0.0
+      for j1 < 2:
+        r0 += x[i1*128 + j1*64 + i0]
+      k1_out[i0*40 + i1] = r0
+""",
+    )
+
+
 def test_a_costly_function_that_two_passes_need_is_stored_by_the_first() -> None:
     x = parameter("x", N, 8)
     powers = apply("exp", x)

@@ -30,7 +30,18 @@ from ingot.fuse.uses import Uses, uses_of
 from ingot.loops.ir import Buffer, Index
 from ingot.prim.make import count
 from ingot.prim.region import Branch, Region, RegionResult, Repeat
-from ingot.prim.tensor import Call, CallResult, Constant, Contract, Parameter, Permute, Reshape, Scatter, Tensor
+from ingot.prim.tensor import (
+    Call,
+    CallResult,
+    Constant,
+    Contract,
+    HostStep,
+    Parameter,
+    Permute,
+    Reshape,
+    Scatter,
+    Tensor,
+)
 from ingot.prim.walk import sizes_of
 
 
@@ -56,7 +67,7 @@ class _Deciding:
         self.why: dict[Tensor, str] = {}
         self.steps: dict[Placement, list[Planned]] = {ROOT: []}
         self.readings: dict[Store, Reading] = {}
-        self.calls: set[Call] = set()
+        self.calls: set[HostStep] = set()
         self.regions: set[Region] = set()
 
     def run(self) -> Decision:
@@ -178,13 +189,15 @@ class _Deciding:
 
     # --- calls
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: HostStep) -> None:
         if call in self.calls:
             return
         self.calls.add(call)
         for argument in call.arguments:
             if argument is not None:
-                self.stored.setdefault(argument, "a call reads it")
+                self.stored.setdefault(
+                    argument, "a call reads it" if isinstance(call, Call) else "its elements are sizes"
+                )
                 self._store(argument)
         self.steps[ROOT].append(call)
         for tensor in self.uses.order:

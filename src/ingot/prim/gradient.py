@@ -113,6 +113,8 @@ def _through_map(tensor: Map, g: Tensor) -> list[Tensor | None]:
     if function == "cast":
         (x,) = arguments
         return [cast(g, x.dtype) if x.dtype in FLOATING else None]
+    if function == "bitcast":
+        return [None]
     if function == "where":
         condition = arguments[0]
         nothing = full(0, g.shape, g.dtype)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ingot.prim.descent import Descent
 from ingot.prim.region import BodyArgument, RegionResult, Repeat
 from ingot.prim.tensor import (
+    Call,
     CallResult,
     Concat,
     Constant,
@@ -21,6 +22,7 @@ from ingot.prim.tensor import (
     Scan,
     Scatter,
     Size,
+    SizeReading,
     Slice,
     Tensor,
     Window,
@@ -98,7 +100,9 @@ def _expression(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -
             return f"{tensor.name} of a loop"
         case RegionResult():
             return _region(tensor, known)
-        case CallResult():
+        case CallResult(call=SizeReading()):
+            return f"sizes({arguments})"
+        case CallResult(call=Call()):
             return f"result {tensor.index} of call {tensor.call.node.op_type}({arguments})"
     return f"{type(tensor).__name__.lower()}({arguments})"
 

@@ -10,7 +10,7 @@ from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.prim.descent import Descent
-from ingot.prim.functions import FUNCTIONS
+from ingot.prim.functions import CONVERSIONS, FUNCTIONS
 from ingot.prim.make import count
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.show import names_of
@@ -157,9 +157,11 @@ def _map(tensor: Map) -> Iterator[str]:
     for argument in tensor.arguments:
         yield from _same("sizes", argument.shape, tensor.shape)
     dtypes = [argument.dtype for argument in tensor.arguments]
-    if tensor.function == "cast":
+    if tensor.function in CONVERSIONS:
         if len(dtypes) != 1:
-            yield f"cast of {len(dtypes)} arguments"
+            yield f"{tensor.function} of {len(dtypes)} arguments"
+        elif tensor.function == "bitcast":
+            yield from _same("widths", dtypes[0].numpy.itemsize, tensor.dtype.numpy.itemsize)
         return
     function = FUNCTIONS.get(tensor.function)
     if function is None:

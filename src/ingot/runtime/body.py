@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ingot.dataclass import dataclass
 from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
+from ingot.ops.define import Runs
 from ingot.prim.tensor import Call
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.plan import Body, Plan, StepObserver
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.segment import Caller
+from ingot.runtime.trips import TripRun, trip_runner
 
 if TYPE_CHECKING:
     from ingot.ir.graph import Graph
@@ -59,6 +61,8 @@ class BodyRunner:
         self.runner = None if body.plan is None else PlanRunner(body.plan, body.outputs, body.parameters, fixed)
         self.bodies = None if body.plan is None else BodyRunners(body.plan)
         self.invariant = None if body.invariant is None else BodyRunner(body.invariant)
+        inputs = len(body.parameters) - fixed
+        self.trips = None if self.runner is None else trip_runner(self.runner, inputs)
 
 
 class Calls:
@@ -139,6 +143,8 @@ class BodyRun:
         self._captured = captured
         self._frame: Frame | None = None
         self._depth = depth
+        self._trips: TripRun | None = None
+        self._repeats = shared.trips is not None and calls.observe is None
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs of the body; None if the reference has to run it: a guard failed, or a kernel met an error.
@@ -165,6 +171,27 @@ class BodyRun:
                 raise KernelError
         evaluation.drawn = drawn
         return None
+
+    def repeat(self, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:
+        """Runs of the body of a loop as in `Runtime.repeat`; None if the next has to be run by itself."""
+        affordable = self._evaluation.runs_left(self._nodes)
+        if not self._repeats or self._shared.trips is None or not affordable:
+            return None
+        try:
+            frame = self._frame or self._begin()
+            if self._trips is None:
+                self._trips = self._shared.trips.begin(frame)
+            runs = self._trips.run(first, min(most, affordable), conditional, states, self._ledger)
+        except GuardFailed:
+            runs = None
+        if self._words[1]:
+            self._evaluation.proceed()
+        self._words[0] = 0
+        if runs is None:
+            self._repeats = False
+            return None
+        self._evaluation.proceed(self._nodes * runs.count)
+        return runs
 
     def close(self) -> None:
         """Give the frame back."""

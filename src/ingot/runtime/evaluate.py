@@ -15,12 +15,13 @@ from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model, nested_graphs
 from ingot.ir.node import Node
+from ingot.ir.sort import captures
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
 from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
-from ingot.ops.define import Operator
+from ingot.ops.define import Operator, Runs
 from ingot.ops.limit import OversizedError, allowing, dense
 from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
@@ -41,6 +42,9 @@ class Running(Protocol):
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs of the subgraph; None if the reference has to evaluate it after all."""
+
+    def repeat(self, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:
+        """The same as `Runtime.repeat`."""
 
     def close(self) -> None:
         """Called when it is not run any more."""
@@ -132,6 +136,10 @@ class Evaluation:
         if self._nodes_left < 0:
             most = self._most_nodes
             raise exceeded(f"the run took more than {most:,} nodes, the limit", "nodes", f"{10 * most:_}")
+
+    def runs_left(self, nodes: int) -> int:
+        """How often so many nodes may still be run."""
+        return self._nodes_left // nodes
 
     def order(self, graph: Graph, outputs: int) -> Order:
         """How the first outputs of a graph are computed."""
@@ -284,6 +292,11 @@ class _Scope:
         scope.graph(graph, steps)
         return [inner[value] for value in steps.wanted]
 
+    def around(self, graph: Graph) -> list[tuple[Value, tuple[int, ...]]]:
+        """The tensors that a subgraph captures, and their shapes."""
+        arrays = {value: self._values.get(value) for value in captures(graph)}
+        return [(value, array.shape) for value, array in arrays.items() if isinstance(array, np.ndarray)]
+
     def begin(self, graph: Graph) -> Running | None:
         """A subgraph ready to be run by its plan; None if it has none."""
         return None if self._bodies is None else self._bodies.begin(graph, self._values, self._deeper())
@@ -307,11 +320,21 @@ class _NodeRuntime:
         self.wanted = tuple(bool(value.name) for value in node.outputs)
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-        if graph not in self._begun:
-            self._begun[graph] = self._scope.begin(graph)
-        running = self._begun[graph]
+        running = self._running(graph)
         results = None if running is None else running.run(inputs)
         return self._scope.subgraph(graph, inputs) if results is None else results
+
+    def repeat(self, graph: Graph, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:
+        running = self._running(graph)
+        return None if running is None else running.repeat(first, most, conditional, states)
+
+    def around(self, graph: Graph) -> list[tuple[Value, tuple[int, ...]]]:
+        return self._scope.around(graph)
+
+    def _running(self, graph: Graph) -> Running | None:
+        if graph not in self._begun:
+            self._begun[graph] = self._scope.begin(graph)
+        return self._begun[graph]
 
     def close(self) -> None:
         """Called when the node is done."""

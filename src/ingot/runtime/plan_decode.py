@@ -12,7 +12,7 @@ from ingot.dtypes import Array, DType
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, Parameter, Tensor
+from ingot.prim.tensor import Call, CallResult, HostStep, Parameter, SizeReading, Tensor
 from ingot.runtime.plan import Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.plan_schema import (
     StoredArm,
@@ -47,7 +47,7 @@ class PlanDecoder:
         packing = Packing(file.dim_calls)
         self._dims = [packing.unpacked(dim) for dim in file.dims]
         self._tensors: dict[int, Tensor] = {}
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, HostStep] = {}
         self.nodes: Sequence[Mapping[str, Node]] = ()
         """The nodes of calls for each plan, by the names of their outputs."""
 
@@ -149,12 +149,18 @@ class PlanDecoder:
         tensors = [self.tensor(number) for number in numbers]
         return tuple(tensor for tensor in tensors if isinstance(tensor, CallResult))
 
-    def _call(self, number: int) -> Call:
+    def _call(self, number: int) -> HostStep:
         call = self._calls.get(number)
         if call is None:
             stored = StoredCall(*self._file.calls[number])
             arguments = tuple(None if argument is None else self.tensor(argument) for argument in stored.arguments)
-            call = self._calls[number] = Call(self.nodes[stored.plan][stored.node], arguments, stored.reason)
+            if stored.node is not None:
+                call = Call(self.nodes[stored.plan][stored.node], arguments, stored.reason)
+            else:
+                (x,) = arguments
+                assert x is not None
+                call = SizeReading(x)
+            self._calls[number] = call
         return call
 
     def sizes(self, stored: Iterable[StoredDim]) -> tuple[Dim, ...]:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ingot.dataclass import dataclass
-from ingot.prim.tensor import Tensor
+from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.entry import Entry
 from ingot.runtime.frame import Frame, SegmentFrame, fresh_array
@@ -56,11 +56,11 @@ class PlanRunner:
         called = [tensor for results in plan.call_results.values() for tensor in results]
         for tensor in (*plan.constants, *produced, *called):
             numbers.setdefault(tensor, len(numbers))
-        entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
+        self.entries = entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
         known = frozenset({THREADS}).union(*(entry.names for entry in entries))
         self._fixed = entries[len(entries) - fixed :]
         self._placed = [entry for entry in entries[: len(entries) - fixed] if entry.is_placed]
-        self._checks = [check for entry in entries for check in entry.checks(known)]
+        self.checks = [check for entry in entries for check in entry.checks(known)]
         self.segments: list[PreparedSegment] = []
         for segment in plan.segments:
             prepared = PreparedSegment(plan, segment, numbers, known)
@@ -71,6 +71,11 @@ class PlanRunner:
         for tensor, array in plan.constants.items():
             self._values[numbers[tensor]] = array
         self._sizes = {THREADS: plan.threads}
+
+    def is_true(self, number: int) -> bool:
+        """Whether a value is a constant of one element that is true."""
+        value = self._values[number]
+        return value is not None and value.size == 1 and bool(value.reshape(()))
 
     def frame(self) -> Frame:
         """A frame for the caller alone; `release` gives it back."""
@@ -127,7 +132,7 @@ class PlanRunner:
         values[: len(inputs)] = inputs
         for entry in self._placed:
             entry.admit(inputs[entry.number], values, sizes, slots)
-        for check in self._checks:
+        for check in self.checks:
             check.require(values, sizes)
         charge, few, held = limit.charge_new, limit.few, 0
         start, device = thread_pool().start, self.plan.device
@@ -162,7 +167,7 @@ class PlanRunner:
             if prepared.call is not None:
                 begin = perf_counter()
                 prepared.make(prepared.call, call, values, sizes, slots)
-                if observe is not None:
+                if observe is not None and isinstance(prepared.call, Call):
                     observe(prepared.call, perf_counter() - begin, sizes)
         return [values[number] for number in self.outputs]
 

@@ -18,9 +18,8 @@ _OFTEN = 4
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
-    bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
-    across, gain = _vector(nest.rows, bodies)
-    inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
+    across, gain = _vector(nest.rows, nest.stages)
+    inner = max((_vector(stage.inner, (stage,))[1] for stage in nest.stages if stage.inner), default=0)
     if across is not None and gain > inner:
         return _across(nest, across, target)
     chains = interleave_chains(nest)
@@ -70,7 +69,7 @@ def _serial(stage: Stage) -> tuple[Statement, ...]:
 
 
 def _vectored(stage: Stage) -> tuple[Statement, ...]:
-    vector = _vector(stage.inner, stage.body)[0] or (stage.inner[-1] if stage.inner else None)
+    vector = _vector(stage.inner, (stage,))[0] or (stage.inner[-1] if stage.inner else None)
     body = stage.body
     for var in (vector, *reversed([other for other in stage.inner if other is not vector])):
         if var is not None:
@@ -78,15 +77,19 @@ def _vectored(stage: Stage) -> tuple[Statement, ...]:
     return (*stage.starts, *body)
 
 
-def _vector(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Var | None, int]:
+def _vector(variables: Sequence[Var], stages: Sequence[Stage]) -> tuple[Var | None, int]:
     """The variable along which most of what is read and written is contiguous, and by how much; None if none is."""
     best, most = None, 0
     for var in reversed(variables):
-        score = sum(_gain(index, var) for index in indices(*body) if index.terms)
-        score += sum(2 for statement in body if isinstance(statement, Store) and statement.index.factor(var) == 1)
+        score = sum((_OFTEN if stage.inner else 1) * _contiguity(stage.body, var) for stage in stages)
         if score > most:
             best, most = var, score
     return best, most
+
+
+def _contiguity(body: Sequence[Statement], var: Var) -> int:
+    score = sum(_gain(index, var) for index in indices(*body) if index.terms)
+    return score + sum(2 for statement in body if isinstance(statement, Store) and statement.index.factor(var) == 1)
 
 
 def _gain(index: Index, var: Var) -> int:

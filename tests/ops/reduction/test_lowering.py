@@ -90,8 +90,14 @@ def test_bytes_and_truth_values_have_extremes(operator: str) -> None:
     agree(reducing(operator, "2", "uint8", "N, M, 1"), x=(x + 250).astype(np.uint8))
 
 
-def test_axes_that_a_run_gives_are_refused() -> None:
-    assert "axes" in refusal("g (float[1, 1] x, int64[K] axes) => (float[1, 1] y) { y = ReduceSum (x, axes) }")
+def test_axes_that_a_run_gives_are_refused_if_their_number_is_not_known() -> None:
+    assert "K" in refusal("g (float[1, 1] x, int64[K] axes) => (float[1, 1] y) { y = ReduceSum (x, axes) }")
+
+
+def test_axes_that_a_run_gives_agree() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for axis in (0, 1, -1):
+        agree("g (float[N, M] x, int64[1] a) => (float[K] y) { y = ReduceSum <keepdims = 0> (x, a) }", x=x, a=[axis])
 
 
 @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
@@ -173,10 +179,14 @@ def test_the_best_of_any_number_agrees(axis: int) -> None:
     agree(f"g (int8[N, M] x) => (int8{shape} y, int64{shape} i) {least}", x=np.array([[3, 1, 1], [1, 0, 1]], np.int8))
 
 
-def test_long_sorts_and_counts_that_a_run_gives_are_refused() -> None:
+def test_long_sorts_are_refused() -> None:
     many = "g (float[N, 65] x) => (float[N, 2] y, int64[N, 2] i) <int64[1] k = {2}> { y, i = TopK (x, k) }"
     assert "65" in refusal(many)
-    assert refusal("g (float[N, 7] x, int64[1] k) => (float[N, K] y, int64[N, K] i) { y, i = TopK (x, k) }")
+
+
+def test_a_count_that_a_run_gives_agrees() -> None:
+    graph = "g (float[N, 3] x, int64[1] k) => (float[N, K] y, int64[N, K] i) { y, i = TopK (x, k) }"
+    agree(graph, x=np.float32([[1, 3, 2]]), k=[2])
 
 
 @pytest.mark.parametrize("size", [1e20, 1e-30, 3.0])

@@ -33,7 +33,7 @@ class Memory(Lanes, ABC):
 
     def __init__(self, b: Builder, frame: Frame) -> None:
         super().__init__(b, frame)
-        self.variables: dict[Var, ir.Value] = {}
+        self.variables: dict[Var, ir.Value] = dict(frame.variables)
         self._preheader: Preheader | None = None
         self._totals: dict[tuple[Dim | tuple[int, Dim], ...], Dim] = {}
 

@@ -22,6 +22,7 @@ from ingot.ops.control.carried import (
     bound,
     forwarded,
     moved,
+    named_sizes,
     outward,
     require_arity,
     scalar,
@@ -44,6 +45,8 @@ B: TypeAlias = Annotated[Array, types("B", BOOL)]
 V1: TypeAlias = Annotated[Array, types("V", ALL_3)]
 
 _OMITTED = Fact(present=False)
+_ENDLESS = 1 << 62
+"""Trips of a loop that only its condition ends."""
 
 
 @operator("Loop", since=(11, 13, 16, 19, 21, 23, 24, 25))
@@ -69,17 +72,33 @@ def loop(
     states: list[Any] = list(v_initial)
     carried = 1 + len(states)
     wanted = (*runtime.wanted, *[False] * len(body.outputs))
+
+    def known() -> dict[str, int]:
+        own = zip(list(body.inputs)[2:], map(np.shape, v_initial), strict=True)
+        return {**named_sizes(*runtime.around(body)), **named_sizes(*own)}
+
     collected = {
-        place: Collection(value, place)
+        place: Collection(value, place, known)
         for place, value in enumerate(body.outputs)
         if place >= carried and wanted[place - 1]
     }
     step = 0
+    condition = truths[going]
     while (limit is None or step < limit) and (cond is None or going):
+        most = _ENDLESS if limit is None else limit - step
+        runs = runtime.repeat(body, step, most, cond is not None, [condition, *states])
+        if runs is not None:
+            condition, *states = runs.states
+            going = bool(scalar(condition, "the condition the body gives"))
+            for place, collection in collected.items():
+                collection.extend(runs.rows[place])
+            step += runs.count
+            continue
         counter = np.asarray(step, np.int64)
-        outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, truths[going], *states])
-        if outputs[0] is not truths[going]:  # a body that passes it on returns the array itself
+        outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, condition, *states])
+        if outputs[0] is not condition:  # a body that passes it on returns the array itself
             going = bool(scalar(outputs[0], "the condition the body gives"))
+            condition = truths[going]
         states = outputs[1:carried]
         for place, collection in collected.items():
             collection.add(outputs[place])

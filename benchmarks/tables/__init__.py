@@ -1,0 +1,1 @@
+"""The parts of the tables of operators and of patterns: cases, their measurement, and the page."""
