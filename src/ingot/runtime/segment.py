@@ -35,7 +35,7 @@ class PreparedSegment:
         self.call = segment.call
         results = () if segment.call is None else plan.call_results.get(segment.call, ())
         arguments = () if segment.call is None else segment.call.arguments
-        self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
+        self.arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
         self._indices = [tensor.index for tensor in results]
         self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in results]
         known = known.union(*(entry.names for entry in self.entries))
@@ -46,7 +46,7 @@ class PreparedSegment:
         if isinstance(step, SizeReading):
             self._read(values, sizes)
             return
-        results = call(step, [None if number is None else values[number] for number in self._arguments])
+        results = call(step, [None if number is None else values[number] for number in self.arguments])
         for entry, index in zip(self.entries, self._indices, strict=True):
             entry.admit(results[index], values, sizes, slots)
         for check in self._checks:
@@ -54,7 +54,7 @@ class PreparedSegment:
 
     def _read(self, values: list[Any], sizes: dict[str, int]) -> None:
         """Note the elements of a tensor as sizes."""
-        (number,), (entry,) = self._arguments, self.entries
+        (number,), (entry,) = self.arguments, self.entries
         assert number is not None
         for name, element in zip(entry.tensor.shape, values[number].tolist(), strict=True):
             if element < 0:
