@@ -39,7 +39,7 @@ def lines_of(chosen: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
     random = np.random.default_rng(0)
     x = random.normal(size=(max(ROWS), FEATURES)).astype(np.float32)
     ratios: list[float] = []
-    for forests in (converted(x), operators()):
+    for forests in (converted(x, chosen), operators()):
         for forest in forests:
             if chosen(forest.name):
                 for rows, ours, theirs in _compared(forest, x):
