@@ -51,6 +51,23 @@ kernel k1(x: float32[2560], k1_out: float32[64])
     )
 
 
+def test_a_window_runs_in_vectors_along_its_rows_and_not_along_its_few_elements() -> None:
+    x = parameter("x", 3, 40)
+    results = [reduce_("maximum", window(x, (1,), (3,), (2,), (1,)), (2,))]
+    schedules_to(
+        results,
+        """
+kernel k1(x: float32[120], k1_out: float32[57])
+  for i0 < 3 parallel:
+    for i1 < 19 vector:
+      r0 = -inf
+      for j2 < 3:
+        r0 = maximum(r0, x[i0*40 + i1*2 + j2])
+      k1_out[i0*19 + i1] = r0
+""",
+    )
+
+
 def test_a_costly_function_that_two_passes_need_is_stored_by_the_first() -> None:
     x = parameter("x", N, 8)
     powers = apply("exp", x)

@@ -60,6 +60,16 @@ class Index:
         return next((factor for term, factor in self.terms if term is var), 0)
 
 
+_MOST_STRIDE = 4
+"""Elements from lane to lane, up to which a vector is loaded as neighbours and shuffled; a gather takes as many loads
+as lanes."""
+
+
+def strides_in_registers(factor: Dim) -> bool:
+    """Whether elements so far apart are loaded together with those between them, which are dropped."""
+    return isinstance(factor, int) and 1 < factor <= _MOST_STRIDE
+
+
 @dataclass(frozen=True, slots=True)
 class Inside:
     """The condition that an index is at least zero and less than `size`."""

@@ -34,6 +34,7 @@ from ingot.loops.ir import (
     Store,
     Update,
     Var,
+    strides_in_registers,
 )
 from ingot.loops.walk import rebuilt, walk
 
@@ -64,6 +65,13 @@ class Parameters:
         for buffer in kernel.buffers:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
+        self._vectorised = {
+            node.var
+            for nest in kernel.nests
+            for node in walk(*(nest if isinstance(nest, tuple) else (nest,)))
+            if isinstance(node, For) and node.kind is Kind.VECTOR
+        }
+        """Small strides of these stay in the code: they are shuffles of registers."""
         for nest in kernel.nests:
             self._relate(nest)
 
@@ -139,7 +147,7 @@ class Parameters:
     def _statement(self, statement: Statement) -> Statement:
         match statement:
             case For():
-                var = self.var(statement.var, -1 if statement.kind is Kind.PARALLEL else _WINDOW)
+                var = self.var(statement.var, -1 if _is_of_rows(statement) else _WINDOW)
                 return For(var, tuple(map(self._statement, statement.body)), statement.kind)
             case Let() | Update():
                 return rebuilt(statement, [self.scalar(statement.value)])
@@ -156,6 +164,9 @@ class Parameters:
             self.var(term)
         variables.sort(key=lambda item: self._places[item[0]])
         steps = [self._step(by, of) if fixed == _STEP else self.size(by, of, fixed) for _, by in variables]
+        for place, (term, by) in enumerate(variables):
+            if term in self._vectorised and strides_in_registers(by):
+                steps[place] = by
         terms: list[tuple[Var | Scalar, Dim]] = [
             (self.var(term), by) for (term, _), by in zip(variables, steps, strict=True)
         ]
@@ -224,6 +235,12 @@ class Parameters:
         halves = [whole] if array.itemsize < 8 else [whole & 0xFFFFFFFF, whole >> 32]
         of = (number.dtype, whole)
         return RuntimeScalar(number.dtype, tuple(self.size(half, (of, i)) for i, half in enumerate(halves)))
+
+
+def _is_of_rows(loop: For) -> bool:
+    """Whether a loop is over rows, however few, and not over a window."""
+    reduces = any(isinstance(inner, For) and inner.kind is not Kind.JAM for inner in walk(*loop.body))
+    return loop.kind is Kind.PARALLEL or (loop.kind is Kind.VECTOR and reduces)
 
 
 def _stays(number: Literal) -> bool:

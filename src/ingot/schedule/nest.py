@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
+from ingot.loops.ir import For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var, strides_in_registers
 from ingot.loops.rewrite import indices, joined, joins
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
@@ -14,20 +14,23 @@ from ingot.schedule.target import Target
 _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
 
+_STRIDED = 1
+"""What a read of every second to fourth element counts, beside 2 for neighbours: as many loads, and a shuffle each."""
+
 
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
-    bodies = [statement for stage in nest.stages for statement in stage.body * (_OFTEN if stage.inner else 1)]
-    across, gain = _vector(nest.rows, bodies)
-    inner = max((_OFTEN * _vector(stage.inner, stage.body)[1] for stage in nest.stages if stage.inner), default=0)
+    lanes = target.lanes(4)
+    across, gain = _vector(nest.rows, nest.stages, lanes)
+    inner = max((_vector(stage.inner, [stage], lanes)[1] for stage in nest.stages if stage.inner), default=0)
     if across is not None and gain > inner:
         return _across(nest, across, target)
     chains = interleave_chains(nest)
     if chains is not None:
         return _shared(*chains)
     nest = reuse_costly(nest)
-    return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
+    return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage, lanes)))
 
 
 def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
@@ -69,8 +72,8 @@ def _serial(stage: Stage) -> tuple[Statement, ...]:
     return (*stage.starts, *body)
 
 
-def _vectored(stage: Stage) -> tuple[Statement, ...]:
-    vector = _vector(stage.inner, stage.body)[0] or (stage.inner[-1] if stage.inner else None)
+def _vectored(stage: Stage, lanes: int) -> tuple[Statement, ...]:
+    vector = _vector(stage.inner, [stage], lanes)[0] or (stage.inner[-1] if stage.inner else None)
     body = stage.body
     for var in (vector, *reversed([other for other in stage.inner if other is not vector])):
         if var is not None:
@@ -78,15 +81,27 @@ def _vectored(stage: Stage) -> tuple[Statement, ...]:
     return (*stage.starts, *body)
 
 
-def _vector(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Var | None, int]:
-    """The variable along which most of what is read and written is contiguous, and by how much; None if none is."""
-    best, most = None, 0
+def _vector(variables: Sequence[Var], stages: Sequence[Stage], lanes: int) -> tuple[Var | None, float]:
+    """The variable along which most of what is read and written is contiguous, and by how much; None if none is.
+
+    Of vectors of so many lanes, those that a short variable leaves empty count for nothing.
+    """
+    best, most = None, 0.0
     for var in reversed(variables):
-        score = sum(_gain(index, var) for index in indices(*body) if index.terms)
-        score += sum(2 for statement in body if isinstance(statement, Store) and statement.index.factor(var) == 1)
+        score = sum((_OFTEN if stage.inner else 1) * _score(stage.body, var) for stage in stages)
+        if score > 0 and isinstance(var.extent, int):
+            score *= var.extent / max(1, -(-var.extent // lanes) * lanes)
         if score > most:
             best, most = var, score
     return best, most
+
+
+def _score(body: Sequence[Statement], var: Var) -> float:
+    """How much of what statements read and write is contiguous along a variable."""
+    written = [statement.index for statement in body if isinstance(statement, Store)]
+    read = [index for index in indices(*body) if index.terms and not any(index is own for own in written)]
+    stores = sum(4 if index.factor(var) == 1 else _gain(index, var) for index in written if index.terms)
+    return stores + sum(_STRIDED if strides_in_registers(index.factor(var)) else _gain(index, var) for index in read)
 
 
 def _gain(index: Index, var: Var) -> int:

@@ -12,7 +12,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lanes, count_of
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
 from ingot.dims import Dim
-from ingot.loops.ir import LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
+from ingot.loops.ir import LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var, strides_in_registers
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
@@ -155,6 +155,8 @@ class Memory(Lanes, ABC):
                 loaded.align = width(value.dtype)
             else:
                 loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
+        elif self._stride(value.index) > 1:
+            loaded = self._strided(value, mask, fill)
         else:
             addresses = b.gep(pointer, [self._in_lanes(self.index(value.index))], source_etype=kind)
             addresses.type = ir.VectorType(PTR, lanes)
@@ -162,6 +164,42 @@ class Memory(Lanes, ABC):
             arguments = [addresses, I32(width(value.dtype)), full, fill]
             loaded = self._masked("masked.gather", whole, arguments, whole, addresses.type)
         return self._computed(loaded, value.dtype)
+
+    def _stride(self, index: Index) -> int:
+        """How far apart the lanes of a vector lie, if all of them are loaded with what is between; else 0."""
+        lane = self._lane
+        assert lane is not None
+        factor = index.factor(lane.var)
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in index.terms)
+        return (
+            factor if isinstance(factor, int) and strides_in_registers(factor) and lane.count > 1 and not opaque else 0
+        )
+
+    def _strided(self, value: Load, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+        """Lanes a few elements apart, of whole vectors of neighbours; the last ends with the last lane."""
+        b = self.b
+        assert self._lane is not None
+        lanes, stride, kind = self._lane.count, self._stride(value.index), stored(value.dtype)
+        pointer, base, whole = self.frame.buffers[value.buffer], self._base(value.index), vector(kind, lanes)
+        result: ir.Value | None = None
+        for number in range(stride):
+            start = min(number * lanes, (stride - 1) * (lanes - 1))
+            address = b.gep(pointer, [b.add(base, I64(start))], source_etype=kind)
+            if mask is None:
+                part = b.load(address, typ=whole)
+                part.align = width(value.dtype)
+            else:
+                owners = [(start + at) // stride if (start + at) % stride == 0 else lanes for at in range(lanes)]
+                off = ir.Constant(ir.VectorType(I1, lanes), [0] * lanes)
+                needed = b.shuffle_vector(mask, off, ir.Constant(ir.VectorType(I32, lanes), owners))
+                part = self._masked("masked.load", whole, [address, I32(width(value.dtype)), needed, fill], whole, PTR)
+            places = [at * stride - start for at in range(lanes)]
+            chosen = [lanes + place if 0 <= place < lanes else at for at, place in enumerate(places)]
+            result = b.shuffle_vector(
+                part if result is None else result, part, ir.Constant(ir.VectorType(I32, lanes), chosen)
+            )
+        assert result is not None
+        return result
 
     def _store(self, statement: Store) -> None:
         """Store one element; a vector, if it is contiguous; else a scatter."""
