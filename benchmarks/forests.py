@@ -1,71 +1,85 @@
-"""Forests of scikit-learn, XGBoost and LightGBM, converted: how long a call takes beside onnxruntime."""
+"""Forests of every kind: how long a call takes beside onnxruntime, for one row and for many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from time import thread_time
 from typing import Any
 
 import numpy as np
 
 import ingot
-from benchmarks.timing import duel, machine
+from benchmarks.forest_models import FEATURES, TRAINED_ON, Forest, converted, operators
+from benchmarks.timing import machine
 
 ROWS = (1, 100, 10_000)
-FEATURES, TRAINED_ON = 20, 5_000
-OPSETS = {"": 21, "ai.onnx.ml": 3}
-"""The last in which trees are said as all engines read them."""
+_ROUND, _ROUNDS, _MOST = 2e-3, 15, 1.5
+"""Seconds of a round of calls, rounds of each engine, and the seconds that all rounds may take if a call is long."""
 
 
 def table() -> str:
     lines = [
-        "# Forests, converted",
+        "# Forests",
         "",
         f"{machine()}. Models fitted to {TRAINED_ON:,} random rows of {FEATURES} features, converted by",
-        "`ingot.convert`, run by both engines with one thread, in turns; medians. Written by",
-        "`python -m benchmarks forests`.",
+        "`ingot.convert`; then random forests of 100 trees of depth 6 in each form of the operators. Both engines run",
+        "with one thread, in turns: the least processor time of a call. Written by `python -m benchmarks forests`.",
         "",
         "| model | rows | ingot | onnxruntime | times as fast |",
         "|---|---:|---:|---:|---:|",
-        *_lines(),
+        *lines_of(),
         "",
     ]
     return "\n".join(lines)
 
 
-def _lines() -> Iterator[str]:
+def lines_of(chosen: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
+    """A line for each forest with a chosen name and number of rows; the last has the geometric mean."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(max(ROWS), FEATURES)).astype(np.float32)
+    ratios: list[float] = []
+    for forests in (converted(x, chosen), operators()):
+        for forest in forests:
+            if chosen(forest.name):
+                for rows, ours, theirs in _compared(forest, x):
+                    ratios.append(theirs / ours)
+                    times = f"{1e6 * ours:,.1f} µs | {1e6 * theirs:,.1f} µs"
+                    yield f"| {forest.name} | {rows:,} | {times} | {theirs / ours:.2f} |"
+    yield f"| geometric mean of {len(ratios)}, least {min(ratios):.2f} | | | | {np.exp(np.mean(np.log(ratios))):.2f} |"
+
+
+def _compared(forest: Forest, x: Any) -> Iterator[tuple[int, float, float]]:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    random = np.random.default_rng(0)
-    x = random.normal(size=(max(ROWS), FEATURES)).astype(np.float32)
-    for name, model in _fitted(x[:TRAINED_ON]):
-        try:
-            converted = ingot.convert(model, x[:16], opset_version=OPSETS, verify=False)
-        except ingot.IngotError:  # thresholds that only doubles can say
-            converted = ingot.convert(model, x[:16], verify=False)
-        data = ingot.encode(converted)
-        ours = ingot.Session(data, providers=("cpu", "reference"), threads=1)
-        theirs = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        (given,) = ours.inputs
-        for rows in ROWS:
-            feeds = {given: x[:rows]}
-            found = duel(partial(ours.run, None, feeds), partial(theirs.run, None, feeds), 21)
-            times = f"{1e6 * found.ours:,.0f} µs | {1e6 * found.theirs:,.0f} µs"
-            yield f"| {name} | {rows:,} | {times} | {1 / found.ratio:.2f} |"
+    ours = ingot.Session(forest.data, providers=("cpu", "reference"), threads=1)
+    theirs = onnxruntime.InferenceSession(forest.data, options, providers=["CPUExecutionProvider"])
+    (name,) = ours.inputs
+    for rows in ROWS:
+        feeds = {name: x[:rows].astype(forest.dtype)}
+        least = _least(partial(ours.run, None, feeds), partial(theirs.run, None, feeds))
+        yield rows, *least
 
 
-def _fitted(x: Any) -> Iterator[tuple[str, Any]]:
-    from lightgbm import LGBMClassifier
-    from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
-    from xgboost import XGBClassifier, XGBRegressor
+def _least(*runs: Callable[[], object]) -> tuple[float, float]:
+    """The least processor time of a call of two functions, which take turns."""
+    counts = [max(1, int(_ROUND / max(1e-6, _time(run, 1)))) for run in runs for _ in (_time(run, 1),)]
+    least = [float("inf")] * len(runs)
+    spent = 0.0
+    for _ in range(_ROUNDS):
+        for which, (run, count) in enumerate(zip(runs, counts, strict=True)):
+            seconds = _time(run, count)
+            least[which] = min(least[which], seconds)
+            spent += seconds * count
+        if spent > _MOST:
+            break
+    return least[0], least[1]
 
-    target = x[:, 0] * x[:, 1] + x[:, 2]
-    classes = np.digitize(target, [-1, 0, 1])
-    yield "GradientBoostingRegressor, 100 trees of depth 3", GradientBoostingRegressor(random_state=0).fit(x, target)
-    yield "RandomForestRegressor, 100 trees", RandomForestRegressor(random_state=0).fit(x, target)
-    yield "RandomForestClassifier, 100 trees, 4 classes", RandomForestClassifier(random_state=0).fit(x, classes)
-    yield "XGBRegressor, 500 trees of depth 6", XGBRegressor(n_estimators=500).fit(x, target)
-    yield "XGBClassifier, 4 × 100 trees of depth 6", XGBClassifier().fit(x, classes)
-    yield "LGBMClassifier, 4 × 100 trees of 31 leaves", LGBMClassifier(verbose=-1).fit(x, classes)
+
+def _time(run: Callable[[], object], count: int) -> float:
+    start = thread_time()
+    for _ in range(count):
+        run()
+    return (thread_time() - start) / count

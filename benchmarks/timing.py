@@ -40,6 +40,39 @@ def duel(ours: Callable[[], object], theirs: Callable[[], object], rounds: int =
     return Duel(statistics.median(mine), statistics.median(peer), statistics.median(m / p for m, p in pairs))
 
 
+def turns(
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    rounds: int = 7,
+    seconds: float = 0.01,
+    clock: Callable[[], float] = perf_counter,
+) -> tuple[float, float]:
+    """The least seconds a call of either, of `rounds` in turns; each round repeats calls for about `seconds`.
+
+    Calls that take long have fewer rounds, two at least.
+    `clock` may be `thread_time`, of calls that run in this thread alone, on a machine that others use.
+    """
+    counts = []
+    for run in (ours, theirs):
+        run()
+        start = perf_counter()
+        run()
+        counts.append(max(1, min(1000, int(seconds / (perf_counter() - start)))))
+    least = [float("inf"), float("inf")]
+    spent = 0.0
+    for turn in range(rounds):
+        if turn >= 2 and spent > 20 * seconds:
+            break
+        for who, run in enumerate((ours, theirs)):
+            start = clock()
+            for _ in range(counts[who]):
+                run()
+            took = clock() - start
+            spent += took
+            least[who] = min(least[who], took / counts[who])
+    return least[0], least[1]
+
+
 def in_fresh_process(script: str, repeat: int = 1) -> float:
     """The median of the number that `script` prints, each time in a new interpreter, after one that does not count.
 

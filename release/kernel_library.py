@@ -25,12 +25,13 @@ from ingot.codegen.llvm.compile import code_later
 from ingot.codegen.llvm.kernel import emit
 from ingot.codegen.llvm.thread_pool import thread_pool_text
 from ingot.codegen.llvm.workers import workers
-from ingot.compile import Options, compile_model, prepare
+from ingot.compile import Options, compile_model
 from ingot.dims import Dim
 from ingot.loops.digest import digest
 from ingot.loops.ir import Kernel
 from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import standard
+from ingot.prepare import prepare
 from ingot.runtime.limits import RunLimits
 from ingot.runtime.processors import processors
 from ingot.runtime.thread_pool import THREAD_POOL

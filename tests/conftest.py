@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 os.environ.setdefault("INGOT_PROVIDERS", "reference")
+os.environ.setdefault("INGOT_DRAFTS", "0")  # each kernel is compiled once
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

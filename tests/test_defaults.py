@@ -12,6 +12,7 @@ import pytest
 
 import ingot
 from ingot import compile as compiling
+from ingot import prepare as preparing
 from ingot.cache import contents
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
@@ -146,13 +147,13 @@ def test_what_was_compiled_for_inputs_given_is_kept(
     path = tmp_path / "m.onnx"
     ingot.save(ingot.parse_model(SHAPED.format(10)), path)
     looked: list[object] = []
-    real = compiling.prepare
+    real = preparing.prepare
 
     def looking(source: Any, *rest: Any, **options: Any) -> Any:
         looked.append(source)
         return real(source, *rest, **options)
 
-    monkeypatch.setattr(compiling, "prepare", looking)
+    monkeypatch.setattr(preparing, "prepare", looking)
     for _ in range(2):
         made = Session(path, providers=("cpu", "reference"), fallback=False)
         np.testing.assert_array_equal(made.run(None, {"x": X})[0], X.reshape(3, 2) * 2)

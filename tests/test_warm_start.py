@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import compile as compiling
+from ingot import prepare as preparing
 from ingot import warm_start
 from ingot.cache import contents, directory
 from ingot.codegen.elf import linkable
@@ -81,13 +81,13 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The models that were looked at."""
     found: list[object] = []
-    real = compiling.prepare
+    real = preparing.prepare
 
     def counting(source: Any, *rest: Any, **options: Any) -> Any:
         found.append(source)
         return real(source, *rest, **options)
 
-    monkeypatch.setattr(compiling, "prepare", counting)
+    monkeypatch.setattr(preparing, "prepare", counting)
     return found
 
 

@@ -1,11 +1,13 @@
-"""Compilation in the background, for a session that runs on the reference meanwhile."""
+"""Compilation in the background, for a session that runs on the reference or on drafts of kernels meanwhile."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+
+from ingot.runtime.ended_work import POLL, Proceed
 
 GRACE = 0.25
 """Seconds that a first run has to itself: two threads of Python are slower than one after the other."""
@@ -18,9 +20,10 @@ class Superseded(Exception):
 class Background:
     """Work in a thread of its own, begun after the first run or after a while; in a forked process, begun anew."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        """Begin the work."""
+    def __init__(self, work: Callable[[], None], is_awaited: bool = False) -> None:
+        """Begin the work; a process waits at its end for what `is_awaited`."""
         self._work = work
+        self._is_awaited = is_awaited
         self._begin()
 
     @property
@@ -40,6 +43,14 @@ class Background:
             self.hurry()
         return self._ended.exception()
 
+    def wait(self, proceed: Proceed | None) -> None:
+        """Wait until the work has ended; what `proceed` raises ends the waiting."""
+        while not self.done:
+            self.hurry()
+            wait([self._ended], None if proceed is None else POLL)
+            if proceed is not None:
+                proceed()
+
     def check(self) -> None:
         """Superseded if the work has ended well."""
         if self.done and self._ended.exception() is None:
@@ -50,7 +61,8 @@ class Background:
         self._waiting = threading.Event()
         self._ended: Future[None] = Future()
         arguments = self._waiting, self._ended
-        threading.Thread(target=self._run, args=arguments, daemon=True, name="ingot-background").start()
+        daemon = not self._is_awaited
+        threading.Thread(target=self._run, args=arguments, daemon=daemon, name="ingot-background").start()
 
     def _run(self, waiting: threading.Event, ended: Future[None]) -> None:
         waiting.wait(GRACE)

@@ -2,30 +2,27 @@
 
     load ▸ repair ▸ check ▸ upgrade ▸ type ▸ specialise ▸ optimise ▸ lower ▸ fuse ▸ schedule ▸ emit ▸ link ▸ plan
 
-The first five make a model ready for any provider (`prepare`, and `repair_and_prepare`, which repairs only what
-`prepare` refuses), the others compile it for one (`compile_model`); of these the provider itself does the last four,
-which know the machine.
+The first five make a model ready for any provider (`prepare.py`), the others compile it for one (`compile_model`); of
+these the provider itself does those from schedule to link, which know the machine. Linking and the plan come twice
+where a provider has drafts of kernels to begin with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field, replace
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, IngotError
 from ingot.fuse.build import Fused
 from ingot.fuse.fuse import fuse
-from ingot.infer.typed import TypedModel, type_model
+from ingot.infer.typed import TypedModel
 from ingot.ir.graph import Graph
-from ingot.ir.model import Model, nested_graphs
-from ingot.ir.names import separate_scopes
+from ingot.ir.model import nested_graphs
 from ingot.ir.node import Node
-from ingot.ir.types import Shape, TensorType, Type, map_shapes
-from ingot.ir.verify import verify
-from ingot.loops.ir import kernels_in
+from ingot.loops.ir import Buffer, Kernel, kernels_in
 from ingot.loops.verify import verify_kernel
 from ingot.lower.graph import lower_graph
 from ingot.lower.hoist_invariants import hoist_invariants
@@ -35,7 +32,6 @@ from ingot.lower.roots import roots_of
 from ingot.lower.specialise import specialise
 from ingot.lower.specialise_branches import Guards, Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
-from ingot.ops.limit import allowing
 from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
@@ -43,81 +39,46 @@ from ingot.prim.verify import verify as verify_program
 from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
 from ingot.runtime.garbage import uncollected
-from ingot.runtime.limits import LimitError, RunLimits, refuse_nesting, within_the_stack
+from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.make_plan import make_plan
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
-from ingot.versions.upgrade import upgrade
 
 if TYPE_CHECKING:
-    from ingot.repair.record import Repair
-
-
-def prepare(
-    loaded: Model,
-    catalog: Catalog,
-    limits: RunLimits,
-    without: Iterable[str] = (),
-    shapes: Mapping[str, Shape] | None = None,
-) -> TypedModel:
-    """A model that was loaded, which is left as it is, ready for any provider.
-
-    `without` are inputs whose defaults are forgotten, as callers give them. With `shapes` the inputs of these names
-    have these, and what else the model declares of shapes is forgotten. CheckError if the model breaks the
-    standard, LimitError if it nests deeper than a run may follow.
-    """
-    refuse_nesting(loaded, limits)
-    with within_the_stack(), uncollected():
-        checked = check_structure(loaded, without)
-        newest = upgrade_operators(checked, catalog)
-        reshaped = newest if shapes is None else redeclare_shapes(newest, shapes)
-        return type_model(reshaped, catalog, limits.calls, overrule=shapes is not None)
-
-
-def repair_and_prepare(loaded: Model, catalog: Catalog, limits: RunLimits) -> Prepared:
-    """The same, where a model that breaks the standard is repaired first; CheckError if it cannot be.
-
-    What was repaired is logged, at debug level.
-    """
-    try:
-        return Prepared(loaded, prepare(loaded, catalog, limits), ())
-    except CheckError as error:
-        refusal = error
-    import logging  # few models come here, and these are slow to import
-
-    from ingot.repair.apply_rules import repaired_copy
-
-    with within_the_stack(), allowing(limits.most_bytes):
-        model, repairs = repaired_copy(loaded, refusal, catalog=catalog)
-    typed = prepare(model, catalog, limits)
-    for repaired in repairs:
-        logging.getLogger("ingot").debug("repaired %s", repaired)
-    return Prepared(model, typed, repairs)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A model ready for any provider, typed and as it was before that; and what was repaired in it."""
-
-    model: Model
-    typed: TypedModel
-    repairs: tuple[Repair, ...]
+    from ingot.codegen.kernel_code import KernelCode
+    from ingot.dtypes import Array
 
 
 def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Build:
     """A typed model compiled by a provider; CompileError if that fails: a fault of ingot's, not of the model's."""
+    compilation = _Compilation(provider, options)
+    drafts = _Drafts(provider)
+    with _faults_as_compile_errors(), uncollected():
+        emitted = compilation.of(specialise(typed, options.catalog, options.level))
+        artifacts = compilation.linked(emitted, drafts.link if options.draft else provider.link)
+
+    def finish() -> Build:
+        with _faults_as_compile_errors():
+            return _build(compilation.linked(emitted, provider.link), options)
+
+    return _build(artifacts, options, finish if drafts.are_there else None)
+
+
+def _build(artifacts: Artifacts, options: Options, finish: Callable[[], Build] | None = None) -> Build:
+    model, most = artifacts.optimised.model, options.limits.most_bytes
+    return Build(artifacts, Executable(artifacts.plan, artifacts.outputs, lambda: model, most), finish)
+
+
+@contextmanager
+def _faults_as_compile_errors() -> Iterator[None]:
     try:
-        with uncollected():
-            specialised = specialise(typed, options.catalog, options.level)
-            artifacts = _Compilation(provider, options).of(specialised)
+        yield
     except (CompileError, LimitError, Unwanted):
         raise
     except Exception as error:  # CheckError too: the model is typed already
         what = error.message if isinstance(error, IngotError) else f"{type(error).__name__}: {error}"
         raise CompileError(f"the model could not be compiled: {what}") from error
-    model, most = artifacts.optimised.model, options.limits.most_bytes
-    return Build(artifacts, Executable(artifacts.plan, artifacts.outputs, lambda: model, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +94,8 @@ class Options:
     level: int = 2
     proceed: Proceed | None = None
     """Called between stages; what it raises ends the compilation."""
+    draft: bool = False
+    """Whether the build may have drafts of kernels, to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,59 +130,8 @@ class Build:
 
     artifacts: Artifacts
     executable: Executable
-
-
-def check_structure(model: Model, without: Iterable[str] = ()) -> Model:
-    """A copy of a model, of checked structure, without the defaults of some inputs; CheckError if it is broken.
-
-    A value of a subgraph that may hide one around it has a name of its own in the copy.
-    """
-    copy = model.copy()
-    for name in without:
-        copy.graph.initializers.remove(name)
-    verify(copy)
-    separate_scopes(copy)
-    return copy
-
-
-def upgrade_operators(model: Model, catalog: Catalog) -> Model:
-    """A model, which belongs to the result from now on, in the newest operators."""
-    upgrade(model, catalog=catalog)
-    return model
-
-
-def redeclare_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """A model, which belongs to the result from now on, that declares these shapes of inputs, and no other sizes.
-
-    Inputs of subgraphs keep sizes that are numbers, and all other values their ranks, unless the shapes leave no size
-    open: then what is declared was wrong before, and inputs of subgraphs keep their ranks, other values nothing.
-    """
-    is_exact = all(isinstance(size, int) for shape in shapes.values() for size in shape)
-    of_inputs = _without_sizes if is_exact else _without_names
-    of_others = _without_shape if is_exact else partial(map_shapes, change=_without_sizes)
-    for graph in model.graphs():
-        inputs = set(graph.inputs)
-        for value in graph.values():
-            if value in inputs and value.type is not None:
-                value.type = map_shapes(value.type, _without_names if graph is model.graph else of_inputs)
-            elif value.type is not None and value.constant is None:
-                value.type = of_others(value.type)
-    for value in model.graph.inputs:
-        if isinstance(value.type, TensorType) and value.name in shapes:
-            value.type = TensorType(value.type.dtype, shapes[value.name])
-    return model
-
-
-def _without_names(shape: Shape) -> Shape:
-    return tuple(size if isinstance(size, int) else None for size in shape)
-
-
-def _without_sizes(shape: Shape) -> Shape:
-    return (None,) * len(shape)
-
-
-def _without_shape(type_: Type) -> Type:
-    return TensorType(type_.dtype) if isinstance(type_, TensorType) else map_shapes(type_, _without_sizes)
+    finish: Callable[[], Build] | None = None
+    """Waits for the build that takes the place of this one, which has drafts of kernels; None if it has none."""
 
 
 def optimise(specialised: Specialised, level: int, catalog: Catalog) -> Optimised:
@@ -240,8 +152,8 @@ class _Compilation:
     names: list[str] = field(default_factory=list)
     """The names of the bodies that are compiled."""
 
-    def of(self, specialised: Specialised, name: str = "") -> Artifacts:
-        """The stages from a specialised model to its plan; names of kernels begin with `name`."""
+    def of(self, specialised: Specialised, name: str = "") -> _Emitted:
+        """The stages from a specialised model to what links its plan; names of kernels begin with `name`."""
         provider, options = self.provider, self.options
         self._proceed()
         optimised = optimise(specialised, options.level, options.catalog)
@@ -255,35 +167,69 @@ class _Compilation:
         self._proceed()
         scheduled = verified(provider.schedule(fused), _verify_kernels)
         self._proceed()
-        emitted = provider.emit(scheduled)
+        kernels = provider.emit(scheduled, options.draft)
         bodies = {call: self._bodies(call, program, optimised) for call in _calls_with_bodies(fused)}
         constants = provider.hold(scheduled)
-        self._proceed()
-        code = provider.link(emitted)
-        plans = {call: tuple(body.plan for body in own) for call, own in bodies.items()}
-        threads = options.threads or provider.threads
-        plan = make_plan(
-            program, scheduled, roots, code, constants, threads, options.limits.nodes, plans, provider.memory
+        return _Emitted(
+            specialised, optimised, program, roots, fused, scheduled, kernels, constants, outputs, bodies, name
         )
-        inside = {call: tuple(body.artifacts for body in own) for call, own in bodies.items()}
-        return Artifacts(specialised, optimised, program, fused, scheduled, plan, outputs, inside, name)
+
+    def linked(self, emitted: _Emitted, link: Link) -> Artifacts:
+        """What was emitted, linked by `link`, with its plan and those of the bodies in it."""
+        self._proceed()
+        code = link(emitted.kernels)
+        bodies = {call: [self._linked_body(body, link) for body in own] for call, own in emitted.bodies.items()}
+        plan = make_plan(
+            emitted.program,
+            emitted.scheduled,
+            emitted.roots,
+            code,
+            emitted.constants,
+            self.options.threads or self.provider.threads,
+            self.options.limits.nodes,
+            {call: tuple(body for body, _ in own) for call, own in bodies.items()},
+            self.provider.memory,
+        )
+        return Artifacts(
+            emitted.specialised,
+            emitted.optimised,
+            emitted.program,
+            emitted.fused,
+            emitted.scheduled,
+            plan,
+            emitted.outputs,
+            {call: tuple(artifacts for _, artifacts in own) for call, own in bodies.items()},
+            emitted.name,
+        )
+
+    def _linked_body(self, body: _EmittedBody, link: Link) -> tuple[Body | None, Artifacts | None]:
+        """A body as a plan, and its artifacts; None where it is not compiled."""
+        if body.emitted is None:
+            return Body(None, (), (), (), 0, body.strict) if body.strict else None, None
+        artifacts, once = self.linked(body.emitted, link), None
+        if body.invariants is not None:
+            first = self.linked(body.invariants, link)
+            once = Body(first.plan, body.around, (), first.outputs, len(first.optimised.model.graph))
+            artifacts = replace(artifacts, invariants=first)
+        plan = Body(artifacts.plan, body.names, body.captured, artifacts.outputs, body.nodes, body.strict, once)
+        return plan, artifacts
 
     def _proceed(self) -> None:
         if self.options.proceed is not None:
             self.options.proceed()
 
-    def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_Body, ...]:
+    def _bodies(self, call: Call, program: Program, around: Optimised) -> tuple[_EmittedBody, ...]:
         return tuple(self._body(call, graph, program, around) for graph in call.node.subgraphs)
 
-    def _body(self, call: Call, graph: Graph, program: Program, around: Optimised) -> _Body:
-        """A subgraph of the node of a call, outlined and compiled; without a plan where that leaves no kernel.
+    def _body(self, call: Call, graph: Graph, program: Program, around: Optimised) -> _EmittedBody:
+        """A subgraph of the node of a call, outlined and emitted, unless that leaves no kernel.
 
         Where branches in it were decided by an assumption, the subgraph is right only while that holds, so that it is
         `strict`: if it has no plan, no run can check the guard.
         """
         catalog = self.options.catalog
         strict = any(inner in around.changed for inner in nested_graphs(graph))
-        none = _Body(Body(None, (), (), (), 0, strict) if strict else None)
+        none = _EmittedBody(strict)
         outlined = outline(call, graph, program, around.model, around.facts, catalog)
         if outlined is None:
             return none
@@ -292,24 +238,20 @@ class _Compilation:
         around_names = tuple(outlined.model.graph.inputs.names)[len(graph.inputs) :]
         captured = tuple(value.name for value in outlined.captured)
         named = len(self.names)
+        invariants = None
         try:
             hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
             body = self.of(specialise_branches(outlined.model, catalog, outlined.input_facts, guards), self._name())
             if hoisted is not None:
                 invariants = self.of(specialise_branches(hoisted.model, catalog, hoisted.input_facts), self._name())
-                body = replace(body, invariants=invariants)
         except CheckError:  # types that do not fit where they are more exact: the run will say so
             del self.names[named:]
             return none
         if not (_can_check(guards, body) if strict else _has_kernels(body)):
             del self.names[named:]
             return none
-        first = body.invariants
-        once = None
-        if first is not None:
-            once = Body(first.plan, around_names, (), first.outputs, len(first.optimised.model.graph))
-        return _Body(Body(body.plan, names, captured, body.outputs, len(graph), strict, once), body)
+        return _EmittedBody(strict, body, invariants, names, around_names, captured, len(graph))
 
     def _name(self) -> str:
         """The name of one more body."""
@@ -317,12 +259,52 @@ class _Compilation:
         return self.names[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """A body as a plan, and the stages it came from; None where it is not compiled."""
+Link: TypeAlias = "Callable[[Mapping[Kernel, Any]], Mapping[Kernel, KernelCode]]"
 
-    plan: Body | None
-    artifacts: Artifacts | None = None
+
+class _Drafts:
+    """Links drafts of kernels, and notes whether there are any."""
+
+    def __init__(self, provider: Compiler) -> None:
+        self._provider = provider
+        self.are_there = False
+
+    def link(self, emitted: Mapping[Kernel, Any]) -> Mapping[Kernel, KernelCode]:
+        code = self._provider.link_draft(emitted)
+        if code is None:
+            return self._provider.link(emitted)
+        self.are_there = True
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class _Emitted:
+    """The stages of a model, or of an outlined body, whose kernels are being compiled."""
+
+    specialised: Specialised
+    optimised: Optimised
+    program: Program
+    roots: tuple[Tensor, ...]
+    fused: Fused
+    scheduled: Scheduled
+    kernels: Mapping[Kernel, Any]
+    constants: Mapping[Buffer, Array]
+    outputs: tuple[Tensor, ...]
+    bodies: Mapping[Call, tuple[_EmittedBody, ...]]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _EmittedBody:
+    """A body, and what it computes once, before its first run; without stages where it is not compiled."""
+
+    strict: bool
+    emitted: _Emitted | None = None
+    invariants: _Emitted | None = None
+    names: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+    captured: tuple[str, ...] = ()
+    nodes: int = 0
 
 
 def _verify_kernels(stage: Fused | Scheduled) -> None:
@@ -334,11 +316,12 @@ def _calls_with_bodies(fused: Fused) -> list[Call]:
     return [step for step in fused.steps if isinstance(step, Call) and step.node.subgraphs]
 
 
-def _has_kernels(body: Artifacts) -> bool:
+def _has_kernels(body: _Emitted) -> bool:
     """Whether there is a kernel in a body, or in one inside of it."""
-    return any(segment.steps for segment in body.plan.segments) or any(map(any, body.bodies.values()))
+    inside = (inner.emitted for own in body.bodies.values() for inner in own)
+    return not all(isinstance(step, Call) for step in body.scheduled.steps) or any(inside)
 
 
-def _can_check(guards: Guards, body: Artifacts) -> bool:
+def _can_check(guards: Guards, body: _Emitted) -> bool:
     """Whether a run of a body knows all sizes that its guards compare."""
     return all(guard.names <= body.program.known_sizes for own in guards.values() for guard in own)

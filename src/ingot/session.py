@@ -81,9 +81,11 @@ class Session:
         fails to compile is left to the reference, or, without `fallback`, a CompileError. The first time that the
         reference runs what was to run compiled, a FallbackWarning says why. `optimise` is how much a model is changed
         before it is compiled: not at all (0), so that every result stays as it is (1), or also so that it is rounded
-        differently (2). A model that was never opened before is compiled here, or, with a `start` "at once", in the
-        background: the reference runs it until then, so that results of the first runs may differ from later ones in
-        their last bits. What goes wrong in the background, the next run reports; `close` waits for it.
+        differently (2). A model that was never opened before is compiled here, but the parts with little work only as
+        drafts, which the first run uses, with the same results; the second waits for the rest, which is compiled in the
+        background. With a `start` "at once" all is: the reference runs the model until then, so that results of the
+        first runs may differ from later ones in their last bits. What goes wrong in the background, the next run
+        reports; `close` waits for it.
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
         random operators without one of their own start from; `limits` hold for each run. A model that breaks the
@@ -106,6 +108,7 @@ class Session:
         self._fallback = fallback
         self._start = start
         self._background: Background | None = None
+        self._has_run = False
         self._strict = strict
         self._orders: Orders = {}
         self._loaded: Model | None = None
@@ -134,7 +137,7 @@ class Session:
             self._outputs: Sequence[Value] = list(graph.outputs)
             self._defaults = frozenset(value.name for value in graph.inputs if value.constant is not None)
             if compiler is not None and start == "compiled":
-                self._compile(compiler, fallback, key)
+                self._compile(compiler, fallback, key, draft=_may_draft())
             elif compiler is not None:
                 typed = self.typed
                 self._background = Background(lambda: self._use(self._build(typed, compiler), key))
@@ -151,7 +154,7 @@ class Session:
         """
         with self._lock.held(proceed):
             if self._loaded is None or self._typed is None:
-                from ingot.compile import prepare, repair_and_prepare  # all stages
+                from ingot.prepare import prepare, repair_and_prepare  # a warm start needs none
 
                 assert self._source is not None
                 loaded = load_source(self._source, self._limits)
@@ -170,10 +173,12 @@ class Session:
     def _ready(self) -> Model:
         return self.typed.model
 
-    def _build(self, typed: TypedModel, compiler: Compiler, proceed: Proceed | None = None) -> Build:
+    def _build(
+        self, typed: TypedModel, compiler: Compiler, proceed: Proceed | None = None, draft: bool = False
+    ) -> Build:
         from ingot.compile import Options, compile_model  # all stages
 
-        options = Options(self.catalog, self._threads, self._limits, self._optimise, proceed)
+        options = Options(self.catalog, self._threads, self._limits, self._optimise, proceed, draft)
         return compile_model(typed, compiler, options)
 
     def _rebuilt(
@@ -191,7 +196,7 @@ class Session:
         assert compiler is not None
 
         def build(proceed: Proceed | None) -> Executable:
-            from ingot.compile import prepare  # all stages
+            from ingot.prepare import prepare  # a warm start needs none
 
             model = self._prepare(proceed)[0]
             typed = prepare(model, self.catalog, self._limits, overridden, shapes)
@@ -203,9 +208,9 @@ class Session:
             failures.append(error.message)
             return None
 
-    def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None) -> None:
+    def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None, draft: bool = False) -> None:
         try:
-            build = self._build(self._prepare()[1], compiler)
+            build = self._build(self._prepare()[1], compiler, draft=draft)
         except CompileError as error:
             if not fallback:
                 raise
@@ -214,9 +219,12 @@ class Session:
         self._use(build, key)
 
     def _use(self, build: Build, key: ModelKey | None) -> None:
-        """Run a build from now on, and keep its plan."""
+        """Run a build from now on, and keep its plan; one with drafts only for a run, while it is finished."""
         self._compiled, self._artifacts = build.executable, build.artifacts
-        if key is not None:
+        finish = build.finish
+        if finish is not None:
+            self._background = Background(lambda: self._use(finish(), key), is_awaited=True)
+        elif key is not None:
             assert self._typed is not None
             keep(key, build, self._outputs, self._typed.model)
 
@@ -228,9 +236,24 @@ class Session:
         error = background.error()
         self._background = None
         if isinstance(error, CompileError) and self._fallback:
-            self._warn(f"the model is not compiled, the reference runs it: {error.message}")
+            if self._compiled is None:
+                self._warn(f"the model is not compiled, the reference runs it: {error.message}")
+            else:
+                self._warn(f"the model stays as it was compiled for its first run, slower: {error.message}")
         elif error is not None:
             raise error
+
+    def _meet_background(self, interrupt: Interrupt | None) -> None:
+        """Wait for a compilation that has left drafts for the first run, from the second run on."""
+        background = self._background
+        if background is None:
+            return
+        if self._compiled is not None and not background.done:
+            if not self._has_run:
+                self._has_run = True
+                return
+            background.wait(None if interrupt is None else interrupt.check)
+        self._end_background()
 
     def close(self) -> None:
         """Wait for what the session does in the background; what went wrong there is reported here."""
@@ -269,7 +292,7 @@ class Session:
             cached = None if key is None else find(key, self._threads, self._limits)
             if cached is not None:
                 return cached.executable
-            from ingot.compile import prepare  # all stages
+            from ingot.prepare import prepare  # a warm start needs none
 
             model = self._prepare(proceed)[0]
             typed = prepare(model, self.catalog, self._limits, without=overridden)
@@ -362,33 +385,44 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: what is compiled ends within milliseconds,
         a node that is not when it is done.
         """
+        interrupt = interrupt_of(deadline, cancel)
         if self._background is not None:
-            self._end_background()
+            self._meet_background(interrupt)
         compilable = observe is None and self._has(outputs)
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
         variants, overridden = self._variants, _NOTHING
-        interrupt = interrupt_of(deadline, cancel)
         if compiled is not None and overrides:
             overridden = self._defaults.intersection(feeds or ())
             compiled, variants = self._compiled_for(overridden, interrupt)
         if compiled is not None and feeds is not None and observe_steps is None:
             results = compiled.fast_path.run(feeds, interrupt)
+            executable = compiled
             if results is None and variants and (variant := variants.chosen(feeds)) is not None:
+                executable = variant
                 results = variant.fast_path.run(feeds, interrupt)
+            if results is None:
+                own_seed = self._seed if seed is None else seed
+                results = executable.run_again(
+                    feeds, lambda model: self._evaluation(model, own_seed, interrupt, None, None), interrupt
+                )
             if results is not None:
                 if outputs is None:
                     return results
                 chosen = self._chosen(results, outputs)
                 return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
         background = self._background if compiled is None and compilable and not overrides else None
-        return self._run(
-            _Run(outputs, feeds or {}, interrupt, self._seed if seed is None else seed, observe, observe_steps),
-            compiled,
-            variants,
-            overridden,
-            background,
-        )
+        try:
+            return self._run(
+                _Run(outputs, feeds or {}, interrupt, self._seed if seed is None else seed, observe, observe_steps),
+                compiled,
+                variants,
+                overridden,
+                background,
+            )
+        finally:
+            if self._background is not None:
+                self._background.hurry()
 
     def _run(
         self,
@@ -404,27 +438,13 @@ class Session:
         ready = checked_feeds(self._inputs, run.feeds, self._defaults, strict=self._strict)
 
         def evaluation(model: Model) -> Evaluation:
-            from ingot.runtime.evaluate import Evaluation  # operators
-
-            return Evaluation(
-                model,
-                self.catalog,
-                seed=run.seed,
-                limits=self._limits,
-                proceed=_proceed(interrupt, background),
-                observe=run.observe,
-                orders=self._orders,
-                evaluators=self._evaluators,
-            )
+            return self._evaluation(model, run.seed, interrupt, background, run.observe)
 
         if background is not None:
             try:
                 return owned(evaluation(self._ready).run(ready, outputs), ready.values())
             except Superseded:
                 background, compiled = None, self._compiled
-            finally:
-                if background is not None:
-                    background.hurry()
         reason = None
         failures: list[str] = []
         if compiled is not None:
@@ -448,6 +468,28 @@ class Session:
             again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))
             self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}{again}")
         return results
+
+    def _evaluation(
+        self,
+        model: Model,
+        seed: int,
+        interrupt: Interrupt | None,
+        background: Background | None,
+        observe: Observer | None,
+    ) -> Evaluation:
+        """How nodes of a model are evaluated in one run."""
+        from ingot.runtime.evaluate import Evaluation  # operators
+
+        return Evaluation(
+            model,
+            self.catalog,
+            seed=seed,
+            limits=self._limits,
+            proceed=_proceed(interrupt, background),
+            observe=observe,
+            orders=self._orders,
+            evaluators=self._evaluators,
+        )
 
     def _warn(self, message: str) -> None:
         """Warn of a fallback, the first time in this session."""
@@ -540,6 +582,11 @@ def _proceed(interrupt: Interrupt | None, background: Background | None) -> Call
 def _default_providers() -> tuple[str, ...]:
     setting = os.environ.get("INGOT_PROVIDERS")
     return tuple(name.strip() for name in setting.split(",")) if setting else tuple(PROVIDERS)
+
+
+def _may_draft() -> bool:
+    """Whether kernels may be compiled as drafts to begin with: unless INGOT_DRAFTS is 0."""
+    return os.environ.get("INGOT_DRAFTS") != "0"
 
 
 def _standard() -> Catalog:

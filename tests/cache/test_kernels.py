@@ -38,9 +38,9 @@ def run() -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
-    def counting(text: str, target: Target, then: Callable[[LinkedCode], Any]) -> Future[Any]:
+    def counting(text: str, target: Target, then: Callable[[LinkedCode], Any], draft: bool) -> Future[Any]:
         made.append(text)
-        return code_later(text, target, then)
+        return code_later(text, target, then, draft)
 
     monkeypatch.setattr(templates, "code_later", counting)
     return made

@@ -10,7 +10,7 @@ from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model
 from ingot.ir.types import TensorType
 
-HEADER = '<ir_version: 13, opset_import: ["" : 25]>'
+HEADER = '<ir_version: 13, opset_import: ["" : 25, "ai.onnx.ml" : 5]>'
 SIZES = {"n": 5, "m": 4, "t": 11, "b": 2, "N": 6}
 FLOATS = ("float16", "float", "double")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -53,6 +53,23 @@ def _integers() -> str:
     return f"g ({inputs}) => ({outputs}) {{ {body} }}"
 
 
+def _trees(kind: str, links: int) -> str:
+    """Two trees, one of a chain of nodes that has too many leaves for bits if there are enough links."""
+    nodes = list(range(links + 1))
+    features = [node % 3 for node in nodes]
+    splits = ", ".join(str(node / links - 0.45) for node in nodes)
+    leaves = [1] * links + [1]
+    return f"""g ({kind}[N, 3] x) => ({kind}[N, 2] y) {{ y = ai.onnx.ml.TreeEnsemble <
+        tree_roots = [0, {links}], n_targets = 2, nodes_featureids = {features},
+        nodes_modes = uint8[{links + 1}] {{{", ".join(["0"] * (links + 1))}}},
+        nodes_splits = {kind}[{links + 1}] {{{splits}}},
+        nodes_truenodeids = {nodes}, nodes_trueleafs = {leaves},
+        nodes_falsenodeids = {[*range(1, links), links + 1, links + 2]},
+        nodes_falseleafs = {[*[0] * (links - 1), 1, 1]},
+        leaf_targetids = {[place % 2 for place in range(links + 3)]},
+        leaf_weights = {kind}[{links + 3}] {{{", ".join(str(place / 8) for place in range(links + 3))}}}> (x) }}"""
+
+
 TEXTS = {
     **{f"functions of {kind}": _functions(kind) for kind in FLOATS},
     "casts": _casts(),
@@ -85,6 +102,9 @@ TEXTS = {
         a = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
         empty = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> ()
         b = Resize <mode = "linear"> (x, , empty) }""",
+    "small trees": _trees("float", 5),
+    "large trees": _trees("float", 70),
+    "trees of doubles": _trees("double", 5),
     "control flow": """g (float[N] x, int64 m) => (float[N] y, float[N] z) {
         go = Constant <value = bool {1}> () one = Constant <value_float = 1.0> ()
         a, b = Loop <body = body (int64 i, bool g1, float[N] s, float[N] t) => (bool on, float[N] u, float[N] v) {

@@ -215,6 +215,8 @@ def test_strings_are_fed_as_any_array_and_come_back_as_objects() -> None:
         (result,) = session.run(None, {"x": feed})
         assert result.dtype == object
         assert result.tolist() == ["a", "ü"]
+    (result,) = session.run(None, {"x": np.array([b"a\0b\0", b"\0c\0d"], np.void)})
+    assert result.tolist() == ["a\0b\0", "\0c\0d"]
 
 
 def test_numbers_are_not_fed_as_strings_unless_they_are_objects() -> None:

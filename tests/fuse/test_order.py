@@ -12,3 +12,10 @@ def test_what_is_reshaped_in_order_and_turned_is_stored_as_it_was() -> None:
     stored = Parameter(DType.FLOAT32, (2, 3, 2, 5, 2, 7), "x")
     turned = prim.permute(prim.reshape(stored, (2, 6, 10, 7)), [0, 3, 1, 2])
     assert order_like(turned, {stored: tuple(range(6))}) == (0, 2, 3, 1)
+
+
+def test_an_axis_that_is_divided_keeps_its_place_in_memory() -> None:
+    stored = Parameter(DType.FLOAT32, (2, 6, 5), "x")
+    assert order_like(prim.reshape(stored, (2, 1, 2, 3, 5)), {stored: (0, 2, 1)}) == (1, 0, 4, 2, 3)
+    assert order_like(prim.reshape(stored, (2, 30)), {stored: (0, 2, 1)}) is None
+    assert order_like(prim.reshape(stored, (12, 5)), {stored: (0, 2, 1)}) is None

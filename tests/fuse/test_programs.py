@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuse.programs import N, fuses_to, parameter, weights
 from ingot.dtypes import DType
-from ingot.prim import apply, concat, contract, expand, gather, pad, permute, reduce_, reshape, scan, scatter
+from ingot.prim import apply, concat, contract, expand, gather, pad, permute, reduce_, reshape, scan, scatter, window
 from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Tensor
 
@@ -525,5 +525,30 @@ kernel k5(k1_out: float32[48], b2: float32[48])
   for i0 < 6:
     for i1 < 8:
       b2[i0*8 + i1] = k1_out[i0*8 + i1]
+""",
+    )
+
+
+def test_a_convolution_with_one_filter_is_a_sum_where_its_input_lies() -> None:
+    x = parameter("x", 4, 10, 10)
+    seen = window(x, (1, 2), (3, 3), (1, 1), (1, 1))
+    y = contract(seen, weights(1, 4, 3, 3), "cuvij,ocij->uvo")
+    fuses_to(
+        [apply("maximum", permute(y, (2, 0, 1)), 0.0)],
+        """
+%5 = multiply: fused into k1
+%6 = reduce add: fused into k1
+%11 = maximum: stored by k1, it is a result
+k1: x, %3 -> %11
+
+kernel k1(c1: float32[36], x: float32[400], k1_out: float32[64])
+  for i1 < 8:
+    for i2 < 8:
+      r0 = 0.0
+      for j2 < 4:
+        for j3 < 3:
+          for j4 < 3:
+            r0 += x[j2*100 + i1*10 + j3*10 + i2 + j4] * c1[j2*9 + j3*3 + j4]
+      k1_out[i1*8 + i2] = maximum(r0, 0.0)
 """,
     )

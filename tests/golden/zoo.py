@@ -15,7 +15,6 @@ import json
 import lzma
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,8 @@ import ingot
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.kernel import emit
-from ingot.codegen.llvm.templates import Template
-from ingot.compile import Options, compile_model, prepare
+from ingot.codegen.llvm.templates import PendingTemplate, Template
+from ingot.compile import Options, compile_model
 from ingot.dtypes import Array, DType
 from ingot.format import decode, encode
 from ingot.ir.model import Model
@@ -36,6 +35,7 @@ from ingot.loops.ir import Buffer, Kernel, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.loops.verify import verify_kernel
 from ingot.ops.catalog import standard
+from ingot.prepare import prepare
 from ingot.providers.cpu import Cpu
 from ingot.providers.cpu.code import EmittedKernel
 from ingot.runtime.limits import RunLimits
@@ -80,7 +80,7 @@ class Recorder(Cpu):
         super().__init__(target)
         self.seen: list[tuple[Kernel, str]] = []
 
-    def emit(self, scheduled: Scheduled) -> dict[Kernel, Any]:
+    def emit(self, scheduled: Scheduled, _: bool, /) -> dict[Kernel, Any]:
         return {kernel: self._emit(kernel) for kernel in kernels_in(scheduled.steps)}
 
     def _emit(self, kernel: Kernel) -> EmittedKernel:
@@ -89,8 +89,8 @@ class Recorder(Cpu):
         emitted = emit(parametrised.kernel, self.target)
         self.seen.append((kernel, emitted.text))
         code = Code({"kernel": len(self.seen)}, None, LinkedCode(b"", {"kernel": 0}))
-        template: Future[Template] = Future()
-        template.set_result(Template(code, emitted.sizes))
+        template = PendingTemplate()
+        template.settle(Template(code, emitted.sizes))
         return EmittedKernel(kernel, template, parametrised.sizes)
 
     def hold(self, scheduled: Scheduled) -> dict[Buffer, Array]:

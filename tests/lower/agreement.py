@@ -13,7 +13,7 @@ from ingot.ir.model import Model
 from ingot.lower.graph import lower_graph
 from ingot.lower.program import Program
 from ingot.ops.catalog import standard
-from ingot.prim.evaluate import evaluate
+from ingot.prim.evaluate import evaluate, read_sizes
 from ingot.runtime.evaluate import Evaluation
 from ingot.versions.upgrade import upgrade
 
@@ -30,6 +30,7 @@ def agree(graph: str, rtol: float = 1e-6, atol: float = 0, /, **feeds: Any) -> N
     for name, tensor in program.inputs.items():
         named = zip(tensor.shape, arrays[name].shape, strict=True)
         sizes.update({str(dim): size for dim, size in named if not isinstance(dim, int)})
+    sizes = read_sizes(program.readings, arrays, sizes)
     results = evaluate([program.values[value] for value in model.graph.outputs], arrays, sizes)
     expected = Evaluation(model, standard()).run(arrays)
     for value, result, reference in zip(model.graph.outputs, results, expected, strict=True):

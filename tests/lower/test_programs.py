@@ -5,12 +5,12 @@ from __future__ import annotations
 from textwrap import dedent
 
 import ingot
-from ingot.compile import prepare
 from ingot.ir.text import to_text
 from ingot.lower.graph import lower_graph
 from ingot.lower.specialise import specialise
 from ingot.lower.specialise_branches import Specialised
 from ingot.ops.catalog import standard
+from ingot.prepare import prepare
 from ingot.prim.show import show
 from ingot.prim.tensor import Tensor
 from ingot.runtime.limits import RunLimits

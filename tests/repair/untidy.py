@@ -214,16 +214,31 @@ def _linear(op: str, **more: Any) -> ModelProto:
     )
 
 
-def _layer_normalization(**attributes: float) -> ModelProto:
+def _layer_normalization(*, shape: Sequence[Any] = ("n", 3), **attributes: float) -> ModelProto:
     return model(
         [node("Squeeze", "x3", "s", axes=[0]), node("LayerNormalization", "s w", "y", axis=-1, **attributes)],
         [info("x3", (1, "n", 3))],
+        [info("y", shape)],
         constants=[floats("w", [1, 2, 3])],
         imports=[("", 11)],
     )
 
 
+def _scale_of_another_type() -> ModelProto:
+    return model(
+        [node("LayerNormalization", "x w", "y", axis=-1)],
+        [info("x", dtype=TensorProto.FLOAT16)],
+        constants=[floats("w", [1, 2, 3])],
+        imports=[("", 12)],
+    )
+
+
 CASES: dict[str, dict[str, Untidy]] = {
+    "without-results": {
+        "an If without a condition": case(
+            model([node("Relu", "x", "y"), node("If", "", "", **_branches(graph([], [], [])))])
+        ),
+    },
     "order": {
         "a node before what it reads": case(model([node("Relu", "a", "y"), node("Neg", "x", "a")])),
         "a branch that reads what is computed later": case(_later_in_a_branch(), c=np.array(True)),
@@ -249,6 +264,10 @@ CASES: dict[str, dict[str, Untidy]] = {
     "opset": {
         "LayerNormalization before 17": Untidy(_layer_normalization(), {"x3": X[None]}),
         "an attribute that it does not have": Untidy(_layer_normalization(epsion=1e-6), {"x3": X[None]}),
+        "LayerNormalization before 17 and a wrong rank": Untidy(
+            _layer_normalization(shape=("n", 3, 1)), {"x3": X[None]}
+        ),
+        "a scale of another type": Untidy(_scale_of_another_type(), {"x": X.astype(np.float16)}),
         "ThresholdedRelu before 10": case(model([node("ThresholdedRelu", "x", "y", alpha=2.0)], imports=[("", 9)])),
     },
     "sparse": {

@@ -172,3 +172,58 @@ def test_a_run_that_was_cancelled_leaves_nothing_to_the_next() -> None:
             doubled.run(None, {"x": floats(3)}, deadline=0)
         for _ in range(2):
             assert doubled.run(None, {"x": floats(3)})[0].tolist() == expected
+
+
+WITH_A_CALL = """g (float[2, n] x, bool c) => (y, z) {
+    y = If (c) <
+        then_branch = a () => (u) { u = Concat <axis = 1> (x, x) },
+        else_branch = e () => (v) { w = Transpose (x) v = Transpose (w) }
+    >
+    z = Relu (y)
+}"""
+
+
+def again(of: ingot.Session, **feeds: Any) -> list[Any] | None:
+    assert of._compiled is not None
+    return of._compiled.run_again(feeds, lambda model: of._evaluation(model, 0, None, None, None), None)
+
+
+def test_a_plan_with_calls_runs_sizes_seen_before_without_checks() -> None:
+    chosen = session(WITH_A_CALL)
+    x, yes, no = floats(2, 3), np.array(True), np.array(False)
+    assert again(chosen, x=x, c=yes) is None
+    for condition, expected in ((yes, np.concatenate([x, x], 1)), (no, x), (yes, np.concatenate([x, x], 1))):
+        chosen.run(None, {"x": x, "c": condition})
+        results = again(chosen, x=x, c=condition)
+        assert results is not None
+        y, z = results
+        np.testing.assert_array_equal(y, expected)
+        np.testing.assert_array_equal(z, np.maximum(expected, 0))
+        assert not np.may_share_memory(y, x)
+        y[:] = z[:] = 0
+    assert again(chosen, x=floats(2, 4), c=yes) is None
+    assert again(chosen, x=x.astype(np.float64), c=yes) is None
+    assert again(chosen, x=x) is None
+
+
+def test_strings_at_computed_indices_are_looked_up_on_the_quick_way() -> None:
+    named = session("""g (float[n, 3] x) => (string[n] y, float[n, 3] z)
+        <string[3] names = {"a", "b", "c"}> {
+        best = ArgMax <axis = 1, keepdims = 0> (x) y = Gather (names, best) z = Exp (x) }""")
+    x = np.float32([[1, 2, 0], [5, 2, 0]])
+    assert quick(named, x=x) is None
+    expected = named.run(None, {"x": x})
+    assert expected[0].tolist() == ["b", "a"]
+    looked_up = quick(named, x=x[::-1].copy())
+    assert looked_up is not None
+    assert looked_up[0].tolist() == ["a", "b"]
+    assert looked_up[0].dtype == np.object_
+    np.testing.assert_array_equal(looked_up[1], expected[1][::-1])
+
+
+def test_an_index_out_of_range_goes_the_long_way_to_its_error() -> None:
+    named = session("""g (int64[n] x) => (string[n] y) <string[2] names = {"a", "b"}> {
+        two = Constant <value_int = 2> () i = Mul (x, two) y = Gather (names, i) }""")
+    assert named.run(None, {"x": np.int64([0, 0])})[0].tolist() == ["a", "a"]
+    with pytest.raises(ingot.InputError):
+        named.run(None, {"x": np.int64([0, 1])})

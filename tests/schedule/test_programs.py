@@ -51,19 +51,76 @@ kernel k1(x: float32[2560], k1_out: float32[64])
     )
 
 
-def test_a_window_runs_in_vectors_along_its_rows_and_not_along_its_few_elements() -> None:
-    x = parameter("x", 3, 40)
-    results = [reduce_("maximum", window(x, (1,), (3,), (2,), (1,)), (2,))]
+def test_what_is_read_in_every_step_of_a_sum_counts_more_than_what_is_stored_after_it() -> None:
+    x = parameter("x", 40, 2, 64)
+    results = [permute(reduce_("add", x, (1,)), (2, 0, 1))]
     schedules_to(
         results,
         """
-kernel k1(x: float32[120], k1_out: float32[57])
-  for i0 < 3 parallel:
-    for i1 < 19 vector:
+kernel k1(x: float32[5120], k1_out: float32[2560])
+  for i1 < 40 parallel:
+    for i0 < 64 vector:
+      r0 = 0.0
+      for j1 < 2:
+        r0 += x[i1*128 + j1*64 + i0]
+      k1_out[i0*40 + i1] = r0
+""",
+    )
+
+
+def test_a_long_sum_across_rows_is_in_blocks() -> None:
+    x = parameter("x", N, 40, 64)
+    schedules_to(
+        [reduce_("add", x, (0, 1))],
+        """
+kernel k1(x: float32[2560*n], k1_out: float32[64])
+  for i2 < 64 vector:
+    r0 = 0.0
+    for j0j1s < (5*n)//16:
+      r0_block = 0.0
+      for j0j1 < 128:
+        r0_block += x[i2 + j0j1s*8192 + j0j1*64]
+      r0 += r0_block
+    r0_block = 0.0
+    for j0j1r < 8*((5*n) % 16):
+      r0_block += x[i2 + j0j1r*64 + 8192*((5*n)//16)]
+    r0 += r0_block
+    k1_out[i2] = r0
+""",
+    )
+    schedules_to(
+        [reduce_("add", parameter("x", 20, 200, 64), (0, 1))],
+        """
+kernel k1(x: float32[256000], k1_out: float32[64])
+  for i2 < 64 vector:
+    r0 = 0.0
+    for j0j1s < 31:
+      r0_block = 0.0
+      for j0j1 < 128:
+        r0_block += x[i2 + j0j1s*8192 + j0j1*64]
+      r0 += r0_block
+    r0_block = 0.0
+    for j0j1r < 32:
+      r0_block += x[i2 + j0j1r*64 + 253952]
+    r0 += r0_block
+    k1_out[i2] = r0
+""",
+    )
+
+
+def test_lanes_a_few_elements_apart_run_in_vectors() -> None:
+    x = parameter("x", 4, 99)
+    seen = window(x, (1,), (3,), (2,), (1,))
+    schedules_to(
+        [reduce_("maximum", seen, (2,))],
+        """
+kernel k1(x: float32[396], k1_out: float32[196])
+  for i0 < 4 parallel:
+    for i1 < 49 vector:
       r0 = -inf
       for j2 < 3:
-        r0 = maximum(r0, x[i0*40 + i1*2 + j2])
-      k1_out[i0*19 + i1] = r0
+        r0 = maximum(r0, x[i0*99 + i1*2 + j2])
+      k1_out[i0*49 + i1] = r0
 """,
     )
 

@@ -11,7 +11,7 @@ from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.fuse.contraction import Packed
 from ingot.fuse.fuse import fuse
-from ingot.loops.ir import BranchStep, Contraction, Kernel, LoopStep, Nest, Tile, Winograd, kernels_in
+from ingot.loops.ir import BranchStep, Contraction, Kernel, LoopStep, Nest, Tile, Winograd, kernels_in, nests_in
 from ingot.prim import apply, concat, contract, pad, permute, reduce_, scan, scatter, window
 from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Constant, Tensor
@@ -106,9 +106,8 @@ def names(steps: tuple[object, ...]) -> list[str]:
 def test_an_invariant_right_side_is_packed_right_before_the_loop() -> None:
     steps = scheduled(recurrent(parameter("right", 8, 8))).steps
     assert names(steps) == ["k1", "k2_pack", "loop1", "k3"]
-    (loop,) = [step for step in steps if isinstance(step, LoopStep)]
-    (kernel,) = kernels_in(loop.steps)
-    (product,) = kernel.nests
+    (loop,) = [step for step in steps if isinstance(step, Kernel) and step.name == "loop1"]
+    (product,) = nests_in(loop)
     assert isinstance(product, Contraction)
     assert (product.packed, product.rhs.buffer.name, product.scratch) == (True, "k2_panels", ())
 

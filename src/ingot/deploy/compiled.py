@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from ingot.codegen.llvm.compile import objects_of
 from ingot.codegen.llvm.kernel import emit
-from ingot.compile import Artifacts, Options, compile_model, repair_and_prepare
+from ingot.compile import Artifacts, Options, compile_model
 from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.loops.ir import kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import Catalog, standard
+from ingot.prepare import repair_and_prepare
 from ingot.providers.cpu import Cpu
 from ingot.runtime.limits import RunLimits
 from ingot.schedule.target import Target

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, attention_in
 from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
@@ -16,9 +17,24 @@ from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts
 from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
+from ingot.prim.descent import Descent
 from ingot.prim.make import count
-from ingot.prim.region import Branch, RegionResult, Repeat
-from ingot.prim.tensor import Concat, Constant, Contract, Expand, Iota, Map, Reduce, Scan, Scatter, Size, Tensor, View
+from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
+from ingot.prim.tensor import (
+    Concat,
+    Constant,
+    Contract,
+    Expand,
+    Gather,
+    Iota,
+    Map,
+    Reduce,
+    Scan,
+    Scatter,
+    Size,
+    Tensor,
+    View,
+)
 
 RESULT = "it is a result"
 CONTRACTION = "it ends a contraction"
@@ -28,10 +44,14 @@ LONG_EXPRESSION = "the expression would be too long without it"
 LONG_REDUCTION = "threads share its long rows"
 CONCAT = "tensors joined are stored"
 SCAN = "running totals are stored"
+DESCENT = "votes of trees are stored"
 SCATTER = "what is written at computed places is stored"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
 LOOP_STATE = "the next run of the loop reads it"
+
+_OF_RUNS = ("add", "subtract", "less", "less_equal", "where")
+"""Functions of the number of a run that are as cheap as loading their result: which row it reads, and whether any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +121,8 @@ def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLi
     match tensor:
         case Scan():
             return SCAN
+        case Descent():
+            return DESCENT
         case Scatter():
             return SCATTER
         case Concat():
@@ -164,12 +186,27 @@ def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
 
 
 def _is_worth_storing(tensor: Tensor) -> bool:
-    if isinstance(tensor, View):
+    if isinstance(tensor, View) or (isinstance(tensor, Gather) and _moves_rows(tensor)) or _follows_runs(tensor):
         return False
     if isinstance(tensor, Map):
         large = [argument for argument in tensor.arguments if not _is_spread(argument)]
         return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], External | RegionResult))
     return True
+
+
+def _moves_rows(tensor: Gather) -> bool:
+    """Whether whole rows are read at places that are not checked: as cheap where it is read as a view."""
+    places = [place for place in tensor.places if not isinstance(place, int)]
+    return tensor.in_range and all(isinstance(place, Expand) and place.x.shape[-1:] in ((), (1,)) for place in places)
+
+
+def _follows_runs(tensor: Tensor) -> bool:
+    """Whether a tensor is computed from the number of a loop's run by a few cheap functions of whole numbers."""
+    if isinstance(tensor, View):
+        return _follows_runs(tensor.x)
+    if isinstance(tensor, Map) and tensor.function in _OF_RUNS and tensor.dtype in (DType.INT64, DType.BOOL):
+        return any(map(_follows_runs, tensor.arguments))
+    return isinstance(tensor, BodyArgument) and tensor.dtype is DType.INT64 and count(tensor.shape) == 1
 
 
 def _is_spread(tensor: Tensor) -> bool:

@@ -32,9 +32,10 @@ from ingot.prim.tensor import (
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A constant right operand as [batch, k, n], to be packed into panels of columns."""
+    """A constant right operand as [batch, k, n], to be packed into panels of columns, of each group as many."""
 
     array: Array
+    groups: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,18 @@ from ingot.fuse.uses import Uses, uses_of
 from ingot.loops.ir import Buffer, Index
 from ingot.prim.make import count
 from ingot.prim.region import Branch, Region, RegionResult, Repeat
-from ingot.prim.tensor import Call, CallResult, Constant, Contract, Parameter, Permute, Reshape, Scatter, Tensor
+from ingot.prim.tensor import (
+    Call,
+    CallResult,
+    Constant,
+    Contract,
+    HostStep,
+    Parameter,
+    Permute,
+    Reshape,
+    Scatter,
+    Tensor,
+)
 from ingot.prim.walk import sizes_of
 
 
@@ -56,7 +67,7 @@ class _Deciding:
         self.why: dict[Tensor, str] = {}
         self.steps: dict[Placement, list[Planned]] = {ROOT: []}
         self.readings: dict[Store, Reading] = {}
-        self.calls: set[Call] = set()
+        self.calls: set[HostStep] = set()
         self.regions: set[Region] = set()
 
     def run(self) -> Decision:
@@ -74,8 +85,10 @@ class _Deciding:
         )
 
     def store_all(self, body: Placement) -> None:
-        """Add the steps of a body: every tensor that is stored in it."""
-        for tensor in self.uses.order:  # in this order, most of what a kernel reads is there before it
+        """Add the steps of a body: every tensor that is stored in it, those first that need no call."""
+        order = self.uses.order  # most of what a kernel reads is there before it
+        called = _called(order)
+        for tensor in sorted(order, key=called.__contains__) if called else order:
             if tensor in self.stored and self.uses.placements[tensor] == body:
                 self._store(tensor)
 
@@ -178,13 +191,15 @@ class _Deciding:
 
     # --- calls
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: HostStep) -> None:
         if call in self.calls:
             return
         self.calls.add(call)
         for argument in call.arguments:
             if argument is not None:
-                self.stored.setdefault(argument, "a call reads it")
+                self.stored.setdefault(
+                    argument, "a call reads it" if isinstance(call, Call) else "its elements are sizes"
+                )
                 self._store(argument)
         self.steps[ROOT].append(call)
         for tensor in self.uses.order:
@@ -222,6 +237,15 @@ class _Deciding:
         for tensor in results:
             if tensor in self.uses.results and not tensor.is_rows:
                 copy_result(self, tensor, body)
+
+
+def _called(order: Sequence[Tensor]) -> set[Tensor]:
+    """The results of calls among tensors, and what is computed from them."""
+    called: set[Tensor] = set()
+    for tensor in order:
+        if isinstance(tensor, CallResult) or not called.isdisjoint(tensor.reads):
+            called.add(tensor)
+    return called
 
 
 class _Loads(Mapping[Tensor, Placed]):

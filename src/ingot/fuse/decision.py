@@ -18,7 +18,7 @@ from ingot.fuse.read import Placed, c_strides
 from ingot.loops.ir import Buffer, Index, Kernel
 from ingot.prim.guard import Guards
 from ingot.prim.region import Branch, Repeat
-from ingot.prim.tensor import Call, Constant, Parameter, Reshape, Tensor
+from ingot.prim.tensor import Constant, HostStep, Parameter, Reshape, Tensor
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,7 +78,7 @@ class StoreLoop:
     collected: tuple[Buffer, ...]
 
 
-Planned: TypeAlias = Store | StoreBranch | StoreLoop | Call
+Planned: TypeAlias = Store | StoreBranch | StoreLoop | HostStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Decision:
     placed: Mapping[Tensor, Placed]
     known: tuple[Tensor, ...]
     why: Mapping[Tensor, str]
-    size_calls: Mapping[str, Call]
+    size_calls: Mapping[str, HostStep]
     guards: Guards
     limits: FusionLimits
     readings: Mapping[Store, Reading] = field(default_factory=dict, repr=False)

@@ -8,12 +8,14 @@ from ingot.dims import Dim
 from ingot.fuse.attention import attention_nest
 from ingot.fuse.contraction import contraction_nest
 from ingot.fuse.decision import Reading, Store
+from ingot.fuse.descent import descent_nest
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.nest import nest_of
 from ingot.fuse.read import Placed, Requirement, StoreFirst
 from ingot.fuse.sequential import running, scattered
 from ingot.loops.ir import Index, Kernel, Nest
 from ingot.loops.kernel import kernel_of
+from ingot.prim.descent import Descent
 from ingot.prim.tensor import Concat, Scan, Scatter, Tensor
 
 
@@ -45,6 +47,8 @@ def _kernels(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits
         case Scan():
             statements = running(tensor, target, store.order, placed)
             return _reading(kernel_of(name, (statements,), (target.buffer,)))
+        case Descent():
+            return _reading(kernel_of(name, (descent_nest(tensor, target, placed),), (target.buffer,)))
     plain = nest_of(store.source, target, store.order, placed, store.start)
     return _reading(kernel_of(name, (plain,), (target.buffer,)))
 

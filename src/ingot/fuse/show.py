@@ -8,7 +8,20 @@ from re import sub
 from ingot.fuse.decision import Decision, Planned, Store, StoreBranch, StoreLoop, fused_into, stores_in
 from ingot.prim.region import BodyArgument, RegionResult
 from ingot.prim.show import names_of
-from ingot.prim.tensor import Call, CallResult, Constant, Iota, Map, Parameter, Reduce, Size, Tensor, View
+from ingot.prim.tensor import (
+    Call,
+    CallResult,
+    Constant,
+    HostStep,
+    Iota,
+    Map,
+    Parameter,
+    Reduce,
+    Size,
+    SizeReading,
+    Tensor,
+    View,
+)
 from ingot.prim.walk import in_order
 
 _Undecided = Parameter | Constant | Iota | Size | BodyArgument
@@ -48,7 +61,7 @@ def _operation(tensor: Tensor) -> str:
     return sub(r"(?<!^)([A-Z])", r" \1", type(tensor).__name__).lower()
 
 
-def _steps(steps: Sequence[Planned], names: Mapping[Tensor, str], size_calls: Mapping[str, Call]) -> Iterator[str]:
+def _steps(steps: Sequence[Planned], names: Mapping[Tensor, str], size_calls: Mapping[str, HostStep]) -> Iterator[str]:
     for step in steps:
         match step:
             case Store():
@@ -65,6 +78,9 @@ def _steps(steps: Sequence[Planned], names: Mapping[Tensor, str], size_calls: Ma
             case Call():
                 sizes = [size for size, call in size_calls.items() if call is step]
                 yield f"call {step.node.op_type}" + (f", which tells {', '.join(sizes)}" if sizes else "")
+            case SizeReading():
+                read = [size for size, source in size_calls.items() if source is step]
+                yield f"read {', '.join(read) or 'nothing'}"
 
 
 def _stored(step: Store, names: Mapping[Tensor, str]) -> str:

@@ -7,8 +7,22 @@ from collections.abc import Iterator, Sequence
 from ingot.errors import CompileError
 from ingot.fuse.decision import Decision, Planned, Store, StoreBranch, StoreLoop, stores_in
 from ingot.loops.ir import Buffer
+from ingot.prim.descent import Descent
 from ingot.prim.region import BodyArgument, RegionResult
-from ingot.prim.tensor import Call, CallResult, Concat, Constant, Iota, Parameter, Scan, Scatter, Size, Tensor
+from ingot.prim.tensor import (
+    Call,
+    CallResult,
+    Concat,
+    Constant,
+    HostStep,
+    Iota,
+    Parameter,
+    Scan,
+    Scatter,
+    Size,
+    SizeReading,
+    Tensor,
+)
 
 
 def verify(decision: Decision) -> None:
@@ -40,7 +54,7 @@ def faults(decision: Decision) -> Iterator[str]:
 
 def _reading(store: Store) -> Iterator[str]:
     """No step computes a scan, scatter, concatenation, call or region between what it reads and what it stores."""
-    whole = (Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
+    whole = (Descent, Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
     pending, seen = list(store.tensor.reads), set[Tensor]()
     while pending:
         tensor = pending.pop()
@@ -102,16 +116,20 @@ def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) ->
                         yield f"{step.name} begins with {buffer.name}, which is not stored"
                 stored |= _written_buffers(decision, step)
                 yield from _order(step.steps, stored, decision)
-            case Call():
+            case Call() | SizeReading():
                 for argument in filter(None, step.arguments):
                     if argument not in decision.placed or decision.placed[argument].buffer not in stored:
-                        yield f"a call of {step.node.op_type} reads what is not stored"
+                        yield f"{_step_name(step)} reads what is not stored"
                 results = [
                     candidate
                     for candidate in decision.placed
                     if isinstance(candidate, CallResult) and candidate.call is step
                 ]
                 stored |= {decision.placed[result].buffer for result in results}
+
+
+def _step_name(step: HostStep) -> str:
+    return f"a call of {step.node.op_type}" if isinstance(step, Call) else "a reading of sizes"
 
 
 def _written_buffers(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:

@@ -22,6 +22,7 @@ from ingot.loops.ir import (
     Select,
     Var,
 )
+from ingot.prim.functions import CONVERSIONS
 
 _SIGNS = {
     "equal": ("==", 2), "not_equal": ("!=", 2), "less": ("<", 2), "less_equal": ("<=", 2),
@@ -145,7 +146,9 @@ class _Parts:
                 return _Part(("-", ""), ((one, _SIGNED),), _SIGNED, True)
             case (("not" | "invert"), (one,)):
                 return _Part(("~", ""), ((one, _SIGNED),), _SIGNED, True)
-        name = str(value.dtype) if value.function == "cast" else value.function
+        name = value.function
+        if name in CONVERSIONS:
+            name = str(value.dtype) if name == "cast" else f"bits_as_{value.dtype}"
         pieces = (f"{name}(", *(", " for _ in arguments[1:]), ")")
         return _Part(pieces, tuple((argument, 1) for argument in arguments), _WHOLE, True)
 

@@ -11,7 +11,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.prim.guard import Guards
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import HostStep
 
 LABEL = "label"
 """Marks a field that is for people alone, `field(metadata={LABEL: True})`: what is computed depends on the others."""
@@ -58,16 +58,6 @@ class Index:
     def factor(self, var: Var) -> Dim:
         """How far the index moves when `var` grows by one, other terms left alone."""
         return next((factor for term, factor in self.terms if term is var), 0)
-
-
-_MOST_STRIDE = 4
-"""Elements from lane to lane, up to which a vector is loaded as neighbours and shuffled; a gather takes as many loads
-as lanes."""
-
-
-def strides_in_registers(factor: Dim) -> bool:
-    """Whether elements so far apart are loaded together with those between them, which are dropped."""
-    return isinstance(factor, int) and 1 < factor <= _MOST_STRIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +144,10 @@ LONGEST_JAMMED = 2048
 """Elements of the longest loop in vectors around a jammed one: so many zeros are there to be read."""
 
 
+LANES_APART = 4
+"""The largest stride at which the lanes of a vector are picked out of contiguous vectors, instead of gathered."""
+
+
 class Kind(Enum):
     """How a loop runs: one iteration after another, shared among threads, in vectors, or unrolled and jammed.
 
@@ -220,7 +214,8 @@ class Contraction:
 
     `rhs` is packed into panels when the kernel runs, unless that was done at compile time, or by another kernel: one
     that has `panels` stores these there, and sums nothing. `body` is the epilogue, in which a sum is the local
-    `sum`.
+    `sum`. Of several `groups` of columns, as many in each as `n` has, one place of the epilogue reads a sum of each:
+    the locals `sum0`, `sum1` and so on. The right operand has the columns of one group after those of another.
     """
 
     dtype: DType
@@ -238,6 +233,17 @@ class Contraction:
     tile: Tile | None = None
     """The sums that are held in registers at once."""
     panels: Buffer | None = None
+    groups: int = 1
+    number: Scalar | None = None
+    """How often the contraction was run before, in a loop that its right operand is invariant in: in every other run
+    panels are read from the last to the first, so that a cache still has what was read last."""
+    from_zeros: bool = False
+    """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """The names of the locals that hold sums in the epilogue, one for each group."""
+        return ("sum",) if self.groups == 1 else tuple(f"sum{group}" for group in range(self.groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +303,52 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True)
+class Descent:
+    """Decision trees: for each `row` and `column`, a target, the votes of leaves reduced by `function`.
+
+    `x` is the feature of a row; `nodes` and the other tables are those of `prim.descent.Trees`, loaded from their
+    beginning on. `body` is the epilogue, in which the votes for a target are the local `votes`, a float64.
+    """
+
+    function: str
+    row: Var
+    column: Var
+    feature: Var
+    x: Load
+    key: DType
+    missing: tuple[bool, ...]
+    nodes: Load
+    wide: bool
+    shift: Dim
+    roots: Load
+    votes: Load
+    targets: Load | None
+    by_leaf: bool
+    trees: Dim
+    steps: int
+    body: tuple[Statement, ...]
+    leaves: int = 0
+    """The bits of a leaf's place in `tests`; without, what follows is None."""
+    tests: Load | None = None
+    spans: Load | None = None
+    exits: Load | None = None
+    chunk: Dim = 0
+    """The rows that go down a tree before the next tree, a multiple of `lanes`; this and `scratch` are scheduled."""
+    lines: tuple[Dim, Dim] = (0, 0)
+    """The elements of each of the scratch buffers that are a thread's: keys, as int64, and votes."""
+    scratch: tuple[Buffer, ...] = ()
+
+    @property
+    def lanes(self) -> int:
+        """The rows whose keys of a feature lie together, 64 bytes of them."""
+        return 64 // self.key.numpy.itemsize
+
+    @property
+    def slots(self) -> Dim:
+        return self.feature.extent * len(self.missing)
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One pass over a row: `starts` once, then `body` for every place of `inner`.
 
@@ -316,9 +368,34 @@ class Nest:
     stages: tuple[Stage, ...]
 
 
-KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention
-"""A nest of any kind. Fusion gives nests, statements, contractions and attention; once scheduled, nests are statements,
-and contractions may be Winograd's."""
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A loop inside of a kernel: in each of its iterations, numbered by `time`, nests run one after another.
+
+    After each, the buffers of every pair of `swapped` are swapped, as in a `LoopStep`; in the end, what the first of
+    the two was swapped for is copied back to it. `lines` are how many elements of each pair belong to a row.
+    """
+
+    time: Var
+    nests: tuple[tuple[Statement, ...] | Contraction, ...]
+    swapped: tuple[tuple[Buffer, Buffer], ...]
+    lines: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Cycles that are independent of each other, each over `rows` that are: threads share both, and no iteration.
+
+    Where there are several rows, every nest is a contraction with as many.
+    """
+
+    rows: Dim
+    cycles: tuple[Cycle, ...]
+
+
+KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Recurrence
+"""A nest of any kind. Fusion gives nests, statements, contractions, attention and descents; once scheduled, nests are
+statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -369,7 +446,7 @@ class BranchStep:
     guards: tuple[Guards, Guards]
 
 
-Step: TypeAlias = Kernel | Call | LoopStep | BranchStep
+Step: TypeAlias = Kernel | HostStep | LoopStep | BranchStep
 
 
 def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
@@ -382,6 +459,16 @@ def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
                 yield from kernels_in(step.steps)
             case BranchStep():
                 yield from kernels_in((*step.then, *step.otherwise))
+
+
+def nests_in(kernel: Kernel) -> Iterator[KernelNest]:
+    """The nests of a kernel, in the place of a recurrence those of its cycles."""
+    for nest in kernel.nests:
+        if isinstance(nest, Recurrence):
+            for cycle in nest.cycles:
+                yield from cycle.nests
+        else:
+            yield nest
 
 
 def serial_loops(nest: Nest) -> tuple[Statement, ...]:

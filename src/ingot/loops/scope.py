@@ -33,7 +33,7 @@ from ingot.loops.ir import (
     Var,
 )
 from ingot.loops.walk import Node, walk
-from ingot.prim.functions import FUNCTIONS
+from ingot.prim.functions import CONVERSIONS, FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,9 @@ class Scope:
 
     def _apply(self, value: Apply) -> None:
         dtypes = [argument.dtype for argument in value.arguments]
-        if value.function == "cast":
+        if value.function in CONVERSIONS:
             if len(dtypes) != 1:
-                self.refuse(f"cast of {len(dtypes)} arguments")
+                self.refuse(f"{value.function} of {len(dtypes)} arguments")
             return
         function = FUNCTIONS.get(value.function)
         if function is None:

@@ -44,6 +44,13 @@ class Tally:
     def write(self, buffer: Buffer, elements: Dim) -> None:
         _add(self._written, buffer, elements)
 
+    def repeat(self, other: Tally, times: Dim) -> None:
+        """What another has counted, so many times; what it reads and writes is moved once."""
+        self.compute(other.operations * times)
+        for mine, theirs in ((self._read, other._read), (self._written, other._written)):
+            for buffer, elements in theirs.items():
+                _add(mine, buffer, elements)
+
     def bytes_read(self, without: Collection[Buffer]) -> Dim:
         """The bytes that are read of all buffers but some."""
         return _bytes({buffer: elements for buffer, elements in self._read.items() if buffer not in without})

@@ -14,9 +14,35 @@ from operator import attrgetter
 from typing import Any, TypeAlias, TypeGuard, TypeVar, get_args, get_type_hints
 
 from ingot.dataclass import dataclass
-from ingot.loops.ir import Attention, Contraction, Index, Inside, Nest, Scalar, Stage, Statement, Winograd
+from ingot.loops.ir import (
+    Attention,
+    Contraction,
+    Cycle,
+    Descent,
+    Index,
+    Inside,
+    Nest,
+    Recurrence,
+    Scalar,
+    Stage,
+    Statement,
+    Winograd,
+)
 
-Node: TypeAlias = Scalar | Index | Inside | Statement | Contraction | Winograd | Attention | Nest | Stage
+Node: TypeAlias = (
+    Scalar
+    | Index
+    | Inside
+    | Statement
+    | Contraction
+    | Winograd
+    | Attention
+    | Descent
+    | Nest
+    | Stage
+    | Recurrence
+    | Cycle
+)
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 _NODES = frozenset(get_args(Node))

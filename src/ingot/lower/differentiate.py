@@ -12,7 +12,7 @@ from ingot.ir.model import Model
 from ingot.ir.types import TensorType
 from ingot.lower.graph import lower_graph
 from ingot.ops.catalog import Catalog
-from ingot.prim.evaluate import evaluate
+from ingot.prim.evaluate import evaluate, read_sizes
 from ingot.prim.gradient import gradients
 from ingot.prim.tensor import Refused
 
@@ -36,4 +36,4 @@ def differentiate(model: Model, catalog: Catalog, xs: Sequence[str], y: str, fix
         derivatives = gradients(program.values[part.graph.outputs[0]], [program.inputs[name] for name in xs])
     except Refused as reason:
         raise UnsupportedError(f"the gradient of '{y}' cannot be computed: {reason}") from None
-    return evaluate(derivatives, dict(fixed), {})
+    return evaluate(derivatives, dict(fixed), read_sizes(program.readings, dict(fixed), {}))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, symbols
+from ingot.dims import Dim, Expr, symbol, symbols
 from ingot.dtypes import DType
+from ingot.errors import CheckError
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -24,12 +27,27 @@ from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.ops.limit import dense
-from ingot.prim.functions import ELEMENTS
+from ingot.prim.functions import ELEMENTS, STORED
 from ingot.prim.guard import Guard
-from ingot.prim.make import cast, constant
+from ingot.prim.make import cast, constant, reshape
+from ingot.prim.make import count as elements_of
 from ingot.prim.region import RegionResult
 from ingot.prim.size_guards import size_guards
-from ingot.prim.tensor import AssumeShape, Call, CallResult, Parameter, Refused, Sizes, Tensor, assume_shape
+from ingot.prim.tensor import (
+    AssumeShape,
+    Call,
+    CallResult,
+    Parameter,
+    Refused,
+    SizeReader,
+    SizeReading,
+    Sizes,
+    Tensor,
+    assume_shape,
+)
+
+_MOST_READ = 32
+"""Elements of a tensor that are read as sizes: those of a shape, and of the lengths of a Split."""
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -49,7 +67,8 @@ def lower_graph(
     program = Program()
     graph = model.graph
     program.guards.extend((guards or {}).get(graph, ()))
-    lowering = _Lowering(model, catalog, program, guards or {}, refuses)
+    sizes = frozenset(size for fact in facts.values() for size in fact.shape or () if isinstance(size, Expr))
+    lowering = _Lowering(model, catalog, program, guards or {}, refuses, sizes)
     for value in graph.inputs:
         program.inputs[value.name] = program.values[value] = _parameter(value, facts.get(value, Fact(value.type)))
         program.note_sizes(program.values[value])
@@ -59,6 +78,9 @@ def lower_graph(
     for node in graph:
         lowering.node(node, facts)
     program.guards.extend(_assumed(program.values[value] for node in graph for value in node.outputs))
+    program.guards = [
+        replace(guard, left=program.size(guard.left), right=program.size(guard.right)) for guard in program.guards
+    ]
     return program
 
 
@@ -89,6 +111,8 @@ class _Lowering:
     program: Program
     guards: Mapping[Graph, Sequence[Guard]]
     refuses: Refuses
+    sizes: frozenset[Dim]
+    """All sizes of values of the main graph: what a run reads has other names than these."""
 
     def node(self, node: Node, facts: Mapping[Value, Fact]) -> None:
         """Note the tensors that a node computes, or the call by which the reference computes them."""
@@ -99,6 +123,7 @@ class _Lowering:
         ]
         output_facts = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
         calls, lowered, guarded = dict(program.calls), len(program.values), len(program.guards)
+        read = len(program.readings)
         try:
             for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
                 _require_known(size, program)
@@ -110,6 +135,7 @@ class _Lowering:
         except Refused as reason:
             program.calls = calls
             del program.guards[guarded:]
+            del program.readings[read:]
             for value in list(program.values)[lowered:]:  # of graphs inside
                 del program.values[value]
             results = _call(node, inputs, output_facts, program, str(reason))
@@ -132,23 +158,101 @@ class _Lowering:
         reason = self.refuses(node, operator, input_facts, output_facts)
         if reason is not None or operator is None or "lower" not in operator.rules:
             raise Refused(reason or f"{node.op_type} has no rule")
+        input_facts, output_facts = self._with_sizes_read(node, operator, inputs, input_facts, output_facts)
+        self._require_inferred(node, operator, input_facts, output_facts)
         wanted = tuple(bool(value.name) for value in node.outputs)
         regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
-        return lower_node(node, operator, inputs, input_facts, output_facts, regions)
+        return lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read)
+
+    def _with_sizes_read(
+        self,
+        node: Node,
+        operator: Operator,
+        inputs: Sequence[Tensor | None],
+        input_facts: Sequence[Fact],
+        output_facts: Sequence[Fact],
+    ) -> tuple[Sequence[Fact], Sequence[Fact]]:
+        """The facts of a node; elements of inputs that sizes follow from are read, where a run computes them."""
+        facts = list(input_facts)
+        for place, (tensor, fact, formal) in enumerate(zip(inputs, input_facts, operator.inputs, strict=False)):
+            if tensor is None or formal.name not in operator.size_inputs or tensor.dtype not in ELEMENTS:
+                continue
+            many = elements_of(tensor.shape)
+            if not isinstance(many, int) or many > _MOST_READ:
+                continue
+            known = fact.elements or (None,) * many
+            if None in known:
+                named = self._read(reshape(cast(tensor, DType.INT64), (many,)))
+                elements = [name if size is None else size for name, size in zip(named, known, strict=True)]
+                facts[place] = replace(fact, elements=tuple(elements))
+        if facts == list(input_facts):
+            return input_facts, output_facts
+        arguments = {**operator.defaults, **keywords(operator, node)}
+        try:
+            parts = operator.apply("infer", facts, arguments, outputs=len(node.outputs))
+        except CheckError as error:
+            raise Refused(error.message) from None
+        return facts, [part if isinstance(part, Fact) else Fact(part) for part in parts]
+
+    def _read(self, x: Tensor) -> Sizes:
+        """The elements of a tensor as sizes: see `SizeReader`."""
+        program = self.program
+        (many,) = x.shape
+        assert x.dtype is DType.INT64
+        assert isinstance(many, int)
+        used = program.known_sizes.union(*map(symbols, self.sizes))
+        fresh = (name for number in count() if (name := f"read_{number}") not in used)
+        names = [symbol(next(fresh)) for _ in range(many)]
+        result = CallResult(DType.UNDEFINED, tuple(names), SizeReading(x), 0, opaque=True)
+        program.readings.append(result)
+        program.note_sizes(result)
+        return result.shape
+
+    def _require_inferred(
+        self, node: Node, operator: Operator, input_facts: Sequence[Fact], output_facts: Sequence[Fact]
+    ) -> None:
+        """Refused where a rule would take sizes as the model declares them, and a run computes others perhaps.
+
+        A call has the sizes that it has: those declared are guards on its results. Names that inference invented
+        promise nothing, and rules that read computed sizes themselves need no promise.
+        """
+        if not operator.takes("lower", "inferred") or operator.takes("lower", "read") or "infer" not in operator.rules:
+            return
+        if all(fact.elements is not None or fact.constant is not None for fact in input_facts[1:] if fact.present):
+            return
+        arguments = {**operator.defaults, **keywords(operator, node)}
+        parts = operator.apply("infer", list(input_facts), arguments, outputs=len(node.outputs))
+        for part, fact in zip(parts, output_facts, strict=False):
+            inferred = (part if isinstance(part, Fact) else Fact(part)).shape
+            if inferred is None and fact.shape is not None:
+                raise Refused(f"axes that a run computes, {len(fact.shape)} are declared")
+            for place, size in enumerate(fact.shape or ()):
+                is_declared = size is not None and symbols(size) <= self.program.known_sizes
+                if is_declared and inferred is not None and inferred[place] is None:
+                    raise Refused(f"a size that a run computes, declared {size}")
+
+    def _is_decided_outside(self, node: Node) -> bool:
+        """Whether a node is an If whose sizes can be read before all regions: by a condition of the main graph."""
+        condition = node.inputs[0] if node.applies("If") else None
+        return condition is not None and condition.graph is self.model.graph
 
     def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:
         """The results of a subgraph of a node; Refused if one of its nodes became a call."""
         program = self.program
         for value in graph.initializers.values():
             program.values.setdefault(value, _initializer(value))
+        read = len(program.readings)
         for node in graph:
             self.node(node, facts)
             call = program.calls.get(node)
             if call is not None:
                 raise Refused(f"{node.op_type} in it: {call.reason}")
+            if len(program.readings) > read and not self._is_decided_outside(node):
+                raise Refused(f"{node.op_type} in it: a size that its run computes")
+            read = len(program.readings)
         results = [program.values[value] for value in graph.outputs]
         for tensor in results:
-            if tensor.dtype not in ELEMENTS or (isinstance(tensor, CallResult) and tensor.opaque):
+            if tensor.dtype not in STORED or (isinstance(tensor, CallResult) and tensor.opaque):
                 raise Refused("a result that is no tensor of numbers")
         return results
 
@@ -160,6 +264,7 @@ def lower_node(
     input_facts: Sequence[Fact],
     output_facts: Sequence[Fact],
     regions: Regions | None = None,
+    read: SizeReader | None = None,
 ) -> list[Tensor]:
     """The tensors that a node computes; Refused, with the reason, if its operator cannot be lowered.
 
@@ -185,6 +290,7 @@ def lower_node(
         facts=tuple(input_facts),
         inferred=tuple(output_facts),
         regions=regions,
+        read=read,
     )
     computed = [part for part in parts if isinstance(part, Tensor)]
     if len(computed) < len(parts) or len(parts) < len(output_facts):
@@ -232,7 +338,7 @@ def _parameter(value: Value, fact: Fact) -> Tensor:
 def _sized(fact: Fact) -> tuple[DType, Sizes] | None:
     """The element type and sizes of what primitives can compute with; None for anything else."""
     type_ = fact.type
-    if not isinstance(type_, TensorType) or type_.dtype not in ELEMENTS or type_.shape is None:
+    if not isinstance(type_, TensorType) or type_.dtype not in STORED or type_.shape is None:
         return None
     sizes = tuple(size for size in type_.shape if size is not None)
     return (type_.dtype, sizes) if len(sizes) == len(type_.shape) else None

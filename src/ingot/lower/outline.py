@@ -24,7 +24,7 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.control.bodies import first_types, repeats, states
 from ingot.ops.control.carried import joined
 from ingot.ops.facts import Fact
-from ingot.prim.functions import ELEMENTS
+from ingot.prim.functions import STORED
 from ingot.prim.tensor import Call, CallResult, Constant, Tensor
 
 _MOST_ROUNDS = 8
@@ -151,7 +151,7 @@ class _Outlining:
         tensor = None if value is None else self.program.values[value]
         if value is None or tensor is None:
             return None
-        if tensor.dtype in ELEMENTS and not (isinstance(tensor, CallResult) and tensor.opaque):
+        if tensor.dtype in STORED and not (isinstance(tensor, CallResult) and tensor.opaque):
             return TensorType(tensor.dtype, tensor.shape)
         return self.facts.get(value, Fact(value.type)).type
 

@@ -11,7 +11,7 @@ from ingot.ir.types import map_shapes
 from ingot.ir.value import Value
 from ingot.ops.facts import Fact
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, Tensor
+from ingot.prim.tensor import Call, CallResult, Tensor
 
 
 @dataclass(slots=True)
@@ -21,8 +21,10 @@ class Program:
     inputs: dict[str, Tensor] = field(default_factory=dict)
     values: dict[Value, Tensor] = field(default_factory=dict)
     calls: dict[Node, Call] = field(default_factory=dict)
+    readings: list[CallResult] = field(default_factory=list)
+    """The results of readings, in order: tensors after them have their sizes."""
     known_sizes: set[str] = field(default_factory=set)
-    """The named sizes that are axes of inputs or of call results: runtime scalars can be computed from them."""
+    """The named sizes of inputs and of results of calls and readings: runtime scalars can be computed from them."""
     sizes: dict[str, Dim] = field(default_factory=dict)
     """The values of names that inference invented, where lowering determined them."""
     guards: list[Guard] = field(default_factory=list)
@@ -32,13 +34,14 @@ class Program:
         """A fact with the names that inference invented replaced by what they stand for."""
         if not self.sizes or fact.type is None:
             return fact
-        type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self._known(d) for d in shape))
+        type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self.size(d) for d in shape))
         elements = fact.elements
         if elements is not None:
-            elements = tuple(None if element is None else self._known(element) for element in elements)
+            elements = tuple(None if element is None else self.size(element) for element in elements)
         return replace(fact, type=type_, elements=elements)
 
-    def _known(self, size: Dim) -> Dim:
+    def size(self, size: Dim) -> Dim:
+        """A size with the names that inference invented replaced by what they stand for."""
         return size if isinstance(size, int) else substitute(size, self.sizes)
 
     def note_sizes(self, tensor: Tensor) -> None:

@@ -30,7 +30,7 @@ def _size_sources(program: Program, outputs: Sequence[Tensor]) -> list[Tensor]:
     """
     sources: list[Tensor] = []
     first: dict[str, Tensor] = {}
-    for tensor in (*program.inputs.values(), *program.values.values()):
+    for tensor in (*program.inputs.values(), *program.readings, *program.values.values()):
         if isinstance(tensor, CallResult | Parameter):
             for size in tensor.shape:
                 first.setdefault(str(size), tensor)

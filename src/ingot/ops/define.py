@@ -16,9 +16,11 @@ from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_ori
 import numpy as np
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import Array
 from ingot.ir import AttributeKind, Graph, SparseTensor, Tensor
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.types import Type
+from ingot.ir.value import Value
 from ingot.ops.typesets import TypeSet
 
 Rule: TypeAlias = Callable[..., Any]
@@ -78,6 +80,18 @@ class Parameter:
         return self.since <= version and (self.until is None or version <= self.until)
 
 
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The results of runs of the body of a loop: the condition and the states after the last of them.
+
+    `rows` are what each run gave of the outputs that are collected, by their places, along a first axis.
+    """
+
+    count: int
+    states: Sequence[Any]
+    rows: Mapping[int, Array]
+
+
 class Runtime(Protocol):
     """What a function may ask of whoever evaluates it; a parameter annotated with this class is no attribute."""
 
@@ -87,6 +101,16 @@ class Runtime(Protocol):
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a graph that an attribute holds, for these inputs; it may read the values around the node."""
+
+    def repeat(self, graph: Graph, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:
+        """Runs of the body of a Loop one after the other, from run number `first` on, at most so many of them.
+
+        `states` are the condition and the states before them. There may be fewer; if `conditional`, none follows one
+        that gives a false condition. None if the body has to be run by `run`.
+        """
+
+    def around(self, graph: Graph) -> list[tuple[Value, tuple[int, ...]]]:
+        """The tensors around the node that its graph reads, and their shapes."""
 
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         """The derivative of value `y` of the main graph by each of `xs`, computed anew from `values` by name."""
@@ -120,6 +144,7 @@ class Operator:
         "name",
         "rules",
         "since",
+        "size_inputs",
     )
 
     def __init__(self, name: str, domain: str, since: tuple[int, ...], evaluate: Rule, deprecated: bool) -> None:
@@ -130,6 +155,8 @@ class Operator:
         self.evaluate = evaluate
         self.deprecated = deprecated
         self.rules: dict[str, Rule] = {}
+        self.size_inputs: tuple[str, ...] = ()
+        """The inputs of natural numbers that sizes of results follow from."""
         self._signature: Signature | None = None
         self._defaults: dict[str, Any] | None = None
         self.accepted: set[tuple[Any, ...]] = set()
@@ -210,6 +237,14 @@ class Operator:
     def lower(self, rule: Rule) -> Rule:
         """Attach the lowering of this meaning to primitives."""
         return self._attach("lower", rule)
+
+    def sized_by(self, *inputs: str) -> None:
+        """State the inputs of natural numbers that sizes of results follow from, by their parameters.
+
+        Where a run computes them, they are read as sizes: `lower` gets names in the place of their elements, and the
+        types that `infer` finds for these.
+        """
+        self.size_inputs = inputs
 
     def gradient(self, rule: Rule) -> Rule:
         """Attach a gradient of its own, where that of the primitives is unstable or costly."""

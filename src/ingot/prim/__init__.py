@@ -1,6 +1,7 @@
 """Primitives: the closed list of kinds of tensors (`prim.tensor`) that every operator is lowered to."""
 
 from ingot.prim.make import (
+    bitcast,
     cast,
     concat,
     constant,
@@ -22,13 +23,15 @@ from ingot.prim.make import (
     where,
     window,
 )
-from ingot.prim.tensor import Refused, Tensor, apply, assume_shape, broadcast, expand, scalar
+from ingot.prim.tensor import Refused, Sizes, Tensor, apply, assume_shape, broadcast, expand, scalar
 
 __all__ = [
     "Refused",
+    "Sizes",
     "Tensor",
     "apply",
     "assume_shape",
+    "bitcast",
     "broadcast",
     "cast",
     "concat",

@@ -10,10 +10,12 @@ import numpy as np
 from ingot.dims import Dim
 from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
+from ingot.prim.descent import Descent, votes_of
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.tensor import (
     AssumeShape,
+    CallResult,
     Concat,
     Constant,
     Contract,
@@ -29,6 +31,7 @@ from ingot.prim.tensor import (
     Scan,
     Scatter,
     Size,
+    SizeReading,
     Slice,
     Tensor,
     Window,
@@ -43,6 +46,18 @@ def evaluate(results: Sequence[Tensor], inputs: Mapping[str, Array], sizes: Mapp
     """The arrays of `results`, from inputs and sizes by name; calls cannot be evaluated."""
     with np.errstate(all="ignore"):
         return _evaluated(results, {}, inputs, sizes)
+
+
+def read_sizes(readings: Sequence[CallResult], inputs: Mapping[str, Array], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes by name, and with them those of readings, in order; ValueError where one is below zero."""
+    known = dict(sizes)
+    for reading in readings:
+        assert isinstance(reading.call, SizeReading)
+        (array,) = evaluate([reading.call.x], inputs, known)
+        if (array < 0).any():
+            raise ValueError(f"sizes {array.tolist()}")
+        known.update(zip(map(str, reading.shape), array.tolist(), strict=True))
+    return known
 
 
 def _evaluated(
@@ -127,6 +142,8 @@ def _compute(
             return np.broadcast_to(np.arange(shape[tensor.axis]).reshape(along), shape)
         case Map(function="cast"):
             return _cast(reads[0], tensor.dtype.numpy)
+        case Map(function="bitcast"):
+            return np.ascontiguousarray(reads[0]).reshape(-1).view(tensor.dtype.numpy).reshape(shape)
         case Map():
             return FUNCTIONS[tensor.function].compute(*reads)
         case Reduce():
@@ -158,6 +175,9 @@ def _compute(
             return np.concatenate(reads, tensor.axis)
         case Scan():
             return _scan(tensor, reads[0])
+        case Descent():
+            rows, targets = shape
+            return votes_of(tensor.trees, tensor.function, reads[0], (rows, targets), reads[1:])
     raise AssertionError(f"{type(tensor).__name__} cannot be evaluated")
 
 

@@ -18,6 +18,18 @@ INTEGERS = SIGNED | UNSIGNED
 ELEMENTS = FLOATING | INTEGERS | {DType.BOOL}
 """The element types that primitives compute with."""
 
+CODES = {
+    DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ, DType.FLOAT8E8M0,
+    DType.FLOAT4E2M1, DType.FLOAT6E2M3, DType.FLOAT6E3M2, DType.UINT4, DType.INT4, DType.UINT2, DType.INT2,
+}  # fmt: skip
+"""Element types of a byte each, or less in a file, that primitives move about, and read and write as bits."""
+
+STORED = ELEMENTS | CODES
+"""The element types of tensors of primitives."""
+
+CONVERSIONS = {"cast", "bitcast"}
+"""Functions of one argument whose result has a type of its own: the nearest number, and the same bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -121,4 +133,4 @@ def _table() -> dict[str, Function]:
 
 
 FUNCTIONS = _table()
-"""Every elementwise function but `cast`, whose result type is its own."""
+"""Every elementwise function but the conversions, whose result type is their own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import pi, sqrt
 
+from ingot.prim.descent import Descent
 from ingot.prim.functions import FLOATING
 from ingot.prim.make import (
     cast,
@@ -102,6 +103,8 @@ def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
         case Scan(function="add"):
             back = scan("add", g, tensor.axis, exclusive=tensor.exclusive, reverse=not tensor.reverse)
             return [(tensor.x, back)]
+        case Descent():  # it has steps
+            return [(tensor.x, None)]
     raise Refused(f"{type(tensor).__name__.lower()} has no derivative")
 
 
@@ -110,6 +113,8 @@ def _through_map(tensor: Map, g: Tensor) -> list[Tensor | None]:
     if function == "cast":
         (x,) = arguments
         return [cast(g, x.dtype) if x.dtype in FLOATING else None]
+    if function == "bitcast":
+        return [None]
     if function == "where":
         condition = arguments[0]
         nothing = full(0, g.shape, g.dtype)

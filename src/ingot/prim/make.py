@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ingot.dims import Dim, lower_bound, maximum, upper_bound
 from ingot.dtypes import Array, DType
-from ingot.prim.functions import ELEMENTS, FLOATING
+from ingot.prim.functions import ELEMENTS, FLOATING, STORED
 from ingot.prim.tensor import (
     Concat,
     Constant,
@@ -62,6 +62,19 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
     if isinstance(x, Expand):
         return expand(cast(x.x, dtype), x.shape)
     return _mapped(x, dtype)
+
+
+def bitcast(x: Tensor, dtype: DType) -> Tensor:
+    """Elements with the same bits, of another type of the same width; Refused for bool, and for another width."""
+    if x.dtype is dtype:
+        return x
+    if {x.dtype, dtype} - STORED or DType.BOOL in (x.dtype, dtype) or x.dtype.numpy.itemsize != dtype.numpy.itemsize:
+        raise Refused(f"the bits of {x.dtype} as {dtype}")
+    if isinstance(x, Map) and x.function == "bitcast":
+        return bitcast(x.arguments[0], dtype)
+    if isinstance(x, Constant):
+        return constant(np.ascontiguousarray(x.array).reshape(-1).view(dtype.numpy).reshape(x.array.shape))
+    return Map(dtype, x.shape, "bitcast", (x,))
 
 
 def _mapped(x: Tensor, dtype: DType) -> Tensor:
@@ -214,6 +227,10 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
     rows = [name for name in result if name in left and name not in right]
     columns = [name for name in result if name in right and name not in left]
     summed = [name for name in left if name not in result]
+    if _is_vector(rhs, columns, sizes):
+        return _product_with_vector(lhs, rhs, left, right, result)
+    if _is_vector(lhs, rows, sizes):
+        return _product_with_vector(rhs, lhs, right, left, result)
     plain = "".join(both + rows + columns)
     contraction = Contract(
         lhs.dtype,
@@ -223,6 +240,27 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
         ("".join(both + rows + summed), "".join(both + summed + columns), plain),
     )
     return permute(contraction, [plain.index(name) for name in result])
+
+
+def _is_vector(operand: Tensor, own: Sequence[str], sizes: Mapping[str, Dim]) -> bool:
+    """Whether an operand is constant and has no axis of its own that is longer than one: a GEMM has but one column."""
+    if not isinstance(operand, Constant) or operand.dtype not in (DType.FLOAT32, DType.FLOAT64):
+        return False
+    return all(sizes[name] == 1 for name in own)
+
+
+def _product_with_vector(lhs: Tensor, vector: Tensor, left: str, right: str, result: str) -> Tensor:
+    """A contraction whose second operand has only axes of size one for its own."""
+    own = [name for name in right if name not in left]
+    kept = "".join(name for name in right if name in left)
+    total = _elementwise_product(
+        lhs,
+        squeeze(vector, [right.index(name) for name in own]),
+        left,
+        kept,
+        "".join(name for name in result if name in left),
+    )
+    return unsqueeze(total, [result.index(name) for name in own])
 
 
 def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result: str) -> Tensor:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot.prim.descent import Descent
 from ingot.prim.region import BodyArgument, RegionResult, Repeat
 from ingot.prim.tensor import (
+    Call,
     CallResult,
     Concat,
     Constant,
@@ -20,6 +22,7 @@ from ingot.prim.tensor import (
     Scan,
     Scatter,
     Size,
+    SizeReading,
     Slice,
     Tensor,
     Window,
@@ -91,12 +94,16 @@ def _expression(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -
         case Scan():
             how = "".join([" exclusive" * tensor.exclusive, " reverse" * tensor.reverse])
             return f"scan {tensor.function}({arguments}) along {tensor.axis}{how}"
+        case Descent():
+            return f"descend {tensor.trees.trees} trees, {tensor.function}({arguments})"
         case BodyArgument():
             return f"{tensor.name} of a loop"
         case RegionResult():
             return _region(tensor, known)
-        case CallResult():
-            return f"result {tensor.index} of call {tensor.call.node.op_type}({arguments})"
+        case CallResult(call=SizeReading()):
+            return f"sizes({arguments})"
+        case CallResult(call=Call() as call):
+            return f"result {tensor.index} of call {call.node.op_type}({arguments})"
     return f"{type(tensor).__name__.lower()}({arguments})"
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
-from ingot.prim.functions import ELEMENTS, FUNCTIONS
+from ingot.prim.functions import ELEMENTS, FUNCTIONS, STORED
 
 if TYPE_CHECKING:
     from ingot.ir.node import Node
@@ -257,10 +257,31 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class CallResult(Tensor):
-    """One of the results of a call; one that is no tensor of numbers has no sizes and is read by calls alone."""
+class SizeReading:
+    """A step between kernels: the elements of `x`, an int64 tensor of one axis, become the sizes of its one result.
 
-    call: Call
+    A guard of the run is that none of them is below zero.
+    """
+
+    x: Tensor
+
+    @property
+    def arguments(self) -> tuple[Tensor, ...]:
+        return (self.x,)
+
+
+HostStep: TypeAlias = Call | SizeReading
+"""A step of a plan that no kernel computes: those before it end, and those after it know the sizes of its results."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CallResult(Tensor):
+    """One of the results of a call; one that is no tensor of numbers has no sizes and is read by calls alone.
+
+    The result of a reading is read by nothing: it has sizes, no elements.
+    """
+
+    call: HostStep
     index: int
     opaque: bool = False
 
@@ -270,6 +291,15 @@ class CallResult(Tensor):
 
 
 Operand: TypeAlias = Tensor | int | float | bool
+
+
+class SizeReader(Protocol):
+    """Passed to a `lower` rule that has a parameter `read`: computed numbers as sizes that other tensors have."""
+
+    def __call__(self, x: Tensor) -> Sizes:
+        """The elements of an int64 tensor of one axis of a known size; a run in which one is below zero goes another
+        way: the reference says what is wrong.
+        """
 
 
 def apply(function: str, *operands: Operand) -> Tensor:
@@ -286,7 +316,7 @@ def apply(function: str, *operands: Operand) -> Tensor:
         for operand in operands
     ]
     for tensor in tensors[1:] if rule.result == "second" else tensors:
-        if tensor.dtype is not dtype or dtype not in ELEMENTS:
+        if tensor.dtype is not dtype or dtype not in (STORED if function == "where" else ELEMENTS):
             raise Refused(f"{function} of {', '.join(str(argument.dtype) for argument in tensors)}")
     shape = broadcast(*(tensor.shape for tensor in tensors))
     result = DType.BOOL if rule.result == "bool" else dtype

@@ -9,7 +9,8 @@ from typing import TypeVar
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import CompileError
-from ingot.prim.functions import FUNCTIONS
+from ingot.prim.descent import Descent
+from ingot.prim.functions import CONVERSIONS, FUNCTIONS
 from ingot.prim.make import count
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.show import names_of
@@ -142,6 +143,8 @@ def _problems(tensor: Tensor) -> Iterator[str]:
                 yield f"'{tensor.function}' is no reduction"
         case Concat():
             yield from _concat(tensor)
+        case Descent():
+            yield from _descent(tensor)
         case RegionResult():
             yield from _region(tensor)
         case CallResult() | Parameter() | BodyArgument():
@@ -154,9 +157,11 @@ def _map(tensor: Map) -> Iterator[str]:
     for argument in tensor.arguments:
         yield from _same("sizes", argument.shape, tensor.shape)
     dtypes = [argument.dtype for argument in tensor.arguments]
-    if tensor.function == "cast":
+    if tensor.function in CONVERSIONS:
         if len(dtypes) != 1:
-            yield f"cast of {len(dtypes)} arguments"
+            yield f"{tensor.function} of {len(dtypes)} arguments"
+        elif tensor.function == "bitcast":
+            yield from _same("widths", dtypes[0].numpy.itemsize, tensor.dtype.numpy.itemsize)
         return
     function = FUNCTIONS.get(tensor.function)
     if function is None:
@@ -260,6 +265,20 @@ def _places(places: Sequence[Tensor | int], x: Tensor, shape: Sizes) -> Iterator
             beyond = shape[place] - whole
             if isinstance(beyond, int) and beyond > 0:
                 yield f"{shape[place]} places along an axis of {whole}"
+
+
+def _descent(tensor: Descent) -> Iterator[str]:
+    trees = tensor.trees
+    yield from _same("element types", DType.FLOAT64, tensor.dtype)
+    yield from _same("sizes", (tensor.x.shape[0], tensor.shape[-1]), tensor.shape)
+    if tensor.function not in ("add", "minimum", "maximum"):
+        yield f"'{tensor.function}' does not reduce votes"
+    if tensor.x.dtype not in (DType.FLOAT32, DType.FLOAT64):
+        yield f"rows of {tensor.x.dtype} are compared"
+    if not all(isinstance(table, Constant) for table in trees.tables):
+        yield "a table of trees is not constant"
+    if trees.targets is None:
+        yield from _same("sizes", trees.votes.shape[1:], tensor.shape[1:])
 
 
 def _concat(tensor: Concat) -> Iterator[str]:

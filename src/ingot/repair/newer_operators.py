@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ingot.dtypes import DType
 from ingot.errors import CheckError, UnsupportedError
 from ingot.ir.domains import STANDARD
 from ingot.ir.model import Model
 from ingot.ir.node import Node
+from ingot.ir.value import Value
+from ingot.ir.verify import problems
+from ingot.repair.declared import believe_inference
 from ingot.repair.places import place_of_node
 from ingot.repair.record import Repair, Subject
 from ingot.versions.convert import convert_versions
@@ -32,11 +36,12 @@ def raise_opset(subject: Subject) -> Iterator[Repair]:
     if not newer:
         return
     before, after = model.opset, max(filter(None, (node.rule_in(_SINCE) for node in newer)))
-    trial = model.copy()
-    try:
-        _convert(trial, after, subject)
-    except (CheckError, UnsupportedError):
-        return
+    if not _converts(model, after, subject):
+        if any(problems(model)):
+            return
+        yield from believe_inference(subject)  # a conversion refuses types that are declared wrongly
+        if not _converts(model, after, subject):
+            return
     _convert(model, after, subject)
     names = ", ".join(sorted({node.op_type for node in newer}))
     yield Repair("opset", "the model", f"brought from opset {before} to {after}, which has {names}")
@@ -47,11 +52,41 @@ def raise_opset(subject: Subject) -> Iterator[Repair]:
             yield Repair(
                 "opset", place_of_node(node), f"it loses attribute '{name}', which {node.op_type} does not have"
             )
+        yield from _cast_to_scale(node, subject)
+
+
+def _cast_to_scale(node: Node, subject: Subject) -> Iterator[Repair]:
+    """Give a LayerNormalization its input in the type of its scale, which was that of the result before 17."""
+    if not node.applies("LayerNormalization") or len(node.inputs) < 2 or any(problems(subject.model)):
+        return
+    subject.changed()
+    x, scale = node.inputs[0], node.inputs[1]
+    wanted = subject.facts.of(scale).dtype
+    if x is None or wanted is None or subject.facts.of(x).dtype in (None, wanted):
+        return
+    node.replace_input(0, _cast(x, wanted, node))
+    yield Repair("opset", place_of_node(node), f"takes '{x.name}' as {wanted}, the type of its scale")
+
+
+def _cast(value: Value, to: DType, before: Node) -> Value:
+    graph = before.graph
+    assert graph is not None
+    cast = Node("Cast", [value], [graph.fresh_name(value.name)], {"to": int(to)})
+    graph.insert_before(before, cast)
+    return cast.output
 
 
 def _is_newer(node: Node, opset: int) -> bool:
     since = node.rule_in(_SINCE)
     return since is not None and opset < since
+
+
+def _converts(model: Model, version: int, subject: Subject) -> bool:
+    try:
+        _convert(model.copy(), version, subject)
+    except (CheckError, UnsupportedError):
+        return False
+    return True
 
 
 def _convert(model: Model, version: int, subject: Subject) -> None:

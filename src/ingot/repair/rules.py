@@ -17,6 +17,7 @@ from ingot.repair.scalars import fit_loop_bodies, fit_ranks
 from ingot.repair.signals import add_signal_axis
 from ingot.repair.sparse import make_dense
 from ingot.repair.untyped import declare_outputs
+from ingot.repair.without_results import drop_without_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Rule:
 
 
 RULES = (
+    Rule("without-results", "nodes of the standard that return nothing are removed", drop_without_results),
     Rule("order", "nodes that come before what they read are moved behind it", sort_nodes),
     Rule("constants", "of initialisers of a graph with one name and type, the last stays", merge_constants),
     Rule("names", "values that have the name of one around them get another", rename_apart),

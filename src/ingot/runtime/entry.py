@@ -9,7 +9,7 @@ import numpy as np
 from ingot.dims import Dim, evaluate, symbols
 from ingot.dtypes import Array
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import CallResult, Parameter, Tensor
+from ingot.prim.tensor import Call, CallResult, Parameter, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.guards import GuardFailed
 
@@ -39,12 +39,23 @@ class Entry:
         if len(shape) != len(self._sizes) or (dtype is not self._dtype and dtype != self._dtype):
             raise self._failure(value, sizes)
         slots[self._slot] = address_of(value)
+        if not self.fits(shape, sizes):
+            raise self._failure(value, sizes)
+
+    def fits(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
+        """Whether a value of its rank may have this shape, whose named sizes are noted."""
         for size, real in zip(self._sizes, shape, strict=True):
             if type(size) is str:
                 if sizes.setdefault(size, real) != real:
-                    raise self._failure(value, sizes)
+                    return False
             elif size is not None and size != real:
-                raise self._failure(value, sizes)
+                return False
+        return True
+
+    @property
+    def slot(self) -> int | None:
+        """Where kernels find its address; None if no kernel reads it."""
+        return self._slot
 
     def checks(self, known: frozenset[str]) -> list[SizeCheck]:
         """Checks of the sizes that follow from named ones, where these are known by then."""
@@ -79,17 +90,21 @@ class Entry:
 class SizeCheck:
     """That one size of a value is what follows from named ones."""
 
-    __slots__ = ("_axis", "_entry", "_size")
+    __slots__ = ("_axis", "_size", "entry")
 
     def __init__(self, entry: Entry, axis: int, size: Dim) -> None:
-        self._entry = entry
+        self.entry = entry
         self._axis = axis
         self._size = size
 
     def require(self, values: list[Any], sizes: dict[str, int]) -> None:
-        shape = values[self._entry.number].shape
-        if evaluate(self._size, sizes) != shape[self._axis]:
-            raise _size_failure(self._entry.tensor, shape, sizes)
+        shape = values[self.entry.number].shape
+        if not self.holds(shape, sizes):
+            raise _size_failure(self.entry.tensor, shape, sizes)
+
+    def holds(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
+        """Whether it is so for a value of this shape."""
+        return bool(evaluate(self._size, sizes) == shape[self._axis])
 
 
 def _size_failure(tensor: Tensor, shape: tuple[int, ...], sizes: dict[str, int]) -> GuardFailed:
@@ -115,6 +130,6 @@ def _label(tensor: Tensor) -> str:
     match tensor:
         case Parameter():
             return f"input '{tensor.name}'"
-        case CallResult():
-            return f"result {tensor.index} of {tensor.call.node.op_type} '{tensor.call.node.label}'"
+        case CallResult(call=Call(node=node)):
+            return f"result {tensor.index} of {node.op_type} '{node.label}'"
     return "a value"

@@ -107,9 +107,10 @@ class Frame:
 
     The first word of the state is set by kernels that met an error, the second, by anybody, to stop them. `values` and
     `sizes` are what is known before the inputs are: constants, captured values, and the named sizes of both.
+    `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`).
     """
 
-    __slots__ = ("first", "segments", "sizes", "slots", "state", "table", "values", "words")
+    __slots__ = ("first", "segments", "sizes", "slots", "state", "table", "trips", "values", "words")
 
     def __init__(self, plan: Plan, segments: Sequence[PreparedSegment]) -> None:
         self.table = plan.template.copy()
@@ -123,6 +124,7 @@ class Frame:
         self.first = self.segments[0]
         self.values: list[Any] = []
         self.sizes: dict[str, int] = {}
+        self.trips: dict[Any, Any] = {}
 
     def share(self, state: Array) -> None:
         """Use the state of another frame, whose run this one is part of."""

@@ -15,7 +15,7 @@ from ingot.dtypes import Array
 from ingot.loops.ir import Buffer, Kernel
 from ingot.lower.program import Program
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, Constant, Parameter, Scatter, Sizes, Tensor
+from ingot.prim.tensor import Call, CallResult, Constant, HostStep, Parameter, Scatter, Sizes, Tensor
 from ingot.prim.walk import in_order
 from ingot.runtime.device import block_of
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Copy, Jump, KernelStep, Placement, Plan, Segment
@@ -42,7 +42,7 @@ def make_plan(
     Kernels read and write the memory of `device`, to which constants are copied now; None for that of the host.
     """
     planning = _planning(scheduled, roots, codes, device)
-    call_results: dict[Call, list[CallResult]] = {}
+    call_results: dict[HostStep, list[CallResult]] = {}
     for tensor in in_order(roots):
         if isinstance(tensor, CallResult):
             call_results.setdefault(tensor.call, []).append(tensor)
@@ -172,7 +172,7 @@ class _Planning:
         return next(self.numbers)
 
     def segments(
-        self, guards: list[Guard], bound: set[str], call_results: Mapping[Call, Sequence[CallResult]]
+        self, guards: list[Guard], bound: set[str], call_results: Mapping[HostStep, Sequence[CallResult]]
     ) -> tuple[Segment, ...]:
         """Steps up to each call; `bound` are the sizes known at first. A guard is checked where its sizes are known."""
         segments: list[Segment] = []

@@ -14,7 +14,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, Tensor
+from ingot.prim.tensor import Call, CallResult, HostStep, Tensor
 
 if TYPE_CHECKING:
     from ingot.runtime.provider import DeviceMemory
@@ -100,14 +100,14 @@ class Copy:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Segment:
-    """Kernels and jumps that run without a stop, the memory they need first, and the call that follows them."""
+    """Kernels and jumps that run without a stop, the memory they need first, and the call or reading after them."""
 
     steps: tuple[KernelStep | Jump, ...]
     allocations: tuple[Allocation, ...]
     names: tuple[str, ...]
     """The named sizes that all this depends on."""
     guards: tuple[Guard, ...]
-    call: Call | None
+    call: HostStep | None
     arms: tuple[Arm, ...] = ()
     base: int = 0
     """The number of the first step, where allocations count those of all segments."""
@@ -147,7 +147,7 @@ class Plan:
     placed: Mapping[Tensor, int]
     template: Ints
     constants: Mapping[Tensor, Array]
-    call_results: Mapping[Call, Sequence[CallResult]]
+    call_results: Mapping[HostStep, Sequence[CallResult]]
     keep: tuple[Any, ...]
     threads: int
     memory: tuple[tuple[int, Array], ...] = ()

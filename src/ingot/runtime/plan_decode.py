@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ingot.dtypes import Array, DType
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, Parameter, Tensor
+from ingot.prim.tensor import Call, CallResult, HostStep, Parameter, SizeReading, Tensor
 from ingot.runtime.plan import Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.plan_schema import (
     StoredArm,
@@ -47,7 +47,7 @@ class PlanDecoder:
         packing = Packing(file.dim_calls)
         self._dims = [packing.unpacked(dim) for dim in file.dims]
         self._tensors: dict[int, Tensor] = {}
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, HostStep] = {}
         self.nodes: Sequence[Mapping[str, Node]] = ()
         """The nodes of calls for each plan, by the names of their outputs."""
 
@@ -68,8 +68,16 @@ class PlanDecoder:
             self._threads,
             memory,
             most_trips=self._most_trips,
-            bodies={self._call(call): tuple(map(self._body, bodies)) for call, bodies in stored.bodies},
+            bodies=dict(self._bodies(stored.bodies)),
         )
+
+    def _bodies(
+        self, stored: Sequence[tuple[int, Sequence[StoredBody | None]]]
+    ) -> Iterator[tuple[Call, tuple[Body | None, ...]]]:
+        for number, bodies in stored:
+            call = self._call(number)
+            assert isinstance(call, Call)
+            yield call, tuple(map(self._body, bodies))
 
     def _body(self, fields: StoredBody | None) -> Body | None:
         if fields is None:
@@ -149,12 +157,18 @@ class PlanDecoder:
         tensors = [self.tensor(number) for number in numbers]
         return tuple(tensor for tensor in tensors if isinstance(tensor, CallResult))
 
-    def _call(self, number: int) -> Call:
+    def _call(self, number: int) -> HostStep:
         call = self._calls.get(number)
         if call is None:
             stored = StoredCall(*self._file.calls[number])
             arguments = tuple(None if argument is None else self.tensor(argument) for argument in stored.arguments)
-            call = self._calls[number] = Call(self.nodes[stored.plan][stored.node], arguments, stored.reason)
+            if stored.node is not None:
+                call = Call(self.nodes[stored.plan][stored.node], arguments, stored.reason)
+            else:
+                (x,) = arguments
+                assert x is not None
+                call = SizeReading(x)
+            self._calls[number] = call
         return call
 
     def sizes(self, stored: Iterable[StoredDim]) -> tuple[Dim, ...]:

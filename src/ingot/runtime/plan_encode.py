@@ -12,7 +12,7 @@ from ingot.dims import Dim, Expr, Packing
 from ingot.dtypes import Array, DType
 from ingot.ir.types import TensorType
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, Parameter, Tensor
+from ingot.prim.tensor import CallResult, HostStep, Parameter, SizeReading, Tensor
 from ingot.runtime.plan import Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.plan_schema import (
     StoredAllocation,
@@ -53,7 +53,7 @@ class PlanEncoder:
         self._codes: dict[int, int] = {}
         self._arrays: dict[int, tuple[int, Array]] = {}
         self._tensors: dict[Tensor, int] = {}
-        self._calls: dict[Call, int] = {}
+        self._calls: dict[HostStep, int] = {}
         self._dims: dict[Expr, int] = {}
         self._plans = self._number = 0
 
@@ -141,12 +141,15 @@ class PlanEncoder:
             self.tensors.append(stored)
         return self._tensors[tensor]
 
-    def _call(self, call: Call) -> int:
+    def _call(self, call: HostStep) -> int:
         if call not in self._calls:
             arguments = [None if tensor is None else self.tensor(tensor) for tensor in call.arguments]
-            node = next((value.name for value in call.node.outputs if value.name), "")
+            node, reason = None, ""
+            if not isinstance(call, SizeReading):
+                node = next((value.name for value in call.node.outputs if value.name), "")
+                reason = call.reason
             self._calls[call] = len(self.calls)
-            self.calls.append(StoredCall(self._number, node, arguments, call.reason))
+            self.calls.append(StoredCall(self._number, node, arguments, reason))
         return self._calls[call]
 
     def sizes(self, dims: Iterable[Dim]) -> list[StoredDim]:

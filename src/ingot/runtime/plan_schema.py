@@ -99,8 +99,8 @@ class StoredTensor(NamedTuple):
 
 class StoredCall(NamedTuple):
     plan: int
-    node: str
-    """The name of the first output of the node that has one."""
+    node: str | None
+    """The name of the first output of the node that has one; None for a reading of sizes."""
     arguments: list[int | None]
     reason: str
 

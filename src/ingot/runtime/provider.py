@@ -103,11 +103,18 @@ class Compiler(Provider, Protocol):
     def schedule(self, fused: Fused) -> Scheduled:
         """The fused kernels scheduled for the machine."""
 
-    def emit(self, scheduled: Scheduled) -> Mapping[Kernel, Any]:
-        """Begin to compile every kernel, in the background; `link` takes the result."""
+    def emit(self, scheduled: Scheduled, draft: bool, /) -> Mapping[Kernel, Any]:
+        """Begin to compile every kernel, in the background; `link` takes the result.
+
+        With `draft`, drafts of kernels may come first, for `link_draft`: slower code that is compiled sooner, and gives
+        the same results to the bit.
+        """
 
     def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
         """The contents of every constant buffer, packed as the kernels read it; the plan copies them to `memory`."""
+
+    def link_draft(self, emitted: Mapping[Kernel, Any]) -> Mapping[Kernel, KernelCode] | None:
+        """The code or a draft of every kernel, whichever is there first; None if no draft is among it."""
 
     def link(self, emitted: Mapping[Kernel, Any]) -> Mapping[Kernel, KernelCode]:
         """The code of every kernel, once compiled; CompileError if that fails."""

@@ -9,7 +9,7 @@ from ingot.codegen.jumps import BEGIN, CHOOSE, GO, NEXT_RUN
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import HostStep
 from ingot.runtime.plan import MOST_TRIPS, Arm, Jump
 
 
@@ -61,7 +61,7 @@ class JumpRow:
         return self.step.swapped
 
 
-Row = Kernel | Call | JumpRow
+Row = Kernel | HostStep | JumpRow
 
 
 def buffers_in(steps: Sequence[Step]) -> set[Buffer]:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ingot.dataclass import dataclass
-from ingot.prim.tensor import Tensor
+from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.entry import Entry
 from ingot.runtime.frame import Frame, SegmentFrame, fresh_array
@@ -56,21 +56,33 @@ class PlanRunner:
         called = [tensor for results in plan.call_results.values() for tensor in results]
         for tensor in (*plan.constants, *produced, *called):
             numbers.setdefault(tensor, len(numbers))
-        entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
+        self.entries = entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in inputs]
         known = frozenset({THREADS}).union(*(entry.names for entry in entries))
         self._fixed = entries[len(entries) - fixed :]
         self._placed = [entry for entry in entries[: len(entries) - fixed] if entry.is_placed]
-        self._checks = [check for entry in entries for check in entry.checks(known)]
+        self.checks = [check for entry in entries for check in entry.checks(known)]
         self.segments: list[PreparedSegment] = []
         for segment in plan.segments:
             prepared = PreparedSegment(plan, segment, numbers, known)
             known = known.union(*(entry.names for entry in prepared.entries))
             self.segments.append(prepared)
         self.outputs = [numbers[tensor] for tensor in outputs]
+        stored = {number for segment in self.segments for number, _, _ in segment.results}
+        self.gives_fresh_arrays = stored.issuperset(self.outputs) and len(set(self.outputs)) == len(self.outputs)
+        """Whether all outputs are results of kernels, each an array of its own."""
         self._values: list[Any] = [None] * len(numbers)
         for tensor, array in plan.constants.items():
             self._values[numbers[tensor]] = array
         self._sizes = {THREADS: plan.threads}
+
+    def constant(self, number: int) -> Any | None:
+        """The array of a value that is constant, else None."""
+        return self._values[number]
+
+    def is_true(self, number: int) -> bool:
+        """Whether a value is a constant of one element that is true."""
+        value = self._values[number]
+        return value is not None and value.size == 1 and bool(value.reshape(()))
 
     def frame(self) -> Frame:
         """A frame for the caller alone; `release` gives it back."""
@@ -102,6 +114,15 @@ class PlanRunner:
         if interrupt is not None:
             interrupt.check()
 
+    def sizes_of(self, inputs: Sequence[Any]) -> dict[str, int]:
+        """The named sizes that inputs in order have; GuardFailed if they are not as assumed."""
+        values, sizes, slots = self._values.copy(), self._sizes.copy(), self.plan.template.copy()
+        for entry in self._placed:
+            entry.admit(inputs[entry.number], values, sizes, slots)
+        for check in self.checks:
+            check.require(values, sizes)
+        return sizes
+
     def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
         """Set the last inputs for all runs with a frame; GuardFailed if they are not as assumed."""
         values, sizes = self._values.copy(), self._sizes.copy()
@@ -127,7 +148,7 @@ class PlanRunner:
         values[: len(inputs)] = inputs
         for entry in self._placed:
             entry.admit(inputs[entry.number], values, sizes, slots)
-        for check in self._checks:
+        for check in self.checks:
             check.require(values, sizes)
         charge, few, held = limit.charge_new, limit.few, 0
         start, device = thread_pool().start, self.plan.device
@@ -162,7 +183,7 @@ class PlanRunner:
             if prepared.call is not None:
                 begin = perf_counter()
                 prepared.make(prepared.call, call, values, sizes, slots)
-                if observe is not None:
+                if observe is not None and isinstance(prepared.call, Call):
                     observe(prepared.call, perf_counter() - begin, sizes)
         return [values[number] for number in self.outputs]
 

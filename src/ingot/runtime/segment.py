@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ingot.prim.tensor import Call, Tensor
+from ingot.prim.tensor import Call, HostStep, SizeReading, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.entry import Entry, SizeCheck
+from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import Ints, Plan, Segment
 
 Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
@@ -40,13 +41,46 @@ class PreparedSegment:
         known = known.union(*(entry.names for entry in self.entries))
         self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(known)]
 
-    def make(self, step: Call, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
-        """Make the call, and admit its results; GuardFailed if they are not as assumed."""
-        results = call(step, [None if number is None else values[number] for number in self._arguments])
+    def make(self, step: HostStep, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
+        """Make the call, and admit its results, or read sizes; GuardFailed if they are not as assumed."""
+        if isinstance(step, SizeReading):
+            self.read(values, sizes)
+        else:
+            self.admit(call(step, self.arguments(values)), values, sizes, slots)
+
+    def arguments(self, values: list[Any]) -> list[Any]:
+        """The arguments of the call."""
+        return [None if number is None else values[number] for number in self._arguments]
+
+    def admit(self, results: Sequence[Any], values: list[Any], sizes: dict[str, int], slots: Any) -> None:
+        """Note the results of the call; GuardFailed if they are not as assumed."""
         for entry, index in zip(self.entries, self._indices, strict=True):
             entry.admit(results[index], values, sizes, slots)
+        self.check(values, sizes)
+
+    @property
+    def argument_numbers(self) -> list[int | None]:
+        """The numbers of the values that are the arguments of the call; None for one that is omitted."""
+        return self._arguments
+
+    @property
+    def indexed_entries(self) -> list[tuple[Entry, int]]:
+        """The results of the call that are used, with their numbers among all of them."""
+        return list(zip(self.entries, self._indices, strict=True))
+
+    def check(self, values: list[Any], sizes: dict[str, int]) -> None:
+        """GuardFailed if sizes of the results of the call are not what follows from others."""
         for check in self._checks:
             check.require(values, sizes)
+
+    def read(self, values: list[Any], sizes: dict[str, int]) -> None:
+        """Note the elements of a tensor as sizes."""
+        (number,), (entry,) = self._arguments, self.entries
+        assert number is not None
+        for name, element in zip(entry.tensor.shape, values[number].tolist(), strict=True):
+            if element < 0:
+                raise GuardFailed((), sizes, f"a size that a run computes is {element}")
+            sizes[str(name)] = element
 
 
 class StepTable:
@@ -58,9 +92,9 @@ class StepTable:
 
     def __init__(self, binder: Binder) -> None:
         steps = binder.segment.steps
-        numbers = [number for step in steps for number in step.slots]
-        self._slots = np.asarray([*numbers, -1], np.int32)  # the rows hold its address
-        place = int(self._slots.ctypes.data)
+        self.numbers = [number for step in steps for number in step.slots]
+        self._slots = np.asarray([*self.numbers, -1], np.int32)  # the rows hold its address
+        self.address = place = int(self._slots.ctypes.data)
         rows = []
         for step, scalars in zip(steps, binder.places, strict=True):
             rows.append((getattr(step, "address", 0), place, 8 * scalars))

@@ -26,7 +26,7 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     if not product.packed:
         width = panel_width(product.rhs.dtype, target)
         scratch = (Buffer(f"{name}_panel", product.rhs.dtype, extent(product.k) * THREADS * width),)
-    tile = tile_of(product.dtype, extent(product.m), extent(product.n), target)
+    tile = tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups)
     return replace(product, zeros=zeros, scratch=scratch, tile=tile)
 
 
@@ -34,7 +34,9 @@ def packed_before(product: Contraction, name: str, target: Target) -> tuple[Cont
     """A contraction that packs its right operand, in two: one that stores all panels, and one that reads them."""
     assert not product.packed
     width = panel_width(product.rhs.dtype, target)
-    elements = extent(product.batch) * extent(product.k) * (extent(product.n) + width - 1)
+    elements = extent(product.batch) * extent(product.k) * (extent(product.n) * product.groups + width - 1)
     panels = Buffer(f"{name}_panels", product.rhs.dtype, elements)
-    packing = replace(product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=panels)
+    packing = replace(
+        product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=panels, number=None, from_zeros=False
+    )
     return packing, replace(product, rhs=Load(product.rhs.dtype, panels, Index()), packed=True, scratch=())

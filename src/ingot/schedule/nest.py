@@ -4,33 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var, strides_in_registers
+from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
 from ingot.loops.rewrite import indices, joined, joins
+from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
 
+_SCATTERED = -3
+"""What is gained by lanes that lie anywhere, where contiguous ones gain 2 and one element for all of them nothing."""
+
+_PICKED = 1
+"""What is gained by lanes that are picked out of contiguous vectors."""
+
+_ROW = 4
+"""Vectors in a row from which on the sum of the lanes, at its end, hardly counts."""
+
+_FLOAT = 4
+"""Bytes of a float32, which most rows are of."""
+
 _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
-
-_STRIDED = 1
-"""What a read of every second to fourth element counts, beside 2 for neighbours: as many loads, and a shuffle each."""
 
 
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
-    lanes = target.lanes(4)
-    across, gain = _vector(nest.rows, nest.stages, lanes)
-    inner = max((_vector(stage.inner, [stage], lanes)[1] for stage in nest.stages if stage.inner), default=0)
+    across, gain = _vector(nest.rows, nest.stages)
+    inner = max((_along_row(stage, target) for stage in nest.stages if stage.inner), default=0.0)
     if across is not None and gain > inner:
         return _across(nest, across, target)
     chains = interleave_chains(nest)
     if chains is not None:
         return _shared(*chains)
     nest = reuse_costly(nest)
-    return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage, lanes)))
+    return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
 
 
 def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
@@ -66,14 +75,17 @@ def _collapsed(stage: Stage) -> Stage:
 
 
 def _serial(stage: Stage) -> tuple[Statement, ...]:
+    blocks = in_blocks(stage)
+    if blocks is not None:
+        return blocks
     body = stage.body
     for var in reversed(stage.inner):
         body = (For(var, body),)
     return (*stage.starts, *body)
 
 
-def _vectored(stage: Stage, lanes: int) -> tuple[Statement, ...]:
-    vector = _vector(stage.inner, [stage], lanes)[0] or (stage.inner[-1] if stage.inner else None)
+def _vectored(stage: Stage) -> tuple[Statement, ...]:
+    vector = _vector(stage.inner, (stage,))[0] or (stage.inner[-1] if stage.inner else None)
     body = stage.body
     for var in (vector, *reversed([other for other in stage.inner if other is not vector])):
         if var is not None:
@@ -81,34 +93,46 @@ def _vectored(stage: Stage, lanes: int) -> tuple[Statement, ...]:
     return (*stage.starts, *body)
 
 
-def _vector(variables: Sequence[Var], stages: Sequence[Stage], lanes: int) -> tuple[Var | None, float]:
-    """The variable along which most of what is read and written is contiguous, and by how much; None if none is.
-
-    Of vectors of so many lanes, those that a short variable leaves empty count for nothing.
-    """
-    best, most = None, 0.0
+def _vector(variables: Sequence[Var], stages: Sequence[Stage]) -> tuple[Var | None, int]:
+    """The variable along which most of what is read and written is contiguous, and by how much; None if none is."""
+    best, most = None, 0
     for var in reversed(variables):
-        score = sum((_OFTEN if stage.inner else 1) * _score(stage.body, var) for stage in stages)
-        if score > 0 and isinstance(var.extent, int):
-            score *= var.extent / max(1, -(-var.extent // lanes) * lanes)
+        score = sum((_OFTEN if stage.inner else 1) * _contiguity(stage.body, var) for stage in stages)
         if score > most:
             best, most = var, score
     return best, most
 
 
-def _score(body: Sequence[Statement], var: Var) -> float:
-    """How much of what statements read and write is contiguous along a variable."""
-    written = [statement.index for statement in body if isinstance(statement, Store)]
-    read = [index for index in indices(*body) if index.terms and not any(index is own for own in written)]
-    stores = sum(4 if index.factor(var) == 1 else _gain(index, var) for index in written if index.terms)
-    return stores + sum(_STRIDED if strides_in_registers(index.factor(var)) else _gain(index, var) for index in read)
+def _along_row(stage: Stage, target: Target) -> float:
+    """What is gained by vectors along the rows of a stage: less in short ones, after which the lanes are summed."""
+    var, gain = _vector(stage.inner, (stage,))
+    if var is None or not stage.starts or not isinstance(var.extent, int):
+        return gain
+    return gain * min(1.0, var.extent / (_ROW * target.lanes(_FLOAT)))
+
+
+def _contiguity(body: Sequence[Statement], var: Var) -> int:
+    """What is gained by vectors along a variable in what statements read and write: a store counts twice."""
+    score = sum(_gain(index, var) for index in indices(*body) if index.terms)
+    for store in (statement for statement in body if isinstance(statement, Store)):
+        if store.index.factor(var) == 1:
+            score += 2
+        elif _apart(store.index, var):
+            score += _SCATTERED - _PICKED  # only loads pick lanes
+    return score
 
 
 def _gain(index: Index, var: Var) -> int:
     factor = index.factor(var)
     if any(not isinstance(term, Var) and _depends(term, var) for term, _ in index.terms):
-        return -3
-    return 2 if factor == 1 else 0 if factor == 0 else -3
+        return _SCATTERED
+    return 2 if factor == 1 else 0 if factor == 0 else _PICKED if _apart(index, var) else _SCATTERED
+
+
+def _apart(index: Index, var: Var) -> bool:
+    """Whether lanes along a variable are a few elements apart, so that a load picks them out of contiguous vectors."""
+    factor = index.factor(var)
+    return isinstance(factor, int) and 1 < factor <= LANES_APART
 
 
 def _depends(value: Scalar, var: Var) -> bool:

@@ -2,7 +2,7 @@
 
 Fusion determines what each kernel computes; the schedule, how. Elementwise loops and reductions are collapsed,
 vectorised, parallelised and jammed (unroll-and-jam); long reductions become two kernels; contractions (GEMM) get tiles,
-or become Winograd's; attention gets blocks; packing is hoisted out of loops.
+or become Winograd's; attention gets blocks; decision trees get chunks of rows; packing is hoisted out of loops.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from ingot.loops.ir import (
     BranchStep,
     Buffer,
     Contraction,
+    Descent,
     Kernel,
     KernelNest,
     LoopStep,
     Nest,
+    Recurrence,
     Step,
     Winograd,
     kernels_in,
@@ -29,11 +31,16 @@ from ingot.loops.ir import (
 from ingot.loops.kernel import kernel_of, zeros_of
 from ingot.prim.guard import Guards
 from ingot.prim.tensor import Tensor
+from ingot.schedule.alternate import alternate
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
+from ingot.schedule.descent import schedule_descent
+from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
+from ingot.schedule.merge_epilogues import grouped, merge_epilogues
 from ingot.schedule.nest import collapse, schedule_nest
+from ingot.schedule.recurrence import enclose_loops
 from ingot.schedule.sequential import schedule_statements
 from ingot.schedule.split_reduction import split_reduction
 from ingot.schedule.target import Target
@@ -62,21 +69,30 @@ class Scheduled:
 
 def schedule(fused: Fused, target: Target) -> Scheduled:
     """The kernels of a program for a target."""
-    constants: dict[Buffer, ConstantMemory] = dict(fused.constants)
+    merged = merge_epilogues(fused.steps)
+    constants: dict[Buffer, ConstantMemory] = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
+    forwarded = forward_stores(merged.steps)
+    alternated = alternate(forwarded.steps, constants)
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
-    for kernel in kernels_in(fused.steps):
+    for kernel in kernels_in(alternated.steps):
         kernels[kernel] = _winograd(kernel, constants, target) or _schedule_kernel(kernel, target)
-    hoisted = hoist_packing(_replaced(fused.steps, kernels), target)
-    fused_stores = {new: fused.stores[old] for old, new_ones in kernels.items() for new in new_ones}
+    hoisted = hoist_packing(_replaced(alternated.steps, kernels), target)
+    fused_stores: dict[Kernel, Tensor] = {}
+    for kernel, new_ones in kernels.items():
+        old = alternated.origins.get(kernel, kernel)
+        last = forwarded.origins.get(old, (old,))[-1]
+        fused_stores.update(dict.fromkeys(new_ones, fused.stores[merged.origins.get(last, (last,))[-1]]))
+    enclosed = enclose_loops(hoisted.steps)
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     stores: dict[Kernel, Tensor] = {}
-    for kernel in kernels_in(hoisted.steps):
-        stores[kernel] = fused_stores[hoisted.origins.get(kernel, kernel)]
+    for kernel in kernels_in(enclosed.steps):
+        last = enclosed.origins.get(kernel, (kernel,))[-1]
+        stores[kernel] = fused_stores[hoisted.origins.get(last, last)]
         if kernel in hoisted.packing:
             stores[kernel] = owners[kernel.reads[0]]
     nests = [nest for kernel in stores for nest in kernel.nests]
     zeros = zeros_of(nests)
-    return Scheduled(hoisted.steps, fused.placed, constants, zeros, stores, fused.why, fused.guards)
+    return Scheduled(enclosed.steps, fused.placed, constants, zeros, stores, fused.why, fused.guards)
 
 
 def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
@@ -100,7 +116,9 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_contraction(nest, name, target)
         case Attention():
             return schedule_attention(nest, name, target)
-        case Winograd():
+        case Descent():
+            return schedule_descent(nest, name, target)
+        case Winograd() | Recurrence():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:
             return schedule_statements(nest)

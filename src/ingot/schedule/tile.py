@@ -19,18 +19,24 @@ def heights(tile: Tile) -> tuple[int, ...]:
     return (tile.rows, *(rows for rows in _SMALLER if rows < tile.rows))
 
 
-def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Tile:
-    """The tile for a product of so many rows and columns.
+MOST_GROUPS = 4
+"""Groups of columns that a tile has at most: a vector of each."""
+
+
+def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups: int = 1) -> Tile:
+    """The tile for a product of so many rows and columns, the latter in each of `groups`.
 
     Sums, a row of columns and one broadcast element must fit the registers; wide tiles of few rows read less of the
     rows, narrow ones of many rows less of the columns. Few columns leave out what a wider tile would compute in vain,
     and half of a register does where that takes half the time. `rows` is None for a product of transformed tiles, of
-    which any rest has its own and whose transforms take whole registers.
+    which any rest has its own and whose transforms take whole registers. Each group has as many vectors.
     """
     whole = target.lanes(dtype.numpy.itemsize)
-    shapes = [(whole, vectors) for vectors in (4, 3, 2, 1)]
+    shapes = [(whole, vectors) for vectors in (4, 3, 2, 1) if vectors % groups == 0]
     if target.halves and rows is not None and isinstance(columns, int) and columns >= whole // 2:
-        shapes += [(whole // 2, vectors) for vectors in (5, 3, 1)]
+        shapes += [
+            (whole // 2, vectors) for vectors in ((5, 3, 1) if groups == 1 else (4, 3, 2)) if vectors % groups == 0
+        ]
     best: tuple[float, Tile] | None = None
     for lanes, vectors in shapes:
         most = (target.registers - 1 - vectors) // vectors
@@ -42,7 +48,8 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target) -> Til
         loads = height + vectors
         cost = max(work / 2, loads / 2) / work
         if isinstance(columns, int):
-            cost *= -(-columns // tile.columns) * tile.columns / max(columns, 1)
+            own = tile.columns // groups
+            cost *= -(-columns // own) * own / max(columns, 1)
         if isinstance(rows, int):
             cost *= -(-rows // height) * height / max(rows, 1)
         if lanes < whole:

@@ -23,6 +23,16 @@ STACKS_PER_THREAD = 2
 BLOCKS_PER_THREAD = 2
 """Blocks for each thread from which on none is divided: every part would transform its inputs again."""
 
+FEWEST_ROWS = 4
+"""Rows of a recurrence that are worth a thread: each reads all weights."""
+
+RECURRENT_PIECES = 2
+"""Pieces of a recurrence for each thread: they are as long as all its iterations, and each reads all weights."""
+
+MOST_RECURRENT = 1 << 16
+"""Multiply-adds for a row of an iteration up to which it is part of a recurrence, and not worth sharing: a cell of 128
+units."""
+
 LEAST_TILES = 8
 """Tiles in a panel of columns that are worth packing it again for another thread."""
 

@@ -96,7 +96,5 @@ def test_the_range_of_any_input_is_taken_in(x: list[float]) -> None:
     runs(graph, {"x": np.array(x, np.float32)}, rtol=0)
 
 
-def test_types_and_sizes_that_primitives_cannot_tell_are_refused() -> None:
-    assert "uint4" in refusal("g (float[N] x, float s, uint4 z) => (uint4[N] y) { y = QuantizeLinear (x, s, z) }")
-    assert "float8" in refusal("g (float8e5m2[N] x, float s) => (float[N] y) { y = DequantizeLinear (x, s) }")
+def test_sizes_that_primitives_cannot_tell_are_refused() -> None:
     assert refusal("g (uint8[N, 4] x, float[C] s) => (float[N, 4] y) { y = DequantizeLinear (x, s) }")

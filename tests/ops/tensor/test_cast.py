@@ -152,6 +152,13 @@ def test_text_is_read_whatever_its_case() -> None:
     assert convert(whole, DType.INT64).tolist() == [100, -7, 100, 9007199254740993]
 
 
+def test_a_truth_value_written_as_text_is_read_as_a_number_again() -> None:
+    text = convert(np.array([False, True]), DType.STRING)
+    assert text.tolist() == ["False", "True"]
+    for dtype in (DType.INT8, DType.FLOAT32, DType.BOOL):
+        assert convert(text, dtype).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("text", ["Hello World!", "", "1_000", "0x10", "1e", "--1"])
 def test_text_that_is_no_number_is_refused(text: str) -> None:
     for dtype in (DType.FLOAT32, DType.INT32):

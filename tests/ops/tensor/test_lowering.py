@@ -54,9 +54,7 @@ def test_a_cast_that_would_be_rounded_twice_is_refused() -> None:
 
 
 def test_types_that_primitives_do_not_have_are_refused() -> None:
-    assert "float8e4m3fn" in refusal("g (float[N] x) => (float8e4m3fn[N] y) { y = Cast <to = 17> (x) }")
     assert "string" in refusal("g (string[N] x) => (string[N] y) { y = Identity (x) }")
-    assert "int4" in refusal("g () => (int4[1, 2] y) <int4[2] x = {33}, int64[1] a = {0}> { y = Unsqueeze (x, a) }")
 
 
 @pytest.mark.parametrize("size", [0, 3])
@@ -99,9 +97,11 @@ def test_sizes_that_only_a_run_can_tell_to_fit_are_made_sure_of() -> None:
     runs(concat, *({"x": numbers(count, 2), "z": numbers(3, 2)} for count in (3, 2)))
 
 
-def test_lengths_that_only_a_run_can_tell_to_add_up_are_refused() -> None:
+def test_lengths_that_only_a_run_can_tell_to_add_up_are_guarded() -> None:
     lengths = "<int64[2] s = {2, 5}> { y, z = Split <axis = 0> (x, s) }"
-    assert refusal(f"g (float[N] x) => (float[2] y, float[5] z) {lengths}")
+    _, program = lowered(f"g (float[N] x) => (float[2] y, float[5] z) {lengths}")
+    assert not program.calls
+    assert ("N", "7") in [(str(guard.left), str(guard.right)) for guard in program.guards]
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 7, 9])
@@ -131,8 +131,10 @@ def test_a_slice_begins_where_another_tensor_ends() -> None:
     runs(graph, {"past": numbers(0, 4), "x": numbers(2, 4)}, {"past": numbers(3, 4), "x": numbers(2, 4)})
 
 
-def test_slices_that_a_run_places_are_refused() -> None:
-    assert "starts" in refusal("g (float[N] x, int64[1] a, int64[1] b) => (float[2] y) { y = Slice (x, a, b) }")
+def test_slices_that_a_run_places_agree() -> None:
+    graph = "g (float[N] x, int64[1] a, int64[1] b) => (float[M] y) { y = Slice (x, a, b) }"
+    for first, last in [(0, 2), (-2, 9), (2, 1)]:
+        agree(graph, x=numbers(3), a=[first], b=[last])
 
 
 def test_slices_picked_by_index_agree_and_bad_indices_are_errors() -> None:
@@ -284,12 +286,12 @@ def test_bits_of_integers_are_read_as_those_of_others(source: str, target: str, 
     agree(f"g ({source}[N] x) => ({target}[N] y) {{ y = BitCast <to = {to}> (x) }}", x=x)
 
 
-def test_bits_of_floats_are_refused() -> None:
-    assert "float32" in refusal("g (float[N] x) => (int32[N] y) { y = BitCast <to = 6> (x) }")
+def test_bits_of_floats_agree() -> None:
+    agree("g (float[N] x) => (int32[N] y) { y = BitCast <to = 6> (x) }", x=numbers(5))
 
 
-def test_a_slice_of_stated_size_reads_no_more_than_there_is() -> None:
+def test_the_stated_size_of_a_slice_is_no_promise() -> None:
     text = "g (float[N] x, int64[1] e) => (float[5] y) <int64[1] s = {0}> { y = Slice (x, s, e) }"
     _, program = lowered(text)
     assert not program.calls
-    assert [(str(guard.left), str(guard.right)) for guard in program.guards] == [("N", "max(N, 5)")]
+    assert [(str(guard.left), str(guard.right)) for guard in program.guards] == [("read_0", "5")]

@@ -61,7 +61,7 @@ class Interpreting:
         """Nothing is adapted: this machine has no vectors, no caches and one thread."""
         return Scheduled(fused.steps, fused.placed, fused.constants, (), fused.stores, fused.why, fused.guards)
 
-    def emit(self, scheduled: Scheduled) -> dict[Kernel, Any]:
+    def emit(self, scheduled: Scheduled, _: bool, /) -> dict[Kernel, Any]:
         return {kernel: self._function(kernel) for kernel in kernels_in(scheduled.steps)}
 
     def hold(self, scheduled: Scheduled) -> dict[Buffer, Array]:
@@ -70,6 +70,9 @@ class Interpreting:
             assert isinstance(constant, Packed | Constant)
             held[buffer] = np.ascontiguousarray(constant.array)
         return held
+
+    def link_draft(self, emitted: Mapping[Kernel, Any]) -> None:
+        """There is nothing to begin with."""
 
     def link(self, emitted: Mapping[Kernel, Any]) -> dict[Kernel, KernelCode]:
         return {kernel: _code(kernel, function) for kernel, function in emitted.items()}

@@ -29,9 +29,9 @@ def code_of(text: str, target: Target) -> LinkedCode:
     return code_later(text, target, lambda code: code).result()
 
 
-def code_later(text: str, target: Target, then: Callable[[LinkedCode], T]) -> Future[T]:
-    """The result of `then` on that code, both in the background."""
-    request = _request(text, target)
+def code_later(text: str, target: Target, then: Callable[[LinkedCode], T], draft: bool = False) -> Future[T]:
+    """The result of `then` on that code, or on a draft of it, both in the background."""
+    request = _request(text, target, draft=draft)
     return workers().submit(lambda ask: then(_linked(ask(request), target)), len(text))
 
 
@@ -72,9 +72,9 @@ def _asked(request: Request, weight: int) -> Future[bytes]:
     return workers().submit(lambda ask: ask(request)[0], weight)
 
 
-def _request(text: str, target: Target, anywhere: bool | None = None) -> Request:
+def _request(text: str, target: Target, anywhere: bool | None = None, draft: bool = False) -> Request:
     anywhere = _becomes_plain(target) if anywhere is None else anywhere
-    return text, target.triple, target.cpu, target.features, anywhere
+    return text, target.triple, target.cpu, target.features, anywhere, draft
 
 
 def _linked(answer: Answer, target: Target) -> LinkedCode:

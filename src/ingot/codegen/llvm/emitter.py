@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.share import Share, Sharing
+from ingot.codegen.llvm.types import I1, I32, I64
 from ingot.dims import Dim
-from ingot.loops.ir import Buffer
+from ingot.loops.ir import Buffer, Var
 from ingot.schedule.target import Target
 
 Nest = TypeVar("Nest")
@@ -30,6 +32,8 @@ class Frame:
     piece: ir.Value
     pieces: ir.Value
     target: Target
+    variables: Mapping[Var, ir.Value] = field(default_factory=dict)
+    """The values of loop variables around a nest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +44,20 @@ class NestEmitter(Generic[Nest]):
     """Emits one piece of a nest, that of the frame."""
     share: Callable[[Builder, Sharing, Nest], Share]
     """How the work of a nest is divided into pieces."""
+
+
+@contextmanager
+def unless_empty(b: Builder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[None]:
+    """What is emitted while it is open runs unless a size is zero: no index is valid there, which is an error."""
+    unknown = [size for size in sizes if not isinstance(size, int) or size == 0]
+    if not unknown:
+        yield
+        return
+    empty: ir.Value = ir.Constant(I1, 0)
+    for size in unknown:
+        empty = b.or_(empty, b.icmp_signed("==", frame.size(size), I64(0)))
+    with b.if_else(empty, likely=False) as (then, otherwise):
+        with then:
+            b.store(I32(1), frame.state)
+        with otherwise:
+            yield

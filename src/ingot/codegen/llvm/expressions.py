@@ -85,6 +85,8 @@ class Expressions(Memory):
         operand = value.arguments[-1].dtype
         if value.function == "cast":
             return scalars.cast(self.b, arguments[0], operand, value.dtype)
+        if value.function == "bitcast":
+            return scalars.bitcast(self.b, arguments[0], value.dtype)
         if value.function in ("divide", "remainder") and isinstance(arguments[1].type, ir.IntType | ir.VectorType):
             self._report_zero(arguments[1], operand)
         return scalars.apply(self.b, value.function, operand, arguments)

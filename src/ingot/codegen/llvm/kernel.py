@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingot.codegen.llvm import attention, ir, loops, product, winograd
+from ingot.codegen.llvm import attention, descent, ir, loops, product, recurrence, winograd
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.emitter import Frame, NestEmitter
+from ingot.codegen.llvm.emitter import Frame, NestEmitter, unless_empty
 from ingot.codegen.llvm.half import define_half_conversions
 from ingot.codegen.llvm.share import Sharing, pieces_of
-from ingot.codegen.llvm.types import I1, I32, I64, PTR
+from ingot.codegen.llvm.types import I32, I64, PTR
 from ingot.dims import Dim
-from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Winograd
+from ingot.loops.ir import Attention, Buffer, Contraction, Descent, Kernel, Recurrence, Winograd
 from ingot.loops.rewrite import sizes_indexed
 from ingot.schedule.target import Target
 
@@ -25,6 +24,8 @@ EMITTERS: Mapping[type, NestEmitter[Any]] = {
     Contraction: product.EMITTER,
     Winograd: winograd.EMITTER,
     Attention: attention.EMITTER,
+    Descent: descent.EMITTER,
+    Recurrence: recurrence.EMITTER,
 }
 """The code generator of each kind of nest."""
 
@@ -73,8 +74,11 @@ def _body(
     size = _size_table(b, table, sizes)
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
-        with _unless_empty(b, frame, sizes_indexed(nest)):
-            assert type(nest) in EMITTERS, "a kernel is scheduled before it is emitted"
+        assert type(nest) in EMITTERS, "a kernel is scheduled before it is emitted"
+        if isinstance(nest, Recurrence):  # of which an empty one reads nothing
+            EMITTERS[type(nest)].emit(b, frame, nest)
+            continue
+        with unless_empty(b, frame, sizes_indexed(nest)):
             EMITTERS[type(nest)].emit(b, frame, nest)
     b.ret_void()
     return function
@@ -115,23 +119,6 @@ def _size_table(b: Builder, table: ir.Value, places: dict[Dim, int]) -> Callable
         return known[dim]
 
     return size
-
-
-@contextmanager
-def _unless_empty(b: Builder, frame: Frame, sizes: Sequence[Dim]) -> Iterator[None]:
-    """What is emitted while it is open runs unless a size is zero: no index is valid there, which is an error."""
-    unknown = [size for size in sizes if not isinstance(size, int) or size == 0]
-    if not unknown:
-        yield
-        return
-    empty: ir.Value = ir.Constant(I1, 0)
-    for size in unknown:
-        empty = b.or_(empty, b.icmp_signed("==", frame.size(size), I64(0)))
-    with b.if_else(empty, likely=False) as (then, otherwise):
-        with then:
-            b.store(I32(1), frame.state)
-        with otherwise:
-            yield
 
 
 def _entry(module: ir.Module, body: ir.Function, count: ir.Function, buffers: int, target: Target) -> None:

@@ -12,7 +12,8 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lanes, count_of
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
 from ingot.dims import Dim
-from ingot.loops.ir import LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var, strides_in_registers
+from ingot.dtypes import DType
+from ingot.loops.ir import LANES_APART, LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
@@ -33,7 +34,7 @@ class Memory(Lanes, ABC):
 
     def __init__(self, b: Builder, frame: Frame) -> None:
         super().__init__(b, frame)
-        self.variables: dict[Var, ir.Value] = {}
+        self.variables: dict[Var, ir.Value] = dict(frame.variables)
         self._preheader: Preheader | None = None
         self._totals: dict[tuple[Dim | tuple[int, Dim], ...], Dim] = {}
 
@@ -102,6 +103,14 @@ class Memory(Lanes, ABC):
         opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in index.terms)
         return index.factor(lane.var) == 1 and not opaque
 
+    def _apart(self, index: Index) -> int | None:
+        """The stride of the lanes of a vector, if they lie close enough to be picked out of contiguous vectors."""
+        lane = self._lane
+        assert lane is not None
+        apart = index.factor(lane.var)
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in index.terms)
+        return apart if isinstance(apart, int) and 1 < apart <= LANES_APART and lane.count > 1 and not opaque else None
+
     def _inside(self, where: Sequence[Inside]) -> ir.Value:
         """Whether all conditions hold, for each lane if that differs."""
         b = self.b
@@ -155,8 +164,9 @@ class Memory(Lanes, ABC):
                 loaded.align = width(value.dtype)
             else:
                 loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
-        elif self._stride(value.index) > 1:
-            loaded = self._strided(value, mask, fill)
+        elif (apart := self._apart(value.index)) is not None:
+            address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+            loaded = self._picked(address, value.dtype, apart, mask, fill)
         else:
             addresses = b.gep(pointer, [self._in_lanes(self.index(value.index))], source_etype=kind)
             addresses.type = ir.VectorType(PTR, lanes)
@@ -165,38 +175,29 @@ class Memory(Lanes, ABC):
             loaded = self._masked("masked.gather", whole, arguments, whole, addresses.type)
         return self._computed(loaded, value.dtype)
 
-    def _stride(self, index: Index) -> int:
-        """How far apart the lanes of a vector lie, if all of them are loaded with what is between; else 0."""
-        lane = self._lane
-        assert lane is not None
-        factor = index.factor(lane.var)
-        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in index.terms)
-        return (
-            factor if isinstance(factor, int) and strides_in_registers(factor) and lane.count > 1 and not opaque else 0
-        )
+    def _picked(self, address: ir.Value, dtype: DType, apart: int, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+        """Elements `apart` from each other, out of as many contiguous vectors; the last vector ends with the last lane.
 
-    def _strided(self, value: Load, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
-        """Lanes a few elements apart, of whole vectors of neighbours; the last ends with the last lane."""
-        b = self.b
-        assert self._lane is not None
-        lanes, stride, kind = self._lane.count, self._stride(value.index), stored(value.dtype)
-        pointer, base, whole = self.frame.buffers[value.buffer], self._base(value.index), vector(kind, lanes)
+        Nothing before the first lane or behind the last is read, and with a mask nothing of other lanes either.
+        """
+        b, whole, lanes = self.b, fill.type, count_of(fill)
+        starts = [*(number * lanes for number in range(apart - 1)), (lanes - 1) * (apart - 1)]
+        owners = [min(lane * apart // lanes, apart - 1) for lane in range(lanes)]
         result: ir.Value | None = None
-        for number in range(stride):
-            start = min(number * lanes, (stride - 1) * (lanes - 1))
-            address = b.gep(pointer, [b.add(base, I64(start))], source_etype=kind)
+        for number, start in enumerate(starts):
+            own = {lane * apart - start: lane for lane in range(lanes) if owners[lane] == number}
+            place = b.gep(address, [I64(start)], source_etype=whole.element)
             if mask is None:
-                part = b.load(address, typ=whole)
-                part.align = width(value.dtype)
+                piece = b.load(place, typ=whole)
+                piece.align = width(dtype)
             else:
-                owners = [(start + at) // stride if (start + at) % stride == 0 else lanes for at in range(lanes)]
-                off = ir.Constant(ir.VectorType(I1, lanes), [0] * lanes)
-                needed = b.shuffle_vector(mask, off, ir.Constant(ir.VectorType(I32, lanes), owners))
-                part = self._masked("masked.load", whole, [address, I32(width(value.dtype)), needed, fill], whole, PTR)
-            places = [at * stride - start for at in range(lanes)]
-            chosen = [lanes + place if 0 <= place < lanes else at for at, place in enumerate(places)]
-            result = b.shuffle_vector(
-                part if result is None else result, part, ir.Constant(ir.VectorType(I32, lanes), chosen)
+                active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
+                piece = self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)
+            at_lane = {lane: at for at, lane in own.items()}
+            before = piece if result is None else result
+            offset = 0 if result is None else lanes
+            result = _shuffled(
+                b, before, piece, [offset + at_lane[lane] if lane in at_lane else lane for lane in range(lanes)]
             )
         assert result is not None
         return result
@@ -277,6 +278,10 @@ class Memory(Lanes, ABC):
     def _zeros(self, bytes_: int = _MOST_BYTES) -> ir.Value:
         """Zeros to read where a condition does not hold."""
         return zeros(self.b, f"nothing{bytes_}", ir.ArrayType(I8, bytes_))
+
+
+def _shuffled(b: Builder, one: ir.Value, other: ir.Value, lanes: Sequence[int]) -> ir.Value:
+    return b.shuffle_vector(one, other, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
 
 
 def _indices(where: Sequence[Inside]) -> Iterator[Index]:

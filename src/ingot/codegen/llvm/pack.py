@@ -29,7 +29,9 @@ def packed_filters(filters: Filters, tile: Tile) -> Array:
 
 
 def packed_panels(weights: Packed, tile: Tile) -> Array:
-    """The panels of the columns of a right side."""
+    """The panels of the columns of a right side: in each, the columns of the first group, then of the next."""
+    if weights.groups > 1:
+        return _grouped_panels(weights, tile)
     batch, depth, columns = weights.array.shape
     width = tile.columns
     panels = -(-columns // width)
@@ -39,6 +41,20 @@ def packed_panels(weights: Packed, tile: Tile) -> Array:
     packed[:, :whole] = split.transpose(0, 2, 1, 3)
     if whole < panels:
         packed[:, whole, :, : columns - whole * width] = weights.array[:, :, whole * width :]
+    return packed
+
+
+def _grouped_panels(weights: Packed, tile: Tile) -> Array:
+    batch, depth, columns = weights.array.shape
+    groups, width = weights.groups, tile.columns // weights.groups
+    size = columns // groups
+    panels = -(-size // width)
+    packed = _aligned_zeros(batch, panels, depth, tile.columns, weights.array.dtype)
+    split = packed.reshape(batch, panels, depth, groups, width)
+    source = weights.array.reshape(batch, depth, groups, size)
+    for panel, start in enumerate(range(0, size, width)):
+        part = source[..., start : start + width]
+        split[:, panel, ..., : part.shape[-1]] = part
     return packed
 
 

@@ -20,7 +20,7 @@ from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
 
 SUM = "sum"
-"""The local that holds a sum in the epilogue."""
+"""The local that holds a sum in the epilogue of a product without groups."""
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction) -> None:
@@ -28,13 +28,18 @@ def _emit(b: Builder, frame: Frame, product: Contraction) -> None:
     _Emitter(b, frame, product).emit()
 
 
+def emit_rows(b: Builder, frame: Frame, product: Contraction, low: ir.Value, high: ir.Value) -> None:
+    """All columns of the rows from `low` to `high` of a contraction that reads panels, and of one stack."""
+    _Emitter(b, frame, product).emit_rows(low, high)
+
+
 def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     """How a contraction is divided: by tiles; if it packs, by column panels, and by tiles only if these are few."""
     assert product.tile is not None
     size, threads = sharing.size, sharing.threads
-    depth = extent(product.batch) * extent(product.n) * extent(product.k)
+    depth = extent(product.batch) * extent(product.n) * extent(product.k) * product.groups
     work = b.sdiv(size(depth * (extent(product.m) + ROWS_HIDING_A_READ)), I64(CONTRACTION_GRAIN))
-    panels = up(b, size(extent(product.n)), I64(product.tile.columns))
+    panels = up(b, size(extent(product.n)), I64(product.tile.columns // product.groups))
     tiles = up(b, size(extent(product.m)), I64(product.tile.rows))
     stacks = b.mul(size(extent(product.batch)), panels)
     if product.panels is not None:
@@ -56,6 +61,7 @@ class _Emitter:
         self.k = extent(product.k)
         assert product.tile is not None
         self.tile = product.tile
+        self.columns = self.tile.columns // product.groups
         self.kind = element(product.dtype)
         self.lanes = vector(self.kind, self.tile.lanes)
         bytes_ = width(product.dtype) * self.tile.lanes
@@ -64,7 +70,7 @@ class _Emitter:
     def emit(self) -> None:
         b, tile, size = self.b, self.tile, self.frame.size
         rows, columns = size(self.m), size(self.n)
-        panels = up(b, columns, I64(tile.columns))
+        panels = up(b, columns, I64(self.columns))
         tiles = up(b, rows, I64(tile.rows))
         stacks = b.mul(size(extent(self.product.batch)), panels)
         if self.product.panels is not None:
@@ -74,8 +80,34 @@ class _Emitter:
         with b.if_then(b.icmp_signed("<", low, high)):
             first = b.sdiv(low, tiles)
             last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
-            with self.loops.loop(first, last, 1, watched=True) as stack:
-                self._stack(stack, panels, tiles, low, high)
+            with self.loops.loop(first, last, 1, watched=True) as step:
+                self._stack(self._turned(step, first, last), panels, tiles, low, high)
+
+    def emit_rows(self, low: ir.Value, high: ir.Value) -> None:
+        b, tile = self.b, self.tile
+        panels = up(b, self.frame.size(self.n), I64(self.columns))
+        base = self.frame.buffers[self.product.rhs.buffer]
+        with self.loops.loop(I64(0), panels, 1) as step:
+            panel = self._turned(step, I64(0), panels)
+            column = b.mul(panel, I64(self.columns))
+            columns = smaller(b, b.sub(self.frame.size(self.n), column), I64(self.columns))
+            packed = b.gep(base, [b.mul(panel, self.frame.size(self.k * tile.columns))], source_etype=self.kind)
+            with self.loops.loop(low, high, tile.rows) as row:
+                rows = smaller(b, b.sub(high, row), I64(tile.rows))
+                self._sum(row, rows, packed)
+                self._finish(row, rows, column, columns)
+
+    def _turned(self, step: ir.Value, first: ir.Value, last: ir.Value) -> ir.Value:
+        """The panel of a step: from the first to the last, or the other way round in every other run."""
+        if self.product.number is None:
+            return step
+        b = self.b
+        odd = b.icmp_signed("!=", b.and_(self._number(), I64(1)), I64(0))
+        return b.select(odd, b.sub(b.add(first, b.sub(last, I64(1))), step), step)
+
+    def _number(self) -> ir.Value:
+        assert self.product.number is not None
+        return self.loops.scalar(self.product.number)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The tiles of a piece, counted through all column panels; if it packs, whole panels as far as possible."""
@@ -96,16 +128,16 @@ class _Emitter:
         low, high = part_of(b, stacks, self.frame.piece, self.frame.pieces)
         with self.loops.loop(low, high, 1, watched=True) as stack:
             self._bind(self.product.batch, b.sdiv(stack, panels))
-            self._pack(b.mul(b.srem(stack, panels), I64(self.tile.columns)), buffer, stack)
+            self._pack(b.mul(b.srem(stack, panels), I64(self.columns)), buffer, stack)
 
     def _stack(self, stack: ir.Value, panels: ir.Value, tiles: ir.Value, low: ir.Value, high: ir.Value) -> None:
         """The tiles of one column panel that belong to this piece."""
         b, tile = self.b, self.tile
         panel, batch = b.srem(stack, panels), b.sdiv(stack, panels)
         self._bind(self.product.batch, batch)
-        column = b.mul(panel, I64(tile.columns))
+        column = b.mul(panel, I64(self.columns))
         left = b.sub(self.frame.size(self.n), column)
-        columns = b.select(b.icmp_signed("<", left, I64(tile.columns)), left, I64(tile.columns))
+        columns = b.select(b.icmp_signed("<", left, I64(self.columns)), left, I64(self.columns))
         if self.product.packed:
             start = b.mul(stack, self.frame.size(self.k * tile.columns))
             base = self.frame.buffers[self.product.rhs.buffer]
@@ -128,21 +160,24 @@ class _Emitter:
     # --- the panel of columns
 
     def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> ir.Value:
-        """Pack a panel of columns into a buffer: rows of `k`, zeros past the last column."""
+        """Pack a panel of columns into a buffer: rows of `k`, zeros past the last column of each group."""
         product, tile = self.product, self.tile
-        first, place = Var("column", 1), Var("lane", tile.columns)
+        first, place = Var("column", 1), Var("lane", self.columns)
         self.loops.variables[first] = column
         which = Var("number", 1)
         self.loops.variables[which] = number
-        source = _at(product.rhs, product.n, Index(((first, 1), (place, 1))))
         inside = Inside(Index(((first, 1), (place, 1))), self.n)
-        value = Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
         target = Index(((which, self.k * tile.columns), (place, 1)))
         step: Dim = tile.columns
         for var in reversed(product.k):
             target = target + Index(((var, step),))
             step = step * var.extent
-        body: tuple[For | Store, ...] = (For(place, (Store(buffer, target, value),), Kind.VECTOR),)
+        body: tuple[For | Store, ...] = ()
+        for group in range(product.groups):
+            source = _at(product.rhs, product.n, Index(((first, 1), (place, 1)), self.n * group))
+            value = Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
+            store = Store(buffer, target.plus(group * self.columns), value)
+            body = (*body, For(place, (store,), Kind.VECTOR))
         for var in reversed(product.k):
             body = (For(var, body),)
         self.loops.statements(body)
@@ -187,6 +222,8 @@ class _Emitter:
             read = b.load(step_cell, typ=I64)
             panel = b.gep(packed, [read], source_etype=self.kind)
             extent_ = self.frame.size(inner.extent)
+            if product.from_zeros:
+                extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
             factor = self.frame.size(product.lhs.index.factor(inner))
             accumulate(self.loops, product.dtype, tile, cells, pointers, factor, panel, extent_)
             b.store(b.add(read, b.mul(extent_, I64(tile.columns))), step_cell)
@@ -230,15 +267,16 @@ class _Emitter:
 
     def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
         b, tile, loops = self.b, self.tile, self.loops
-        whole = b.icmp_signed("==", columns, I64(tile.columns))
+        whole = b.icmp_signed("==", columns, I64(self.columns))
+        vectors = tile.vectors // self.product.groups
         with loops.loop(I64(0), rows, 1) as line:
             self._bind(self.product.m, b.add(row, line))
             with b.if_else(whole) as (full, part):
                 with full:
-                    for index in range(tile.vectors):
+                    for index in range(vectors):
                         self._finish_vector(line, index, column, None)
                 with part:
-                    for index in range(tile.vectors):
+                    for index in range(vectors):
                         past = b.sub(columns, I64(index * tile.lanes))
                         with b.if_then(b.icmp_signed(">", past, I64(0))):
                             numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
@@ -248,7 +286,9 @@ class _Emitter:
     def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
         b, loops, tile = self.b, self.loops, self.tile
         (var,) = self.product.n
-        loops.locals[SUM] = b.load(self._sum_place(line, index), typ=self.lanes)
+        vectors = tile.vectors // self.product.groups
+        for group, name in enumerate(self.product.sums):
+            loops.locals[name] = b.load(self._sum_place(line, group * vectors + index), typ=self.lanes)
         loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, I64(index * tile.lanes)))
 
     def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.math import FUNCTIONS as MATH
 from ingot.codegen.llvm.types import F32, I1, I16, I32, I64, element, is_float, is_signed, vector
 from ingot.dtypes import DType
+from ingot.prim.functions import CODES
 
 _COMPARE = {"less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}
 _FLOAT_TWO = {"add": Builder.fadd, "subtract": Builder.fsub, "multiply": Builder.fmul, "divide": Builder.fdiv}
@@ -49,6 +52,8 @@ def number(dtype: DType, value: float | int | bool, lanes: int) -> ir.Constant:
     kind = element(dtype)
     if dtype is DType.BFLOAT16:
         value = int(dtype.numpy.type(value).view("uint16"))
+    elif dtype in CODES:
+        value = int(np.asarray(value).astype(dtype.numpy).reshape(1).view(np.int8)[0])
     elif isinstance(kind, ir.IntType):
         value = int(value)
         if kind.width > 1 and value >= 1 << (kind.width - 1):
@@ -206,6 +211,12 @@ def _saturated(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.
     if bits <= precision:
         return converted
     return b.select(b.fcmp_ordered(">", ordered, most), _splat(element(target), (1 << bits) - 1, lanes), converted)
+
+
+def bitcast(b: Builder, value: ir.Value, target: DType) -> ir.Value:
+    """The same bits as elements of another type, of the same width."""
+    kind = vector(element(target), getattr(value.type, "count", 1))
+    return value if value.type == kind else b.bitcast(value, kind)
 
 
 def _to_odd(b: Builder, value: ir.Value, lanes: int) -> ir.Value:

@@ -1,4 +1,8 @@
-"""Compiled kernel templates by digest: in memory, in the cache on disk, or compiled in the background, each once."""
+"""Compiled kernel templates by digest: in memory, in the cache on disk, or compiled in the background, each once.
+
+A template that takes LLVM long may have a draft, which is compiled in a fifth of the time and runs until the template
+is there. A draft is several times slower and gives the same results to the bit; it is never cached.
+"""
 
 from __future__ import annotations
 
@@ -25,32 +29,109 @@ class Template:
     sizes: tuple[Dim, ...]
 
 
-TEMPLATES: dict[str, Future[Template]] = {}
+class PendingTemplate:
+    """A template that is there, or that LLVM compiles in the background."""
+
+    def __init__(self, key: str = "", target: Target | None = None) -> None:
+        self._key = key
+        self._target = target
+        self._emitted: Emitted | None = None
+        self._draft: Future[Template] | None = None
+        self._final: Future[Template] = Future()
+        self._wanted = False
+        self._process = os.getpid()
+
+    @property
+    def is_there(self) -> bool:
+        return self._final.done()
+
+    def settle(self, template: Template) -> None:
+        """The template was found."""
+        self._final.set_result(template)
+
+    def begin(self, emitted: Emitted, draft: bool) -> None:
+        """Begin to compile it, or a draft; then the template only when it is asked for, so that drafts go first."""
+        with _LOCK:
+            self._emitted = emitted
+            wanted = self._wanted = self._wanted or not draft
+        if wanted:
+            self._submit(emitted)
+        else:
+            self._draft = self._later(emitted, lambda code: self._loaded(code, emitted), draft=True)
+
+    def template(self) -> Template:
+        """The template, once it is compiled; CompileError if that fails."""
+        with _LOCK:
+            if self._process != os.getpid() and not self._final.done():  # another process compiles it, not for us
+                self._process, self._final, self._wanted = os.getpid(), Future(), False
+            emitted = None if self._wanted else self._emitted
+            self._wanted = True
+        if emitted is not None:
+            self._submit(emitted)
+        return self._final.result()
+
+    def soonest(self) -> Template:
+        """The draft, once it is compiled; the template if there is none, or it is there already."""
+        draft = self._draft
+        return self.template() if draft is None or self.is_there else draft.result()
+
+    def fail(self, error: BaseException) -> None:
+        """Fail all who wait; the next request for such a template tries again."""
+        if TEMPLATES.get(self._key) is self:
+            del TEMPLATES[self._key]
+        self._final.set_exception(error)
+
+    def _submit(self, emitted: Emitted) -> None:
+        self._later(emitted, lambda code: self._cached(code, emitted)).add_done_callback(self._end)
+
+    def _end(self, done: Future[Template]) -> None:
+        self._emitted = self._draft = None
+        error = done.exception()
+        if error is None:
+            self._final.set_result(done.result())
+        else:
+            self.fail(error)
+
+    def _later(self, emitted: Emitted, then: Callable[[LinkedCode], Template], draft: bool = False) -> Future[Template]:
+        assert self._target is not None
+        return code_later(emitted.text, self._target, then, draft)
+
+    def _loaded(self, code: LinkedCode, emitted: Emitted) -> Template:
+        assert self._target is not None
+        return Template(load(code, self._target), emitted.sizes)
+
+    def _cached(self, code: LinkedCode, emitted: Emitted) -> Template:
+        kernels.write(self._key, kernels.Entry(code.code, code.entries, emitted.sizes))
+        return self._loaded(code, emitted)
+
+
+TEMPLATES: dict[str, PendingTemplate] = {}
 """Those that this process has, or is compiling."""
 
 _LOCK = threading.Lock()
 
 
-def template(digest: str, target: Target, emit: Callable[[], Emitted]) -> Future[Template]:
-    """The template with a digest (`loops.digest`) for a target; emitted only if it was not compiled before."""
+def template(digest: str, target: Target, emit: Callable[[], Emitted], draft: bool = False) -> PendingTemplate:
+    """The template with a digest (`loops.digest`) for a target; emitted only if it was not compiled before.
+
+    With `draft`, a draft of it is compiled first, where it has to be compiled.
+    """
     key = kernels.key_of(repr(target), digest)
     with _LOCK:
         begun = TEMPLATES.get(key)
         if begun is not None:
             return begun
-        promised = TEMPLATES[key] = Future()
+        pending = TEMPLATES[key] = PendingTemplate(key, target)
     try:
         entry = kernels.read(key) or compiled_ahead(digest, target)
         if entry is not None:
-            promised.set_result(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
-            return promised
-        emitted = emit()
-        later = code_later(emitted.text, target, lambda code: _cached(key, code, emitted.sizes, target))
+            pending.settle(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
+        else:
+            pending.begin(emit(), draft)
     except BaseException as error:
-        _fail(key, promised, error)
+        pending.fail(error)
         raise
-    later.add_done_callback(lambda done: _settle(key, promised, done))
-    return promised
+    return pending
 
 
 def compiled_ahead(name: str, target: Target) -> kernels.Entry | None:
@@ -59,31 +140,11 @@ def compiled_ahead(name: str, target: Target) -> kernels.Entry | None:
     return None if level is None else library.find(level, name)
 
 
-def _cached(key: str, code: LinkedCode, sizes: tuple[Dim, ...], target: Target) -> Template:
-    kernels.write(key, kernels.Entry(code.code, code.entries, sizes))
-    return Template(load(code, target), sizes)
-
-
-def _settle(key: str, promised: Future[Template], done: Future[Template]) -> None:
-    error = done.exception()
-    if error is None:
-        promised.set_result(done.result())
-    else:
-        _fail(key, promised, error)
-
-
-def _fail(key: str, promised: Future[Template], error: BaseException) -> None:
-    """Drop a template that failed to compile, so that the next request tries again."""
-    if TEMPLATES.get(key) is promised:
-        del TEMPLATES[key]
-    promised.set_exception(error)
-
-
 def _after_fork() -> None:
     """Drop what the parent process is compiling, and its lock: its threads are not here."""
     global _LOCK
     _LOCK = threading.Lock()
-    for key in [key for key, future in TEMPLATES.items() if not future.done()]:
+    for key in [key for key, pending in TEMPLATES.items() if not pending.is_there]:
         del TEMPLATES[key]
 
 

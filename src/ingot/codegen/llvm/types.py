@@ -5,7 +5,7 @@ from __future__ import annotations
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.dtypes import DType
-from ingot.prim.functions import UNSIGNED
+from ingot.prim.functions import CODES, UNSIGNED
 
 I1 = ir.IntType(1)
 I8 = ir.IntType(8)
@@ -31,6 +31,7 @@ _IN_REGISTERS: dict[DType, ir.Type] = {
     DType.BFLOAT16: I16,  # its bits: there is no arithmetic on it but conversion
     DType.FLOAT32: F32,
     DType.FLOAT64: F64,
+    **dict.fromkeys(CODES, I8),  # their bits, as well
 }
 
 

@@ -109,10 +109,10 @@ def _listed(name: str, type_: TensorType, value: Any) -> Any:
 def _texts(type_: TensorType, value: Any) -> Any:
     """An array of str: bytes are UTF-8, other objects what str() makes of them; InvalidArgument for arrays of numbers.
 
-    Of lists and arrays of objects numbers are taken too, as in onnxruntime.
+    Of lists and arrays of objects numbers are taken too, as in onnxruntime. Arrays of `np.void` are of bytes.
     """
-    kind = value.dtype.kind if isinstance(value, np.ndarray | np.generic) else "O"
-    if kind in "?biufcV":
+    dtype = value.dtype if isinstance(value, np.ndarray | np.generic) else np.dtype(object)
+    if dtype.kind in "?biufc" or (dtype.kind == "V" and dtype.type is not np.void):
         raise InvalidArgument(_unexpected(type_of(value), type_))
     array = np.asarray(value)
     texts = [item.decode() if isinstance(item, bytes) else str(item) for item in array.reshape(-1).tolist()]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.loops.ir import Attention, Contraction, KernelNest, Nest, Winograd
-from ingot.loops.kinds import attention, contraction, nest, statements, winograd
+from ingot.loops.ir import Attention, Contraction, Descent, KernelNest, Nest, Recurrence, Winograd
+from ingot.loops.kinds import attention, contraction, descent, nest, recurrence, statements, winograd
 from ingot.loops.kinds.kind import NestKind
 
 KINDS: Mapping[type, NestKind[Any]] = {
@@ -15,6 +15,8 @@ KINDS: Mapping[type, NestKind[Any]] = {
     Contraction: contraction.KIND,
     Winograd: winograd.KIND,
     Attention: attention.KIND,
+    Descent: descent.KIND,
+    Recurrence: recurrence.KIND,
 }
 
 

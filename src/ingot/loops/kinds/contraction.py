@@ -25,9 +25,17 @@ def _show(nest: Contraction, text: ExpressionText) -> Iterator[str]:
         return
     yield f"product {roles({'batch': nest.batch, 'm': nest.m, 'n': nest.n})}{tile(nest.tile)}:"
     lines, (lhs, rhs) = text.of(nest.lhs, nest.rhs, factors=True)
-    yield f"  sum = over {variables(nest.k)}: {lhs} * {rhs}{' packed' if nest.packed else ''}"
+    sums = f"{', '.join(nest.sums)} = over {variables(nest.k)}"
+    yield f"  {sums}: {lhs} * {rhs}{' packed' if nest.packed else ''}{_runs(nest, text)}"
     yield from definitions(lines)
     yield from indented(statements.show(nest.body, text))
+
+
+def _runs(nest: Contraction, text: ExpressionText) -> str:
+    if nest.number is None:
+        return ""
+    _, (number,) = text.of(nest.number)
+    return f", to and fro by {number}{' from zeros' if nest.from_zeros else ''}"
 
 
 def _parametrise(nest: Contraction, parameters: Parameters) -> Contraction:
@@ -43,22 +51,23 @@ def _parametrise(nest: Contraction, parameters: Parameters) -> Contraction:
         scratch=parameters.buffers(nest.scratch),
         zeros=parameters.optional(nest.zeros),
         panels=parameters.optional(nest.panels),
+        number=None if nest.number is None else parameters.scalar(nest.number),
     )
 
 
 def _cost(nest: Contraction, tally: Tally) -> None:
     if nest.panels is not None:
         tally.read(nest.rhs)
-        tally.write(nest.panels, extent((*nest.batch, *nest.n, *nest.k)))
+        tally.write(nest.panels, extent((*nest.batch, *nest.n, *nest.k)) * nest.groups)
         return
-    sums = extent((*nest.batch, *nest.m, *nest.n))
-    tally.compute(sums * extent(nest.k) * 2)
+    places = extent((*nest.batch, *nest.m, *nest.n))
+    tally.compute(places * nest.groups * extent(nest.k) * 2)
     tally.read(nest.lhs)
     if nest.packed:
         tally.read_whole(nest.rhs.buffer)
     else:
         tally.read(nest.rhs)
-    tally.statements(nest.body, sums)
+    tally.statements(nest.body, places)
 
 
 def _verify(nest: Contraction, scope: Scope) -> None:
@@ -79,7 +88,13 @@ def _verify(nest: Contraction, scope: Scope) -> None:
     for operand in (nest.lhs, nest.rhs):
         if operand.dtype is not nest.dtype:
             scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
-    with scope.inside("epilogue", (*nest.batch, *nest.m, *nest.n), {"sum": nest.dtype}):
+    if nest.number is not None:
+        scope.expression(nest.number)
+    elif nest.from_zeros:
+        scope.refuse("a contraction that begins with zeros and does not know when")
+    if nest.groups > 1 and len(nest.n) != 1:
+        scope.refuse("groups of columns in several axes")
+    with scope.inside("epilogue", (*nest.batch, *nest.m, *nest.n), dict.fromkeys(nest.sums, nest.dtype)):
         scope.statements(nest.body)
 
 

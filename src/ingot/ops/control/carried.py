@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dims import Dim, Expr, substitute, symbol, symbols
+from ingot.dims import Dim, Expr, evaluate, substitute, symbol, symbols
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.graph import Graph
@@ -56,10 +56,10 @@ Names: TypeAlias = dict[str, "Dim | None"]
 
 def scalar(value: Any, name: str) -> Any:
     """The only element of an array; InputError if there is not exactly one."""
-    if not isinstance(value, np.ndarray | np.generic) or value.size != 1:
+    if not isinstance(value, (np.ndarray, np.generic)) or value.size != 1:
         shown = f"of shape {list(value.shape)}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         raise InputError(f"{name} must hold one element, it is {shown}")
-    return value.reshape(()).item()
+    return value.item()
 
 
 def truth(constant: object) -> bool | None:
@@ -78,19 +78,16 @@ def forwarded(value: Value) -> Value:
     return value
 
 
-def shaped_as(value: Value, array: Array) -> Array:
-    """A single element with the axes an input of a body declares: none, or one."""
-    rank = value.type.rank if isinstance(value.type, TensorType) else 0
-    return array.reshape((1,) * (rank or 0))
-
-
 class Collection:
     """Tensors of one type and shape that the runs of a body give, to be stacked."""
 
-    def __init__(self, source: Value, place: int) -> None:
+    def __init__(self, source: Value, place: int, sizes: Callable[[], Mapping[str, int]]) -> None:
+        """`sizes` are named sizes that are known, asked for where there is nothing to stack."""
         self._source = source
         self._place = place
-        self._items: list[Array] = []
+        self._sizes = sizes
+        self._stacks: list[Array] = []
+        self._count = 0
 
     def add(self, item: Any) -> None:
         """Keep one more; ShapeError if it is not like the first."""
@@ -98,22 +95,32 @@ class Collection:
             item = np.asarray(item)
         if not isinstance(item, np.ndarray):
             raise InputError(f"the body collects output {self._place}, which is no tensor: {type(item).__name__}")
-        if self._items and (item.shape != self._items[0].shape or item.dtype != self._items[0].dtype):
-            first = self._items[0]
+        self.extend(item[np.newaxis])
+
+    def extend(self, rows: Array) -> None:
+        """Keep some that are stacked already, along the first axis; ShapeError if they are not like the first."""
+        first = self._stacks[0] if self._stacks else rows
+        if rows.shape[1:] != first.shape[1:] or rows.dtype != first.dtype:
             raise ShapeError(
-                f"output {self._place} of the body was {first.dtype}{list(first.shape)}, "
-                f"in run {len(self._items)} it is {item.dtype}{list(item.shape)}"
+                f"output {self._place} of the body was {first.dtype}{list(first.shape[1:])}, "
+                f"in run {self._count} it is {rows.dtype}{list(rows.shape[1:])}"
             )
-        self._items.append(item)
+        self._stacks.append(rows)
+        self._count += len(rows)
 
     def stacked(self, axis: int = 0, *, reverse: bool = False) -> Array:
-        """All of them along a new axis; with no runs, an empty tensor of the type the body declares."""
-        if not self._items:
+        """All of them along a new axis; with no runs, an empty tensor of the type the body declares.
+
+        Its sizes are numbers or follow from those that are known; others are zero.
+        """
+        if not self._stacks:
             return self._nothing(axis)
-        first = self._items[0]
-        affordable((len(self._items), *first.shape), first.dtype)
-        rank = first.ndim + 1
-        return np.stack(self._items[::-1] if reverse else self._items, axis=_inside(axis, rank))
+        first = self._stacks[0]
+        affordable((self._count, *first.shape[1:]), first.dtype)
+        place = _inside(axis, first.ndim)
+        rows = np.concatenate(self._stacks) if len(self._stacks) > 1 else first
+        rows = rows[::-1] if reverse else rows
+        return np.ascontiguousarray(np.moveaxis(rows, 0, place)) if reverse or place else rows
 
     def _nothing(self, axis: int) -> Array:
         type_ = self._source.type
@@ -122,12 +129,37 @@ class Collection:
                 f"a body that never runs says nothing of its output '{self._source.name}'",
                 hint="declare the type of the output in the body",
             )
-        sizes = [size if isinstance(size, int) else 0 for size in type_.shape or ()]
+        known = self._sizes()
+        sizes = [_known(size, known) for size in type_.shape or ()]
         sizes.insert(_inside(axis, len(sizes) + 1), 0)
         try:
             return np.empty(sizes, type_.dtype.numpy)
         except ValueError:
             raise InputError(f"'{self._source.name}' would have shape {sizes}") from None
+
+
+def _known(size: Dim | None, sizes: Mapping[str, int]) -> int:
+    """A size as a number; zero if it does not follow from the named ones."""
+    if size is None or not symbols(size) <= sizes.keys():
+        return 0
+    try:
+        return max(evaluate(size, sizes), 0)
+    except ZeroDivisionError:
+        return 0
+
+
+def named_sizes(*pairs: tuple[Value, Sequence[int]]) -> dict[str, int]:
+    """The named sizes of values that have these shapes; without those that would be two sizes."""
+    sizes: dict[str, int] = {}
+    twofold: set[str] = set()
+    for value, shape in pairs:
+        declared = value.type.shape if isinstance(value.type, TensorType) else None
+        if declared is None or len(shape) != len(declared):
+            continue
+        for dim, size in zip(declared, shape, strict=True):
+            if isinstance(dim, Expr) and symbols(dim) == {str(dim)} and sizes.setdefault(str(dim), size) != size:
+                twofold.add(str(dim))
+    return {name: size for name, size in sizes.items() if name not in twofold}
 
 
 def _inside(axis: int, rank: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -22,10 +23,10 @@ from ingot.ops.control.carried import (
     bound,
     forwarded,
     moved,
+    named_sizes,
     outward,
     require_arity,
     scalar,
-    shaped_as,
     truth,
 )
 from ingot.ops.control.regions import Regions, require_all, require_same_shapes, require_tensors
@@ -44,6 +45,8 @@ B: TypeAlias = Annotated[Array, types("B", BOOL)]
 V1: TypeAlias = Annotated[Array, types("V", ALL_3)]
 
 _OMITTED = Fact(present=False)
+_ENDLESS = 1 << 62
+"""Trips of a loop that only its condition ends."""
 
 
 @operator("Loop", since=(11, 13, 16, 19, 21, 23, 24, 25))
@@ -64,28 +67,57 @@ def loop(
     require_arity(body, 2 + len(v_initial), 1 + len(v_initial))
     limit = None if m is None else scalar(m, "the trip count")
     going = cond is None or bool(scalar(cond, "the condition"))
-    counted, gone_on = (shaped_as(value, np.asarray(0)).shape for value in body.inputs[:2])
-    truths = tuple(np.full(gone_on, each) for each in (False, True))
+    counted, truths = (1,) * _rank(body.inputs[0]), _truths(_rank(body.inputs[1]))
     states: list[Any] = list(v_initial)
     carried = 1 + len(states)
     wanted = (*runtime.wanted, *[False] * len(body.outputs))
+
+    def known() -> dict[str, int]:
+        own = zip(list(body.inputs)[2:], map(np.shape, v_initial), strict=True)
+        return {**named_sizes(*runtime.around(body)), **named_sizes(*own)}
+
     collected = {
-        place: Collection(value, place)
+        place: Collection(value, place, known)
         for place, value in enumerate(body.outputs)
         if place >= carried and wanted[place - 1]
     }
     step = 0
+    condition = truths[going]
     while (limit is None or step < limit) and (cond is None or going):
+        most = _ENDLESS if limit is None else limit - step
+        runs = runtime.repeat(body, step, most, cond is not None, [condition, *states])
+        if runs is not None:
+            condition, *states = runs.states
+            going = bool(scalar(condition, "the condition the body gives"))
+            for place, collection in collected.items():
+                collection.extend(runs.rows[place])
+            step += runs.count
+            continue
         counter = np.asarray(step, np.int64)
-        outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, truths[going], *states])
-        if outputs[0] is not truths[going]:  # a body that passes it on returns the array itself
+        outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, condition, *states])
+        if outputs[0] is not condition:  # a body that passes it on returns the array itself
             going = bool(scalar(outputs[0], "the condition the body gives"))
+            condition = truths[going]
         states = outputs[1:carried]
         for place, collection in collected.items():
             collection.add(outputs[place])
         step += 1
     places = range(carried, len(body.outputs))
     return (*states, *(collected[place].stacked() if place in collected else None for place in places))
+
+
+@cache
+def _truths(rank: int) -> tuple[Array, Array]:
+    """False and true, each as a single element of so many axes, not to be changed."""
+    both = np.full((1,) * rank, False), np.full((1,) * rank, True)
+    for array in both:
+        array.flags.writeable = False
+    return both
+
+
+def _rank(value: Value) -> int:
+    """The axes that an input of a body declares of a single element."""
+    return (value.type.rank or 0) if isinstance(value.type, TensorType) else 0
 
 
 @loop.infer
@@ -201,8 +233,7 @@ def _known_count(facts: Sequence[Fact], body: Graph, regions: Regions) -> Dim:
 
 def _as_declared(value: Value, tensor: Tensor) -> Tensor:
     """A single element with the axes an input of a body declares: none, or one."""
-    rank = value.type.rank if isinstance(value.type, TensorType) else 0
-    return reshape(tensor, (1,) * (rank or 0))
+    return reshape(tensor, (1,) * _rank(value))
 
 
 def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ingot.dims import Dim
 from ingot.ir.graph import Graph
-from ingot.prim.functions import ELEMENTS
+from ingot.prim.functions import STORED
 from ingot.prim.guard import Guards
 from ingot.prim.tensor import Refused, Tensor
 
@@ -34,7 +34,7 @@ class Regions(Protocol):
 
 def require_tensors(inputs: Sequence[Tensor | None]) -> None:
     """Refused if an input is no tensor of numbers."""
-    if any(x is not None and x.dtype not in ELEMENTS for x in inputs):
+    if any(x is not None and x.dtype not in STORED for x in inputs):
         raise Refused("an input that is no tensor of numbers")
 
 

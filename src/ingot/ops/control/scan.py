@@ -14,7 +14,7 @@ from ingot.ir.clone import copy_graph
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.ops.control.carried import Collection, after_runs, bound, moved, outward, require_arity
+from ingot.ops.control.carried import Collection, after_runs, bound, moved, named_sizes, outward, require_arity
 from ingot.ops.control.regions import Regions, require_all, require_same_shapes, require_tensors
 from ingot.ops.define import Heterogeneous, Runtime, operator, superseded
 from ingot.ops.facts import Fact, Inferred
@@ -65,7 +65,12 @@ def scan(
     counts = {x.shape[0] for x in slices}
     if len(counts) != 1:
         raise ShapeError(f"the scanned axes differ in size: {[x.shape[0] for x in slices]}")
-    collected = [Collection(value, carried + k) for k, value in enumerate(list(body.outputs)[carried:])]
+
+    def known() -> dict[str, int]:
+        shapes = [*map(np.shape, inputs[:carried]), *(x.shape[1:] for x in slices)]
+        return {**named_sizes(*runtime.around(body)), **named_sizes(*zip(body.inputs, shapes, strict=True))}
+
+    collected = [Collection(value, carried + k, known) for k, value in enumerate(list(body.outputs)[carried:])]
     for step in range(counts.pop()):
         outputs = runtime.run(body, [*states, *(x[step, ...] for x in slices)])
         states = outputs[:carried]

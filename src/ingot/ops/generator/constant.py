@@ -17,7 +17,7 @@ from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Inferred, of_constant
 from ingot.ops.limit import dense
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, FLOATS_3, types
-from ingot.prim.functions import ELEMENTS
+from ingot.prim.functions import STORED
 
 T: TypeAlias = Annotated[
     Array, types("T", {11: ALL_3, 13: ALL, 19: ALL_19, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})
@@ -65,7 +65,7 @@ def infer(
 @constant.lower
 def lower(**held: Any) -> prim.Tensor:
     tensor = _held(**held)
-    if tensor.dtype not in ELEMENTS:
+    if tensor.dtype not in STORED:
         raise prim.Refused(f"elements of {tensor.dtype}")
     if isinstance(tensor, SparseTensor):
         try:

@@ -28,7 +28,7 @@ from ingot.ops.typesets import (
     NUMERIC_3,
     types,
 )
-from ingot.prim.functions import ELEMENTS
+from ingot.prim.functions import STORED
 
 _FLOAT8_SINCE = 19
 _20 = NUMERIC | BOOL | FLOAT8
@@ -69,11 +69,14 @@ def infer(shape: Fact, /, *, value: Tensor | None) -> Inferred:
     return followed(dtype, tuple(wanted), filled)
 
 
+constant_of_shape.sized_by("shape")
+
+
 @constant_of_shape.lower
 def lower(shape: prim.Tensor, /, *, value: Tensor | None, facts: tuple[Fact, ...]) -> prim.Tensor:
     fill = _fill(value)
     dtype = DType.of(fill.dtype)
-    if dtype not in ELEMENTS:
+    if dtype not in STORED:
         raise prim.Refused(f"elements of {dtype}")
     wanted = sizes(facts[0])
     if wanted is None or None in wanted:

@@ -20,6 +20,8 @@ from ingot.ops.tensor.convert import convert, element_type
 from ingot.ops.tensor.follow import followed, guarded, scalar
 from ingot.ops.tensor.places import MOST_COUNTED, count_to, natural
 from ingot.ops.typesets import FLOAT32, FLOAT64, FLOATS, INDICES, tensors, types
+from ingot.prim.functions import FLOATING
+from ingot.prim.tensor import SizeReader
 
 _INTEGERS = INDICES | tensors(DType.INT16)
 T: TypeAlias = Annotated[Array, types("T", {11: _INTEGERS | FLOAT32 | FLOAT64, 27: _INTEGERS | FLOATS})]
@@ -78,6 +80,7 @@ def lower(
     stash_type: int,
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
     dtype = inferred[0].dtype
     if dtype is None or dtype.is_integer:
@@ -88,9 +91,30 @@ def lower(
         if dtype.bits == 16 and stash_type not in _STASHES:
             raise prim.Refused(f"numbers computed in {wide}")
     if count is None:
-        raise prim.Refused("a statically unknown number of elements")
+        (count,) = read(_counted(start, limit, delta))
     first, step = (prim.cast(prim.reshape(each, ()), wide) for each in (start, delta))
     return first + prim.cast(prim.iota((count,), 0), wide) * step
+
+
+def _counted(start: prim.Tensor, limit: prim.Tensor, delta: prim.Tensor) -> prim.Tensor:
+    """How many numbers there are, as int64 of one axis; -1 where there is no such range."""
+    wide = DType.FLOAT64 if start.dtype in FLOATING else DType.INT64
+    first, last, step = (prim.reshape(prim.cast(x, wide), (1,)) for x in (start, limit, delta))
+    if wide is DType.INT64:
+        forwards = prim.apply("less", 0, step)
+        ahead = prim.where(forwards, last - first, first - last)
+        stride = prim.apply("absolute", step)
+        steps = prim.where(prim.apply("less", 0, ahead), (ahead - 1) / prim.apply("maximum", stride, 1) + 1, 0)
+        is_range = prim.apply("not_equal", step, 0)
+    else:
+        length = prim.apply("ceil", (last - first) / step)
+        is_range = prim.apply("less", prim.apply("absolute", length), float(_MOST_COUNT))
+        steps = prim.cast(prim.where(is_range, prim.apply("maximum", length, 0.0), 0.0), DType.INT64)
+    return prim.where(is_range, steps, -1)
+
+
+_MOST_COUNT = 1 << 62
+"""More elements than a run can have, which a float still counts exactly."""
 
 
 @range_.downgrade

@@ -74,6 +74,9 @@ def infer(theta: Fact, size: Fact, /, *, align_corners: int) -> Inferred:
     return TensorType(theta.dtype, (unify(matrix[0], sizes[0], "the batch sizes"), *sizes[2:], spatial))
 
 
+affine_grid.sized_by("size")
+
+
 @affine_grid.lower
 def lower(
     theta: prim.Tensor,
@@ -88,8 +91,9 @@ def lower(
     shape = sizes_of(inferred[0])
     batch = None if facts[1].elements is None else facts[1].elements[0]
     spatial = len(shape) - 2
-    if batch not in (None, theta.shape[0]) or theta.shape[1:] != (spatial, spatial + 1):
-        raise prim.Refused("matrices that are not known to fit the size")
+    if batch is None:
+        raise prim.Refused("a statically unknown size")
+    theta = prim.assume_shape(theta, (batch, spatial, spatial + 1))
     wide = prim.cast(theta, DType.FLOAT64)
     total: prim.Tensor | None = None
     for column in range(spatial + 1):

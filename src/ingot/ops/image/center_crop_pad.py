@@ -68,6 +68,9 @@ def infer(x: Fact, shape: Fact, /, *, axes: Sequence[int] | None) -> Inferred:
     return TensorType(x.dtype, tuple(sizes))
 
 
+center_crop_pad.sized_by("shape")
+
+
 @center_crop_pad.lower
 def lower(
     x: prim.Tensor, shape: prim.Tensor, /, *, axes: Sequence[int] | None, inferred: tuple[Fact, ...]

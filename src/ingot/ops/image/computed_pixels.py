@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from ingot import prim
 from ingot.dataclass import dataclass
 from ingot.dims import Dim, maximum
 from ingot.dtypes import DType
 from ingot.ops.image.resize_axes import EXACT
-from ingot.ops.image.sampling import cubic_in_primitives
+from ingot.ops.image.sampling import cubic_in_primitives, linear_in_primitives
 
 _MOST_EXACT_FACTOR = 15
 """Up to this, half a pixel over a factor is more than a position is ever rounded by."""
@@ -20,7 +22,13 @@ class Span:
     axis: int
     length: Dim
     size: Dim
-    scale: float | None
+    scale: float | prim.Tensor | None
+    region: tuple[prim.Tensor, prim.Tensor] | None = None
+    """Where a crop starts and ends, from 0 to 1, in float64."""
+    has_pixels: bool = False
+    """Whether it is certain that there are input pixels wherever there are output pixels."""
+    before: Dim | None = None
+    """How many pixels before the nearest one to the left have a weight, where that depends on the scale."""
 
 
 def nearest(span: Span, coordinates: str, rounding: str) -> prim.Tensor:
@@ -56,11 +64,56 @@ def around(span: Span, coordinates: str, a: float | None) -> tuple[list[prim.Ten
     return pixels, [cubic_in_primitives(beyond - step, a) for step in steps]
 
 
+def weighed(
+    span: Span, coordinates: str, a: float | None, *, antialias: bool, exclude_outside: bool
+) -> tuple[prim.Tensor, prim.Tensor]:
+    """For each output pixel a row of input pixels, and their weights in float64; see `weighted_pixels`.
+
+    Refused where `antialias` needs more of them than is known.
+    """
+    radius = 1 if a is None else 2
+    before: Dim | None = radius - 1
+    if antialias:
+        before = span.before if not isinstance(span.scale, float) else ceil(radius / min(span.scale, 1.0)) - 1
+    if before is None:
+        raise prim.Refused("antialias of statically unknown sizes")
+    x = positions(span, coordinates)
+    base = prim.apply("floor", x)
+    shape = (span.size, 2 * before + 2)
+    steps = prim.cast(prim.iota(shape, 1), DType.FLOAT64) - _real(before)
+    distances = steps - prim.unsqueeze(x - base, [1])
+    if antialias:
+        distances = distances * prim.apply("minimum", _scale(span), 1.0)
+    pixels = prim.unsqueeze(base, [1]) + steps
+    weights = linear_in_primitives(distances) if a is None else cubic_in_primitives(distances, a)
+    if exclude_outside:
+        is_inside = prim.apply(
+            "and", prim.apply("less_equal", 0.0, pixels), prim.apply("less", pixels, _real(span.length))
+        )
+        weights = prim.where(is_inside, weights, 0.0)
+    if exclude_outside or antialias:
+        total = prim.reduce_("add", weights, [1])
+        weights = weights / prim.where(prim.apply("equal", total, 0.0), 1.0, total)
+    return prim.cast(_inside(pixels, span), DType.INT64), weights
+
+
+def outside(span: Span) -> prim.Tensor:
+    """Which output pixels of a crop lie outside the input."""
+    x = positions(span, "tf_crop_and_resize")
+    return prim.apply("or", prim.apply("less", x, 0.0), prim.apply("less", _real(span.length - 1), x))
+
+
+def _scale(span: Span) -> prim.Tensor:
+    if span.scale is None:
+        return _real(span.size) / _real(span.length)
+    return span.scale if isinstance(span.scale, prim.Tensor) else prim.scalar(span.scale, DType.FLOAT64)
+
+
 def positions(span: Span, coordinates: str) -> prim.Tensor:
     """The place of each output pixel in the input, in pixels; see `resize_weights.positions`."""
     i = prim.cast(prim.iota((span.size,), 0), DType.FLOAT64)
     length, size = _real(span.length), _real(span.size)
-    scale = size / length if span.scale is None else prim.scalar(span.scale, DType.FLOAT64)
+    scale = _scale(span)
     exact = scale * length
     centred = (i + 0.5) / scale - 0.5
     match coordinates:
@@ -74,6 +127,11 @@ def positions(span: Span, coordinates: str) -> prim.Tensor:
             return centred + length / 2.0 * (1.0 - size / exact)
         case "half_pixel":
             return centred
+        case "tf_crop_and_resize" if span.region is not None:
+            start, end = span.region
+            last = length - 1.0
+            along = start * last + i * (end - start) * last / prim.apply("maximum", size - 1.0, 1.0)
+            return prim.where(prim.apply("equal", size, 1.0), (start + end) * 0.5 * last, along)
     raise prim.Refused(f"{coordinates} of statically unknown sizes")
 
 
@@ -88,7 +146,7 @@ def _inside(x: prim.Tensor, span: Span) -> prim.Tensor:
 def _whole_factor(span: Span) -> int | None:
     """How many times larger an axis becomes, if that is a whole number."""
     for factor in range(1, _MOST_EXACT_FACTOR + 1):
-        if span.size == span.length * factor and span.scale in (None, factor):
+        if span.size == span.length * factor and (span.scale is None or span.scale == factor):
             return factor
     return None
 

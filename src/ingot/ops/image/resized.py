@@ -10,12 +10,15 @@ from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.ops.facts import Fact
-from ingot.ops.image.computed_pixels import Span, around, nearest
+from ingot.ops.image.computed_pixels import Span, around, nearest, weighed
+from ingot.ops.image.computed_pixels import outside as computed_outside
 from ingot.ops.image.resize import resize
 from ingot.ops.image.resize_axes import Axis, chosen_axes, resized_axes
+from ingot.ops.image.resize_computed import computed_spans, is_computed
 from ingot.ops.image.resize_weights import nearest_pixels, outside, weighted_pixels
 from ingot.ops.image.sampling import narrowed, narrowed_in_primitives, type_inside
 from ingot.ops.tensor.moved import along, in_own_type, sizes_of
+from ingot.prim.tensor import SizeReader
 
 _MOST_TERMS = 4
 """Sums of more pixels are taken in a loop."""
@@ -40,18 +43,28 @@ def lower(
     nearest_mode: str,
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
-    """Refused for a crop, antialias and exclude_outside of sizes that are not known."""
     coordinates, dtype = coordinate_transformation_mode, inferred[0].dtype
     x = in_own_type(x, inferred[0])
     assert dtype is not None
-    shape = sizes_of(inferred[0])
-    if 0 in shape:
-        return prim.full(0, shape, dtype)
-    crop = _numbers(facts, 1, "a region") if coordinates == "tf_crop_and_resize" else None
-    factors = _numbers(facts, 2, "scales")
-    wanted = None if keep_aspect_ratio_policy == "stretch" else _numbers(facts, 3, "sizes")
-    plan = _plan(x.shape, shape, factors, wanted, crop, axes, keep_aspect_ratio_policy)
+    crop = coordinates == "tf_crop_and_resize"
+    a = cubic_coeff_a if mode == "cubic" else None
+    plan: Sequence[Axis | Span]
+    if is_computed(facts, crop):
+        radius = None if not antialias else 1 if a is None else 2
+        region = roi if crop else None
+        plan = computed_spans(x, region, scales, sizes, axes, keep_aspect_ratio_policy, radius, read)
+        resized = {span.axis: span.size for span in plan}
+        shape = tuple(resized.get(axis, size) for axis, size in enumerate(x.shape))
+    else:
+        shape = sizes_of(inferred[0])
+        if 0 in shape:
+            return prim.full(0, shape, dtype)
+        corners = _numbers(facts, 1, "a region") if crop else None
+        factors = _numbers(facts, 2, "scales")
+        wanted = None if keep_aspect_ratio_policy == "stretch" else _numbers(facts, 3, "sizes")
+        plan = _plan(x.shape, shape, factors, wanted, corners, axes, keep_aspect_ratio_policy)
     if mode == "nearest":
         result = _picked(x, plan, coordinates, nearest_mode, shape)
         value = narrowed(np.asarray(extrapolation_value), dtype.numpy, rounded=True)
@@ -63,24 +76,21 @@ def lower(
                 pixels, weights = weighted_pixels(
                     axis,
                     coordinates,
-                    a=cubic_coeff_a if mode == "cubic" else None,
+                    a=a,
                     antialias=bool(antialias),
                     exclude_outside=bool(exclude_outside),
                 )
                 used = [k for k in range(weights.shape[1]) if weights[:, k].any()] or [0]
                 result = _weighted(result, axis.axis, pixels[:, used], weights[:, used])
             elif antialias or exclude_outside:
-                name = "antialias" if antialias else "exclude_outside"
-                raise prim.Refused(f"{name} of statically unknown sizes")
+                kernel = weighed(axis, coordinates, a, antialias=bool(antialias), exclude_outside=bool(exclude_outside))
+                result = _reduced(result, axis.axis, *kernel, in_range=axis.has_pixels)
             else:
-                taps = around(axis, coordinates, cubic_coeff_a if mode == "cubic" else None)
-                result = _summed(result, axis.axis, *taps)
-    for axis in plan if crop is not None else ():
-        assert isinstance(axis, Axis)
-        beyond = outside(axis)
-        if beyond.any():
-            mask = along(prim.constant(beyond), x.rank - axis.axis - 1)
-            result = prim.where(mask, prim.constant(value), result)
+                result = _summed(result, axis.axis, *around(axis, coordinates, a), in_range=axis.has_pixels)
+    for axis in plan if crop else ():
+        beyond = prim.constant(outside(axis)) if isinstance(axis, Axis) else computed_outside(axis)
+        mask = along(beyond, x.rank - axis.axis - 1)
+        result = prim.where(mask, prim.constant(value), result)
     return result if mode == "nearest" else narrowed_in_primitives(result, dtype, rounded=True)
 
 
@@ -128,7 +138,11 @@ def _plan(
         if length == 0:
             raise prim.Refused(f"axis {axis} without pixels")
         spans.append(Axis(axis, length, size, size / length if scale is None else scale, start, end))
-    return sorted(spans, key=lambda a: a.size / a.length if isinstance(a, Axis) else a.scale or 1.0)
+    return sorted(spans, key=lambda a: a.size / a.length if isinstance(a, Axis) else _factor(a))
+
+
+def _factor(span: Span) -> float:
+    return span.scale if isinstance(span.scale, float) else 1.0
 
 
 def _picked(
@@ -142,29 +156,46 @@ def _picked(
         else:
             at = nearest(axis, coordinates, rounding)
         places[axis.axis] = along(at, x.rank - axis.axis - 1)
-    return prim.gather(x, places, shape) if plan else x
+    in_range = all(isinstance(axis, Span) and axis.has_pixels for axis in plan)
+    return prim.gather(x, places, shape, in_range=in_range) if plan else x
 
 
 def _weighted(x: prim.Tensor, axis: int, pixels: Array, weights: Array) -> prim.Tensor:
     """The sum of `pixels[:, k]` along an axis, each times `weights[:, k]`."""
     places, factors = pixels.astype(np.int64), weights.astype(x.dtype.numpy)
-    size, count = places.shape
+    count = places.shape[1]
     if count <= _MOST_TERMS:
         columns = [prim.constant(places[:, k].copy()) for k in range(count)]
         return _summed(x, axis, columns, [prim.constant(factors[:, k].copy()) for k in range(count)])
+    return _reduced(x, axis, prim.constant(places), prim.constant(factors))
+
+
+def _reduced(
+    x: prim.Tensor, axis: int, pixels: prim.Tensor, weights: prim.Tensor, *, in_range: bool = False
+) -> prim.Tensor:
+    """The same of rows of pixels and weights, in a loop."""
     behind = x.rank - axis - 1
-    shape = (*x.shape[:axis], size, count, *x.shape[axis + 1 :])
-    at = [*range(axis), along(prim.constant(places), behind), *range(axis + 2, x.rank + 1)]
-    terms = prim.gather(x, at, shape) * along(prim.constant(factors), behind)
+    shape = (*x.shape[:axis], *pixels.shape, *x.shape[axis + 1 :])
+    at = [*range(axis), along(pixels, behind), *range(axis + 2, x.rank + 1)]
+    weights = prim.cast(weights, x.dtype)
+    terms = prim.gather(x, at, shape, in_range=in_range) * along(weights, behind)
     return prim.squeeze(prim.reduce_("add", terms, [axis + 1]), [axis + 1])
 
 
-def _summed(x: prim.Tensor, axis: int, pixels: Sequence[prim.Tensor], weights: Sequence[prim.Tensor]) -> prim.Tensor:
+def _summed(
+    x: prim.Tensor,
+    axis: int,
+    pixels: Sequence[prim.Tensor],
+    weights: Sequence[prim.Tensor],
+    *,
+    in_range: bool = False,
+) -> prim.Tensor:
     total: prim.Tensor | None = None
     behind = x.rank - axis - 1
     for at, weight in zip(pixels, weights, strict=True):
         shape = (*x.shape[:axis], at.shape[0], *x.shape[axis + 1 :])
-        gathered = prim.gather(x, [*range(axis), along(at, behind), *range(axis + 1, x.rank)], shape)
+        places = [*range(axis), along(at, behind), *range(axis + 1, x.rank)]
+        gathered = prim.gather(x, places, shape, in_range=in_range)
         term = gathered * along(prim.cast(weight, x.dtype), behind)
         total = term if total is None else total + term
     assert total is not None

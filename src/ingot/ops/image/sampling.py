@@ -57,6 +57,11 @@ def cubic_in_primitives(distance: prim.Tensor, a: float) -> prim.Tensor:
     return prim.where(prim.apply("less_equal", x, 1.0), near, outer)
 
 
+def linear_in_primitives(distance: prim.Tensor) -> prim.Tensor:
+    """The weight that linear interpolation gives to a pixel at a distance."""
+    return prim.apply("maximum", 1.0 - prim.apply("absolute", distance), 0.0)
+
+
 def type_inside(dtype: DType) -> DType:
     """The type that primitives interpolate an image in: float32 for the floats it holds, else float64."""
     return DType.FLOAT32 if dtype in FLOATING and dtype is not DType.FLOAT64 else DType.FLOAT64

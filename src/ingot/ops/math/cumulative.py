@@ -17,7 +17,9 @@ from ingot.ops.math.precision import narrowed, widened
 from ingot.ops.math.restated import in_float32, number, wide_float
 from ingot.ops.older import constant_of, dtype_of, rank_of
 from ingot.ops.shapes import axis_of, require
+from ingot.ops.tensor.computed import around_axis, assume_reshape
 from ingot.ops.typesets import FLOAT32, FLOAT64, INDICES, WIDE, WIDE_INTEGERS, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", WIDE)]
 TSum: TypeAlias = Annotated[Array, types("T", {11: WIDE_INTEGERS | FLOAT32 | FLOAT64, 14: WIDE})]
@@ -48,22 +50,40 @@ def infer(x: Fact, axis: Fact, /, **_: int) -> Inferred:
 
 @cumulative_sum.lower
 def lower_sum(
-    x: prim.Tensor, axis: prim.Tensor, /, *, exclusive: int, reverse: int, facts: tuple[Fact, ...]
+    x: prim.Tensor,
+    axis: prim.Tensor,
+    /,
+    *,
+    exclusive: int,
+    reverse: int,
+    facts: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
-    return prim.scan("add", x, _known(facts[1], x.rank), exclusive=bool(exclusive), reverse=bool(reverse))
+    return _scan("add", x, axis, facts[1], read, exclusive=bool(exclusive), reverse=bool(reverse))
 
 
 @cumulative_product.lower
 def lower_product(
-    x: prim.Tensor, axis: prim.Tensor, /, *, exclusive: int, reverse: int, facts: tuple[Fact, ...]
+    x: prim.Tensor,
+    axis: prim.Tensor,
+    /,
+    *,
+    exclusive: int,
+    reverse: int,
+    facts: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
-    return prim.scan("multiply", x, _known(facts[1], x.rank), exclusive=bool(exclusive), reverse=bool(reverse))
+    return _scan("multiply", x, axis, facts[1], read, exclusive=bool(exclusive), reverse=bool(reverse))
 
 
-def _known(axis: Fact, rank: int) -> int:
-    if axis.integers is None:
-        raise prim.Refused("an axis that is computed while the model runs")
-    return axis_of(axis.integers[0], rank)
+def _scan(
+    function: str, x: prim.Tensor, axis: prim.Tensor, fact: Fact, read: SizeReader, *, exclusive: bool, reverse: bool
+) -> prim.Tensor:
+    if fact.integers is not None:
+        along = axis_of(fact.integers[0], x.rank)
+        return prim.scan(function, x, along, exclusive=exclusive, reverse=reverse)
+    totals = prim.scan(function, around_axis(x, axis, read), 1, exclusive=exclusive, reverse=reverse)
+    return assume_reshape(totals, x.shape)
 
 
 @cumulative_sum.downgrade

@@ -14,7 +14,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.ml import descent
+from ingot.ops.ml import descent, lower_scores
 from ingot.ops.ml.forest import AGGREGATES, Forest, aggregated, checked, split_sets
 from ingot.ops.ml.post_transform import NAMES, transformed
 from ingot.ops.shapes import require_rank
@@ -79,7 +79,7 @@ def infer(
 def lower(x: prim.Tensor, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> prim.Tensor:
     forest, targets = forest_of_nodes(attributes)
     aggregate, transform = names_of(aggregate_function, post_transform)
-    return prim.cast(descent.transformed(descent.scores(x, forest, targets, aggregate), transform), x.dtype)
+    return prim.cast(lower_scores.transformed(descent.scores(x, forest, targets, aggregate), transform), x.dtype)
 
 
 def forest_of_nodes(attributes: Mapping[str, Any]) -> tuple[Forest, int]:

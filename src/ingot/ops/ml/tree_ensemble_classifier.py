@@ -19,7 +19,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.ml import descent
+from ingot.ops.ml import descent, lower_scores
 from ingot.ops.ml.element_types import NUMBERS, Float32, Label
 from ingot.ops.ml.forest import Forest, aggregated
 from ingot.ops.ml.labels import either, label_array, label_type
@@ -27,7 +27,6 @@ from ingot.ops.ml.post_transform import checked, transformed, two_classes
 from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.tree_ensemble_attributes import raw_scores
 from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, numbers, set_attributes
-from ingot.ops.reduction.places import place_of
 from ingot.ops.typesets import types
 
 T1: TypeAlias = Annotated[Array, types("T1", NUMBERS)]
@@ -108,17 +107,23 @@ def infer(
 def lower(
     x: prim.Tensor, /, *, classlabels_int64s: Sequence[int] | None, post_transform: str, **attributes: Any
 ) -> tuple[prim.Tensor, prim.Tensor]:
-    """Of two classes or more, with votes for several; the upgrade expresses others in newer operators."""
+    """The upgrade gives labels that are strings numbers."""
     labels = classlabels_int64s or ()
-    if len(labels) < 2:
-        raise prim.Refused("labels that are strings, or only one")
+    if not labels:
+        raise prim.Refused("labels that are strings")
     forest, targets, base = forest_of_classes(attributes, len(labels))
-    if targets == 1:
-        raise prim.Refused("votes for one of two classes")
     scores = descent.scores(descent.rows_of(x), forest, targets, "SUM") + prim.constant(base[None])
-    best = prim.squeeze(place_of(scores, 1, "maximum"), [1])
-    label = prim.gather(prim.constant(np.array(labels, np.int64)), [best], best.shape, in_range=True)
-    return label, prim.cast(descent.transformed(scores, post_transform), DType.FLOAT32)
+    if len(labels) == 1:
+        chosen = prim.apply("less", 0.0, prim.squeeze(scores, [1]))
+        results = lower_scores.transformed(scores, post_transform)
+        return prim.where(chosen, prim.full(labels[0], chosen.shape, DType.INT64), 0), prim.cast(results, DType.FLOAT32)
+    if targets == 1:
+        complement = post_transform == "PROBIT" or (post_transform == "NONE" and all_positive(attributes))
+        raw = lower_scores.two_classes(scores, "NONE", complement=complement)
+        results = lower_scores.two_classes(scores, post_transform, complement=complement)
+    else:
+        raw, results = scores, lower_scores.transformed(scores, post_transform)
+    return lower_scores.labelled(lower_scores.greatest(raw), labels), prim.cast(results, DType.FLOAT32)
 
 
 @tree_ensemble_classifier.downgrade
@@ -135,24 +140,22 @@ def downgrade_3(op: Any, x: Value, /, **attributes: Any) -> Any:
 def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
     labels = either("labels", attributes["classlabels_int64s"], attributes["classlabels_strings"])
     outputs = _probabilities(op, x, attributes, len(labels))
-    encoder = op.domain("ai.onnx.ml").LabelEncoder
     if outputs is None:
         return _numbered(op, x, attributes, labels)
     raw, scores = outputs
-    values = "values_strings" if isinstance(labels[0], str) else "values_int64s"
-    place = op.ArgMax(raw, axis=1, keepdims=0)
-    return encoder(place, keys_int64s=list(range(len(labels))), **{values: list(labels)}), scores
+    return op.Gather(label_array(labels), op.ArgMax(raw, axis=1, keepdims=0)), scores
 
 
 def _numbered(op: Any, x: Value, attributes: dict[str, Any], labels: Sequence[int] | Sequence[str]) -> Any:
-    """The operator as it is, with numbers for labels, which become strings last; a lone label stays."""
+    """The operator as it is, with numbers for labels, which become strings last."""
     classifier = op.domain("ai.onnx.ml").TreeEnsembleClassifier
-    if len(labels) < 2 or isinstance(labels[0], int):
+    if isinstance(labels[0], int):
         return classifier(x, outputs=2, **set_attributes(attributes))
-    numbers = list(range(len(labels)))
-    others = {**attributes, "classlabels_strings": None, "classlabels_int64s": numbers}
+    names = ["", *labels] if len(labels) == 1 else list(labels)
+    numbers = list(range(len(names)))
+    others = {**attributes, "classlabels_strings": None, "classlabels_int64s": numbers[-len(labels) :]}
     place, scores = classifier(x, outputs=2, **set_attributes(others))
-    return op.domain("ai.onnx.ml").LabelEncoder(place, keys_int64s=numbers, values_strings=list(labels)), scores
+    return op.Gather(label_array(names), place), scores
 
 
 def _probabilities(op: Any, x: Value, attributes: dict[str, Any], classes: int) -> tuple[Any, Any] | None:

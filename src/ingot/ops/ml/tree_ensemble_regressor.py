@@ -18,7 +18,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.ml import descent
+from ingot.ops.ml import descent, lower_scores
 from ingot.ops.ml.element_types import Float32, Numbers
 from ingot.ops.ml.forest import Forest, aggregated
 from ingot.ops.ml.post_transform import checked, transformed
@@ -95,7 +95,7 @@ def lower(
     forest = forest_of_targets({**attributes, "target_ids": target_ids}, targets)
     base = base_of_targets(numbers(attributes["base_values"], attributes["base_values_as_tensor"]), targets)
     scores = descent.scores(descent.rows_of(x), forest, targets, aggregate_function) + prim.constant(base[None])
-    return prim.cast(descent.transformed(scores, post_transform), DType.FLOAT32)
+    return prim.cast(lower_scores.transformed(scores, post_transform), DType.FLOAT32)
 
 
 @tree_ensemble_regressor.downgrade

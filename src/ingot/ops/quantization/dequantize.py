@@ -28,7 +28,9 @@ from ingot.ops.quantization.elementwise import (
 from ingot.ops.quantization.granularity import check_granularity, check_pair, spread
 from ingot.ops.quantization.types import BYTES, CODES, CODES_19, CODES_21, REAL, SCALE_24
 from ingot.ops.tensor.moved import in_own_type
+from ingot.ops.tensor.narrow import numbers_of
 from ingot.ops.typesets import FLOAT32, INT32, types
+from ingot.prim.functions import CODES as NARROW
 from ingot.prim.functions import INTEGERS
 from ingot.prim.tensor import Constant
 
@@ -90,13 +92,17 @@ def lower(
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Differences of narrow codes are exact in float32, those of int32 are taken in int64."""
-    if facts[0].dtype not in INTEGERS:
+    if facts[0].dtype not in INTEGERS | NARROW:
         raise prim.Refused(f"codes of {facts[0].dtype}")
+    scale = numbers_of(scale) if scale.dtype in NARROW else scale
     if zero_point is not None and zero_point.dtype is not x.dtype:
         raise prim.Refused(f"a zero point of {zero_point.dtype} for {x.dtype}")
+    if zero_point is not None:
+        zero_point = None if _is_zero(zero_point) else numbers_of(zero_point) if x.dtype in NARROW else zero_point
+    x = numbers_of(x) if x.dtype in NARROW else x
     blocks = Blocks(x.shape, scale.shape, axis, block_size)
     steps = blocks.split(x)
-    if zero_point is not None and not _is_zero(zero_point):
+    if zero_point is not None:
         wide = DType.INT64 if x.dtype is DType.INT32 else DType.FLOAT32
         points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)
         steps = prim.cast(steps, wide) - prim.cast(points, wide)

@@ -17,6 +17,7 @@ from ingot.ops.quantization.blocks import Blocks
 from ingot.ops.quantization.granularity import check_granularity, check_pair, spread
 from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
 from ingot.ops.quantization.types import BYTES, CODES, CODES_19, CODES_21, CODES_28, REAL_OR_INT32, SCALE_24
+from ingot.ops.tensor.narrow import numbers_of
 from ingot.ops.typesets import FLOAT32, INT32, types
 from ingot.prim.functions import ELEMENTS
 
@@ -92,7 +93,8 @@ def lower(
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """Refused where the result is no integer of 8 or 16 bits."""
+    if scale.dtype is DType.FLOAT8E8M0:
+        scale = numbers_of(scale)
     if scale.dtype not in ELEMENTS or facts[1].dtype is None or inferred[0].dtype is None:
         raise prim.Refused(f"a scale of {facts[1].dtype}")
     inside = DType.of(division_type(precision, facts[1].dtype))
@@ -101,7 +103,7 @@ def lower(
     points = None
     if zero_point is not None:
         points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)
-    return blocks.join(codes_in_primitives(steps, points, inferred[0].dtype))
+    return blocks.join(codes_in_primitives(steps, points, inferred[0].dtype, bool(saturate)))
 
 
 def _rounded(x: prim.Tensor, inside: DType) -> prim.Tensor:

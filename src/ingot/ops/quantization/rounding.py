@@ -6,6 +6,8 @@ import numpy as np
 
 from ingot import prim
 from ingot.dtypes import Array, DType
+from ingot.ops.tensor.narrow import low_bits, numbers_of, rounded
+from ingot.prim.functions import CODES
 
 
 def to_codes(real: Array, zero_point: Array | None, dtype: DType, saturate: bool = True) -> Array:
@@ -27,11 +29,21 @@ def to_codes(real: Array, zero_point: Array | None, dtype: DType, saturate: bool
     return single_rounding(np.asarray(moved)).astype(dtype.numpy)
 
 
-def codes_in_primitives(real: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType) -> prim.Tensor:
-    """The same in primitives: exact in float32, because what it rounds off lies beyond every range.
+def codes_in_primitives(
+    real: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType, saturate: bool = True
+) -> prim.Tensor:
+    """The same in primitives: of integers exact in float32, because what it rounds off lies beyond every range.
 
     Refused for types that primitives do not have.
     """
+    if zero_point is not None and zero_point.dtype in CODES:
+        zero_point = numbers_of(zero_point)
+    if dtype in _LARGEST:
+        moved = real if zero_point is None else prim.cast(real, DType.FLOAT64) + prim.cast(zero_point, DType.FLOAT64)
+        if saturate or dtype.bits < 8:
+            most = _LARGEST[dtype]
+            moved = prim.apply("minimum", prim.apply("maximum", moved, -most), most)
+        return rounded(moved, dtype, saturate=False)
     if dtype not in _WHOLE:
         raise prim.Refused(f"elements of {dtype}")
     whole = prim.apply("round", real)
@@ -40,7 +52,7 @@ def codes_in_primitives(real: prim.Tensor, zero_point: prim.Tensor | None, dtype
         moved = moved + prim.cast(zero_point, moved.dtype)
     lowest, highest = integer_range(dtype)
     held = prim.apply("minimum", prim.apply("maximum", moved, float(lowest)), float(highest))
-    return prim.cast(held, dtype)
+    return low_bits(prim.cast(held, DType.INT32), dtype) if dtype in CODES else prim.cast(held, dtype)
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
@@ -66,7 +78,7 @@ def single_rounding(x: Array) -> Array:
     return odd.astype(np.int32).view(np.float32)
 
 
-_WHOLE = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+_WHOLE = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
 _LARGEST = {
     DType.FLOAT8E4M3FN: 448.0,
     DType.FLOAT8E4M3FNUZ: 240.0,

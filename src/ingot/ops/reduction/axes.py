@@ -17,6 +17,8 @@ from ingot.ops.define import Rule
 from ingot.ops.facts import Fact, Inferred, integers
 from ingot.ops.older import integers_of
 from ingot.ops.shapes import axes_of, require_flags
+from ingot.ops.tensor.computed import apart, marked, numbers_in, without_marked
+from ingot.prim.tensor import SizeReader
 
 InferRule: TypeAlias = Callable[..., Inferred]
 
@@ -101,18 +103,36 @@ def lowering(reduce: Callable[[prim.Tensor, Sequence[int]], prim.Tensor]) -> Rul
         keepdims: int,
         noop_with_empty_axes: int,
         facts: tuple[Fact, ...],
+        read: SizeReader,
     ) -> prim.Tensor:
         over: Sequence[int] | None = []
         if axes is not None and facts[1].shape != (0,):
             over = facts[1].integers
         if over is None:
-            raise prim.Refused("axes that are computed while the model runs")
+            assert axes is not None
+            return _over_computed(reduce, data, axes, keepdims, read)
         if over or not noop_with_empty_axes:
             over = axes_of(over, data.rank) or range(data.rank)
         result = reduce(data, over)
         return result if keepdims else prim.squeeze(result, over)
 
     return rule
+
+
+def _over_computed(
+    reduce: Callable[[prim.Tensor, Sequence[int]], prim.Tensor],
+    data: prim.Tensor,
+    axes: prim.Tensor,
+    keepdims: int,
+    read: SizeReader,
+) -> prim.Tensor:
+    """A reduction over axes that a run computes; Refused where their number is not known."""
+    marks = marked(axes, data.rank)
+    pairs, left = apart(data, marks, read)
+    result = reduce(pairs, range(1, 2 * data.rank, 2))
+    if keepdims:
+        return prim.reshape(result, left)
+    return without_marked(result, data.shape, marks, numbers_in(axes)[1], read)
 
 
 def reduced_shape(shape: Shape | None, axes: Fact | None, keepdims: int, noop_with_empty_axes: int) -> Shape | None:

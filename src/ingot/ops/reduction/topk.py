@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot import prim
-from ingot.dims import Dim
+from ingot.dims import Dim, maximum
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
@@ -64,24 +64,28 @@ def infer(x: Fact, k: Fact, /, *, axis: int, largest: int, sorted: int) -> tuple
     return values, TensorType(DType.INT64, shape)
 
 
+top_k.sized_by("k")
+
+
 @top_k.lower
 def lower(
     x: prim.Tensor, k: prim.Tensor, /, *, axis: int, largest: int, sorted: int, facts: tuple[Fact, ...]
 ) -> tuple[prim.Tensor, prim.Tensor]:
     """An element comes after as many as are ahead of it: few enough are compared all with all."""
     axis = axis_of(axis, x.rank)
-    many, size = facts[1].integers, x.shape[axis]
+    (many,), size = facts[1].elements or (None,), x.shape[axis]
     if many is None:
         raise prim.Refused("a statically unknown number of elements")
-    if many == [1] and (largest or x.dtype not in FLOATING):  # of floats, NaN is the smallest to place_of too
+    if many == 1 and (largest or x.dtype not in FLOATING):  # of floats, NaN is the smallest to place_of too
         return _at(x, axis, place_of(x, axis, "maximum" if largest else "minimum"))
     if not isinstance(size, int) or size > _MOST_COMPARED:
         raise prim.Refused(f"a sort of {size} elements, more than {_MOST_COMPARED}")
+    x = prim.assume_shape(x, (*x.shape[:axis], maximum(size, many), *x.shape[axis + 1 :]))
     last = x.rank
     order = [*(each for each in range(last) if each != axis), axis]
     ahead = _ahead(prim.permute(x, order), largest)
     rank = prim.reduce_("add", prim.cast(ahead, DType.INT32), [last])
-    shape = (*ahead.shape[:-1], many[0])
+    shape = (*ahead.shape[:-1], many)
     here = prim.apply("equal", prim.cast(rank, DType.INT64), prim.iota(shape, last))
     chosen = prim.reduce_("add", prim.where(here, prim.iota(shape, last - 1), 0), [last - 1])
     places = prim.permute(prim.squeeze(chosen, [last - 1]), [order.index(each) for each in range(last)])

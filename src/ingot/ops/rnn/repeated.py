@@ -92,7 +92,7 @@ class Net:
         ) -> tuple[Sequence[prim.Tensor], Sequence[prim.Tensor]]:
             at = place(number)
             at = prim.unsqueeze(at, [at.rank])
-            new = cell(prim.gather(added, [at, 0, 1], (batch, wide)), now)
+            new = cell(prim.gather(added, [at, 0, 1], (batch, wide), in_range=True), now)
             if lengths is None:
                 return new, [new[0]]
             running = prim.unsqueeze(prim.apply("less", number, lengths), [1])
@@ -106,7 +106,7 @@ class Net:
             return prim.slice_(y, [length - 1, 0, 0], y.shape, [-1, 1, 1]), last
         time = prim.unsqueeze(prim.iota((length,), 0), [1])
         at = prim.unsqueeze(place(time), [2])
-        return prim.gather(y, [at, 1, 2], y.shape), last
+        return prim.gather(y, [at, 1, 2], y.shape, in_range=True), last
 
 
 def net(

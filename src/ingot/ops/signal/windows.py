@@ -55,6 +55,11 @@ def infer(size: Fact, /, *, output_datatype: int, periodic: int) -> Inferred:
     return TensorType(result_type(output_datatype), (size_of(size, "size", least=0),))
 
 
+hann_window.sized_by("size")
+hamming_window.sized_by("size")
+blackman_window.sized_by("size")
+
+
 @hann_window.lower
 def lower_hann(size: prim.Tensor, /, *, output_datatype: int, periodic: int, facts: tuple[Fact, ...]) -> prim.Tensor:
     return _in_primitives(facts[0], output_datatype, periodic, _HANN)

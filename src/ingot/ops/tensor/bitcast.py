@@ -16,8 +16,9 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.older import dtype_of
 from ingot.ops.tensor.convert import element_type
 from ingot.ops.tensor.moved import in_own_type
+from ingot.ops.tensor.narrow import low_bits
 from ingot.ops.typesets import ALL_25, STRING, types
-from ingot.prim.functions import INTEGERS
+from ingot.prim.functions import CODES, INTEGERS
 
 T1: TypeAlias = Annotated[Array, types("T1", ALL_25 - STRING)]
 T2: TypeAlias = Annotated[Array, types("T2", ALL_25 - STRING)]
@@ -41,12 +42,20 @@ def infer(x: Fact, /, *, to: int) -> Inferred:
 
 
 @bit_cast.lower
-def lower(x: prim.Tensor, /, *, to: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
+def lower(x: prim.Tensor, /, *, to: int, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]) -> prim.Tensor:
     """Integers of one width have the same bits when they are cast; a bool is written as 0 or 1."""
     target = element_type(to, "to")
-    if x.dtype is target or all(dtype is DType.BOOL or dtype in INTEGERS for dtype in (x.dtype, target)):
+    source = facts[0].dtype
+    if source is target or all(dtype is DType.BOOL or dtype in INTEGERS for dtype in (source, target)):
         return in_own_type(x, inferred[0])
-    raise prim.Refused(f"the bits of {x.dtype} read as {target}")
+    x = in_own_type(x, facts[0])
+    if source is DType.BOOL:
+        return prim.bitcast(prim.cast(x, DType.UINT8), target)
+    if target is DType.BOOL:
+        return prim.apply("not_equal", prim.bitcast(x, DType.UINT8), 0)
+    if target in CODES and target.bits < 8:
+        return low_bits(prim.bitcast(x, DType.UINT8), target)
+    return prim.bitcast(x, target)
 
 
 @bit_cast.downgrade

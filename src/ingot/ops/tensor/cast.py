@@ -86,7 +86,7 @@ def infer_cast(x: Fact, /, *, to: int, **_: object) -> Inferred:
 def lower_cast(
     x: prim.Tensor, /, *, to: int, saturate: int, round_mode: str, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
-    return converted(x, facts[0], inferred[0])
+    return converted(x, facts[0], inferred[0], saturate=bool(saturate), round_mode=round_mode)
 
 
 @cast.downgrade
@@ -133,7 +133,7 @@ def lower_cast_like(
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    return converted(x, facts[0], inferred[0])
+    return converted(x, facts[0], inferred[0], saturate=bool(saturate), round_mode=round_mode)
 
 
 @cast_like.downgrade

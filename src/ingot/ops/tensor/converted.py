@@ -6,21 +6,33 @@ from ingot import prim
 from ingot.dtypes import DType
 from ingot.ops.facts import Fact
 from ingot.ops.tensor.moved import in_own_type
-from ingot.prim.functions import ELEMENTS, FLOATING, SIGNED
+from ingot.ops.tensor.narrow import low_bits, numbers_of, rounded
+from ingot.prim.functions import CODES, FLOATING, SIGNED, STORED
 
 _VIA_INT32 = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
 
 
-def converted(x: prim.Tensor, source: Fact, result: Fact) -> prim.Tensor:
+def converted(
+    x: prim.Tensor, source: Fact, result: Fact, *, saturate: bool = True, round_mode: str = "up"
+) -> prim.Tensor:
     """What `convert` makes of `x`, which is `source` in the model and may come in a wider type.
 
     Refused for types that primitives do not have, and where a number would be rounded twice.
     """
     for fact in (source, result):
-        if fact.dtype not in ELEMENTS:
+        if fact.dtype not in STORED:
             raise prim.Refused(f"elements of {fact.dtype}")
     to = result.dtype
     assert to is not None
+    if to is source.dtype:
+        return in_own_type(x, result)
+    if x.dtype in CODES:
+        x = numbers_of(x)
+    if to in CODES and to.is_integer:
+        return low_bits(prim.cast(x, DType.INT32) if x.dtype in FLOATING else x, to)
+    if to in CODES:
+        x = _rounded_to_odd(x) if x.dtype in (DType.INT64, DType.UINT64) else x
+        return rounded(x, to, saturate=saturate, round_mode=round_mode)
     if to is DType.BFLOAT16 and x.dtype is DType.FLOAT64:
         raise prim.Refused("float64 to bfloat16, which is rounded by way of float32")
     if to is DType.BFLOAT16 and x.dtype not in FLOATING:

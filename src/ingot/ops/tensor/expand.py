@@ -16,9 +16,11 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
 from ingot.ops.older import shape_of
 from ingot.ops.shapes import broadcast, require_rank
+from ingot.ops.tensor.computed import numbers_in
 from ingot.ops.tensor.follow import cells, followed, numbers, sizes, tensor, through
-from ingot.ops.tensor.moved import in_own_type, sizes_of
+from ingot.ops.tensor.moved import holding, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, INT64, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", {8: ALL_3, 13: ALL})]
 Sizes: TypeAlias = Annotated[Array, types("", INT64)]
@@ -54,12 +56,35 @@ def infer(x: Fact, shape: Fact, /) -> Inferred:
 
 
 @expand.lower
-def lower(x: prim.Tensor, shape: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]) -> prim.Tensor:
+def lower(
+    x: prim.Tensor,
+    shape: prim.Tensor,
+    /,
+    *,
+    facts: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
+    read: SizeReader,
+) -> prim.Tensor:
+    known = sizes(facts[1]) or ()
+    if None in known:
+        return prim.expand(in_own_type(x, inferred[0]), _computed(x.shape, shape, read))
     result = sizes_of(inferred[0])
-    wanted = [1 if size is None else size for size in sizes(facts[1]) or ()]
+    wanted = [1 if size is None else size for size in known]
     whole = [1] * (len(result) - len(wanted)) + wanted
     asked = tuple(one if size == 1 else size for size, one in zip(whole, result, strict=True))
     return prim.assume_shape(prim.expand(in_own_type(x, inferred[0]), asked), result)
+
+
+def _computed(have: prim.Sizes, shape: prim.Tensor, read: SizeReader) -> prim.Sizes:
+    """The sizes that a tensor and a computed shape broadcast to."""
+    wanted, many = numbers_in(shape)
+    rank = max(len(have), many)
+    wanted = prim.concat([prim.full(1, (rank - many,), DType.INT64), wanted], 0) if rank > many else wanted
+    padded = (*(1,) * (rank - len(have)), *have)
+    own, one = holding(padded), prim.apply("equal", wanted, 1)
+    fits = prim.apply("or", one, prim.apply("or", prim.apply("equal", own, 1), prim.apply("equal", own, wanted)))
+    sizes_ = read(prim.where(fits, prim.where(one, own, wanted), -1))
+    return tuple(a if isinstance(a, int) and a != 1 else b for a, b in zip(padded, sizes_, strict=True))
 
 
 @expand.downgrade

@@ -16,7 +16,11 @@ _TRUTH = {"true": 1, "false": 0}
 
 
 def written(x: Array) -> Array:
-    """Each number of a vector in plain digits, as few as identify it among its neighbours; `NaN`, `INF`, `True`."""
+    """Each number of a vector in plain digits, as few as identify it among its neighbours; `NaN`, `INF`.
+
+    Truth values are 1 and 0, which every type of numbers reads; the standard leaves them open.
+    """
+    x = x.astype(np.uint8) if x.dtype.kind == "b" else x
     texts = [_float_text(number) for number in x] if x.dtype.kind == "f" else [str(number) for number in x.tolist()]
     return np.array(texts, np.object_)
 
@@ -24,6 +28,7 @@ def written(x: Array) -> Array:
 def parsed(x: Array, to: DType) -> Array:
     """The numbers that a vector of strings spells: float64 where `to` is a float, else uint64, negative ones wrapped.
 
+    `True` and `False`, as a truth value is written, are 1 and 0 in every type.
     InputError for a string that spells none, or one no 64-bit integer holds.
     """
     if to.is_float:
@@ -44,6 +49,8 @@ def _float_text(number: np.floating[Any]) -> str:
 
 def _float(text: object) -> float:
     word = str(text).strip()
+    if word.lower() in _TRUTH:
+        return _TRUTH[word.lower()]
     if not _NUMBER.fullmatch(word):
         raise InputError(f"{_shown(word)} is not a number")
     return float(word)
@@ -53,8 +60,6 @@ def _integer(text: object, to: DType) -> int:
     word = str(text).strip()
     if _WHOLE.fullmatch(word) and len(word) < 40:
         return int(word)
-    if to is DType.BOOL and word.lower() in _TRUTH:
-        return _TRUTH[word.lower()]
     number = _float(word)
     if to is DType.BOOL:
         return int(number != 0)

@@ -12,13 +12,13 @@ from ingot.dtypes import DType
 from ingot.ops.facts import Fact
 from ingot.ops.shapes import is_natural
 from ingot.ops.tensor.follow import sizes
-from ingot.prim.functions import ELEMENTS
+from ingot.prim.functions import STORED
 from ingot.prim.tensor import Constant
 
 
 def in_own_type(x: prim.Tensor, fact: Fact) -> prim.Tensor:
     """`x` in the element type that inference found: 16-bit floats, which come as wider ones, as they were."""
-    if fact.dtype not in ELEMENTS:
+    if fact.dtype not in STORED:
         raise prim.Refused(f"elements of {fact.dtype}")
     return prim.cast(x, fact.dtype)
 

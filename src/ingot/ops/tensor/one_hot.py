@@ -60,6 +60,9 @@ def infer(indices: Fact, depth: Fact, values: Fact, /, *, axis: int) -> Inferred
     return tensor(values.dtype, (*indices.shape[:axis], _depth(depth), *indices.shape[axis:]))
 
 
+one_hot.sized_by("depth")
+
+
 @one_hot.lower
 def lower(
     indices: prim.Tensor, depth: prim.Tensor, values: prim.Tensor, /, *, axis: int, inferred: tuple[Fact, ...]

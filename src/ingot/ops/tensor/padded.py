@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ingot import prim
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ops.facts import Fact
 from ingot.ops.shapes import axes_of, is_natural
-from ingot.ops.tensor.moved import along, elements_of, in_own_type
+from ingot.ops.tensor.computed import marked, numbers_in, per_axis
+from ingot.ops.tensor.follow import sizes as known_sizes
+from ingot.ops.tensor.moved import along, elements_of, holding, in_own_type
 from ingot.ops.tensor.pad import order, pad
-from ingot.prim.functions import FLOATING
-from ingot.prim.tensor import Constant
+from ingot.prim.tensor import Constant, SizeReader
 
 
 @pad.lower
@@ -26,9 +29,13 @@ def lower(
     mode: str,
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
     """What is taken off is cut first; Refused where it is not known whether something is."""
     data = in_own_type(data, inferred[0])
+    fill = None if constant_value is None else in_own_type(constant_value, inferred[0])
+    if _is_computed(facts[1]) or (axes is not None and facts[3].integers is None):
+        return _around(*_computed(data, pads, axes, facts, read), fill, mode)
     amounts = elements_of(facts[1], "pads")
     named = tuple(range(data.rank))
     if axes is not None:
@@ -41,10 +48,46 @@ def lower(
     sizes = tuple(size - a - b for size, a, b in zip(data.shape, first, last, strict=True))
     if any(size != old and not is_natural(size) for size, old in zip(sizes, data.shape, strict=True)):
         raise prim.Refused(f"a tensor of {list(map(str, sizes))} elements, if there are as many to take off")
-    cropped = prim.slice_(data, first, sizes)
-    if mode != "constant":
-        return _repeated(cropped, low, high, mode)
-    return _filled(cropped, low, high, None if constant_value is None else in_own_type(constant_value, inferred[0]))
+    return _around(prim.slice_(data, first, sizes), low, high, fill, mode)
+
+
+def _around(
+    cropped: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.Tensor | None, mode: str
+) -> prim.Tensor:
+    return _repeated(cropped, low, high, mode) if mode != "constant" else _filled(cropped, low, high, fill)
+
+
+def _is_computed(fact: Fact) -> bool:
+    elements = known_sizes(fact)
+    return elements is None or None in elements
+
+
+def _computed(
+    data: prim.Tensor, pads: prim.Tensor, axes: prim.Tensor | None, facts: tuple[Fact, ...], read: SizeReader
+) -> tuple[prim.Tensor, list[Dim], list[Dim]]:
+    """Where a run computes the amounts: what is left of a tensor, and how much is added before and after each axis."""
+    rank, (amounts, many) = data.rank, numbers_in(pads)
+    known = [*range(rank)] if axes is None else facts[3].integers
+    half = many // 2
+    if many != 2 * (half if axes is not None and known is None else len(known or ())):
+        raise prim.Refused(f"{many} pads for {rank} axes")
+    before, after = prim.slice_(amounts, [0], [half]), prim.slice_(amounts, [half], [half])
+    over = axes_of(known, rank) if known is not None else tuple(range(rank))
+    is_wrong = prim.full(False, (len(over),), DType.BOOL)
+    if known is None:
+        assert axes is not None
+        is_wrong = prim.apply("less", marked(axes, rank), 0)
+        before, after = per_axis(axes, before, rank), per_axis(axes, after, rank)
+    added = [prim.apply("maximum", each, 0) for each in (before, after)]
+    cut = [prim.apply("maximum", -each, 0) for each in (before, after)]
+    left = prim.where(is_wrong, -1, holding([data.shape[axis] for axis in over]) - cut[0] - cut[1])
+    named = read(prim.concat([left, cut[0], *added], 0))
+    sizes: list[Dim] = list(data.shape)
+    first: list[Dim] = [0] * rank
+    low, high = list(first), list(first)
+    for place, axis in enumerate(over):
+        sizes[axis], first[axis], low[axis], high[axis] = named[place :: len(over)]
+    return prim.slice_(data, first, sizes, in_range=True), low, high
 
 
 def _added_or_cut(amount: Dim) -> tuple[Dim, Dim]:
@@ -61,7 +104,7 @@ def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.
     if fill is not None and prim.count(fill.shape) != 1:
         raise prim.Refused(f"a constant_value of {prim.count(fill.shape)} elements")
     if fill is None or isinstance(fill, Constant):
-        return prim.pad(x, low, high, 0 if fill is None else _number(fill))
+        return prim.pad(x, low, high, _zero(x.dtype) if fill is None else _number(fill))
     grown = prim.pad(x, low, high)
     inside = prim.full(True, grown.shape, DType.BOOL)
     for axis, size in enumerate(x.shape):
@@ -75,9 +118,14 @@ def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.
     return prim.where(inside, grown, prim.reshape(fill, ()))
 
 
+def _zero(dtype: DType) -> float | int:
+    """The number whose bits are zero: not 0 in float8e8m0, which has none."""
+    return float(np.zeros(1, dtype.numpy).astype(np.float32)[0]) if dtype is DType.FLOAT8E8M0 else 0
+
+
 def _number(fill: Constant) -> float | int | bool:
     number = fill.array.reshape(-1)[0]
-    return float(number) if fill.dtype in FLOATING else int(number)
+    return int(number) if fill.dtype.is_integer or fill.dtype is DType.BOOL else float(number)
 
 
 def _repeated(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], mode: str) -> prim.Tensor:

@@ -20,9 +20,11 @@ from ingot.ops.limit import affordable
 from ingot.ops.older import constant_of, dtype_of, integers_of, shape_of
 from ingot.ops.shapes import product, require_rank
 from ingot.ops.tensor.carriers import carried
+from ingot.ops.tensor.computed import assume_reshape, numbers_in
 from ingot.ops.tensor.follow import cells, followed, guarded, numbers, sizes, tensor, through
-from ingot.ops.tensor.moved import in_own_type, sizes_of
+from ingot.ops.tensor.moved import holding, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, ALL_19, ALL_21, ALL_23, ALL_24, ALL_25, FLOATS_3, INT64, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[
     Array, types("T", {5: ALL_3, 13: ALL, 19: ALL_19, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})
@@ -72,8 +74,49 @@ def infer(data: Fact, shape: Fact, /, *, allowzero: int) -> Inferred:
 
 
 @reshape.lower
-def lower(data: prim.Tensor, shape: prim.Tensor, /, *, allowzero: int, inferred: tuple[Fact, ...]) -> prim.Tensor:
-    return prim.reshape(in_own_type(data, inferred[0]), sizes_of(inferred[0]))
+def lower(
+    data: prim.Tensor,
+    shape: prim.Tensor,
+    /,
+    *,
+    allowzero: int,
+    facts: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
+    read: SizeReader,
+) -> prim.Tensor:
+    """Where a run computes the shape, so it does with the sizes that follow from it."""
+    data = in_own_type(data, inferred[0])
+    wanted = sizes(facts[1])
+    if wanted is None or None not in wanted:
+        return prim.reshape(data, sizes_of(inferred[0]))
+    return assume_reshape(data, read(_computed(data.shape, shape, allowzero)))
+
+
+def _computed(data: prim.Sizes, shape: prim.Tensor, allowzero: int) -> prim.Tensor:
+    """The sizes that a computed shape stands for; -1 in place of those of what is none."""
+    wanted, many = numbers_in(shape)
+    own = holding([*data, *[-1] * many][:many]) if many else wanted
+    is_copied = prim.apply("equal", wanted, 0)
+    if allowzero:
+        is_copied = prim.full(False, (many,), DType.BOOL)
+    rest = prim.apply("equal", wanted, -1)
+    result = prim.where(is_copied, own, wanted)
+    others = prim.reduce_("multiply", prim.where(prim.apply("or", is_copied, rest), 1, wanted), [0])
+    is_source_copied = prim.pad(is_copied, [0], [max(len(data) - many, 0)])
+    is_source_copied = prim.slice_(is_source_copied, [0], [len(data)])
+    elements = prim.full(1, (1,), DType.INT64)
+    if data:
+        elements = prim.reduce_("multiply", prim.where(is_source_copied, 1, holding(data)), [0])
+    quotient = elements / prim.apply("maximum", others, 1)
+    is_exact = prim.apply("equal", quotient * others, elements)
+    is_exact = prim.apply("and", is_exact, prim.apply("less", 0, others))
+    result = prim.where(rest, prim.where(is_exact, quotient, -1), result)
+    many_open = prim.reduce_("add", prim.cast(rest, DType.INT64), [0])
+    is_shape = prim.apply("less", many_open, 2)
+    if allowzero:
+        zeros = prim.reduce_("add", prim.cast(prim.apply("equal", wanted, 0), DType.INT64), [0])
+        is_shape = prim.apply("and", is_shape, prim.apply("equal", many_open * zeros, 0))
+    return prim.where(is_shape, result, -1)
 
 
 @reshape.downgrade

@@ -9,15 +9,17 @@ import numpy as np
 
 from ingot import prim
 from ingot.dims import Dim, maximum, minimum, upper_bound
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import axes_of, is_natural, require_rank
+from ingot.ops.tensor.computed import marked, numbers_in, per_axis
 from ingot.ops.tensor.follow import cells, followed, guarded, if_present, numbers, sizes, tensor, through
-from ingot.ops.tensor.moved import elements_of, in_own_type, sizes_of
+from ingot.ops.tensor.moved import along, elements_of, holding, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, INDICES, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", {10: ALL_3, 13: ALL})]
 Tind: TypeAlias = Annotated[Array, types("Tind", INDICES)]
@@ -89,12 +91,15 @@ def lower(
     *,
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
-    """The sizes are those inferred; Refused unless it is known where the elements begin.
+    """The sizes are those inferred, if it is known where the elements begin; else a run computes both.
 
     What the model states of the result, where the ends are computed, is checked against the input.
     """
     data = in_own_type(data, inferred[0])
+    if any(not _is_known(fact) for place, fact in enumerate(facts) if place in (1, 2, 3, 4) and fact.present):
+        return _computed(data, starts, ends, axes, steps, facts, read)
     shape = sizes_of(inferred[0])
     first = elements_of(facts[1], "starts")
     named = None if axes is None else elements_of(facts[3], "axes")
@@ -112,6 +117,95 @@ def lower(
         begins[axis], by[axis] = begin, step
         in_range &= shape[axis] == _length(data.shape[axis], start, _at(until, position), step)
     return prim.slice_(data, begins, shape, by, in_range=in_range)
+
+
+def _is_known(fact: Fact) -> bool:
+    elements = sizes(fact)
+    return elements is not None and None not in elements
+
+
+def _computed(
+    data: prim.Tensor,
+    starts: prim.Tensor,
+    ends: prim.Tensor,
+    axes: prim.Tensor | None,
+    steps: prim.Tensor | None,
+    facts: tuple[Fact, ...],
+    read: SizeReader,
+) -> prim.Tensor:
+    """A slice whose bounds a run computes: the number of elements along each axis is read.
+
+    Where steps are known, so is where the elements begin; else they are gathered.
+    """
+    rank = data.rank
+    (first, many), (last, _) = numbers_in(starts), numbers_in(ends)
+    strides = prim.full(1, (many,), DType.INT64) if steps is None else numbers_in(steps)[0]
+    if last.shape != (many,) or strides.shape != (many,) or (axes is not None and prim.count(axes.shape) != many):
+        raise prim.Refused("starts, ends, axes and steps of different lengths")
+    if not many:
+        return data
+    known = [*range(many)] if axes is None else facts[3].integers
+    over = _axes(known, many, rank) if known is not None else tuple(range(rank))
+    size = holding([data.shape[axis] for axis in over])
+    is_sliced = is_wrong = prim.full(False, (len(over),), DType.BOOL)
+    if known is None:
+        assert axes is not None
+        marks = marked(axes, rank)
+        is_sliced, is_wrong = prim.apply("equal", marks, 1), prim.apply("less", marks, 0)
+        first, last, strides = (per_axis(axes, numbers, rank) for numbers in (first, last, strides))
+        first = prim.where(is_sliced, first, 0)
+        last = prim.where(is_sliced, last, size)
+        strides = prim.where(is_sliced, strides, 1)
+    begin, length = _bounds(first, last, strides, size)
+    length = prim.where(is_wrong, -1, length)
+    shape: list[Dim] = list(data.shape)
+    by = _known_steps(over, known, steps is not None, facts)
+    if by is not None:
+        both = read(prim.concat([length, prim.apply("maximum", begin, 0)], 0))
+        starts_at: list[Dim] = [0] * rank
+        jumps = [1] * rank
+        for place, axis in enumerate(over):
+            shape[axis], starts_at[axis], jumps[axis] = both[place], both[place + len(over)], by[place]
+        return prim.slice_(data, starts_at, shape, jumps, in_range=True)
+    for axis, own in zip(over, read(length), strict=True):
+        shape[axis] = own
+    places: list[prim.Tensor | int] = list(range(rank))
+    for place, axis in enumerate(over):
+        start, step = (prim.reshape(prim.slice_(each, [place], [1]), ()) for each in (begin, strides))
+        places[axis] = along(prim.iota((shape[axis],), 0) * step + start, rank - axis - 1)
+    return prim.gather(data, places, tuple(shape), in_range=True)
+
+
+def _bounds(
+    first: prim.Tensor, last: prim.Tensor, step: prim.Tensor, size: prim.Tensor
+) -> tuple[prim.Tensor, prim.Tensor]:
+    """Where slices of axes of these sizes begin, and how many elements they have: -1 for a step of zero."""
+    forwards = prim.apply("less", 0, step)
+    lowest, highest = prim.where(forwards, prim.size(0), -1), prim.where(forwards, size, size - 1)
+
+    def drawn_in(position: prim.Tensor) -> prim.Tensor:
+        position = prim.where(prim.apply("less", position, 0), position + size, position)
+        return prim.apply("minimum", prim.apply("maximum", position, lowest), highest)
+
+    begin, end = drawn_in(first), drawn_in(last)
+    way = prim.where(forwards, end - begin, begin - end)
+    jump = prim.apply("absolute", prim.apply("maximum", step, -_MOST_STEP))
+    length = prim.where(prim.apply("less", 0, way), (way - 1) / prim.apply("maximum", jump, 1) + 1, 0)
+    return begin, prim.where(prim.apply("equal", step, 0), -1, length)
+
+
+_MOST_STEP = 1 << 62
+"""As far as any step: it has an absolute value."""
+
+
+def _known_steps(
+    over: Sequence[int], axes: Sequence[int] | None, has_steps: bool, facts: tuple[Fact, ...]
+) -> list[int] | None:
+    """The step along each of the axes `over`, where it is known before the model runs."""
+    steps = facts[4].integers if has_steps else [1] * len(over)
+    if steps is None or (axes is None and any(step != 1 for step in steps)):
+        return None
+    return [1] * len(over) if axes is None else steps
 
 
 def _first(start: Dim, size: Dim, step: Dim) -> Dim | None:

@@ -76,6 +76,9 @@ def infer(
     ]
 
 
+split.sized_by("lengths")
+
+
 @split.lower
 def lower(
     x: prim.Tensor,
@@ -86,7 +89,7 @@ def lower(
     num_outputs: int | None,
     inferred: tuple[Fact, ...],
 ) -> tuple[prim.Tensor, ...]:
-    """Refused where lengths are not known to add up to the axis."""
+    """Lengths are assumed to add up to the axis."""
     x = in_own_type(x, inferred[0])
     axis = axis_of(axis, x.rank)
     shapes = [sizes_of(each) for each in inferred]
@@ -94,8 +97,7 @@ def lower(
     starts = [parts[0] * index for index in range(len(parts))]  # where there is nothing left, nothing is read
     if lengths is not None:
         starts = [sum(parts[:index], 0) for index in range(len(parts))]
-        if sum(parts, 0) != x.shape[axis]:
-            raise prim.Refused(f"lengths {list(map(str, parts))} that are not known to add up to {x.shape[axis]}")
+        x = prim.assume_shape(x, (*x.shape[:axis], sum(parts, 0), *x.shape[axis + 1 :]))
     zeros = (0,) * x.rank
     return tuple(
         prim.slice_(x, (*zeros[:axis], start, *zeros[axis + 1 :]), shape, in_range=lengths is None)

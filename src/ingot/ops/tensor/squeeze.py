@@ -15,9 +15,11 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
 from ingot.ops.older import integers_of
 from ingot.ops.shapes import axes_of
+from ingot.ops.tensor.computed import assume_reshape, marked, numbers_in, without_marked
 from ingot.ops.tensor.follow import cells, followed, if_present, numbers, sizes, tensor
-from ingot.ops.tensor.moved import in_own_type, sizes_of
+from ingot.ops.tensor.moved import holding, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, ALL_21, ALL_23, ALL_24, ALL_25, INT64, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", {13: ALL, 21: ALL_21, 23: ALL_23, 24: ALL_24, 25: ALL_25})]
 Axes: TypeAlias = Annotated[Array, types("", INT64)]
@@ -58,9 +60,16 @@ def lower_squeeze(
     *,
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
     """Axes to take out that may have more than one element are assumed to have one."""
     named = None if len(facts) < 2 else facts[1].integers
+    if axes is not None and named is None:
+        marks, many = marked(axes, data.rank), numbers_in(axes)[1]
+        is_one = prim.apply("equal", holding(data.shape), 1)
+        is_wrong = prim.apply("and", prim.apply("equal", marks, 1), prim.apply("not", is_one))
+        marks = prim.where(prim.reduce_("or", is_wrong, [0]), -1, marks)
+        return without_marked(in_own_type(data, inferred[0]), data.shape, marks, many, read)
     if named is not None:
         gone = {axis % data.rank for axis in named}
         data = prim.assume_shape(data, tuple(1 if axis in gone else size for axis, size in enumerate(data.shape)))
@@ -96,8 +105,27 @@ def infer_unsqueeze(data: Fact, axes: Fact, /) -> Inferred:
 
 
 @unsqueeze.lower
-def lower_unsqueeze(data: prim.Tensor, axes: prim.Tensor, /, *, inferred: tuple[Fact, ...]) -> prim.Tensor:
-    return prim.reshape(in_own_type(data, inferred[0]), sizes_of(inferred[0]))
+def lower_unsqueeze(
+    data: prim.Tensor,
+    axes: prim.Tensor,
+    /,
+    *,
+    facts: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
+    read: SizeReader,
+) -> prim.Tensor:
+    data = in_own_type(data, inferred[0])
+    if facts[1].integers is not None:
+        return prim.reshape(data, sizes_of(inferred[0]))
+    rank = data.rank + numbers_in(axes)[1]
+    marks = marked(axes, rank)
+    if not data.rank:
+        return assume_reshape(data, read(marks))
+    place = prim.iota((rank,), 0) - prim.scan("add", marks, 0, exclusive=True)
+    place = prim.apply("minimum", prim.apply("maximum", place, 0), data.rank - 1)
+    sizes_ = prim.gather(holding(data.shape), [place], (rank,), in_range=True)
+    is_new = prim.apply("equal", marks, 1)
+    return assume_reshape(data, read(prim.where(prim.apply("less", marks, 0), -1, prim.where(is_new, 1, sizes_))))
 
 
 @unsqueeze.downgrade

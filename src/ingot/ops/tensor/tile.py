@@ -58,6 +58,9 @@ def infer(x: Fact, repeats: Fact, /) -> Inferred:
     )
 
 
+tile.sized_by("repeats")
+
+
 @tile.lower
 def lower(
     x: prim.Tensor, repeats: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]

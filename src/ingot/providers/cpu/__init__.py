@@ -73,13 +73,19 @@ class Cpu:
 
         return schedule(fused, self.target)
 
-    def emit(self, scheduled: Scheduled) -> Mapping[Kernel, EmittedKernel]:
+    def emit(self, scheduled: Scheduled, draft: bool, /) -> Mapping[Kernel, EmittedKernel]:
         from ingot.loops.ir import kernels_in
-        from ingot.providers.cpu.code import emit_kernel  # LLVM's emitters
+        from ingot.providers.cpu.code import emit_kernels  # LLVM's emitters
 
-        emitted = {kernel: emit_kernel(kernel, self.target) for kernel in kernels_in(scheduled.steps)}
+        emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft)
         begin_thread_pool(self.target)
         return emitted
+
+    def link_draft(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode] | None:
+        from ingot.providers.cpu.code import link_kernel
+
+        code = {kernel: link_kernel(pending, draft=True) for kernel, pending in emitted.items()}
+        return None if all(pending.template.is_there for pending in emitted.values()) else code
 
     def link(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode]:
         from ingot.providers.cpu.code import link_kernel

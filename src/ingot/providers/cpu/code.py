@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import emit
-from ingot.codegen.llvm.templates import Template, template
+from ingot.codegen.llvm.templates import PendingTemplate, template
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, substitute
+from ingot.dims import Dim, evaluate, substitute, symbols
 from ingot.dtypes import Array
 from ingot.format.pages import release
 from ingot.fuse.contraction import Packed
+from ingot.loops.cost import cost_of
 from ingot.loops.digest import digest
-from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_in
+from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_in, nests_in
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant, Tensor
 from ingot.providers.cpu.panels import panels_of
@@ -27,26 +29,58 @@ from ingot.schedule.schedule import ConstantMemory, Scheduled
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters
 
+_LIGHT = 1 << 29
+"""Operations from which on the kernels of a template wait for it: as a draft they take 50 ms more, it takes as long."""
+
+_TYPICAL_SIZE = 16
+"""What a size that only a run knows is taken for."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmittedKernel:
     """A kernel whose template compiles in the background, and the sizes of the template's parameters."""
 
     kernel: Kernel
-    template: Future[Template]
+    template: PendingTemplate
     sizes: Mapping[str, Dim]
 
 
+def emit_kernels(kernels: Iterable[Kernel], target: Target, draft: bool) -> dict[Kernel, EmittedKernel]:
+    """Begin to compile the templates of kernels, those that are not yet: kernels of other sizes share one.
+
+    With `draft`, of templates with little work drafts come first.
+    """
+    parametrised = {kernel: parametrise(kernel) for kernel in kernels}
+    digests = {kernel: digest(own.kernel) for kernel, own in parametrised.items()}
+    light = _light(digests) if draft else frozenset()
+    emitted = {}
+    for kernel, own in parametrised.items():
+        name = digests[kernel]
+        shared = template(name, target, partial(emit, own.kernel, target), name in light)
+        emitted[kernel] = EmittedKernel(kernel, shared, own.sizes)
+    return emitted
+
+
 def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
-    """Begin to compile the template of a kernel, unless that was done: kernels of other sizes share it."""
-    parametrised = parametrise(kernel)
-    shared = template(digest(parametrised.kernel), target, lambda: emit(parametrised.kernel, target))
-    return EmittedKernel(kernel, shared, parametrised.sizes)
+    """The same of one kernel."""
+    return emit_kernels((kernel,), target, draft=False)[kernel]
 
 
-def link_kernel(emitted: EmittedKernel) -> KernelCode:
-    """The code of a kernel, once compiled, with its own buffers and runtime scalars."""
-    compiled = emitted.template.result()
+def _light(digests: Mapping[Kernel, str]) -> frozenset[str]:
+    """The templates whose kernels have so little work that a run of their drafts is over before LLVM were done."""
+    work: dict[str, int] = dict.fromkeys(digests.values(), 0)
+    for kernel, name in digests.items():
+        operations = cost_of(kernel).operations
+        try:
+            work[name] += evaluate(operations, dict.fromkeys(symbols(operations), _TYPICAL_SIZE))
+        except ArithmeticError:  # a size that divides by another less something
+            work[name] += _LIGHT + 1
+    return frozenset(name for name, operations in work.items() if operations <= _LIGHT)
+
+
+def link_kernel(emitted: EmittedKernel, draft: bool = False) -> KernelCode:
+    """The code of a kernel, or a draft of it, once compiled, with its own buffers and runtime scalars."""
+    compiled = emitted.template.soonest() if draft else emitted.template.template()
     scalars = tuple(substitute(size, emitted.sizes) for size in compiled.sizes)
     return KernelCode(compiled.code, emitted.kernel.buffers, scalars)
 
@@ -55,7 +89,7 @@ def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]
     """The contents of constant buffers, zeros too: weights packed in panels, others as they are."""
     kernels = list(kernels_in(scheduled.steps))
     read = buffers_in(scheduled.steps)
-    products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction | Winograd)]
+    products = [nest for kernel in kernels for nest in nests_in(kernel) if isinstance(nest, Contraction | Winograd)]
     tiles = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
     zeros = np.zeros(64 + max((_bytes(buffer) for buffer in scheduled.zeros), default=0), np.uint8)
     memory: dict[Buffer, Array] = dict.fromkeys(scheduled.zeros, zeros)

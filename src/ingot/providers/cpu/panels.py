@@ -47,7 +47,7 @@ def panels_of(weights: Packed | Filters, tile: Tile) -> Array:
 
 def _source_key(weights: Packed | Filters, tile: Tile) -> _Key:
     array = weights.array
-    kind = (type(weights), getattr(weights, "side", 0), tile)
+    kind = (type(weights), getattr(weights, "side", 0), getattr(weights, "groups", 1), tile)
     return (array.ctypes.data, array.shape, array.strides, array.dtype.str, *kind)
 
 

@@ -9,7 +9,7 @@ from ingot.compile import Artifacts
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step, kernels_in
 from ingot.prim.show import typed
-from ingot.prim.tensor import CallResult, Parameter, Tensor
+from ingot.prim.tensor import Call, CallResult, Parameter, SizeReading, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import Jump, Placement, Plan, Segment
@@ -26,7 +26,7 @@ def plan_text(compiled: Artifacts, sizes: Mapping[str, int]) -> str:
 def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
     plan = compiled.plan
     kernels = {step.name: step for step in kernels_in(compiled.scheduled.steps)}
-    calls = sum(segment.call is not None for segment in plan.segments)
+    calls = sum(isinstance(segment.call, Call) for segment in plan.segments)
     many = f"{plan.threads} threads, which take pieces of each kernel as they come free"
     threads = "one thread" if plan.threads == 1 else many
     yield f"kernels {len(kernels)}, calls {calls}, run by {threads}"
@@ -59,7 +59,11 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
             rows.append((str(step), native.name, f"{reads} -> {' '.join(buffer.name for buffer in kernel.writes)}"))
             step += 1
         rows += _copies(segment, buffers, to_host=True)
-        if segment.call is not None:
+        if isinstance(segment.call, SizeReading):
+            (result,) = plan.call_results[segment.call]
+            rows.append((str(step), "read", ", ".join(map(str, result.shape))))
+            step += 1
+        elif segment.call is not None:
             node = segment.call.node
             bodies = bodies_text(segment.call, compiled)
             reason = f"{segment.call.reason}; {bodies}" if bodies else segment.call.reason
@@ -133,8 +137,8 @@ def _origin(tensor: Tensor | None) -> str:
     match tensor:
         case Parameter():
             return "input"
-        case CallResult():
-            return f"from {tensor.call.node.op_type} '{tensor.call.node.label}'"
+        case CallResult(call=Call() as call):
+            return f"from {call.node.op_type} '{call.node.label}'"
     return "constant"
 
 

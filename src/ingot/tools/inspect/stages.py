@@ -16,7 +16,7 @@ from ingot.loops.ir import BranchStep, Kernel, LoopStep, Step, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel, show_loop
 from ingot.prim.show import show, typed
-from ingot.prim.tensor import Call, Tensor
+from ingot.prim.tensor import Call, SizeReading, Tensor
 from ingot.providers.cpu.code import emit_kernel, link_kernel
 from ingot.schedule.target import Target
 from ingot.session import Session
@@ -99,8 +99,11 @@ class Stages:
                     bodies = bodies_text(step, compiled)
                     reason = f"{step.reason}; {bodies}" if bodies else step.reason
                     yield Part(None, f"call {step.node.op_type} '{step.node.label}': {reason}")
+                case SizeReading():
+                    yield Part(None, "read sizes")
                 case Kernel():
-                    yield Part(step.name, f"# {self._about(step)}\n{show_kernel(step)}")
+                    about = self._about(step) if step.name in self._works else _merged(compiled, step)
+                    yield Part(step.name, f"# {about}\n{show_kernel(step)}")
                 case LoopStep():
                     yield Part(None, show_loop(step))
                     yield from self._shown(compiled, step.steps)
@@ -141,6 +144,12 @@ STAGES = ("typed", "specialised", "optimised", "prim", "loops", "scheduled", "ll
 
 SUFFIXES = {"typed": ".onnxtxt", "specialised": ".onnxtxt", "optimised": ".onnxtxt", "llvm": ".ll", "asm": ".s"}
 """How files of a stage end; others are `.txt`."""
+
+
+def _merged(compiled: Artifacts, kernel: Kernel) -> str:
+    """What a fused kernel stores that the schedule has merged into another one."""
+    tensor = compiled.fused.stores[kernel]
+    return f"stores {typed(tensor)}: {compiled.fused.why[tensor]}"
 
 
 def _text(model: Model) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ingot.dims import Dim, UnboundSymbolError, evaluate, symbols
 from ingot.dtypes import Array
-from ingot.loops.ir import Attention, Contraction, Kernel, Winograd, extent
+from ingot.loops.ir import Attention, Contraction, Descent, Kernel, Winograd, extent, nests_in
 from ingot.prim.tensor import Tensor
 from ingot.tools.inspect.trace import Work
 
@@ -35,7 +35,9 @@ def amount(kernel: Kernel, work: Work, sizes: Mapping[str, int]) -> str:
         if isinstance(nest, Attention):
             stack = number(extent(nest.batch), sizes)
             return f"{stack} of {_times([extent(nest.m), nest.t.extent, nest.k.extent, nest.n.extent], sizes)}"
-    products = [nest for nest in kernel.nests if isinstance(nest, Contraction | Winograd)]
+        if isinstance(nest, Descent):
+            return f"{_times([nest.row.extent], sizes)} rows, {number(nest.trees, sizes)} trees"
+    products = [nest for nest in nests_in(kernel) if isinstance(nest, Contraction | Winograd)]
     if not products:
         return _times([size for size in work.tensor.shape if number(size, sizes) != 1] or [1], sizes)
     product = products[0]

@@ -12,7 +12,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.value import Value
-from ingot.loops.ir import Contraction, Kernel, Winograd
+from ingot.loops.ir import Contraction, Kernel, Winograd, nests_in
 from ingot.lower.program import Program
 from ingot.prim.tensor import (
     Call,
@@ -245,7 +245,8 @@ class _Tracing:
 
 def _operands_read(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
     """The operands of a contraction that a kernel reads: not the one that was packed when compiling."""
-    packed = any(isinstance(nest, Winograd) or (isinstance(nest, Contraction) and nest.packed) for nest in kernel.nests)
+    products = [nest for nest in nests_in(kernel) if isinstance(nest, Winograd | Contraction)]
+    packed = any(isinstance(product, Winograd) or product.packed for product in products)
     return [side for side in contract.reads if not (packed and is_constant(side))]
 
 

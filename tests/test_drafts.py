@@ -1,0 +1,199 @@
+"""A model never opened before runs once on drafts of its kernels, and from the second run on on the kernels."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import Cancel, CompileError, FallbackWarning, Interrupted, Session, background
+from ingot.codegen.llvm import templates
+from ingot.codegen.llvm.compile import code_later
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]> '
+MODELS = {
+    "elements": HEAD + "g (float[n, 7] x) => (float[n, 7] y) { a = Exp (x) b = Erf (a) y = Tanh (b) }",
+    "rows": HEAD + "g (float[n, 7] x) => (float[n, 7] y) { a = Softmax (x) y = CumSum (a, k) }",
+    "product": HEAD + "g (float[n, 7] x) => (float[n, n] y) { t = Transpose (x) a = MatMul (x, t) y = Gelu (a) }",
+    "windows": HEAD
+    + """g (float[n, 7] x) => (float[1, 1, n, 7] y) {
+        image = Unsqueeze (x, axes)
+        a = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (image, w)
+        y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)
+    }""",
+    "loop": HEAD
+    + """g (float[n, 7] x) => (float[n, 7] y) {
+        y = Loop (m, , x) <body = b (int64 i, bool c, float[n, 7] s) => (bool d, float[n, 7] t) {
+            d = Identity (c) e = Exp (s) f = ReduceMax (e) t = Div (e, f)
+        }>
+    }""",
+    "body": HEAD
+    + """g (float[n, 7] x) => (float[q, 7] y) {
+        y = Loop (m, , x) <body = b (int64 i, bool c, float[p, 7] s) => (bool d, float[r, 7] t) {
+            d = Identity (c) e = Tanh (s) t = Concat <axis = 0> (e, e)
+        }>
+    }""",
+}
+CONSTANTS = (
+    "<int64 k = {1}, int64 m = {3}, int64[2] axes = {0, 1}, float[1, 1, 3, 3] w = {1, -2, 3, 0.5, 2, -1, 0, 1, 2}>"
+)
+X = {"x": np.linspace(-2, 2, 35, dtype=np.float32).reshape(5, 7)}
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGOT_DRAFTS", "1")
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
+    monkeypatch.setattr(templates, "TEMPLATES", {})
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """What all wait for that is no draft."""
+    opened = threading.Event()
+
+    def waiting(text: str, target: Any, then: Any, draft: bool = False) -> Future[Any]:
+        def later(code: Any) -> Any:
+            assert draft or opened.wait(60)
+            return then(code)
+
+        return code_later(text, target, later, draft)
+
+    monkeypatch.setattr(templates, "code_later", waiting)
+    monkeypatch.setattr(background, "GRACE", 0.0)
+    yield opened
+    opened.set()
+
+
+def session(name: str = "elements", **options: Any) -> Session:
+    text = MODELS[name].replace(") {", f") {CONSTANTS} {{", 1)
+    options = {"providers": ("cpu", "reference"), "threads": 1, "fallback": False, **options}
+    return Session(ingot.parse_model(text), **options)
+
+
+def addresses(one: Session) -> list[int]:
+    assert one._compiled is not None
+    plan = one._compiled.plan
+    return [step.address for segment in plan.segments for step in segment.steps if hasattr(step, "address")]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_drafts_give_the_same_results_to_the_bit(name: str, gate: threading.Event) -> None:
+    one = session(name)
+    drafted = one.run(None, X)
+    before = addresses(one)
+    gate.set()
+    final = one.run(None, X)
+    assert [array.tobytes() for array in drafted] == [array.tobytes() for array in final]
+    assert name == "body" or not set(before) & set(addresses(one))
+    assert one._background is None
+    np.testing.assert_allclose(final[0], session(name, providers=("reference",)).run(None, X)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_the_stages_are_those_of_the_kernels(gate: threading.Event) -> None:
+    one = session()
+    drafts = addresses(one)
+    gate.set()
+    assert one.compiled is not None
+    assert addresses(one) != drafts
+
+
+def test_a_second_run_that_is_cancelled_does_not_wait(gate: threading.Event) -> None:
+    one = session()
+    one.run(None, X)
+    cancel = Cancel()
+    threading.Timer(0.05, cancel.cancel).start()
+    with pytest.raises(Interrupted):
+        one.run(None, X, cancel=cancel)
+    with pytest.raises(Interrupted):
+        one.run(None, X, deadline=0.05)
+    gate.set()
+    assert len(one.run(None, X)) == 1
+
+
+def test_kernels_with_much_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.providers.cpu.code._LIGHT", 0)
+    one = session()
+    assert one._background is None
+
+
+def test_a_kernel_that_is_compiled_has_no_draft() -> None:
+    session().close()
+    assert session()._background is None
+
+
+def test_a_session_whose_kernels_fail_stays_with_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(text: str, target: Any, then: Any, draft: bool = False) -> Future[Any]:
+        if draft:
+            return code_later(text, target, then, draft)
+        failed: Future[Any] = Future()
+        failed.set_exception(CompileError("no more"))
+        return failed
+
+    monkeypatch.setattr(templates, "code_later", failing)
+    one = session(fallback=True)
+    expected = one.run(None, X)[0]
+    with pytest.warns(FallbackWarning, match="stays as it was compiled for its first run, slower: no more"):
+        assert one.run(None, X)[0].tobytes() == expected.tobytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one.run(None, X)
+
+
+PROGRAM = """
+import sys, numpy, ingot
+session = ingot.Session(sys.argv[1], providers=("cpu", "reference"), threads=1)
+print(session._background is not None)
+session.run(None, {"x": numpy.ones((5, 7), "float32")})
+"""
+
+
+def test_a_program_that_runs_a_model_once_leaves_its_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.onnx"
+    with session("product") as one:  # or it writes into the other cache
+        ingot.save(one.model, path)
+
+    def program() -> str:
+        run = subprocess.run([sys.executable, "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True)
+        return run.stdout.strip()
+
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    assert program() == "True"
+    assert program() == "False"
+    assert list((tmp_path / "cache").rglob("*.plan"))
+
+
+FORKING = """
+import os, sys, numpy, ingot
+from ingot.codegen.llvm import templates
+from ingot import background
+background.GRACE = 60
+session = ingot.Session(sys.argv[1], providers=("cpu", "reference"), threads=1)
+first = session.run(None, {"x": numpy.ones((5, 7), "float32")})[0]
+child = os.fork()
+second = session.run(None, {"x": numpy.ones((5, 7), "float32")})[0]
+same = first.tobytes() == second.tobytes() and session._background is None
+if child == 0:
+    os._exit(0 if same else 1)
+assert same
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_finishes_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.onnx"
+    with session("product") as one:  # or it writes into the other cache
+        ingot.save(one.model, path)
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING, str(path)], check=True, timeout=60)
