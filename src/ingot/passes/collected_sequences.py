@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
-from ingot.dims import symbols
-from ingot.infer.driver import Facts, infer
+from ingot.infer.driver import infer
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -15,7 +14,7 @@ from ingot.ir.types import SequenceType, TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
 from ingot.ops.control.sequence_map import downgrade as as_loop
-from ingot.queries.values import fact
+from ingot.passes.invariant_sizes import invariant_names, invariant_rank
 
 READERS = ("SequenceAt", "SequenceLength", "ConcatFromSequence")
 """Operators that make tensors of a sequence, their first input."""
@@ -49,10 +48,9 @@ def collected_sequences(model: Model, catalog: Catalog) -> Iterator[tuple[Node, 
     twin = model.copy()
     facts = infer(twin, catalog=catalog, overrule=True)
     nodes, twins = model.graph.nodes, twin.graph.nodes
-    outer = {name for value in twin.graph.values() for name in _names(value, facts)}
     for place in candidates:
-        same = outer - _varying(twins[place], facts)
-        ranks = [None if value is None else _rank(value, facts, same) for value in _appended(twins[place])]
+        same = invariant_names(twins[place], facts)
+        ranks = [None if value is None else invariant_rank(value, facts, same) for value in _appended(twins[place])]
         if any(rank is not None for rank in ranks):
             yield from _rewritten(nodes[place], ranks)
 
@@ -120,29 +118,6 @@ def _appended_to(node: Node, body: Graph, place: int) -> Value | None:
     alone = [(use.node, use.position) for use in state.uses] == [(insert, 0)] and not state.is_output
     returned = sum(value is grown for value in body.outputs) == 1 and not grown.uses
     return insert.inputs[1] if alone and returned and _is_read_alone(result) else None
-
-
-def _rank(value: Value, facts: Facts, outer: set[str]) -> int | None:
-    """The rank of a tensor of a body whose sizes are the same in every run: numbers, or sizes around the loop."""
-    shape = fact(value, facts).shape
-    if shape is None or any(size is None or not symbols(size) <= outer for size in shape):
-        return None
-    return len(shape)
-
-
-def _varying(node: Node, facts: Facts) -> set[str]:
-    """The sizes that a body names in its states, where a state has another shape before the first run or after one."""
-    body = graph_of(node, "body")
-    varying: set[str] = set()
-    for start, state, result in zip(node.inputs[_HEADS:], body.inputs[_HEADS:], body.outputs[1:], strict=False):
-        shapes = {fact(value, facts).shape for value in (start, state, result)}
-        varying |= _names(state, facts) if len(shapes) > 1 else set()
-    return varying
-
-
-def _names(value: Value, facts: Facts) -> set[str]:
-    shape = fact(value, facts).shape if isinstance(value.type, TensorType) else None
-    return {name for size in shape or () if size is not None for name in symbols(size)}
 
 
 def _rewritten(node: Node, ranks: list[int | None]) -> Iterator[tuple[Node, Value, Rows]]:
