@@ -125,7 +125,7 @@ def test_quantised_numbers_of_a_narrow_type(dtype: DType) -> None:
     zero = codes(dtype)[1:2].reshape(())
     name = dtype.onnx_name
     graph = "{ q = QuantizeLinear (x, s, z) r = DequantizeLinear (q, s, z) y = DequantizeLinear (q, s) }"
-    require_same(f"g (float[n] x, float s, {name} z) => (q, r, y) {graph}", x, np.float32(0.5), zero)
+    require_same(f"g (float[n] x, float s, {name} z) => (q, r, y) {graph}", x, np.array(0.5, np.float32), zero)
 
 
 def test_truth_values_are_written_as_digits() -> None:
