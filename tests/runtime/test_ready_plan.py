@@ -25,6 +25,7 @@ def opened(graph: str, **options: Any) -> ingot.Session:
 
 def fast(session: ingot.Session, feeds: Mapping[str, Any]) -> list[Any] | None:
     """What the fast path gives; AssertionError if it has none for these inputs."""
+    assert session._compiled is not None
     path = session._compiled.fast_path
     assert any(isinstance(ready, ReadyPlan) for ready in path._ready.values())
     return path.run(feeds)
@@ -117,4 +118,5 @@ def test_random_numbers_are_not_on_the_fast_path() -> None:
     x = np.ones(4, np.float32)
     one, other = (session.run(None, {"x": x}, seed=seed)[0] for seed in (1, 2))
     assert (one != other).any()
+    assert session._compiled is not None
     assert not session._compiled.fast_path._ready

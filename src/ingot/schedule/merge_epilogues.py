@@ -211,7 +211,7 @@ class _Epilogue:
         return self.store.buffer in kernel.reads or any(buffer in self.values for buffer in kernel.reads)
 
     def _conflicts(self, kernel: Kernel) -> bool:
-        """Whether a skipped kernel comes between: it writes what this one reads, or uses what this one writes."""
+        """Whether a kernel that was skipped comes between: it writes what this one reads, or uses what it writes."""
         before = (self.kernel, *self.absorbed)
         return (
             any(buffer in kernel.reads for other in self._skipped for buffer in other.writes)

@@ -115,7 +115,7 @@ def test_bounds_of_a_slice_along_known_axes() -> None:
             f"g (float[2, m, 4] x, int32[2] starts, int32[2] ends) => (y) <int32[2] axes = {{2, 1}}, "
             f"int32[2] steps = {{{step}, 1}}> {{ y = Slice (x, starts, ends, axes, steps) }}",
             *(
-                {"x": X, "starts": np.int32([a, 0]), "ends": np.int32([b, -1])}
+                {"x": X, "starts": np.array([a, 0], np.int32), "ends": np.array([b, -1], np.int32)}
                 for a, b in [(0, 3), (-1, -5), (3, 0), (1, 1), (100, -100)]
             ),
         )
@@ -179,11 +179,14 @@ def test_natural_numbers_that_sizes_follow_from() -> None:
     )
     runs(
         "g (float[n, 5] x, int64[1] k) => (y, i) { y, i = TopK (x, k) }",
-        *({"x": np.float32([[1, 5, 2, 4, 3]]), "k": ints(k)} for k in (1, 3, 5, 0, 6, -1)),
+        *({"x": np.array([[1, 5, 2, 4, 3]], np.float32), "k": ints(k)} for k in (1, 3, 5, 0, 6, -1)),
     )
     runs(
         "g (float[n, 5] x, int64[2] lengths) => (y, z) { y, z = Split <axis = 1> (x, lengths) }",
-        *({"x": np.float32([[1, 5, 2, 4, 3]]), "lengths": ints(*n)} for n in [(2, 3), (0, 5), (3, 3), (-1, 6)]),
+        *(
+            {"x": np.array([[1, 5, 2, 4, 3]], np.float32), "lengths": ints(*n)}
+            for n in [(2, 3), (0, 5), (3, 3), (-1, 6)]
+        ),
     )
 
 
@@ -256,7 +259,7 @@ def test_sizes_of_what_follows_a_count() -> None:
     runs(
         "g (float[n] x) => (y, s) <int64[1] axes = {0}> {"
         " p = NonZero (x) q = Squeeze (p, axes) z = Gather (x, q) y = Mul (z, z) s = Shape (y) }",
-        *({"x": np.float32(each)} for each in ([1, 0, 2], [0, 0], [3], [])),
+        *({"x": np.array(each, np.float32)} for each in ([1, 0, 2], [0, 0], [3], [])),
     )
 
 
