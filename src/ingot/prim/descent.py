@@ -21,11 +21,13 @@ class LeafBits:
 
     A leaf is a bit, the first of a tree the highest of `leaves`. A test that holds clears the bits of all leaves where
     it does not, and the first leaf left is the one a row comes to. `tests` is int64: each has the slot of a feature
-    above its key, then the bits it leaves; with keys of 64 bits three numbers. Tree `t` has those from `spans[t]` to
-    `spans[t + 1]`. `exits` are the nodes that bits stand for, or the votes of these, where leaves have one each.
+    above its key, then the bits it leaves; with keys of 64 bits three numbers. If they are `between`, they hold from
+    that key on, for as many keys as one more number is. Tree `t` has those from `spans[t]` to `spans[t + 1]`. `exits`
+    are the nodes that bits stand for, or the votes of these, where leaves have one each.
     """
 
     leaves: int
+    between: bool
     tests: Tensor
     spans: Tensor
     exits: Tensor
