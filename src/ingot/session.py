@@ -397,8 +397,15 @@ class Session:
             compiled, variants = self._compiled_for(overridden, interrupt)
         if compiled is not None and feeds is not None and observe_steps is None:
             results = compiled.fast_path.run(feeds, interrupt)
+            executable = compiled
             if results is None and variants and (variant := variants.chosen(feeds)) is not None:
+                executable = variant
                 results = variant.fast_path.run(feeds, interrupt)
+            if results is None:
+                own_seed = self._seed if seed is None else seed
+                results = executable.run_again(
+                    feeds, lambda model: self._evaluation(model, own_seed, interrupt, None, None), interrupt
+                )
             if results is not None:
                 if outputs is None:
                     return results
@@ -431,18 +438,7 @@ class Session:
         ready = checked_feeds(self._inputs, run.feeds, self._defaults, strict=self._strict)
 
         def evaluation(model: Model) -> Evaluation:
-            from ingot.runtime.evaluate import Evaluation  # operators
-
-            return Evaluation(
-                model,
-                self.catalog,
-                seed=run.seed,
-                limits=self._limits,
-                proceed=_proceed(interrupt, background),
-                observe=run.observe,
-                orders=self._orders,
-                evaluators=self._evaluators,
-            )
+            return self._evaluation(model, run.seed, interrupt, background, run.observe)
 
         if background is not None:
             try:
@@ -472,6 +468,28 @@ class Session:
             again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))
             self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}{again}")
         return results
+
+    def _evaluation(
+        self,
+        model: Model,
+        seed: int,
+        interrupt: Interrupt | None,
+        background: Background | None,
+        observe: Observer | None,
+    ) -> Evaluation:
+        """How nodes of a model are evaluated in one run."""
+        from ingot.runtime.evaluate import Evaluation  # operators
+
+        return Evaluation(
+            model,
+            self.catalog,
+            seed=seed,
+            limits=self._limits,
+            proceed=_proceed(interrupt, background),
+            observe=observe,
+            orders=self._orders,
+            evaluators=self._evaluators,
+        )
 
     def _warn(self, message: str) -> None:
         """Warn of a fallback, the first time in this session."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto
 
@@ -128,3 +130,23 @@ def test_a_run_that_takes_too_much_memory_is_a_runtime_exception() -> None:
     options.add_session_config_entry("ingot.memory_limit", "much")
     with pytest.raises(state.InvalidArgument, match="is a number of bytes, not 'much'"):
         ort.InferenceSession(one_node("Relu", [tensor("x", [2, 3])], tensor("y", [2, 3])), options)
+
+
+@pytest.mark.parametrize(
+    ("operator", "domain", "dtype"),
+    [
+        ("QLinearMatMul", "com.microsoft", TensorProto.FLOAT),
+        ("Add", "", TensorProto.BOOL),
+        ("Sine", "", TensorProto.FLOAT),
+    ],
+)
+def test_a_model_is_refused_in_the_words_of_onnxruntime(operator: str, domain: str, dtype: int) -> None:
+    inputs = [tensor("a", [2], dtype), tensor("b", [2], dtype)]
+    data = one_node(operator, inputs, tensor("y", [2], dtype), domain)
+    with pytest.raises(Exception, match="ONNXRuntimeError") as theirs:
+        onnxruntime.InferenceSession(data)
+    with pytest.raises(state.InvalidGraph) as ours:
+        ort.InferenceSession(data)
+    words = re.search(r"Type '.*operator \(\w+\)|\S+ is not a registered.*|No Op registered for \w+", str(theirs.value))
+    assert words is not None
+    assert words[0] in str(ours.value)

@@ -174,6 +174,38 @@ def test_a_run_that_was_cancelled_leaves_nothing_to_the_next() -> None:
             assert doubled.run(None, {"x": floats(3)})[0].tolist() == expected
 
 
+WITH_A_CALL = """g (float[2, n] x, bool c) => (y, z) {
+    y = If (c) <
+        then_branch = a () => (u) { u = Concat <axis = 1> (x, x) },
+        else_branch = e () => (v) { w = Transpose (x) v = Transpose (w) }
+    >
+    z = Relu (y)
+}"""
+
+
+def again(of: ingot.Session, **feeds: Any) -> list[Any] | None:
+    assert of._compiled is not None
+    return of._compiled.run_again(feeds, lambda model: of._evaluation(model, 0, None, None, None), None)
+
+
+def test_a_plan_with_calls_runs_sizes_seen_before_without_checks() -> None:
+    chosen = session(WITH_A_CALL)
+    x, yes, no = floats(2, 3), np.array(True), np.array(False)
+    assert again(chosen, x=x, c=yes) is None
+    for condition, expected in ((yes, np.concatenate([x, x], 1)), (no, x), (yes, np.concatenate([x, x], 1))):
+        chosen.run(None, {"x": x, "c": condition})
+        results = again(chosen, x=x, c=condition)
+        assert results is not None
+        y, z = results
+        np.testing.assert_array_equal(y, expected)
+        np.testing.assert_array_equal(z, np.maximum(expected, 0))
+        assert not np.may_share_memory(y, x)
+        y[:] = z[:] = 0
+    assert again(chosen, x=floats(2, 4), c=yes) is None
+    assert again(chosen, x=x.astype(np.float64), c=yes) is None
+    assert again(chosen, x=x) is None
+
+
 def test_strings_at_computed_indices_are_looked_up_on_the_quick_way() -> None:
     named = session("""g (float[n, 3] x) => (string[n] y, float[n, 3] z)
         <string[3] names = {"a", "b", "c"}> {

@@ -105,8 +105,8 @@ def test_a_frame_does_not_keep_what_a_body_captured() -> None:
     x = floats(0, 5)
     one.run(None, {"x": x, "m": np.array(3)})
     assert one._compiled is not None
-    (runners,) = one._compiled._bodies._runners.values()
-    (runner,) = runners
+    (prepared,) = one._compiled._bodies._prepared.values()
+    (runner,) = prepared.bodies.values()
     assert runner is not None
     assert runner.runner is not None
     (frame,) = runner.runner.frames
@@ -169,8 +169,9 @@ NESTED = f"""{HEADER} g (float[n] x, int64 m, int64 k) => (float[n] y) {{
 }}"""
 
 
-def test_states_written_before_a_call_swap_their_memory_after_it() -> None:
+def test_states_written_before_a_call_swap_their_memory_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of other sizes place the segments again, each for itself: of the two of a pair never only one."""
+    monkeypatch.setattr("ingot.schedule.recurrence.MOST_RECURRENT", -1)  # or the loop is inside of a kernel
     compiled = session(SWAPPED_AFTER_A_CALL)
     reference = Session(ingot.parse_model(SWAPPED_AFTER_A_CALL), providers=("reference",))
     for length, batch, steps in [(200, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), (90, 2, 3), (1, 2, 1), (9, 1, 1)]:

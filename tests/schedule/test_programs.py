@@ -68,6 +68,63 @@ kernel k1(x: float32[5120], k1_out: float32[2560])
     )
 
 
+def test_a_long_sum_across_rows_is_in_blocks() -> None:
+    x = parameter("x", N, 40, 64)
+    schedules_to(
+        [reduce_("add", x, (0, 1))],
+        """
+kernel k1(x: float32[2560*n], k1_out: float32[64])
+  for i2 < 64 vector:
+    r0 = 0.0
+    for j0j1s < (5*n)//16:
+      r0_block = 0.0
+      for j0j1 < 128:
+        r0_block += x[i2 + j0j1s*8192 + j0j1*64]
+      r0 += r0_block
+    r0_block = 0.0
+    for j0j1r < 8*((5*n) % 16):
+      r0_block += x[i2 + j0j1r*64 + 8192*((5*n)//16)]
+    r0 += r0_block
+    k1_out[i2] = r0
+""",
+    )
+    schedules_to(
+        [reduce_("add", parameter("x", 20, 200, 64), (0, 1))],
+        """
+kernel k1(x: float32[256000], k1_out: float32[64])
+  for i2 < 64 vector:
+    r0 = 0.0
+    for j0j1s < 31:
+      r0_block = 0.0
+      for j0j1 < 128:
+        r0_block += x[i2 + j0j1s*8192 + j0j1*64]
+      r0 += r0_block
+    r0_block = 0.0
+    for j0j1r < 32:
+      r0_block += x[i2 + j0j1r*64 + 253952]
+    r0 += r0_block
+    k1_out[i2] = r0
+""",
+    )
+
+
+def test_lanes_a_few_elements_apart_run_in_vectors() -> None:
+    x = parameter("x", 4, 99)
+    seen = window(x, (1,), (3,), (2,), (1,))
+    schedules_to(
+        [reduce_("maximum", seen, (2,))],
+        """
+kernel k1(x: float32[396], k1_out: float32[196])
+  for i0 < 4 parallel:
+    for i1 < 49 vector:
+      r0 = -inf
+      for j2 < 3:
+        r0 = maximum(r0, x[i0*99 + i1*2 + j2])
+      k1_out[i0*49 + i1] = r0
+""",
+    )
+
+
 def test_a_costly_function_that_two_passes_need_is_stored_by_the_first() -> None:
     x = parameter("x", N, 8)
     powers = apply("exp", x)

@@ -144,6 +144,10 @@ LONGEST_JAMMED = 2048
 """Elements of the longest loop in vectors around a jammed one: so many zeros are there to be read."""
 
 
+LANES_APART = 4
+"""The largest stride at which the lanes of a vector are picked out of contiguous vectors, instead of gathered."""
+
+
 class Kind(Enum):
     """How a loop runs: one iteration after another, shared among threads, in vectors, or unrolled and jammed.
 

@@ -13,6 +13,7 @@ import numpy as np
 from ingot.dims import Dim, symbol
 from ingot.dtypes import DType
 from ingot.loops.ir import (
+    LANES_APART,
     Apply,
     Buffer,
     CheckedIndex,
@@ -61,6 +62,12 @@ class Parameters:
         self._buffers: dict[Buffer, Buffer] = {}
         self._layouts: dict[Buffer, Hashable] = {}
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
+        self._lanes = frozenset(
+            node.var
+            for nest in kernel.nests
+            for node in walk(*(nest if isinstance(nest, tuple) else (nest,)))
+            if isinstance(node, For) and node.kind is Kind.VECTOR
+        )
         for buffer in kernel.buffers:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
@@ -149,13 +156,19 @@ class Parameters:
 
     # --- indices
 
-    def _index(self, index: Index, of: Hashable, fixed: int = _STEP) -> Index:
-        """An index of something, its variables in the order of their loops; strides up to `fixed` stay as they are."""
+    def _index(self, index: Index, of: Hashable, fixed: int = _STEP, *, picked: bool = False) -> Index:
+        """An index of something, its variables in the order of their loops; strides up to `fixed` stay as they are.
+
+        So do those of lanes that are `picked` out of contiguous vectors.
+        """
         variables = [(term, factor) for term, factor in index.terms if isinstance(term, Var)]
         for term, _ in variables:
             self.var(term)
         variables.sort(key=lambda item: self._places[item[0]])
         steps = [self._step(by, of) if fixed == _STEP else self.size(by, of, fixed) for _, by in variables]
+        if picked:
+            kept = [(term in self._lanes and isinstance(by, int) and 1 < by <= LANES_APART) for term, by in variables]
+            steps = [by if keep else step for keep, (_, by), step in zip(kept, variables, steps, strict=True)]
         terms: list[tuple[Var | Scalar, Dim]] = [
             (self.var(term), by) for (term, _), by in zip(variables, steps, strict=True)
         ]
@@ -200,7 +213,7 @@ class Parameters:
             case Position():
                 return Position(self._index(value.index, "position", _WINDOW))
             case Load():
-                index = self._index(value.index, self._layout(value.buffer, value.index))
+                index = self._index(value.index, self._layout(value.buffer, value.index), picked=True)
                 where = self._inside(value.where, value.buffer)
                 return Load(value.dtype, self._buffers[value.buffer], index, where, value.fill)
             case Apply():

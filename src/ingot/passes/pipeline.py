@@ -30,6 +30,7 @@ from ingot.passes.normalisation_folding import fold_scales
 from ingot.passes.padding import absorb_padding
 from ingot.passes.recognise import recognise
 from ingot.passes.reshape import merge_views
+from ingot.passes.sequences import sequences_to_tensors
 from ingot.passes.shapes import known_integers
 from ingot.passes.string_labels import number_labels
 from ingot.passes.transpose import cancel_transposes
@@ -56,6 +57,7 @@ class Entry:
 
 
 PIPELINE = (
+    Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
     Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
     Entry("number string labels", number_labels, None, session=1, changes_types=True),
     Entry("skip nodes that change nothing", skip, 1),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ingot.dataclass import dataclass
 from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
-from ingot.ops.define import Runs
 from ingot.prim.tensor import Call
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.plan import Body, Plan, StepObserver
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from ingot.ir.graph import Graph
     from ingot.ir.model import Model
     from ingot.ir.value import Value
-    from ingot.runtime.evaluate import Evaluation
+    from ingot.ops.define import Runs
+    from ingot.runtime.evaluate import Evaluation, Rule
     from ingot.runtime.frame import Frame
 
 
@@ -29,27 +31,42 @@ class BodyRunners:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._reads: dict[Call, list[Value | None]] = {}
-        self._runners: dict[Call, tuple[BodyRunner | None, ...]] = {}
+        self._prepared: dict[Call, PreparedCall] = {}
 
-    def reads(self, call: Call) -> list[Value | None]:
-        """The values that a node and its subgraphs read, in the order of the arguments of its call."""
-        reads = self._reads.get(call)
-        if reads is None:
-            outer = [value for graph in call.node.subgraphs for value in dict.fromkeys(captures(graph))]
-            reads = self._reads[call] = [*call.node.inputs, *outer]
-        return reads
+    def of(self, call: Call) -> PreparedCall:
+        """What all calls of a node share."""
+        prepared = self._prepared.get(call)
+        if prepared is None:
+            prepared = self._prepared.setdefault(call, PreparedCall(call, self._plan.bodies.get(call)))
+        return prepared
 
-    def inside(self, call: Call) -> Mapping[Graph, BodyRunner | None]:
-        """The subgraphs of the node of a call that have plans."""
-        bodies = self._plan.bodies.get(call)
-        if bodies is None:
-            return {}
-        runners = self._runners.get(call)
-        if runners is None:
-            runners = tuple(None if body is None else BodyRunner(body) for body in bodies)
-            runners = self._runners.setdefault(call, runners)
-        return dict(zip(call.node.subgraphs, runners, strict=True))
+
+class PreparedCall:
+    """A call ready to be made: the values that it reads, in order, and the bodies of its node that have plans."""
+
+    def __init__(self, call: Call, bodies: Sequence[Body | None] | None) -> None:
+        node = call.node
+        outer = [value for graph in node.subgraphs for value in dict.fromkeys(captures(graph))]
+        self.node = node
+        self.reads: list[Value | None] = [*node.inputs, *outer]
+        runners = [] if bodies is None else [None if body is None else BodyRunner(body) for body in bodies]
+        self.bodies: dict[Graph, BodyRunner | None] = dict(zip(node.subgraphs, runners, strict=bodies is not None))
+        self.is_compiled = bool(self.bodies) and all(
+            runner is not None and runner.runner is not None for runner in self.bodies.values()
+        )
+        """Whether all that its node runs has plans."""
+        self.inputs = len(node.inputs)
+        while self.inputs and node.inputs[self.inputs - 1] is None:
+            self.inputs -= 1
+        self.wanted = tuple(bool(value.name) for value in node.outputs)
+        places = {value: place for place, value in enumerate(self.reads) if value is not None}
+        self.captured: dict[Graph, list[int]] = {}
+        """Where the arguments of the call have what each body captures."""
+        for graph, runner in self.bodies.items():
+            names = {value.name: places[value] for value in captures(graph)}
+            self.captured[graph] = [] if runner is None else [names[name] for name in runner.body.captured]
+        self.rule: Rule | None = None
+        """How its node is computed, once it was."""
 
 
 class BodyRunner:
@@ -91,18 +108,91 @@ class Calls:
 
     def caller(self, bodies: BodyRunners, depth: int = 0) -> Caller:
         """The function that makes the calls of a plan, that of a body `depth` subgraphs deep."""
-        evaluation = self.evaluation if depth else None
 
         def call(step: Call, arguments: list[Any]) -> Sequence[Any]:
-            pairs = zip(bodies.reads(step), arguments, strict=True)
+            prepared = bodies.of(step)
+            if prepared.is_compiled and self.observe is None:
+                results = self._run_bodies(prepared, arguments, depth)
+                if results is not None:
+                    return results
+            pairs = zip(prepared.reads, arguments, strict=True)
             values = {value: argument for value, argument in pairs if value is not None}
-            inside = bodies.inside(step)
-            within = _Within(self, inside) if inside else None
-            if evaluation is None:
-                return self.evaluation.step(step.node, values, within)
-            return evaluation.inner(step.node, values, within, depth)
+            within = _Within(self, prepared, arguments) if prepared.bodies else None
+            return self.evaluation.step(step.node, values, within, depth)
 
         return call
+
+    def _run_bodies(self, prepared: PreparedCall, arguments: list[Any], depth: int) -> Sequence[Any] | None:
+        """The results of a node all of whose bodies have plans; None if the reference has to evaluate it."""
+        evaluation = self.evaluation
+        if depth >= evaluation.nesting:
+            return None
+        runtime = _BodyRuntime(self, prepared, arguments, depth + 1)
+        drawn = evaluation.drawn
+        try:
+            rule = prepared.rule = prepared.rule or evaluation.rule_of(prepared.node)
+            return evaluation.run_bodies(prepared.node, rule, arguments[: prepared.inputs], runtime)
+        except (_NoPlan, MemoryError):
+            evaluation.drawn = drawn
+            return None
+        finally:
+            runtime.close()
+
+
+class _NoPlan(Exception):
+    """The reference has to run a body after all."""
+
+
+class _BodyRuntime:
+    """What a node may ask whose bodies all have plans."""
+
+    def __init__(self, calls: Calls, prepared: PreparedCall, arguments: list[Any], depth: int) -> None:
+        self._calls = calls
+        self._prepared = prepared
+        self._arguments = arguments
+        self._depth = depth
+        self._begun: dict[Graph, BodyRun] = {}
+        self.wanted = prepared.wanted
+
+    def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+        results = self._running(graph).run(inputs)
+        if results is None:
+            raise _NoPlan
+        return results
+
+    def repeat(self, graph: Graph, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:
+        return self._running(graph).repeat(first, most, conditional, states)
+
+    def around(self, graph: Graph) -> list[tuple[Value, tuple[int, ...]]]:
+        values = dict(zip(self._prepared.reads, self._arguments, strict=True))
+        arrays = {value: values.get(value) for value in captures(graph)}
+        return [(value, array.shape) for value, array in arrays.items() if isinstance(array, np.ndarray)]
+
+    def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:  # noqa: ARG002
+        raise _NoPlan
+
+    def generator(self, seed: float | None) -> np.random.Generator:  # noqa: ARG002
+        raise _NoPlan
+
+    def close(self) -> None:
+        for running in self._begun.values():
+            running.close()
+
+    def _running(self, graph: Graph) -> BodyRun:
+        running = self._begun.get(graph)
+        if running is None:
+            running = self._begun[graph] = _begin(self._calls, self._prepared, graph, self._arguments, self._depth)
+        return running
+
+
+def _begin(calls: Calls, prepared: PreparedCall, graph: Graph, arguments: Sequence[Any], depth: int) -> BodyRun:
+    """A run of a body that has a plan, `depth` subgraphs deep; GuardFailed if that was not compiled."""
+    runner = prepared.bodies[graph]
+    assert runner is not None
+    if runner.runner is None:
+        raise GuardFailed((), {}, f"graph '{graph.name}' was changed for assumed sizes and is not compiled")
+    captured = [arguments[place] for place in prepared.captured[graph]]
+    return BodyRun(runner, runner.runner, captured, calls, depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +200,14 @@ class _Within:
     """The bodies of a node, for the reference."""
 
     calls: Calls
-    bodies: Mapping[Graph, BodyRunner | None]
+    prepared: PreparedCall
+    arguments: Sequence[Any]
 
-    def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> BodyRun | None:
-        """A run of a body, `depth` subgraphs deep, with the values around it; None if the reference runs it."""
-        runner = self.bodies.get(graph)
-        if runner is None:
+    def begin(self, graph: Graph, depth: int) -> BodyRun | None:
+        """A run of a body, `depth` subgraphs deep; None if the reference runs it."""
+        if self.prepared.bodies.get(graph) is None:
             return None
-        if runner.runner is None:
-            raise GuardFailed((), {}, f"graph '{graph.name}' was changed for assumed sizes and is not compiled")
-        captured = runner.body.captured
-        named = {value.name: value for value in captures(graph)} if captured else {}
-        return BodyRun(runner, runner.runner, [around[named[name]] for name in captured], self.calls, depth)
+        return _begin(self.calls, self.prepared, graph, self.arguments, depth)
 
 
 class BodyRun:

@@ -21,7 +21,7 @@ from ingot.ir.value import Value
 from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
-from ingot.ops.define import Operator, Runs
+from ingot.ops.define import Operator, Runs, Runtime
 from ingot.ops.limit import OversizedError, allowing, dense
 from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
@@ -35,6 +35,10 @@ Values = dict[Value, Any]
 
 Observer: TypeAlias = Callable[[Node, Sequence[Any], Sequence[Any], float], None]
 """Called after a node with its inputs, its outputs, and the seconds it took."""
+
+
+Rule: TypeAlias = tuple[Operator, Mapping[str, Any]]
+"""The operator of a node, and its attributes as arguments."""
 
 
 class Running(Protocol):
@@ -53,7 +57,7 @@ class Running(Protocol):
 class Bodies(Protocol):
     """The subgraphs of a node that have plans."""
 
-    def begin(self, graph: Graph, around: Mapping[Value, Any], depth: int) -> Running | None:
+    def begin(self, graph: Graph, depth: int) -> Running | None:
         """A subgraph bound to the values around it, so many graphs deep; None if it has no plan."""
 
 
@@ -92,6 +96,7 @@ class Evaluation:
         self.observe = observe
         self.nesting = limits.nesting
         self.ledger = Ledger(limits.most_bytes)
+        self._steps = False
 
     def run(self, feeds: Mapping[str, Any], fetch: Sequence[str] | None = None) -> list[Any]:
         """The outputs, or the values named in `fetch`, for the given inputs.
@@ -116,17 +121,45 @@ class Evaluation:
             self.ledger.close()
         return [values[value] for value in steps.wanted]
 
-    def step(self, node: Node, values: Values, bodies: Bodies | None = None) -> Sequence[Any]:
-        """The results of one node of the main graph, from the values that it and its subgraphs read.
+    def step(self, node: Node, values: Values, bodies: Bodies | None = None, depth: int = 0) -> Sequence[Any]:
+        """The results of one node, from the values that it and its subgraphs read, in a graph so many others deep.
 
         `bodies` are the subgraphs that have plans.
         """
-        with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
-            return self.inner(node, values, bodies, 0)
+        scope = _Scope(self, self._model.opset_imports, values, depth=depth, bodies=bodies)
+        if self._steps:
+            return scope.node(node)
+        self._steps = True
+        try:
+            with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
+                return scope.node(node)
+        finally:
+            self._steps = False
 
-    def inner(self, node: Node, values: Values, bodies: Bodies | None, depth: int) -> Sequence[Any]:
-        """The same inside of a step, for a node of a graph so many others deep."""
-        return _Scope(self, self._model.opset_imports, values, depth=depth, bodies=bodies).node(node)
+    def rule_of(self, node: Node) -> Rule:
+        """How a node is computed, which is the same in every run."""
+        operator = self.operator(node, self._model.opset_imports)
+        return operator, keywords(operator, node)
+
+    def run_bodies(self, node: Node, rule: Rule, inputs: list[Any], runtime: Runtime) -> Sequence[Any]:
+        """The results of a node whose graphs `runtime` runs; MemoryError if they take too much.
+
+        It has no inputs that are omitted at the end, and no attributes of a function around it.
+        """
+        operator, attributes = rule
+        assert operator.runtime is not None
+        try:
+            self.proceed()
+            with allowing(self.ledger.left):
+                arguments = {**attributes, operator.runtime: runtime}
+                results = _results_of(operator, compute(self.evaluators, node, operator, inputs, arguments))
+            self.ledger.charge(results)
+        except OversizedError:
+            raise MemoryError from None
+        except IngotError as error:
+            error.where = error.where or place_of(node, inputs)
+            raise
+        return results
 
     def proceed(self, nodes: int = 1) -> None:
         """Count nodes about to run; raises if the run has to end here."""
@@ -152,6 +185,16 @@ class Evaluation:
         if node.domain not in imports:
             raise CheckError(f"domain '{spelled_out(node.domain)}' is not imported")
         return self._catalog.get(node.domain, node.op_type, imports[node.domain])
+
+    @property
+    def imports(self) -> Mapping[str, int]:
+        """The operator sets of the model."""
+        return self._model.opset_imports
+
+    @property
+    def first_takes_all(self) -> bool:
+        """Whether every node is computed by the same evaluator, or as it is defined."""
+        return not self.evaluators or self.evaluators[0].takes_all
 
     def function(self, node: Node) -> Function | None:
         return self._model.function_of(node)
@@ -215,14 +258,14 @@ class _Scope:
             function = evaluation.function(node)
             outputs = self._evaluate(node, inputs) if function is None else self.call(node, function, inputs)
         except MemoryError as error:
-            raise _out_of_memory(error, evaluation.ledger.live, _place(node, inputs)) from None
+            raise _out_of_memory(error, evaluation.ledger.live, place_of(node, inputs)) from None
         except OversizedError as error:
             refusal = evaluation.ledger.refusal(error.count)
-            refusal.where = _place(node, inputs)
+            refusal.where = place_of(node, inputs)
             raise refusal from None
         except IngotError as error:
             if not error.where:
-                error.where = _place(node, inputs)
+                error.where = place_of(node, inputs)
             raise
         if observe is not None:
             observe(node, inputs, outputs, perf_counter() - begin)
@@ -248,8 +291,7 @@ class _Scope:
         finally:
             if runtime is not None:
                 runtime.close()
-        several = len(operator.outputs) != 1 or operator.outputs[0].variadic
-        results = result if several and isinstance(result, tuple | list) else (result,)
+        results = _results_of(operator, result)
         if node.applies("Constant"):
             self._evaluation.ledger.exempt(result)
         elif not node.applies(*_MOVING) or not inputs or not isinstance(inputs[0], list):
@@ -299,7 +341,7 @@ class _Scope:
 
     def begin(self, graph: Graph) -> Running | None:
         """A subgraph ready to be run by its plan; None if it has none."""
-        return None if self._bodies is None else self._bodies.begin(graph, self._values, self._deeper())
+        return None if self._bodies is None else self._bodies.begin(graph, self._deeper())
 
     def _deeper(self) -> int:
         if self._depth >= self._evaluation.nesting:
@@ -349,6 +391,12 @@ class _NodeRuntime:
         return self._scope.generator(seed)
 
 
+def _results_of(operator: Operator, result: Any) -> Sequence[Any]:
+    """What an operator returned as a sequence of results: one that has several returns one."""
+    several = len(operator.outputs) != 1 or operator.outputs[0].variadic
+    return result if several and isinstance(result, tuple | list) else (result,)
+
+
 def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
     """The inputs without what is omitted at the end; CheckError if there are too many or too few."""
     while inputs and inputs[-1] is None and node.inputs[len(inputs) - 1] is None:
@@ -396,7 +444,8 @@ def _out_of_memory(error: MemoryError, live: int, where: tuple[str, ...]) -> Lim
     )
 
 
-def _place(node: Node, inputs: Sequence[Any]) -> tuple[str, ...]:
+def place_of(node: Node, inputs: Sequence[Any]) -> tuple[str, ...]:
+    """Lines that show a node and what it reads."""
     lines = [f"in node '{node.label}' ({node.op_type})"]
     for value, argument in zip(node.inputs, inputs, strict=False):
         if value is not None:

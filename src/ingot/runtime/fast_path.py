@@ -1,9 +1,12 @@
-"""The fast path: for inputs of types and sizes that ran before, a frame is ready, and nothing is left to check."""
+"""The fast path: for inputs of types and sizes that ran before, a frame is ready, and nothing is left to check.
+
+A plan of one segment is only started; for one of several, see `ready_plan`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +15,18 @@ from ingot.dtypes import Array
 from ingot.prim.tensor import Call
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
+from ingot.runtime.direct_calls import direct_calls
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.plan import Plan
+from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job, thread_pool
+
+if TYPE_CHECKING:
+    from ingot.runtime.evaluate import Evaluation
 
 _MOST_READY = 32
 """Types and sizes of inputs that are remembered."""
@@ -44,7 +52,7 @@ class FastPath:
 
     def __init__(self, plan: Plan) -> None:
         self._names = tuple(plan.inputs)
-        self._ready: dict[tuple[Any, ...], Ready] = {}
+        self._ready: dict[tuple[Any, ...], Ready | ReadyPlan] = {}
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
         """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
@@ -64,6 +72,8 @@ class FastPath:
         ready = self._ready.get(tuple(key))
         if ready is None:
             return None
+        if isinstance(ready, ReadyPlan):
+            return ready.run(arrays, interrupt)
         frame = ready.runner.frame()
         segment = frame.first
         if segment.binding is not ready.binding:
@@ -93,14 +103,32 @@ class FastPath:
                 return None
         return [results[index] for index in ready.outputs]
 
-    def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> None:
-        """Remember the binding that inputs ran with, if the plan has a fast path."""
-        lookups = _lookups(runner)
-        if set(feeds) != set(self._names) or lookups is None:
-            return
+    def learn(
+        self,
+        runner: PlanRunner,
+        feeds: Mapping[str, Any],
+        binding: Binding | None,
+        most_bytes: int,
+        evaluation: Callable[[], Evaluation],
+    ) -> bool:
+        """Remember the binding that inputs ran with, if the plan has a fast path; whether it has.
+
+        A run may take `most_bytes`; `evaluation` is how nodes of the model were evaluated.
+        """
+        if set(feeds) != set(self._names):
+            return False
         arrays = [feeds[name] for name in self._names]
-        if binding is None or any(type(array) is not np.ndarray for array in arrays):
-            return
+        if any(type(array) is not np.ndarray or array.dtype == np.object_ for array in arrays):
+            return False
+        key = tuple(part for array in arrays for part in (array.shape, array.dtype))
+        lookups = _lookups(runner)
+        if lookups is None:
+            several = self._ready.get(key) or _several(runner, arrays, most_bytes, evaluation)
+            if several is not None:
+                remember(self._ready, key, several, _MOST_READY)
+            return several is not None
+        if binding is None:
+            return False
         plan, segment = runner.plan, runner.segments[0]
         unread = len(plan.template) - 1  # the last slot is nobody's
         inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
@@ -110,8 +138,20 @@ class FastPath:
         tables = tuple((lookup.table, numbers.index(lookup.index)) for lookup in lookups)
         numbers += [lookup.result for lookup in lookups]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
-        key = tuple(part for array in arrays for part in (array.shape, array.dtype))
         remember(self._ready, key, Ready(runner, binding, inputs, results, tables, outputs), _MOST_READY)
+        return True
+
+
+def _several(
+    runner: PlanRunner, inputs: Sequence[Array], most_bytes: int, evaluation: Callable[[], Evaluation]
+) -> ReadyPlan | None:
+    """The fast path of a plan of several segments; None if it has none."""
+    plan = runner.plan
+    if plan.device is not None or any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
+        return None
+    has_calls = any(isinstance(segment.call, Call) for segment in plan.segments)
+    calls = direct_calls(plan, evaluation()) if has_calls else {}
+    return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +193,7 @@ def _lookup(runner: PlanRunner, segment: PreparedSegment) -> _Lookup | None:
     call = segment.call
     if not isinstance(call, Call) or not call.node.applies("Gather") or len(segment.entries) != 1:
         return None
-    table, index = segment.arguments
+    table, index = segment.argument_numbers
     strings = None if table is None else runner.constant(table)
     if index is None or strings is None or strings.dtype != np.object_ or strings.ndim != 1:
         return None

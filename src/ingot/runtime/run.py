@@ -67,6 +67,9 @@ class PlanRunner:
             known = known.union(*(entry.names for entry in prepared.entries))
             self.segments.append(prepared)
         self.outputs = [numbers[tensor] for tensor in outputs]
+        stored = {number for segment in self.segments for number, _, _ in segment.results}
+        self.gives_fresh_arrays = stored.issuperset(self.outputs) and len(set(self.outputs)) == len(self.outputs)
+        """Whether all outputs are results of kernels, each an array of its own."""
         self._values: list[Any] = [None] * len(numbers)
         for tensor, array in plan.constants.items():
             self._values[numbers[tensor]] = array
@@ -110,6 +113,15 @@ class PlanRunner:
             self.release(frame)
         if interrupt is not None:
             interrupt.check()
+
+    def sizes_of(self, inputs: Sequence[Any]) -> dict[str, int]:
+        """The named sizes that inputs in order have; GuardFailed if they are not as assumed."""
+        values, sizes, slots = self._values.copy(), self._sizes.copy(), self.plan.template.copy()
+        for entry in self._placed:
+            entry.admit(inputs[entry.number], values, sizes, slots)
+        for check in self.checks:
+            check.require(values, sizes)
+        return sizes
 
     def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
         """Set the last inputs for all runs with a frame; GuardFailed if they are not as assumed."""

@@ -29,6 +29,7 @@ from ingot.loops.ir import (
     kernels_in,
 )
 from ingot.loops.kernel import kernel_of
+from ingot.prim.tensor import Constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def alternate(steps: Sequence[Step], constants: Mapping[Buffer, object]) -> Alte
     One of a state that begins with zeros, by finite constants, sums nothing in the first run.
     """
     origins: dict[Kernel, Kernel] = {}
-    zeros = {buffer for kernel in kernels_in(steps) for buffer in _zeros_of(kernel)}
+    zeros = {buffer for kernel in kernels_in(steps) for buffer in _zeros_of(kernel, constants)}
 
     def changed(steps: Sequence[Step], loop: LoopStep | None = None) -> Iterator[Step]:
         written = set() if loop is None else _written(loop)
@@ -75,11 +76,15 @@ def _written(loop: LoopStep) -> set[Buffer]:
     return swapped.union(buffer for kernel in kernels_in(loop.steps) for buffer in kernel.writes)
 
 
-def _zeros_of(kernel: Kernel) -> Iterator[Buffer]:
-    """The buffer that a kernel fills with zeros."""
+def _zeros_of(kernel: Kernel, constants: Mapping[Buffer, object]) -> Iterator[Buffer]:
+    """The buffer that a kernel fills with zeros, or with a constant of zeros."""
     match kernel.nests:
         case (Nest(stages=(Stage(body=(Store(buffer=buffer, value=Literal(value=0)),)),)),):
             yield buffer
+        case (Nest(stages=(Stage(body=(Store(buffer=buffer, value=Load(buffer=source, fill=0)),)),)),):
+            constant = constants.get(source)
+            if isinstance(constant, Constant) and not constant.array.any():
+                yield buffer
 
 
 def _is_finite(weights: object) -> bool:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
+from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
 from ingot.loops.rewrite import indices, joined, joins
+from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
+
+_SCATTERED = -3
+"""What is gained by lanes that lie anywhere, where contiguous ones gain 2 and one element for all of them nothing."""
+
+_PICKED = 1
+"""What is gained by lanes that are picked out of contiguous vectors."""
+
+_ROW = 4
+"""Vectors in a row from which on the sum of the lanes, at its end, hardly counts."""
+
+_FLOAT = 4
+"""Bytes of a float32, which most rows are of."""
 
 _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
@@ -19,7 +32,7 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
     across, gain = _vector(nest.rows, nest.stages)
-    inner = max((_vector(stage.inner, (stage,))[1] for stage in nest.stages if stage.inner), default=0)
+    inner = max((_along_row(stage, target) for stage in nest.stages if stage.inner), default=0.0)
     if across is not None and gain > inner:
         return _across(nest, across, target)
     chains = interleave_chains(nest)
@@ -62,6 +75,9 @@ def _collapsed(stage: Stage) -> Stage:
 
 
 def _serial(stage: Stage) -> tuple[Statement, ...]:
+    blocks = in_blocks(stage)
+    if blocks is not None:
+        return blocks
     body = stage.body
     for var in reversed(stage.inner):
         body = (For(var, body),)
@@ -87,16 +103,36 @@ def _vector(variables: Sequence[Var], stages: Sequence[Stage]) -> tuple[Var | No
     return best, most
 
 
+def _along_row(stage: Stage, target: Target) -> float:
+    """What is gained by vectors along the rows of a stage: less in short ones, after which the lanes are summed."""
+    var, gain = _vector(stage.inner, (stage,))
+    if var is None or not stage.starts or not isinstance(var.extent, int):
+        return gain
+    return gain * min(1.0, var.extent / (_ROW * target.lanes(_FLOAT)))
+
+
 def _contiguity(body: Sequence[Statement], var: Var) -> int:
+    """What is gained by vectors along a variable in what statements read and write: a store counts twice."""
     score = sum(_gain(index, var) for index in indices(*body) if index.terms)
-    return score + sum(2 for statement in body if isinstance(statement, Store) and statement.index.factor(var) == 1)
+    for store in (statement for statement in body if isinstance(statement, Store)):
+        if store.index.factor(var) == 1:
+            score += 2
+        elif _apart(store.index, var):
+            score += _SCATTERED - _PICKED  # only loads pick lanes
+    return score
 
 
 def _gain(index: Index, var: Var) -> int:
     factor = index.factor(var)
     if any(not isinstance(term, Var) and _depends(term, var) for term, _ in index.terms):
-        return -3
-    return 2 if factor == 1 else 0 if factor == 0 else -3
+        return _SCATTERED
+    return 2 if factor == 1 else 0 if factor == 0 else _PICKED if _apart(index, var) else _SCATTERED
+
+
+def _apart(index: Index, var: Var) -> bool:
+    """Whether lanes along a variable are a few elements apart, so that a load picks them out of contiguous vectors."""
+    factor = index.factor(var)
+    return isinstance(factor, int) and 1 < factor <= LANES_APART
 
 
 def _depends(value: Scalar, var: Var) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ingot.dims import Dim
+from ingot.dims import Dim, lower_bound
 from ingot.dtypes import DType
 from ingot.loops.ir import (
     Apply,
@@ -17,6 +17,7 @@ from ingot.loops.ir import (
     Buffer,
     Contraction,
     Cycle,
+    For,
     Index,
     Kernel,
     Literal,
@@ -30,10 +31,10 @@ from ingot.loops.ir import (
     extent,
 )
 from ingot.loops.kernel import kernel_of
-from ingot.loops.rewrite import stores
+from ingot.loops.rewrite import buffers_read, stores
 from ingot.loops.tally import Tally
-from ingot.loops.walk import Node, Transform
-from ingot.schedule.work import LOOP_GRAIN, MOST_RECURRENT
+from ingot.loops.walk import Node, Transform, walk
+from ingot.schedule.work import LOOP_GRAIN, MOST_RECURRENT, TRANSPORT
 
 _MOST_ITERATIONS = 1 << 20
 """Iterations of a known count up to which a loop may be a recurrence, whose iterations no limit counts."""
@@ -57,29 +58,28 @@ def enclose_loops(steps: Sequence[Step]) -> Enclosed:
                 case LoopStep():
                     kernel = _recurrence_of(step)
                     if kernel is None:
-                        yield replace(step, steps=tuple(joined(step.steps)))
+                        yield replace(step, steps=tuple(joined_recurrences(step.steps)))
                         continue
                     origins[kernel] = tuple(inner for inner in step.steps if isinstance(inner, Kernel))
                     yield kernel
                 case BranchStep():
-                    then, otherwise = tuple(joined(step.then)), tuple(joined(step.otherwise))
+                    then, otherwise = tuple(joined_recurrences(step.then)), tuple(joined_recurrences(step.otherwise))
                     yield replace(step, then=then, otherwise=otherwise)
                 case _:
                     yield step
 
-    def joined(steps: Sequence[Step]) -> list[Step]:
+    def joined_recurrences(steps: Sequence[Step]) -> list[Step]:
         done: list[Step] = []
         for step in enclosed(steps):
-            earlier = _joinable(done, step, origins) if isinstance(step, Kernel) and step in origins else None
-            if earlier is not None and isinstance(step, Kernel):
-                done.remove(earlier)
-                both = _both(earlier, step)
-                origins[both] = (*origins.pop(earlier), *origins.pop(step))
-                step = both
-            done.append(step)
+            joined = _joined(done, step, origins) if isinstance(step, Kernel) and step in origins else None
+            if joined is None or not isinstance(step, Kernel):
+                done.append(step)
+                continue
+            origins[joined.both] = (*origins.pop(joined.earlier), *origins.pop(step))
+            done = joined.steps
         return done
 
-    return Enclosed(tuple(joined(steps)), origins)
+    return Enclosed(tuple(joined_recurrences(steps)), origins)
 
 
 def _recurrence_of(loop: LoopStep) -> Kernel | None:
@@ -89,14 +89,14 @@ def _recurrence_of(loop: LoopStep) -> Kernel | None:
     if isinstance(loop.trips, int) and loop.trips > _MOST_ITERATIONS:
         return None
     kernels = [step for step in loop.steps if isinstance(step, Kernel)]
-    nests = [nest for kernel in kernels for nest in kernel.nests]
+    nests = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, tuple | Contraction)]
     rows = _rows(nests)
-    if len(kernels) < len(loop.steps) or rows is None:
+    if len(kernels) < len(loop.steps) or len(nests) < sum(len(kernel.nests) for kernel in kernels) or rows is None:
         return None
     time = Var("t", loop.trips)
     body = tuple(_numbered(nest, loop.number, time) for nest in nests)
     lines = [_line(nests, result, initial, rows) for initial, result in loop.swapped]
-    if any(line is None for line in lines):
+    if any(line is None for line in lines) or (rows != 1 and not _keep_to_rows(nests, loop)):
         return None
     cycle = Cycle(time, body, loop.swapped, tuple(line for line in lines if line is not None))
     written = (buffer for kernel in kernels for buffer in kernel.writes)
@@ -104,7 +104,7 @@ def _recurrence_of(loop: LoopStep) -> Kernel | None:
     return kernel_of(loop.name, (Recurrence(rows, (cycle,)),), tuple(writes))
 
 
-def _rows(nests: Sequence[object]) -> Dim | None:
+def _rows(nests: Sequence[tuple[Statement, ...] | Contraction]) -> Dim | None:
     """The rows of a recurrence of these nests; None if it is not worth it, or they have different rows.
 
     Contractions have panels to read, which are few, and the same rows; statements are short, by sizes that are known.
@@ -125,11 +125,21 @@ def _rows(nests: Sequence[object]) -> Dim | None:
 def _is_short(statements: tuple[Statement, ...]) -> bool:
     tally = Tally()
     tally.statements(statements)
-    work = tally.operations + tally.bytes_written
+    work = tally.operations + TRANSPORT * _rounds(statements)
     return isinstance(work, int) and work <= LOOP_GRAIN
 
 
-def _line(nests: Sequence[object], result: Buffer, initial: Buffer, rows: Dim) -> Dim | None:
+def _rounds(statements: Sequence[Statement]) -> Dim:
+    """How often the innermost statements run."""
+    total: Dim = 0
+    for statement in statements:
+        total = total + (statement.var.extent * _rounds(statement.body) if isinstance(statement, For) else 1)
+    return total
+
+
+def _line(
+    nests: Sequence[tuple[Statement, ...] | Contraction], result: Buffer, initial: Buffer, rows: Dim
+) -> Dim | None:
     """The elements of a state that belong to a row: as far apart as its rows are stored; None if they are not so."""
     if rows == 1:
         return initial.elements
@@ -141,7 +151,49 @@ def _line(nests: Sequence[object], result: Buffer, initial: Buffer, rows: Dim) -
     return None
 
 
-def _numbered(nest: tuple[Statement, ...] | Contraction, number: Buffer, time: Var) -> tuple[Statement, ...] | Contraction:
+def _keep_to_rows(nests: Sequence[tuple[Statement, ...] | Contraction], loop: LoopStep) -> bool:
+    """Whether no row of what a loop writes is read by another row, which may be of another run by then."""
+    written = {buffer for pair in loop.swapped for buffer in pair}
+    written.update(store.buffer for nest in nests if isinstance(nest, Contraction) for store in stores(nest.body))
+    lines: dict[Buffer, Dim] = {}
+    for nest in nests:
+        assert isinstance(nest, Contraction)
+        for node in walk(nest):
+            if isinstance(node, Load) and node.buffer in written:
+                line = lines.setdefault(node.buffer, node.index.factor(nest.m[0]))
+                if not _is_in_row(node.index, nest.m[0], line):
+                    return False
+    pairs = [(lines.get(one), lines.get(other)) for one, other in loop.swapped]
+    if any(one is not None and other is not None and one != other for one, other in pairs):
+        return False
+    for one, other in loop.swapped:
+        lines.setdefault(other, lines.get(one, 0))
+    return all(
+        _is_in_row(store.index, nest.m[0], lines[store.buffer])
+        for nest in nests
+        if isinstance(nest, Contraction)
+        for store in stores(nest.body)
+        if lines.get(store.buffer, 0) != 0
+    )
+
+
+def _is_in_row(index: Index, row: Var, line: Dim) -> bool:
+    """Whether an index is of `line` elements of a row, whatever its variables are."""
+    rest = [(term, factor) for term, factor in index.terms if term is not row]
+    if index.factor(row) != line or not isinstance(index.offset, int) or index.offset < 0:
+        return False
+    most: Dim = index.offset
+    for term, factor in rest:
+        if not isinstance(term, Var) or not isinstance(factor, int) or factor < 0:
+            return False
+        most = most + factor * (term.extent - 1)
+    beyond = lower_bound(line - most)
+    return beyond is not None and beyond > 0
+
+
+def _numbered(
+    nest: tuple[Statement, ...] | Contraction, number: Buffer, time: Var
+) -> tuple[Statement, ...] | Contraction:
     """A nest with a variable in the place of the number of the iteration."""
 
     def change(node: Node) -> Node:
@@ -176,16 +228,35 @@ def _position(value: Apply) -> Apply | Position:
     return Position(total)
 
 
-def _joinable(done: Sequence[Step], later: Kernel, known: Mapping[Kernel, object]) -> Kernel | None:
-    """The last recurrence of as many rows before `later` that can run beside it, and after all steps between."""
-    for place in range(len(done) - 1, -1, -1):
-        earlier, between = done[place], done[place + 1 :]
-        if not isinstance(earlier, Kernel):
+def _joined(done: Sequence[Step], later: Kernel, known: Mapping[Kernel, object]) -> _Joined | None:
+    """Steps with `later` beside the last recurrence before it; None if the two cannot run side by side.
+
+    Of the steps between, those that follow from the earlier one come after both, and the others before.
+    """
+    place = next((place for place in range(len(done) - 1, -1, -1) if done[place] in known), None)
+    earlier = None if place is None else done[place]
+    if place is None or not isinstance(earlier, Kernel) or _first(earlier).rows != _first(later).rows:
+        return None
+    before: list[Step] = []
+    after: list[Kernel] = []
+    for step in done[place + 1 :]:
+        if not isinstance(step, Kernel):
             return None
-        if earlier in known:
-            free = all(isinstance(step, Kernel) and _are_independent(earlier, step) for step in (*between, later))
-            return earlier if free and _first(earlier).rows == _first(later).rows else None
-    return None
+        follows = not all(_are_independent(step, other) for other in (earlier, *after))
+        (after if follows else before).append(step)
+    if not _run_side_by_side(earlier, later) or not all(_are_independent(later, step) for step in after):
+        return None
+    both = _both(earlier, later)
+    return _Joined(earlier, both, [*done[:place], *before, both, *after])
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Steps in which `both` is in the place of `earlier`, and does the work of another recurrence too."""
+
+    earlier: Kernel
+    both: Kernel
+    steps: list[Step]
 
 
 def _first(kernel: Kernel) -> Recurrence:
@@ -198,7 +269,21 @@ def _are_independent(one: Kernel, other: Kernel) -> bool:
     return not set(one.writes) & set(other.buffers) and not set(other.writes) & set(one.buffers)
 
 
+def _run_side_by_side(one: Kernel, other: Kernel) -> bool:
+    """Whether two recurrences share no buffer but what both only write: rows of either, at places of their own."""
+    read = {*one.reads, *other.reads, *buffers_read((*one.nests, *other.nests))}
+    states = {buffer for kernel in (one, other) for buffer in _states(kernel)}
+    written = set(one.writes) & set(other.buffers) | set(other.writes) & set(one.buffers)
+    return not written & (read | states)
+
+
+def _states(kernel: Kernel) -> Iterator[Buffer]:
+    for cycle in _first(kernel).cycles:
+        for pair in cycle.swapped:
+            yield from pair
+
+
 def _both(one: Kernel, other: Kernel) -> Kernel:
     first, second = _first(one), _first(other)
     nest = Recurrence(first.rows, (*first.cycles, *second.cycles))
-    return kernel_of(one.name, (nest,), (*one.writes, *other.writes))
+    return kernel_of(one.name, (nest,), tuple(dict.fromkeys((*one.writes, *other.writes))))

@@ -35,6 +35,7 @@ from ingot.schedule.alternate import alternate
 from ingot.schedule.attention import schedule_attention
 from ingot.schedule.contraction import schedule_contraction
 from ingot.schedule.descent import schedule_descent
+from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
 from ingot.schedule.merge_epilogues import grouped, merge_epilogues
@@ -70,7 +71,8 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     """The kernels of a program for a target."""
     merged = merge_epilogues(fused.steps)
     constants: dict[Buffer, ConstantMemory] = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
-    alternated = alternate(merged.steps, constants)
+    forwarded = forward_stores(merged.steps)
+    alternated = alternate(forwarded.steps, constants)
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
     for kernel in kernels_in(alternated.steps):
         kernels[kernel] = _winograd(kernel, constants, target) or _schedule_kernel(kernel, target)
@@ -78,7 +80,8 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     fused_stores: dict[Kernel, Tensor] = {}
     for kernel, new_ones in kernels.items():
         old = alternated.origins.get(kernel, kernel)
-        fused_stores.update(dict.fromkeys(new_ones, fused.stores[merged.origins.get(old, (old,))[-1]]))
+        last = forwarded.origins.get(old, (old,))[-1]
+        fused_stores.update(dict.fromkeys(new_ones, fused.stores[merged.origins.get(last, (last,))[-1]]))
     enclosed = enclose_loops(hoisted.steps)
     owners = {placed.buffer: tensor for tensor, placed in fused.placed.items()}
     stores: dict[Kernel, Tensor] = {}

@@ -34,7 +34,9 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups
     whole = target.lanes(dtype.numpy.itemsize)
     shapes = [(whole, vectors) for vectors in (4, 3, 2, 1) if vectors % groups == 0]
     if target.halves and rows is not None and isinstance(columns, int) and columns >= whole // 2:
-        shapes += [(whole // 2, vectors) for vectors in ((5, 3, 1) if groups == 1 else (4, 3, 2)) if vectors % groups == 0]
+        shapes += [
+            (whole // 2, vectors) for vectors in ((5, 3, 1) if groups == 1 else (4, 3, 2)) if vectors % groups == 0
+        ]
     best: tuple[float, Tile] | None = None
     for lanes, vectors in shapes:
         most = (target.registers - 1 - vectors) // vectors

@@ -7,6 +7,7 @@ import pytest
 
 from ingot.dtypes import Array
 from ingot.errors import InputError
+from ingot.ir.text import parse_model
 from ingot.session import Session
 from lower.agreement import agree, lowered, refusal
 from lower.machine import runs
@@ -186,7 +187,7 @@ def test_long_sorts_are_refused() -> None:
 
 def test_a_count_that_a_run_gives_agrees() -> None:
     graph = "g (float[N, 3] x, int64[1] k) => (float[N, K] y, int64[N, K] i) { y, i = TopK (x, k) }"
-    agree(graph, x=np.float32([[1, 3, 2]]), k=[2])
+    agree(graph, x=np.array([[1, 3, 2]], np.float32), k=[2])
 
 
 @pytest.mark.parametrize("size", [1e20, 1e-30, 3.0])
@@ -196,3 +197,11 @@ def test_a_length_whose_square_is_no_float32_is_found_all_the_same(size: float) 
         {"x": np.full(4, size, np.float32)},
         {"x": np.zeros(0, np.float32)},
     )
+
+
+def test_a_mean_over_many_rows_loses_few_digits() -> None:
+    body = reducing("ReduceMean", "0, 1", "float", "1, 1, 3")
+    model = parse_model('<ir_version: 10, opset_import: ["" : 21]> ' + body)
+    x = np.full((1001, 301, 3), 0.1, np.float32)
+    y = Session(model, threads=1, providers=("cpu",), fallback=False)(x)
+    np.testing.assert_allclose(y, np.full((1, 1, 3), 0.1), rtol=5e-6)

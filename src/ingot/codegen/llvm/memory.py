@@ -12,7 +12,8 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lanes, count_of
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
 from ingot.dims import Dim
-from ingot.loops.ir import LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
+from ingot.dtypes import DType
+from ingot.loops.ir import LANES_APART, LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
@@ -102,6 +103,14 @@ class Memory(Lanes, ABC):
         opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in index.terms)
         return index.factor(lane.var) == 1 and not opaque
 
+    def _apart(self, index: Index) -> int | None:
+        """The stride of the lanes of a vector, if they lie close enough to be picked out of contiguous vectors."""
+        lane = self._lane
+        assert lane is not None
+        apart = index.factor(lane.var)
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in index.terms)
+        return apart if isinstance(apart, int) and 1 < apart <= LANES_APART and lane.count > 1 and not opaque else None
+
     def _inside(self, where: Sequence[Inside]) -> ir.Value:
         """Whether all conditions hold, for each lane if that differs."""
         b = self.b
@@ -155,6 +164,9 @@ class Memory(Lanes, ABC):
                 loaded.align = width(value.dtype)
             else:
                 loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
+        elif (apart := self._apart(value.index)) is not None:
+            address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+            loaded = self._picked(address, value.dtype, apart, mask, fill)
         else:
             addresses = b.gep(pointer, [self._in_lanes(self.index(value.index))], source_etype=kind)
             addresses.type = ir.VectorType(PTR, lanes)
@@ -162,6 +174,33 @@ class Memory(Lanes, ABC):
             arguments = [addresses, I32(width(value.dtype)), full, fill]
             loaded = self._masked("masked.gather", whole, arguments, whole, addresses.type)
         return self._computed(loaded, value.dtype)
+
+    def _picked(self, address: ir.Value, dtype: DType, apart: int, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+        """Elements `apart` from each other, out of as many contiguous vectors; the last vector ends with the last lane.
+
+        Nothing before the first lane or behind the last is read, and with a mask nothing of other lanes either.
+        """
+        b, whole, lanes = self.b, fill.type, count_of(fill)
+        starts = [*(number * lanes for number in range(apart - 1)), (lanes - 1) * (apart - 1)]
+        owners = [min(lane * apart // lanes, apart - 1) for lane in range(lanes)]
+        result: ir.Value | None = None
+        for number, start in enumerate(starts):
+            own = {lane * apart - start: lane for lane in range(lanes) if owners[lane] == number}
+            place = b.gep(address, [I64(start)], source_etype=whole.element)
+            if mask is None:
+                piece = b.load(place, typ=whole)
+                piece.align = width(dtype)
+            else:
+                active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
+                piece = self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)
+            at_lane = {lane: at for at, lane in own.items()}
+            before = piece if result is None else result
+            offset = 0 if result is None else lanes
+            result = _shuffled(
+                b, before, piece, [offset + at_lane[lane] if lane in at_lane else lane for lane in range(lanes)]
+            )
+        assert result is not None
+        return result
 
     def _store(self, statement: Store) -> None:
         """Store one element; a vector, if it is contiguous; else a scatter."""
@@ -239,6 +278,10 @@ class Memory(Lanes, ABC):
     def _zeros(self, bytes_: int = _MOST_BYTES) -> ir.Value:
         """Zeros to read where a condition does not hold."""
         return zeros(self.b, f"nothing{bytes_}", ir.ArrayType(I8, bytes_))
+
+
+def _shuffled(b: Builder, one: ir.Value, other: ir.Value, lanes: Sequence[int]) -> ir.Value:
+    return b.shuffle_vector(one, other, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
 
 
 def _indices(where: Sequence[Inside]) -> Iterator[Index]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ingot.compat.onnxruntime.refusals import sentence
 from ingot.errors import (
     CheckError,
     DecodeError,
@@ -141,7 +142,7 @@ def loading(place: str) -> Iterator[None]:
     except ExternalDataError as error:
         raise Fail(f"{place}:External data path validation failed: {error}") from error
     except IngotError as error:
-        raise _at_load(error)(f"{place}:{error}") from error
+        raise _at_load(error)(f"{place}:{sentence(error)}{error}") from error
 
 
 def at_run(error: Exception) -> Exception:
