@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ingot.dataclass import dataclass
@@ -80,7 +82,7 @@ class Descent(Tensor):
 
 def sort_keys(x: Array, key: DType) -> Array:
     """Floats as integers in the same order, both zeros alike; a float64 for an int32 is rounded up; NaN is anything."""
-    real = np.float32 if key is DType.INT32 else np.float64
+    real: Any = np.float32 if key is DType.INT32 else np.float64
     with np.errstate(over="ignore", invalid="ignore"):
         near = x.astype(real) + real(0)
         bits = near.view(key.numpy)
