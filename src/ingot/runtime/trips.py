@@ -324,7 +324,8 @@ class _Job:
         self._first_slots = memoryview(table).cast("B").cast("q")
         self._same: list[int] = []
         self._steps, self._keep = self._written(frame, course, condition)
-        self._job = Job(self._steps, self._slots, frame.state, shared.runner.plan.threads)
+        threads = shared.runner.plan.threads
+        self._job = Job(self._steps, self._slots, frame.state, threads, is_interruptible=True)
         self._state = frame.state
         self._most = trips
 
