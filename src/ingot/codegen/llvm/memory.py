@@ -214,8 +214,8 @@ class Memory(Lanes, ABC):
                 lines.append(line)
             self._turned[id(value)] = (value, transposed(b, lines))
         assert isinstance(place, ir.Constant)
-        number: int = place.constant
-        return self._turned[id(value)][1][number]
+        wanted: int = place.constant
+        return self._turned[id(value)][1][wanted]
 
     def _picked(self, address: ir.Value, dtype: DType, apart: int, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
         """Elements `apart` from each other, out of as many contiguous vectors; the last vector ends with the last lane.
