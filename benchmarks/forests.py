@@ -23,8 +23,8 @@ def table() -> str:
         "# Forests",
         "",
         f"{machine()}. Models fitted to {TRAINED_ON:,} random rows of {FEATURES} features, converted by",
-        "`ingot.convert`; then random forests of 100 trees of depth 6 in each form of the operators. Run by both",
-        "engines with one thread, in turns; the least processor time of a call. `python -m benchmarks forests` writes it.",
+        "`ingot.convert`; then random forests of 100 trees of depth 6 in each form of the operators. Both engines run",
+        "with one thread, in turns: the least processor time of a call. Written by `python -m benchmarks forests`.",
         "",
         "| model | rows | ingot | onnxruntime | times as fast |",
         "|---|---:|---:|---:|---:|",
@@ -39,7 +39,7 @@ def lines_of(chosen: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
     random = np.random.default_rng(0)
     x = random.normal(size=(max(ROWS), FEATURES)).astype(np.float32)
     ratios: list[float] = []
-    for forests in (converted(x), operators()):
+    for forests in (converted(x, chosen), operators()):
         for forest in forests:
             if chosen(forest.name):
                 for rows, ours, theirs in _compared(forest, x):

@@ -49,6 +49,7 @@ def turns(
 ) -> tuple[float, float]:
     """The least seconds a call of either, of `rounds` in turns; each round repeats calls for about `seconds`.
 
+    Calls that take long have fewer rounds, two at least.
     `clock` may be `thread_time`, of calls that run in this thread alone, on a machine that others use.
     """
     counts = []
@@ -58,12 +59,17 @@ def turns(
         run()
         counts.append(max(1, min(1000, int(seconds / (perf_counter() - start)))))
     least = [float("inf"), float("inf")]
-    for _ in range(rounds):
+    spent = 0.0
+    for turn in range(rounds):
+        if turn >= 2 and spent > 20 * seconds:
+            break
         for who, run in enumerate((ours, theirs)):
             start = clock()
             for _ in range(counts[who]):
                 run()
-            least[who] = min(least[who], (clock() - start) / counts[who])
+            took = clock() - start
+            spent += took
+            least[who] = min(least[who], took / counts[who])
     return least[0], least[1]
 
 

@@ -81,18 +81,18 @@ def test_a_second_run_takes_the_fast_path_of_the_plan_that_fits(shapes: list[lis
     assert len(shapes) == 2
 
 
-def test_a_shape_that_is_declared_wrong_is_forgotten(shapes: list[list[str]]) -> None:
+def test_a_shape_that_is_declared_wrong_is_overruled(shapes: list[list[str]]) -> None:
     squeezed = session(MISDECLARED)
     for rows in (3, 4):
         assert squeezed.run(None, {"x": np.ones((rows, 2), np.float32)})[0].tolist() == [1, 1]
-    assert len(shapes) == 2
+    assert len(shapes) == 1
 
 
-def test_a_number_that_is_declared_wrong_is_forgotten_too(shapes: list[list[str]]) -> None:
+def test_a_number_that_is_declared_wrong_is_overruled_too(shapes: list[list[str]]) -> None:
     squeezed = session(MISDECLARED.replace("(float[batch] y)", "(float[3] y)"))
     for rows in (3, 4):
         assert squeezed.run(None, {"x": np.ones((rows, 2), np.float32)})[0].tolist() == [1, 1]
-    assert len(shapes) == 2
+    assert len(shapes) == 1
 
 
 SQUEEZED = f"""{HEAD} g (float[n] x) => (y) <int64[1] one = {{1}}, int64[1] axis = {{0}}> {{
@@ -191,7 +191,7 @@ def test_a_run_whose_values_fail_a_guard_does_not_take_the_plan_from_others(ran:
     for _ in range(2):
         assert counted.run(None, {"x": full})[0].tolist() == [1, 3, 5, 7]
         assert counted.run(None, {"x": single})[0].tolist() == [1, 0, 0, 0]
-    assert ran == [counted._compiled] * 2
+    assert ran == [counted._compiled]  # the second time on its fast path
 
 
 @pytest.mark.filterwarnings("ignore:a compiled run was thrown away")

@@ -394,8 +394,8 @@ class Recurrence:
 
 
 KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Recurrence
-"""A nest of any kind. Fusion gives all but the last and Winograd's; once scheduled, nests are statements, contractions
-may be Winograd's, and short steps of a loop a recurrence."""
+"""A nest of any kind. Fusion gives nests, statements, contractions, attention and descents; once scheduled, nests are
+statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -34,13 +34,14 @@ class Program:
         """A fact with the names that inference invented replaced by what they stand for."""
         if not self.sizes or fact.type is None:
             return fact
-        type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self._known(d) for d in shape))
+        type_ = map_shapes(fact.type, lambda shape: tuple(None if d is None else self.size(d) for d in shape))
         elements = fact.elements
         if elements is not None:
-            elements = tuple(None if element is None else self._known(element) for element in elements)
+            elements = tuple(None if element is None else self.size(element) for element in elements)
         return replace(fact, type=type_, elements=elements)
 
-    def _known(self, size: Dim) -> Dim:
+    def size(self, size: Dim) -> Dim:
+        """A size with the names that inference invented replaced by what they stand for."""
         return size if isinstance(size, int) else substitute(size, self.sizes)
 
     def note_sizes(self, tensor: Tensor) -> None:

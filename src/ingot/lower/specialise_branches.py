@@ -1,15 +1,19 @@
-"""Specialisation of branches: an If whose condition depends on sizes alone is replaced by the branch that is taken.
+"""Specialisation by sizes: an If whose condition depends on sizes alone is replaced by the branch that is taken.
 
 Exporters write `x.squeeze(0) if x.shape[0] == 1 else x` as an If whose branches have different ranks, which no kernel
-can have. Where the sizes are unknown, the branch for equal sizes is assumed, and a guard checks it in each run.
+can have. Where the sizes are unknown, the branch for equal sizes is assumed, and a guard checks it in each run. A
+Squeeze without axes, whose result has no known rank either, is assumed to leave every axis whose size is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
+from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
-from ingot.dims import Expr, lower_bound, minimum
+from ingot.dims import Expr, lower_bound, minimum, upper_bound
 from ingot.infer.decided import EqualSizes, decided_by_sizes
 from ingot.infer.driver import Facts, Inference
 from ingot.infer.naming import Naming
@@ -26,6 +30,9 @@ from ingot.prim.guard import Guard
 
 Guards = dict[Graph, list[Guard]]
 """Sizes that were assumed to be equal, by the graph whose nodes depend on it."""
+
+_MOST_ROUNDS = 32
+"""How often ranks that a Squeeze has from now on may decide more of a model."""
 
 _CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
 
@@ -68,17 +75,11 @@ def specialise_branches(
     `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before. Declared sizes that
     contradict what is inferred are overruled: the model is checked, and they can only contradict a default of an input.
     """
-    inference = _Deciding(model, catalog)
-    inference.overrules = True
-    inference.naming = Naming(model)
-    inference.graph(model.graph, input_facts)
-    facts = inference.facts
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
-    for decision in reversed(inference.decisions):  # those inside come before the If around them
-        _put_in_place(decision, model, guards)
-    for value in model.graph.initializers.values():
-        if value not in facts and isinstance(value.constant, Tensor):  # of a branch before
-            facts[value] = of_constant(value.constant)
+    for _ in range(_MOST_ROUNDS):
+        facts = _decided(model, catalog, input_facts, guards)
+        if not _name_squeezed_axes(model, facts, guards):
+            break
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))
@@ -158,6 +159,49 @@ def _put_in_place(decision: _Decision, model: Model, guards: Guards) -> None:
     if isinstance(decided, EqualSizes):
         own.append(Guard(decided.one, decided.other, _CHOSEN))
     put_in_place(branch, node, graph)
+
+
+def _decided(model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None, guards: Guards) -> Facts:
+    """What is known of a model whose branches that sizes decide are put in their places."""
+    inference = _Deciding(model, catalog)
+    inference.overrules = True
+    inference.naming = Naming(model)
+    inference.graph(model.graph, input_facts)
+    facts = inference.facts
+    for decision in reversed(inference.decisions):  # those inside come before the If around them
+        _put_in_place(decision, model, guards)
+    for value in model.graph.initializers.values():
+        if value not in facts and isinstance(value.constant, Tensor):  # of a branch before
+            facts[value] = of_constant(value.constant)
+    return facts
+
+
+def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards) -> bool:
+    """Whether a Squeeze without axes got those of size one; sizes with names are assumed not to be one,
+    unless they are at most that.
+    """
+    changed = False
+    for graph in nested_graphs(model.graph):
+        for node in [node for node in graph if node.applies("Squeeze") and len(node.inputs) == 1]:
+            fact = Fact() if node.inputs[0] is None else facts.get(node.inputs[0], Fact())
+            sizes = fact.shape or ()
+            named = [size for size in sizes if isinstance(size, Expr)]
+            if not named or None in sizes or not _is_in_branches(graph):
+                continue
+            guards.setdefault(graph, []).extend(_guard_of_squeeze(size, node) for size in named)
+            axes = [axis for axis, size in enumerate(sizes) if size is not None and upper_bound(size) == 1]
+            with inserting(before=node):
+                node.inputs = [node.inputs[0], op.Constant(value=Tensor(np.array(axes, np.int64))).value]
+            changed = True
+    return changed
+
+
+def _guard_of_squeeze(size: Expr, node: Node) -> Guard:
+    """That a size is one, if it is at most that, else that it is not."""
+    if upper_bound(size) == 1:
+        return Guard(size, 1, f"a size that was assumed to be one for Squeeze '{node.label}' is none")
+    otherwise = f"a size that was assumed not to be one for Squeeze '{node.label}' is one"
+    return Guard(minimum((size - 1) * (size - 1), 1), 1, otherwise)
 
 
 def _is_in_branches(graph: Graph) -> bool:

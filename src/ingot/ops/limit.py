@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ingot.errors import InputError, UnsupportedError
 from ingot.ir.tensor import SparseTensor, Tensor
 
-_ALLOWED: ContextVar[int] = ContextVar("bytes a result may take", default=2**34)
-# The signature of an operator is its schema: there is no argument to pass this by.
+ALLOWED: ContextVar[int] = ContextVar("bytes a result may take", default=2**34)
+"""The bytes that a result may take. The signature of an operator is its schema: there is no argument for it."""
 
 _MOST_AXES = 64  # numpy's own limit
 _MOST_STRIDE = 2**62  # numpy multiplies the sizes of an empty array too, leaving out zeros
@@ -28,17 +28,17 @@ class OversizedError(InputError):
 
 def most_bytes() -> int:
     """What a result may take: what the run has left, or 16 GiB outside of one."""
-    return _ALLOWED.get()
+    return ALLOWED.get()
 
 
 @contextmanager
 def allowing(count: int) -> Iterator[ContextVar[int]]:
     """Within it a result may take `count` bytes; the variable can be set anew as memory is taken and given back."""
-    token = _ALLOWED.set(count)
+    token = ALLOWED.set(count)
     try:
-        yield _ALLOWED
+        yield ALLOWED
     finally:
-        _ALLOWED.reset(token)
+        ALLOWED.reset(token)
 
 
 def oversized(message: str, count: int) -> OversizedError:

@@ -130,6 +130,6 @@ def _label(tensor: Tensor) -> str:
     match tensor:
         case Parameter():
             return f"input '{tensor.name}'"
-        case CallResult(call=Call()):
-            return f"result {tensor.index} of {tensor.call.node.op_type} '{tensor.call.node.label}'"
+        case CallResult(call=Call(node=node)):
+            return f"result {tensor.index} of {node.op_type} '{node.label}'"
     return "a value"

@@ -151,14 +151,15 @@ class Evaluation:
         try:
             self.proceed()
             with allowing(self.ledger.left):
-                results = compute(self.evaluators, node, operator, inputs, {**attributes, operator.runtime: runtime})
+                arguments = {**attributes, operator.runtime: runtime}
+                results = _results_of(operator, compute(self.evaluators, node, operator, inputs, arguments))
             self.ledger.charge(results)
         except OversizedError:
             raise MemoryError from None
         except IngotError as error:
             error.where = error.where or place_of(node, inputs)
             raise
-        return tuple(results)
+        return results
 
     def proceed(self, nodes: int = 1) -> None:
         """Count nodes about to run; raises if the run has to end here."""
@@ -184,6 +185,16 @@ class Evaluation:
         if node.domain not in imports:
             raise CheckError(f"domain '{spelled_out(node.domain)}' is not imported")
         return self._catalog.get(node.domain, node.op_type, imports[node.domain])
+
+    @property
+    def imports(self) -> Mapping[str, int]:
+        """The operator sets of the model."""
+        return self._model.opset_imports
+
+    @property
+    def first_takes_all(self) -> bool:
+        """Whether every node is computed by the same evaluator, or as it is defined."""
+        return not self.evaluators or self.evaluators[0].takes_all
 
     def function(self, node: Node) -> Function | None:
         return self._model.function_of(node)
@@ -280,8 +291,7 @@ class _Scope:
         finally:
             if runtime is not None:
                 runtime.close()
-        several = len(operator.outputs) != 1 or operator.outputs[0].variadic
-        results = result if several and isinstance(result, tuple | list) else (result,)
+        results = _results_of(operator, result)
         if node.applies("Constant"):
             self._evaluation.ledger.exempt(result)
         elif not node.applies(*_MOVING) or not inputs or not isinstance(inputs[0], list):
@@ -379,6 +389,12 @@ class _NodeRuntime:
 
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._scope.generator(seed)
+
+
+def _results_of(operator: Operator, result: Any) -> Sequence[Any]:
+    """What an operator returned as a sequence of results: one that has several returns one."""
+    several = len(operator.outputs) != 1 or operator.outputs[0].variadic
+    return result if several and isinstance(result, tuple | list) else (result,)
 
 
 def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:

@@ -61,12 +61,12 @@ class Executable:
         inputs = [feeds.get(name) for name in self.plan.inputs]
         runner = self.runner
         with runner.running(interrupt) as frame:
-            call = Calls(evaluation, self.calls, frame, observe).caller(self._bodies)
-            results = runner.run(frame, inputs, call, observe, self._limit)
+            calls = Calls(evaluation, self.calls, frame, observe)
+            results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
             binding = frame.first.binding
         if results is None:
             raise KernelError
-        if not self.fast_path.learn(runner, feeds, binding):
+        if not self.fast_path.learn(runner, feeds, binding, self._limit.left, lambda: calls.evaluation):
             key = self._key(feeds)
             if key is not None:
                 remember(self._ran, key, None, _MOST_KEYS)

@@ -1,22 +1,32 @@
-"""The fast path: for inputs of types and sizes that ran before, a frame is ready, and nothing is left to check."""
+"""The fast path: for inputs of types and sizes that ran before, a frame is ready, and nothing is left to check.
+
+A plan of one segment is only started; for one of several, see `ready_plan`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
+from ingot.prim.tensor import Call
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
+from ingot.runtime.direct_calls import direct_calls
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.plan import Plan
+from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
+from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job, thread_pool
+
+if TYPE_CHECKING:
+    from ingot.runtime.evaluate import Evaluation
 
 _MOST_READY = 32
 """Types and sizes of inputs that are remembered."""
@@ -24,12 +34,16 @@ _MOST_READY = 32
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What a run on the fast path needs: the slots of inputs, the results to allocate, and the order of outputs."""
+    """What a run on the fast path needs: the slots of inputs, the results to allocate, and the order of outputs.
+
+    A lookup appends to the results the elements of its table that one of them is the indices of.
+    """
 
     runner: PlanRunner
     binding: Binding
     inputs: tuple[int, ...]
     results: tuple[tuple[int, tuple[int, ...], Any], ...]
+    lookups: tuple[tuple[Array, int], ...]
     outputs: tuple[int, ...]
 
 
@@ -38,7 +52,7 @@ class FastPath:
 
     def __init__(self, plan: Plan) -> None:
         self._names = tuple(plan.inputs)
-        self._ready: dict[tuple[Any, ...], Ready] = {}
+        self._ready: dict[tuple[Any, ...], Ready | ReadyPlan] = {}
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
         """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
@@ -58,6 +72,8 @@ class FastPath:
         ready = self._ready.get(tuple(key))
         if ready is None:
             return None
+        if isinstance(ready, ReadyPlan):
+            return ready.run(arrays, interrupt)
         frame = ready.runner.frame()
         segment = frame.first
         if segment.binding is not ready.binding:
@@ -80,36 +96,108 @@ class FastPath:
             ready.runner.frames.append(frame)
             return None
         ready.runner.frames.append(frame)
+        if ready.lookups:
+            try:
+                results += [table.take(results[index]) for table, index in ready.lookups]
+            except IndexError:
+                return None
         return [results[index] for index in ready.outputs]
 
-    def learn(self, runner: PlanRunner, feeds: Mapping[str, Any], binding: Binding | None) -> bool:
-        """Remember the binding that inputs ran with, if the plan has a fast path; whether it has."""
-        if set(feeds) != set(self._names) or not _has_fast_path(runner):
+    def learn(
+        self,
+        runner: PlanRunner,
+        feeds: Mapping[str, Any],
+        binding: Binding | None,
+        most_bytes: int,
+        evaluation: Callable[[], Evaluation],
+    ) -> bool:
+        """Remember the binding that inputs ran with, if the plan has a fast path; whether it has.
+
+        A run may take `most_bytes`; `evaluation` is how nodes of the model were evaluated.
+        """
+        if set(feeds) != set(self._names):
             return False
         arrays = [feeds[name] for name in self._names]
-        if binding is None or any(type(array) is not np.ndarray for array in arrays):
+        if any(type(array) is not np.ndarray or array.dtype == np.object_ for array in arrays):
             return False
-        plan, (segment,) = runner.plan, runner.segments
+        key = tuple(part for array in arrays for part in (array.shape, array.dtype))
+        lookups = _lookups(runner)
+        if lookups is None:
+            several = self._ready.get(key) or _several(runner, arrays, most_bytes, evaluation)
+            if several is not None:
+                remember(self._ready, key, several, _MOST_READY)
+            return several is not None
+        if binding is None:
+            return False
+        plan, segment = runner.plan, runner.segments[0]
         unread = len(plan.template) - 1  # the last slot is nobody's
         inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
         shapes = zip(segment.results, binding.shapes, strict=True)
         results = tuple((slot, shape, dtype) for (_, slot, dtype), shape in shapes)
         numbers = [number for number, _, _ in segment.results]
+        tables = tuple((lookup.table, numbers.index(lookup.index)) for lookup in lookups)
+        numbers += [lookup.result for lookup in lookups]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
-        key = tuple(part for array in arrays for part in (array.shape, array.dtype))
-        remember(self._ready, key, Ready(runner, binding, inputs, results, outputs), _MOST_READY)
+        remember(self._ready, key, Ready(runner, binding, inputs, results, tables, outputs), _MOST_READY)
         return True
 
 
-def _has_fast_path(runner: PlanRunner) -> bool:
-    """Whether a plan is one segment of kernels without a call or a copy that computes all outputs, each once."""
+def _several(
+    runner: PlanRunner, inputs: Sequence[Array], most_bytes: int, evaluation: Callable[[], Evaluation]
+) -> ReadyPlan | None:
+    """The fast path of a plan of several segments; None if it has none."""
+    plan = runner.plan
+    if plan.device is not None or any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
+        return None
+    has_calls = any(isinstance(segment.call, Call) for segment in plan.segments)
+    calls = direct_calls(plan, evaluation()) if has_calls else {}
+    return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """A call that is a lookup in a constant table of strings; values are numbered as in their runner."""
+
+    table: Array
+    index: int
+    result: int
+
+
+def _lookups(runner: PlanRunner) -> list[_Lookup] | None:
+    """The lookups behind the kernels of a plan, where these and nothing else compute all outputs, each once.
+
+    None if there is more than one segment of kernels, a copy, or another call.
+    """
     segments, plan = runner.segments, runner.plan
-    if plan.device is not None or len(segments) != 1 or segments[0].call is not None or not segments[0].binder.words:
-        return False
+    if plan.device is not None or not segments or not segments[0].binder.words:
+        return None
     if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
-        return False
-    numbers = [number for number, _, _ in segments[0].results]
-    return len(set(runner.outputs)) == len(runner.outputs) and all(number in numbers for number in runner.outputs)
+        return None
+    numbers = {number for number, _, _ in segments[0].results}
+    lookups: list[_Lookup] = []
+    for segment in segments:
+        if segment is not segments[0] and (segment.binder.words or segment.results):
+            return None
+        if segment.call is not None:
+            lookup = _lookup(runner, segment)
+            if lookup is None or lookup.index not in numbers:
+                return None
+            lookups.append(lookup)
+    computed = numbers.union(lookup.result for lookup in lookups)
+    are_all = len(set(runner.outputs)) == len(runner.outputs) and computed.issuperset(runner.outputs)
+    return lookups if are_all else None
+
+
+def _lookup(runner: PlanRunner, segment: PreparedSegment) -> _Lookup | None:
+    """The call of a segment as a lookup: Gather from a list of strings, whose indices are an array."""
+    call = segment.call
+    if not isinstance(call, Call) or not call.node.applies("Gather") or len(segment.entries) != 1:
+        return None
+    table, index = segment.argument_numbers
+    strings = None if table is None else runner.constant(table)
+    if index is None or strings is None or strings.dtype != np.object_ or strings.ndim != 1:
+        return None
+    return _Lookup(strings, index, segment.entries[0].number)
 
 
 def _start(runner: PlanRunner, frame: Frame, job: Job, interrupt: Interrupt) -> None:

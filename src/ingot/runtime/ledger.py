@@ -54,7 +54,7 @@ class Ledger:
             if isinstance(result, np.ndarray):
                 root = result if result.base is None else _root(result)
                 if id(root) not in self._known:
-                    self._add(root, root.nbytes if root.dtype != np.object_ else _text_bytes(root))
+                    self._add(root, root.nbytes if root.dtype != np.object_ else bytes_of(root))
             elif isinstance(result, list | tuple):
                 self.charge(result)
             elif isinstance(result, dict):
@@ -117,7 +117,7 @@ def _root(array: Array) -> Array:
     return array
 
 
-def _text_bytes(root: Array) -> int:
+def bytes_of(root: Array) -> int:
     """The bytes of an array of strings: its own memory and that of the strings, each once."""
     texts: dict[int, object] = {id(item): item for item in root.reshape(-1).tolist()}
     return root.nbytes + sum(item.__sizeof__() for item in texts.values())

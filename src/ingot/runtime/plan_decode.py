@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,8 +68,16 @@ class PlanDecoder:
             self._threads,
             memory,
             most_trips=self._most_trips,
-            bodies={self._call(call): tuple(map(self._body, bodies)) for call, bodies in stored.bodies},
+            bodies=dict(self._bodies(stored.bodies)),
         )
+
+    def _bodies(
+        self, stored: Sequence[tuple[int, Sequence[StoredBody | None]]]
+    ) -> Iterator[tuple[Call, tuple[Body | None, ...]]]:
+        for number, bodies in stored:
+            call = self._call(number)
+            assert isinstance(call, Call)
+            yield call, tuple(map(self._body, bodies))
 
     def _body(self, fields: StoredBody | None) -> Body | None:
         if fields is None:

@@ -75,6 +75,10 @@ class PlanRunner:
             self._values[numbers[tensor]] = array
         self._sizes = {THREADS: plan.threads}
 
+    def constant(self, number: int) -> Any | None:
+        """The array of a value that is constant, else None."""
+        return self._values[number]
+
     def is_true(self, number: int) -> bool:
         """Whether a value is a constant of one element that is true."""
         value = self._values[number]
@@ -109,6 +113,15 @@ class PlanRunner:
             self.release(frame)
         if interrupt is not None:
             interrupt.check()
+
+    def sizes_of(self, inputs: Sequence[Any]) -> dict[str, int]:
+        """The named sizes that inputs in order have; GuardFailed if they are not as assumed."""
+        values, sizes, slots = self._values.copy(), self._sizes.copy(), self.plan.template.copy()
+        for entry in self._placed:
+            entry.admit(inputs[entry.number], values, sizes, slots)
+        for check in self.checks:
+            check.require(values, sizes)
+        return sizes
 
     def fix(self, frame: Frame, inputs: Iterable[Any]) -> None:
         """Set the last inputs for all runs with a frame; GuardFailed if they are not as assumed."""

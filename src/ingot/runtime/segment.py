@@ -44,15 +44,36 @@ class PreparedSegment:
     def make(self, step: HostStep, call: Caller, values: list[Any], sizes: dict[str, int], slots: Any) -> None:
         """Make the call, and admit its results, or read sizes; GuardFailed if they are not as assumed."""
         if isinstance(step, SizeReading):
-            self._read(values, sizes)
-            return
-        results = call(step, [None if number is None else values[number] for number in self._arguments])
+            self.read(values, sizes)
+        else:
+            self.admit(call(step, self.arguments(values)), values, sizes, slots)
+
+    def arguments(self, values: list[Any]) -> list[Any]:
+        """The arguments of the call."""
+        return [None if number is None else values[number] for number in self._arguments]
+
+    def admit(self, results: Sequence[Any], values: list[Any], sizes: dict[str, int], slots: Any) -> None:
+        """Note the results of the call; GuardFailed if they are not as assumed."""
         for entry, index in zip(self.entries, self._indices, strict=True):
             entry.admit(results[index], values, sizes, slots)
+        self.check(values, sizes)
+
+    @property
+    def argument_numbers(self) -> list[int | None]:
+        """The numbers of the values that are the arguments of the call; None for one that is omitted."""
+        return self._arguments
+
+    @property
+    def indexed_entries(self) -> list[tuple[Entry, int]]:
+        """The results of the call that are used, with their numbers among all of them."""
+        return list(zip(self.entries, self._indices, strict=True))
+
+    def check(self, values: list[Any], sizes: dict[str, int]) -> None:
+        """GuardFailed if sizes of the results of the call are not what follows from others."""
         for check in self._checks:
             check.require(values, sizes)
 
-    def _read(self, values: list[Any], sizes: dict[str, int]) -> None:
+    def read(self, values: list[Any], sizes: dict[str, int]) -> None:
         """Note the elements of a tensor as sizes."""
         (number,), (entry,) = self._arguments, self.entries
         assert number is not None

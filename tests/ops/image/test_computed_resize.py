@@ -26,14 +26,16 @@ def graph(attributes: str) -> str:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("coordinates", COORDINATES)
 def test_scales(mode: str, coordinates: str) -> None:
-    cases = [{"x": IMAGE, "scales": np.float32(s), "two": np.float32(s[2:])} for s in (*SCALES, *WRONG)]
+    cases = [
+        {"x": IMAGE, "scales": np.array(s, np.float32), "two": np.array(s[2:], np.float32)} for s in (*SCALES, *WRONG)
+    ]
     runs(graph(f'mode = "{mode}", coordinate_transformation_mode = "{coordinates}"'), *cases, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize("how", ["antialias = 1", "exclude_outside = 1", "antialias = 1, exclude_outside = 1"])
 def test_scales_of_a_kernel_with_its_own_weights(mode: str, how: str) -> None:
-    cases = [{"x": IMAGE, "scales": np.float32(s), "two": np.float32(s[2:])} for s in SCALES]
+    cases = [{"x": IMAGE, "scales": np.array(s, np.float32), "two": np.array(s[2:], np.float32)} for s in SCALES]
     runs(graph(f'mode = "{mode}", {how}'), *cases, rtol=1e-4, atol=1e-5)
 
 
@@ -64,7 +66,11 @@ def test_regions(mode: str) -> None:
         "g (float[n, c, h, w] x, float[4] roi, int64[2] sizes) => (y) {"
         ' y = Resize <axes = [2, 3], coordinate_transformation_mode = "tf_crop_and_resize", '
         f'extrapolation_value = 9.0, mode = "{mode}"> (x, roi, , sizes) }}',
-        *({"x": IMAGE, "roi": np.float32(r), "sizes": np.array(s)} for r in regions for s in [(3, 4), (1, 7)]),
+        *(
+            {"x": IMAGE, "roi": np.array(r, np.float32), "sizes": np.array(s)}
+            for r in regions
+            for s in [(3, 4), (1, 7)]
+        ),
         rtol=1e-4,
         atol=1e-5,
     )

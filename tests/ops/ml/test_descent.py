@@ -222,6 +222,7 @@ SPREAD = {
 }
 """Two trees of which every leaf votes for three targets."""
 TREES, LEAVES = [0] * 6 + [1] * 6, [1, 1, 1, 2, 2, 2] * 2
+STRINGS = ["elements of string"]
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 WEIGHTS = [0.1, 0.7, 0.2, 0.5, 0.1, 0.4, 0.3, 0.3, 0.4, 0.9, 0.0, 0.1]
 
@@ -241,7 +242,7 @@ def test_the_class_with_most_votes_is_named(labels: dict[str, Any], transform: s
     votes = {"class_treeids": TREES, "class_nodeids": LEAVES, "class_ids": [0, 1, 2] * 4, "class_weights": WEIGHTS}
     attributes = {**SPREAD, **votes, **labels, "post_transform": transform}
     left = agree("TreeEnsembleClassifier", attributes, rows(np.random.default_rng(8), 40), outputs=2)
-    assert left == ([] if "classlabels_int64s" in labels else ["values that are strings"])
+    assert left == ([] if "classlabels_int64s" in labels else STRINGS)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
@@ -261,7 +262,7 @@ def test_votes_for_one_class_score_it(transform: str, sign: int, classes: int, s
     attributes = {**SPREAD, **votes, **labels, "post_transform": transform}
     x = rows(np.random.default_rng(13), 40)
     left = agree("TreeEnsembleClassifier", attributes, x, outputs=2)
-    assert left == (["values that are strings"] if strings else [])
+    assert left == (STRINGS if strings else [])
 
 
 @pytest.mark.parametrize("values", [{"values_int64s": [7, -7, 0]}, {"values_floats": [0.5, -1.0, 2.0]}], ids=str)

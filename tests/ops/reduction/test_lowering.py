@@ -187,7 +187,7 @@ def test_long_sorts_are_refused() -> None:
 
 def test_a_count_that_a_run_gives_agrees() -> None:
     graph = "g (float[N, 3] x, int64[1] k) => (float[N, K] y, int64[N, K] i) { y, i = TopK (x, k) }"
-    agree(graph, x=np.float32([[1, 3, 2]]), k=[2])
+    agree(graph, x=np.array([[1, 3, 2]], np.float32), k=[2])
 
 
 @pytest.mark.parametrize("size", [1e20, 1e-30, 3.0])

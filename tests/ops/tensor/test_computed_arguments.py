@@ -115,7 +115,7 @@ def test_bounds_of_a_slice_along_known_axes() -> None:
             f"g (float[2, m, 4] x, int32[2] starts, int32[2] ends) => (y) <int32[2] axes = {{2, 1}}, "
             f"int32[2] steps = {{{step}, 1}}> {{ y = Slice (x, starts, ends, axes, steps) }}",
             *(
-                {"x": X, "starts": np.int32([a, 0]), "ends": np.int32([b, -1])}
+                {"x": X, "starts": np.array([a, 0], np.int32), "ends": np.array([b, -1], np.int32)}
                 for a, b in [(0, 3), (-1, -5), (3, 0), (1, 1), (100, -100)]
             ),
         )
@@ -179,11 +179,14 @@ def test_natural_numbers_that_sizes_follow_from() -> None:
     )
     runs(
         "g (float[n, 5] x, int64[1] k) => (y, i) { y, i = TopK (x, k) }",
-        *({"x": np.float32([[1, 5, 2, 4, 3]]), "k": ints(k)} for k in (1, 3, 5, 0, 6, -1)),
+        *({"x": np.array([[1, 5, 2, 4, 3]], np.float32), "k": ints(k)} for k in (1, 3, 5, 0, 6, -1)),
     )
     runs(
         "g (float[n, 5] x, int64[2] lengths) => (y, z) { y, z = Split <axis = 1> (x, lengths) }",
-        *({"x": np.float32([[1, 5, 2, 4, 3]]), "lengths": ints(*n)} for n in [(2, 3), (0, 5), (3, 3), (-1, 6)]),
+        *(
+            {"x": np.array([[1, 5, 2, 4, 3]], np.float32), "lengths": ints(*n)}
+            for n in [(2, 3), (0, 5), (3, 3), (-1, 6)]
+        ),
     )
 
 
@@ -220,3 +223,50 @@ def test_a_plan_with_computed_sizes_is_found_on_disk(tmp_path: Path, monkeypatch
         for thread in threading.enumerate():
             if thread.name == "ingot-keep":
                 thread.join()
+
+
+def test_a_squeeze_without_axes_is_compiled_for_sizes_that_are_not_one() -> None:
+    text = f"{HEADER} g (float[n, 1, m] x) => (y) {{ z = Squeeze (x) y = Exp (z) }}"
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    for n, m in [(2, 3), (0, 2), (1, 3), (2, 1), (1, 1)]:
+        (y,) = session.run(None, {"x": np.zeros((n, 1, m), np.float32)})
+        assert y.shape == tuple(size for size in (n, m) if size != 1)
+
+
+def test_a_squeeze_of_a_computed_size_is_guarded() -> None:
+    constants = "<int64 zero = {0}, int64 one = {1}>"
+    text = f"{HEADER} g (int64 n) => (y) {constants} {{ r = Range (zero, n, one) y = Squeeze (r) }}"
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    assert session.run(None, {"n": np.array(3)})[0].tolist() == [0, 1, 2]
+    with pytest.warns(ingot.FallbackWarning, match="assumed not to be one"):
+        assert session.run(None, {"n": np.array(1)})[0].tolist() == 0
+
+
+@pytest.mark.parametrize("kind", ["float", "float16", "bool", "int8", "uint64"])
+def test_places_that_are_not_zero(kind: str) -> None:
+    numpy = {"float": np.float32}.get(kind, kind)
+    x = np.array([[0, 1, -0.0], [2, 0, 3]]).astype(numpy)
+    runs(
+        f"g ({kind}[n, m] x) => (y) {{ y = NonZero (x) }}",
+        *({"x": each} for each in (x, x[:1], x[:, :1], x * 0, x[:0], x[:, :0])),
+    )
+    runs(f"g ({kind} x) => (y) {{ y = NonZero (x) }}", {"x": x[0, 1]}, {"x": x[0, 0]})
+
+
+def test_sizes_of_what_follows_a_count() -> None:
+    runs(
+        "g (float[n] x) => (y, s) <int64[1] axes = {0}> {"
+        " p = NonZero (x) q = Squeeze (p, axes) z = Gather (x, q) y = Mul (z, z) s = Shape (y) }",
+        *({"x": np.array(each, np.float32)} for each in ([1, 0, 2], [0, 0], [3], [])),
+    )
+
+
+def test_slices_that_a_condition_selects() -> None:
+    for axis in ("", "<axis = 0>", "<axis = -1>"):
+        runs(
+            f"g (float[2, m, 4] x, bool[k] c) => (y) {{ y = Compress {axis} (x, c) }}",
+            *({"x": X, "c": np.array(c, bool)} for c in ([1, 0], [0, 0], [1, 1], [0], [], [0, 1, 1, 0, 1])),
+            {"x": EMPTY, "c": np.array([0, 1], bool)},
+        )

@@ -56,7 +56,7 @@ def test_codes_become_the_numbers_that_they_stand_for(dtype: DType) -> None:
 def test_numbers_become_the_nearest_code(dtype: DType, saturate: int) -> None:
     wide = EVERY_HALF[np.isfinite(EVERY_HALF)].astype(np.float32)
     between = np.concatenate([wide, wide * np.float32(1 + 2**-23), wide * np.float32(2.0**-12), wide * 4096])
-    odd = np.float64([1.0625 + 2**-40, 1.0625 - 2**-40, 1e300, -1e-300, 464.0, 464.00000001, -np.inf, np.nan])
+    odd = np.array([1.0625 + 2**-40, 1.0625 - 2**-40, 1e300, -1e-300, 464.0, 464.00000001, -np.inf, np.nan], np.float64)
     whole = np.array([0, 1, -1, 17, 2**53 + 1, 2**62, -(2**63), 2**63 - 1, 465, -465, 240, 248], np.int64)
     cast = f"Cast <to = {int(dtype)}, saturate = {saturate}>"
     graph = f"{{ a = {cast} (h) b = {cast} (f) c = {cast} (d) e = {cast} (i) }}"
@@ -73,17 +73,19 @@ def test_numbers_become_the_nearest_code(dtype: DType, saturate: int) -> None:
 @pytest.mark.parametrize("saturate", [0, 1])
 def test_numbers_become_powers_of_two(mode: str, saturate: int) -> None:
     powers = np.float32(2.0) ** np.arange(-149, 128, dtype=np.float32)
-    x = np.concatenate([factor * powers for factor in np.float32([1, 1.25, 1.5, 1.75, -1, 0])])
-    x = np.concatenate([x, np.float32([np.inf, -np.inf, np.nan])])
+    x = np.concatenate([factor * powers for factor in np.array([1, 1.25, 1.5, 1.75, -1, 0], np.float32)])
+    x = np.concatenate([x, np.array([np.inf, -np.inf, np.nan], np.float32)])
     cast = f'Cast <to = 24, saturate = {saturate}, round_mode = "{mode}">'
     require_same(
-        f"g (float[n] x, double[m] d) => (y, z) {{ y = {cast} (x) z = {cast} (d) }}", x, np.float64([1e308, 1e-308])
+        f"g (float[n] x, double[m] d) => (y, z) {{ y = {cast} (x) z = {cast} (d) }}",
+        x,
+        np.array([1e308, 1e-308], np.float64),
     )
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in NARROW if dtype.is_integer], ids=str)
 def test_integers_keep_their_low_bits(dtype: DType) -> None:
-    x = np.float32([0, 1.9, -1.9, 7.5, 8, -9, 255, 1e20, -1e20, np.nan, np.inf])
+    x = np.array([0, 1.9, -1.9, 7.5, 8, -9, 255, 1e20, -1e20, np.nan, np.inf], np.float32)
     i = np.array([0, -1, 5, 200, -129, 2**31 - 1], np.int32)
     cast = f"Cast <to = {int(dtype)}>"
     require_same(f"g (float[n] x, int32[m] i) => (y, z) {{ y = {cast} (x) z = {cast} (i) }}", x, i)
@@ -123,4 +125,9 @@ def test_quantised_numbers_of_a_narrow_type(dtype: DType) -> None:
     zero = codes(dtype)[1:2].reshape(())
     name = dtype.onnx_name
     graph = "{ q = QuantizeLinear (x, s, z) r = DequantizeLinear (q, s, z) y = DequantizeLinear (q, s) }"
-    require_same(f"g (float[n] x, float s, {name} z) => (q, r, y) {graph}", x, np.float32(0.5), zero)
+    require_same(f"g (float[n] x, float s, {name} z) => (q, r, y) {graph}", x, np.array(0.5, np.float32), zero)
+
+
+def test_truth_values_are_written_as_digits() -> None:
+    model = ingot.parse_model(f"{HEADER} g (bool[n] x) => (y) {{ y = Cast <to = 8> (x) }}")
+    assert ingot.Session(model).run(None, {"x": np.array([True, False])})[0].tolist() == ["1", "0"]

@@ -22,7 +22,7 @@ from ingot.ops.math.precision import narrowed, truncated, widened
 from ingot.ops.math.restated import held, in_type, number
 from ingot.ops.older import constant_of, dtype_of, rank_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, INDICES, NUMERIC, NUMERIC_3, types
-from ingot.prim.functions import ELEMENTS, INTEGERS
+from ingot.prim.functions import ELEMENTS, INTEGERS, SIGNED
 
 T: TypeAlias = Annotated[Array, types("T", {12: FLOATS_3 | INDICES, 13: FLOATS | INDICES})]
 T1: TypeAlias = Annotated[Array, types("T1", {12: NUMERIC_3, 15: NUMERIC})]
@@ -38,7 +38,7 @@ def power(x: T, y: T1, /) -> T:
     """
     require_fit(x, y)
     if x.dtype.kind not in "iu":
-        return narrowed(np.power(widened(x), widened(y)), x.dtype)
+        return narrowed(_real_power(widened(x), widened(y)), x.dtype)
     x, y = np.broadcast_arrays(x, y)
     if y.dtype.kind in "iu":
         return _whole_power(x, y)
@@ -67,14 +67,53 @@ def lower(x: prim.Tensor, y: prim.Tensor, /, *, facts: tuple[Fact, ...]) -> prim
     exponent = None if constant is None else constant.numpy()
     one = exponent.item() if exponent is not None and exponent.size == 1 else None
     if x.dtype in INTEGERS:
-        if one is None or not 0 <= one < 2.0**63 or one != int(one):
-            raise prim.Refused("powers of integers that are not one natural number, known before the model runs")
-        return prim.expand(_repeated(x, int(one)), shape)
+        if one is not None and 0 <= one < 2.0**63 and one == int(one):
+            return prim.expand(_repeated(x, int(one)), shape)
+        return _of_integers(x, y) if y.dtype in INTEGERS else _of_integers_by_floats(x, y)
     if one is not None and one in _FEW:
         return prim.expand(_FEW[one](x), shape)
     fits = exponent is not None and _is_exact(exponent, x.dtype.numpy)
     wide = x.dtype if fits else DType.of(np.promote_types(x.dtype.numpy, y.dtype.numpy))
     return prim.cast(prim.apply("power", prim.cast(x, wide), prim.cast(y, wide)), x.dtype)
+
+
+def _of_integers(x: prim.Tensor, y: prim.Tensor) -> prim.Tensor:
+    """Whole powers by squaring, bit by bit; zero to a negative power is an error of the run."""
+    result, square = prim.scalar(1, x.dtype), x
+    bits = y.dtype.numpy.itemsize * 8 - (y.dtype in SIGNED)
+    for bit in range(bits):
+        is_set = prim.apply("not_equal", prim.apply("and", y, 1 << bit), 0)
+        result = prim.where(is_set, result * square, result)
+        square = square * square if bit + 1 < bits else square
+    if y.dtype not in SIGNED:
+        return result
+    is_negative = prim.apply("less", y, 0)
+    unit = prim.where(prim.apply("equal", x, 1), prim.scalar(1, x.dtype), 0)
+    if x.dtype in SIGNED:
+        is_odd = prim.apply("equal", prim.apply("and", y, 1), 1)
+        unit = prim.where(prim.apply("equal", x, -1), prim.where(is_odd, prim.scalar(-1, x.dtype), 1), unit)
+    is_wrong = prim.apply("and", is_negative, prim.apply("equal", x, 0))
+    return _checked(prim.where(is_negative, unit, result), is_wrong)
+
+
+def _of_integers_by_floats(x: prim.Tensor, y: prim.Tensor) -> prim.Tensor:
+    """Whole powers as those of integers, others cut off; one that is no integer of the type is an error of the run."""
+    exponent = prim.cast(y, DType.FLOAT64)
+    is_whole = prim.apply("equal", exponent, prim.apply("truncate", exponent))
+    is_whole = prim.apply("and", is_whole, prim.apply("less", prim.apply("absolute", exponent), 2.0**63))
+    integer = _of_integers(x, prim.cast(prim.where(is_whole, exponent, 1.0), DType.INT64))
+    real = prim.apply("truncate", prim.apply("power", prim.cast(x, DType.FLOAT64), exponent))
+    limits = np.iinfo(x.dtype.numpy)
+    low, high = prim.apply("less_equal", float(limits.min), real), prim.apply("less", real, float(limits.max + 1))
+    fits = prim.apply("and", low, high)
+    fraction = prim.cast(prim.where(fits, real, 0.0), x.dtype)
+    is_wrong = prim.apply("not", prim.apply("or", is_whole, fits))
+    return _checked(prim.where(is_whole, integer, fraction), is_wrong)
+
+
+def _checked(x: prim.Tensor, is_wrong: prim.Tensor) -> prim.Tensor:
+    """Integers; where one is wrong it is divided by zero, which a kernel reports."""
+    return x / prim.where(is_wrong, prim.scalar(0, x.dtype), 1)
 
 
 def _is_exact(numbers: Array, dtype: np.dtype[Any]) -> bool:
@@ -92,6 +131,11 @@ def _repeated(x: prim.Tensor, times: int) -> prim.Tensor:
     return result
 
 
+def _root(x: prim.Tensor) -> prim.Tensor:
+    """Unlike the square root, of minus zero it is zero, and of minus infinity infinity."""
+    return prim.where(prim.apply("equal", x, -math.inf), math.inf, prim.apply("sqrt", x + 0.0))
+
+
 def _inverse_root(x: prim.Tensor) -> prim.Tensor:
     """Unlike one divided by the square root, of minus zero it is infinity, and of minus infinity zero."""
     return prim.where(prim.apply("equal", x, -math.inf), 0, 1 / prim.apply("sqrt", x + 0.0))
@@ -101,12 +145,20 @@ _FEW: dict[float, Callable[[prim.Tensor], prim.Tensor]] = {
     -1: lambda x: 1 / x,
     -0.5: _inverse_root,
     0: lambda x: prim.scalar(1, x.dtype),
-    0.5: lambda x: prim.apply("sqrt", x),  # of minus infinity NaN, as numpy has it for one exponent
+    0.5: _root,
     1: lambda x: x,
     2: lambda x: x * x,
     3: lambda x: x * x * x,
 }
 """Powers that take a few operations."""
+
+
+def _real_power(x: Array, y: Array) -> Array:
+    """The power as C defines it: numpy takes the square root for an exponent of 0.5, if there is only one exponent."""
+    result: Array = np.asarray(np.power(x, y))
+    if y.size != 1 or y.reshape(-1)[0] != 0.5:
+        return result
+    return np.asarray(np.where(np.isneginf(x), result.dtype.type(np.inf), result + result.dtype.type(0)))
 
 
 def _whole_power(x: Array, y: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot import prim
-from ingot.dims import divide_exactly
+from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError, UnsupportedError
 from ingot.ir.value import Value
@@ -97,6 +97,9 @@ def infer(
     return tensor(x.dtype, (batch, channels, *(image or (None,) * axes)))
 
 
+col2im.sized_by("image_shape", "block_shape")
+
+
 @col2im.lower
 def lower(
     x: prim.Tensor,
@@ -111,8 +114,10 @@ def lower(
 ) -> prim.Tensor:
     """Each element is added to its place in a padded image of zeros."""
     image, block = facts[1].integers, facts[2].integers
-    if image is None or block is None or x.dtype is DType.BOOL or x.dtype not in ELEMENTS:
-        raise prim.Refused(f"blocks of {x.dtype} of statically unknown shape" if image is None else f"{x.dtype}")
+    if x.dtype is DType.BOOL or x.dtype not in ELEMENTS:
+        raise prim.Refused(f"blocks of {x.dtype}")
+    if image is None or block is None:
+        return _of_computed_sizes(x, facts[1].elements, facts[2].elements, dilations, pads, strides)
     sweeps = windows(len(image), block, strides=strides, dilations=dilations, pads=pads).over(image)
     counts = [sweep.count for sweep in sweeps]
     rank, channels = len(image), divide_exactly(x.shape[1], prod(block))
@@ -128,6 +133,46 @@ def lower(
         places.append(inner * sweep.dilation + start * sweep.stride)
     summed = prim.scatter(prim.full(0, (x.shape[0], channels, *padded), x.dtype), blocks, places, "add")
     return prim.slice_(summed, [0, 0, *(sweep.before for sweep in sweeps)], [x.shape[0], channels, *image])
+
+
+def _of_computed_sizes(
+    x: prim.Tensor,
+    image: tuple[Dim | None, ...] | None,
+    block: tuple[Dim | None, ...] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
+) -> prim.Tensor:
+    """The same for sizes that a run computes."""
+    if image is None or block is None or len(image) != len(block):
+        raise prim.Refused("blocks of a statically unknown number of axes")
+    rank = len(image)
+    steps, gaps = strides or [1] * rank, dilations or [1] * rank
+    before, after = (pads[:rank], pads[rank:]) if pads else ([0] * rank, [0] * rank)
+    sizes: list[Dim] = []
+    kernels: list[Dim] = []
+    counts: list[Dim] = []
+    padded: list[Dim] = []
+    for axis in range(rank):
+        size, kernel = image[axis], block[axis]
+        if size is None or kernel is None or before[axis] < 0 or after[axis] < 0:
+            raise prim.Refused("blocks of statically unknown shape")
+        reach = (kernel - 1) * gaps[axis] + 1
+        whole = size + before[axis] + after[axis]
+        sizes.append(size)
+        kernels.append(kernel)
+        counts.append((whole - reach) // steps[axis] + 1)
+        padded.append(whole)
+    channels = x.shape[1] // prim.count(kernels)
+    x = prim.assume_shape(x, (x.shape[0], channels * prim.count(kernels), prim.count(counts)))
+    blocks = prim.reshape(x, (x.shape[0], channels, *kernels, *counts))
+    places: list[prim.Tensor | int] = [0, 1]
+    for axis in range(rank):
+        inner = prim.iota((*(1,) * (2 + axis), kernels[axis], *(1,) * (2 * rank - axis - 1)), 2 + axis)
+        start = prim.iota((*(1,) * (2 + rank + axis), counts[axis], *(1,) * (rank - axis - 1)), 2 + rank + axis)
+        places.append(inner * gaps[axis] + start * steps[axis])
+    summed = prim.scatter(prim.full(0, (x.shape[0], channels, *padded), x.dtype), blocks, places, "add")
+    return prim.slice_(summed, [0, 0, *before], [x.shape[0], channels, *sizes], in_range=True)
 
 
 @col2im.downgrade

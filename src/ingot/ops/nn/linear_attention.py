@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
@@ -16,6 +18,7 @@ from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.nn.results import dim, require_size, tensor
 from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import BFLOAT16, FLOAT32, tensors, types
+from ingot.prim.make_region import repeat
 
 SMALL_FLOATS = tensors(DType.FLOAT16) | BFLOAT16 | FLOAT32
 T: TypeAlias = Annotated[Array, types("T", SMALL_FLOATS)]
@@ -115,6 +118,77 @@ def infer(
         tensor(query.dtype, (batch, length, None if width is None else width * q_num_heads)),
         tensor(state, (batch, kv_num_heads, size, width)),
     )
+
+
+@linear_attention.lower
+def lower(
+    query: prim.Tensor,
+    key: prim.Tensor,
+    value: prim.Tensor,
+    past_state: prim.Tensor | None = None,
+    decay: prim.Tensor | None = None,
+    beta: prim.Tensor | None = None,
+    /,
+    *,
+    kv_num_heads: int,
+    q_num_heads: int,
+    chunk_size: int,
+    scale: float,
+    update_rule: str,
+) -> tuple[prim.Tensor, prim.Tensor]:
+    """The state of all heads goes through a loop over the tokens."""
+    batch, length, _ = query.shape
+    heads, shared = kv_num_heads, q_num_heads // kv_num_heads
+    q = _apart(query, q_num_heads, batch, length)
+    size = q.shape[3]
+    k = prim.assume_shape(_apart(key, heads, batch, length), (batch, length, heads, size))
+    v = _apart(value, heads, batch, length)
+    width = v.shape[3]
+    if not isinstance(size, int):
+        raise prim.Refused(f"heads of {size} elements")
+    q = prim.reshape(q, (batch, length, heads, shared, size)) * (scale or (1 / sqrt(size) if size else 1))
+    keep = None if decay is None else prim.apply("exp", _gate_apart(decay, heads, batch, length))
+    rate = None if beta is None else _gate_apart(beta, heads, batch, length)
+    initial = prim.full(0.0, (batch, heads, size, width), DType.FLOAT32)
+    if past_state is not None:
+        initial = prim.assume_shape(past_state, initial.shape)
+
+    def body(
+        number: prim.Tensor, states: tuple[prim.Tensor, ...]
+    ) -> tuple[Sequence[prim.Tensor], Sequence[prim.Tensor]]:
+        (state,) = states
+        if keep is not None:
+            state = state * prim.unsqueeze(_token(keep, number), [3])
+        at, write = prim.unsqueeze(_token(k, number), [3]), _token(v, number)
+        if rate is not None:
+            known = prim.squeeze(prim.reduce_("add", at * state, [2]), [2])
+            write = _token(rate, number) * (write - known)
+        state = state + at * prim.unsqueeze(write, [2])
+        return [state], [prim.contract(_token(q, number), state, "bhgd,bhdw->bhgw")]
+
+    (last,), (y,) = repeat(length, [initial], body)
+    y = prim.permute(y, [1, 0, 2, 3, 4])
+    return prim.reshape(y, (batch, length, width * q_num_heads)), last
+
+
+def _apart(x: prim.Tensor, heads: int, batch: Dim, length: Dim) -> prim.Tensor:
+    """`x` as (batch, length, heads, size)."""
+    size = divide_exactly(x.shape[2], heads)
+    if size is None:
+        raise prim.Refused(f"{heads} heads of {x.shape[2]} elements together")
+    return prim.reshape(prim.assume_shape(x, (batch, length, x.shape[2])), (batch, length, heads, size))
+
+
+def _gate_apart(x: prim.Tensor, heads: int, batch: Dim, length: Dim) -> prim.Tensor:
+    """A gate as (batch, length, heads or 1, size or 1)."""
+    return _apart(x, 1 if x.shape[2] == 1 else heads, batch, length)
+
+
+def _token(x: prim.Tensor, number: prim.Tensor) -> prim.Tensor:
+    """What a token has, of a tensor whose second axis is that of tokens."""
+    shape = (x.shape[0], *x.shape[2:])
+    at = prim.reshape(number, (1,) * len(shape))
+    return prim.gather(x, [0, at, *range(1, len(shape))], shape, in_range=True)
 
 
 def _checked(kv_num_heads: int, q_num_heads: int, update_rule: str) -> None:

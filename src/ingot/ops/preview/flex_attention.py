@@ -6,10 +6,13 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import divide_exactly
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
+from ingot.ops.control.regions import Regions
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import most_bytes
@@ -70,6 +73,54 @@ def infer(q: Fact, k: Fact, v: Fact, /, *, softmax_precision: int | None, **_: o
     unify(q.shape[3], k.shape[3], "the head sizes of query and key")
     batch = unify(unify(q.shape[0], k.shape[0], "batches"), v.shape[0], "batches")
     return TensorType(q.dtype, (batch, q.shape[1], q.shape[2], v.shape[3]))
+
+
+@flex_attention.lower
+def lower(
+    q: prim.Tensor,
+    k: prim.Tensor,
+    v: prim.Tensor,
+    /,
+    *,
+    prob_mod: Graph | None,
+    scale: float | None,
+    score_mod: Graph | None,
+    softmax_precision: int | None,
+    regions: Regions,
+) -> prim.Tensor:
+    precision = _precision(q.dtype, softmax_precision)
+    wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
+    batch, heads, length, size = q.shape
+    keys, many = k.shape[1], k.shape[2]
+    groups = divide_exactly(heads, keys)
+    if groups is None or not isinstance(size, int):
+        raise prim.Refused(f"{heads} heads of {size} elements for {keys} keys")
+    k = prim.assume_shape(k, (batch, keys, many, size))
+    v = prim.assume_shape(v, (batch, keys, many, v.shape[3]))
+    exact = DType.FLOAT64 if precision is DType.FLOAT64 else wide
+    queries = prim.reshape(prim.cast(q, wide), (batch, keys, groups, length, size))
+    scores = prim.contract(queries, prim.cast(k, wide), "bhgld,bhmd->bhglm")
+    factor = np.dtype(wide.numpy).type(1 / np.sqrt(size) if scale is None else scale)
+    scores = prim.reshape(scores * float(factor), (batch, heads, length, many))
+    scores = _changed(score_mod, prim.cast(scores, precision), regions)
+    inner = prim.cast(scores, DType.FLOAT64 if precision is DType.FLOAT64 else DType.FLOAT32)
+    exponentials = prim.apply("exp", inner - prim.reduce_("maximum", inner, [3]))
+    probabilities = prim.cast(exponentials / prim.reduce_("add", exponentials, [3]), precision)
+    probabilities = prim.cast(_changed(prob_mod, probabilities, regions), exact)
+    grouped = prim.reshape(probabilities, (batch, keys, groups, length, many))
+    mean = prim.contract(grouped, prim.cast(v, exact), "bhglm,bhmw->bhglw")
+    return prim.cast(prim.reshape(mean, (batch, heads, length, v.shape[3])), q.dtype)
+
+
+def _changed(graph: Graph | None, x: prim.Tensor, regions: Regions) -> prim.Tensor:
+    if graph is None:
+        return x
+    if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        raise prim.Refused("a graph that is no function of one tensor")
+    (result,) = regions.body(graph, [x])
+    if result.dtype is not x.dtype:
+        raise prim.Refused(f"{result.dtype} made of {x.dtype}")
+    return prim.assume_shape(result, x.shape)
 
 
 def _check_shapes(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:

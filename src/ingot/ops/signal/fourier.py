@@ -29,8 +29,12 @@ from ingot.ops.signal.matrices import (
     waves,
 )
 from ingot.ops.signal.scalars import complex_of, half, integer, size_of
+from ingot.ops.signal.waves import MOST_ELEMENTS, computed_waves
 from ingot.ops.signal.waves import waves as wave_matrix
+from ingot.ops.tensor.computed import around_axis, assume_reshape, counted_axis
+from ingot.ops.tensor.moved import holding
 from ingot.ops.typesets import FLOATS, INDICES, INT64, types
+from ingot.prim.tensor import SizeReader
 
 T1: TypeAlias = Annotated[Array, types("T1", FLOATS)]
 T2: TypeAlias = Annotated[Array, types("T2", INDICES)]
@@ -99,10 +103,14 @@ def lower(
     inverse: int,
     onesided: int,
     facts: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
     known = [-2] if axis is None else facts[2].integers
     if not known:
-        raise prim.Refused("a statically unknown axis")
+        assert axis is not None
+        if dft_length is not None:
+            raise prim.Refused("a statically unknown axis")
+        return _along_computed(x, axis, inverse, onesided, read)
     at = _signal_axis(known[0], x.rank)
     size, parts = x.shape[at], x.shape[-1]
     length = facts[1].integers if dft_length is not None else None
@@ -120,6 +128,29 @@ def lower(
     matrix = wave_matrix(samples, parts, bins, many, x.dtype, inverse=bool(inverse), real=real)
     names = _AXES[: x.rank - 1]
     return prim.contract(x, matrix, f"{names}p,{names[at]}pkr->{names.replace(names[at], 'k')}r")
+
+
+def _along_computed(x: prim.Tensor, axis: prim.Tensor, inverse: int, onesided: int, read: SizeReader) -> prim.Tensor:
+    """The transform along an axis that a run computes, if it is short enough whichever that is."""
+    shape, parts = x.shape[:-1], x.shape[-1]
+    most = max((size for size in shape if isinstance(size, int)), default=0)
+    if not isinstance(parts, int) or len(shape) < 1 or any(not isinstance(size, int) or size < 1 for size in shape):
+        raise prim.Refused("a statically unknown length")
+    if most * most * parts > MOST_ELEMENTS or (inverse and not onesided):
+        raise prim.Refused(f"a transform of {most} samples")
+    apart = around_axis(x, axis, read, last=1)
+    size = apart.shape[1]
+    many = _default_length(size, inverse, onesided)
+    real = bool(inverse and onesided)
+    bins = size // 2 + 1 if onesided and not inverse else many
+    matrix = computed_waves(size, parts, bins, many, x.dtype, inverse=bool(inverse), real=real)
+    result = prim.contract(apart, matrix, "bsap,spkr->bkar")
+    if not onesided:
+        return assume_reshape(result, (*shape, result.shape[-1]))
+    sizes = holding(shape)
+    changed = (sizes - 1) * 2 if inverse else sizes / 2 + 1
+    is_here = prim.apply("equal", prim.iota((len(shape),), 0), counted_axis(axis, x.rank))
+    return assume_reshape(result, (*read(prim.where(is_here, changed, sizes)), result.shape[-1]))
 
 
 _AXES = "abcdefgh"

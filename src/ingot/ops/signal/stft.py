@@ -29,8 +29,10 @@ from ingot.ops.signal.matrices import (
     waves,
 )
 from ingot.ops.signal.scalars import complex_of, half, integer, size_of
+from ingot.ops.signal.waves import MOST_ELEMENTS, computed_waves
 from ingot.ops.signal.waves import waves as wave_matrix
 from ingot.ops.typesets import FLOATS, INDICES, types
+from ingot.prim.tensor import AssumeShape
 
 T1: TypeAlias = Annotated[Array, types("T1", FLOATS)]
 T2: TypeAlias = Annotated[Array, types("T2", INDICES)]
@@ -86,6 +88,9 @@ def infer(
     return None if signal.dtype is None else TensorType(signal.dtype, (batch, _frames(samples, length, step), bins, 2))
 
 
+stft.sized_by("frame_step", "frame_length")
+
+
 @stft.lower
 def lower(
     signal: prim.Tensor,
@@ -98,21 +103,41 @@ def lower(
     facts: tuple[Fact, ...],
 ) -> prim.Tensor:
     """Frames are windows over the signal; what fades them is part of the matrix they are multiplied with."""
-    step, length = facts[1].integers, signal.shape[1]
+    (step,), length = facts[1].elements or (None,), signal.shape[1]
     if frame_length is not None:
-        elements = facts[3].integers
-        length = elements[0] if elements else -1
-    elif window is not None:
+        (wanted,) = facts[3].elements or (None,)
+        length = -1 if wanted is None else wanted
+    if window is not None and not isinstance(length, int):
+        window = prim.assume_shape(window, (length,))
+        length = window.x.shape[0] if isinstance(window, AssumeShape) else length
+    elif window is not None and frame_length is None:
         length = window.shape[0]
     parts = signal.shape[2]
-    if not step or not isinstance(length, int) or length < 1 or not isinstance(parts, int):
+    if step is None or (isinstance(length, int) and length < 1) or not isinstance(parts, int):
         raise prim.Refused("frames of a statically unknown length or step")
     long_enough = prim.assume_shape(signal, (signal.shape[0], maximum(signal.shape[1], length), parts))
-    frames = prim.window(long_enough, [1], [length], [step[0]], [1])
-    matrix = wave_matrix(length, parts, length // 2 + 1 if onesided else length, length, signal.dtype)
+    frames = _frames_of(long_enough, length, step)
+    bins = length // 2 + 1 if onesided else length
+    if isinstance(length, int) and isinstance(bins, int):
+        matrix = wave_matrix(length, parts, bins, length, signal.dtype)
+    else:
+        most = signal.shape[1]
+        if not isinstance(most, int) or most * most * parts > MOST_ELEMENTS:
+            raise prim.Refused(f"frames of up to {most} samples")
+        matrix = computed_waves(length, parts, bins, length, signal.dtype)
     if window is not None:
         matrix = matrix * prim.reshape(prim.assume_shape(window, (length,)), (length, 1, 1, 1))
     return prim.contract(frames, matrix, "bfpn,npkr->bfkr")
+
+
+def _frames_of(signal: prim.Tensor, length: Dim, step: Dim) -> prim.Tensor:
+    """The frames of a signal, (batch, frames, parts, samples): windows, if the step and length are known."""
+    if isinstance(length, int) and isinstance(step, int):
+        return prim.window(signal, [1], [length], [step], [1])
+    batch, samples, parts = signal.shape
+    shape = (batch, (samples - length) // step + 1, parts, length)
+    at = prim.iota((shape[1], 1, length), 0) * prim.size(step) + prim.iota((shape[1], 1, length), 2)
+    return prim.gather(signal, [0, at, 2], shape)
 
 
 def _check_signal(shape: Shape, onesided: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot import prim
+from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 
 MOST_ELEMENTS = 2**20
@@ -33,3 +34,30 @@ def waves(
         mirrored = np.where((k == 0) | (2 * k == period), 1, 2).reshape(-1, 1, 1, 1)
         matrix = (matrix * mirrored)[..., :1]
     return prim.constant(matrix.astype(dtype.numpy))
+
+
+def computed_waves(
+    samples: Dim, parts: int, bins: Dim, period: Dim, dtype: DType, *, inverse: bool = False, real: bool = False
+) -> prim.Tensor:
+    """The same for sizes that a run computes."""
+    n, k = prim.iota((samples, bins), 0), prim.iota((samples, bins), 1)
+    whole = prim.apply("maximum", prim.size(period), 1)
+    turns = prim.cast(prim.apply("remainder", n * k, whole), DType.FLOAT64)
+    angles = turns * (2 * np.pi / prim.cast(whole, DType.FLOAT64))
+    cos, sin = prim.apply("cos", angles), prim.apply("sin", angles)
+    sin = sin if inverse else -sin
+    rows = [_side_by_side([cos, sin], 2), _side_by_side([-sin, cos], 2)][:parts]
+    matrix = _side_by_side(rows, 1)
+    if inverse:
+        matrix = matrix / prim.cast(whole, DType.FLOAT64)
+    if real:
+        at = prim.reshape(prim.iota((samples,), 0), (samples, 1, 1, 1))
+        is_alone = prim.apply("or", prim.apply("equal", at, 0), prim.apply("equal", at * 2, prim.size(period)))
+        matrix = matrix * prim.where(is_alone, prim.scalar(1.0, DType.FLOAT64), 2.0)
+        matrix = prim.slice_(matrix, [0] * 4, [*matrix.shape[:3], 1])
+    return prim.cast(matrix, dtype)
+
+
+def _side_by_side(parts: list[prim.Tensor], axis: int) -> prim.Tensor:
+    """Tensors along a new axis."""
+    return prim.concat([prim.unsqueeze(part, [axis]) for part in parts], axis)

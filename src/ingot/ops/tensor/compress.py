@@ -6,7 +6,8 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dims import Dim
+from ingot import prim
+from ingot.dims import Dim, maximum
 from ingot.dtypes import Array
 from ingot.errors import InputError, UnsupportedError
 from ingot.ir.value import Value
@@ -14,8 +15,11 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import axis_of, require_rank
 from ingot.ops.tensor.carriers import carried
+from ingot.ops.tensor.computed import places_of
 from ingot.ops.tensor.follow import tensor
+from ingot.ops.tensor.moved import along, in_own_type
 from ingot.ops.typesets import ALL, ALL_3, BOOL, types
+from ingot.prim.tensor import Constant, SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", {9: ALL_3, 28: ALL})]
 T1: TypeAlias = Annotated[Array, types("T1", BOOL)]
@@ -49,6 +53,33 @@ def infer(x: Fact, condition: Fact, /, *, axis: int | None) -> Inferred:
         return tensor(x.dtype, None)
     axis = axis_of(axis, len(x.shape))
     return tensor(x.dtype, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
+
+
+@compress.lower
+def lower(
+    x: prim.Tensor,
+    condition: prim.Tensor,
+    /,
+    *,
+    axis: int | None,
+    facts: tuple[Fact, ...],
+    inferred: tuple[Fact, ...],
+    read: SizeReader,
+) -> prim.Tensor:
+    x = in_own_type(x, inferred[0])
+    if axis is None:
+        x, axis = prim.reshape(x, (prim.count(x.shape),)), 0
+    axis = axis_of(axis, x.rank)
+    x = prim.assume_shape(
+        x, tuple(maximum(size, condition.shape[0]) if each == axis else size for each, size in enumerate(x.shape))
+    )
+    if isinstance(condition, Constant):
+        places = prim.constant(np.flatnonzero(condition.array))
+    else:
+        places = places_of(condition, read)
+    shape = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
+    at = [*range(axis), along(places, x.rank - axis - 1), *range(axis + 1, x.rank)]
+    return prim.gather(x, at, shape, in_range=True)
 
 
 @compress.downgrade

@@ -83,13 +83,11 @@ def without_marked(x: prim.Tensor, shape: Sizes, marks: prim.Tensor, many: int, 
     return result if left else assume_reshape(result, ())
 
 
-def around_axis(x: prim.Tensor, axis: prim.Tensor, read: SizeReader) -> prim.Tensor:
-    """`x` with three axes: those before an axis made one, the axis, and those after it."""
-    named, many = numbers_in(axis)
-    if many != 1:
-        raise prim.Refused(f"{many} axes in place of one")
-    counted = prim.where(prim.apply("less", named, 0), named + x.rank, named)
-    sizes, at = holding(x.shape), prim.iota((x.rank,), 0)
+def around_axis(x: prim.Tensor, axis: prim.Tensor, read: SizeReader, last: int = 0) -> prim.Tensor:
+    """`x` with three axes: those before an axis made one, the axis, and those after it; so many `last` ones stay."""
+    rank = x.rank - last
+    counted = counted_axis(axis, x.rank)
+    sizes, at = holding(x.shape[:rank]), prim.iota((rank,), 0)
     parts = [
         prim.reduce_("multiply", prim.where(here, sizes, 1), [0])
         for here in (
@@ -98,8 +96,27 @@ def around_axis(x: prim.Tensor, axis: prim.Tensor, read: SizeReader) -> prim.Ten
             prim.apply("less", counted, at),
         )
     ]
-    is_inside = prim.apply("and", prim.apply("less_equal", 0, counted), prim.apply("less", counted, x.rank))
-    return assume_reshape(x, read(prim.where(is_inside, prim.concat(parts, 0), -1)))
+    is_inside = prim.apply("and", prim.apply("less_equal", 0, counted), prim.apply("less", counted, rank))
+    three = read(prim.where(is_inside, prim.concat(parts, 0), -1))
+    return assume_reshape(x, (*three, *x.shape[rank:]))
+
+
+def counted_axis(axis: prim.Tensor, rank: int) -> prim.Tensor:
+    """A computed axis, counted from the front; of one axis."""
+    named, many = numbers_in(axis)
+    if many != 1:
+        raise prim.Refused(f"{many} axes in place of one")
+    return prim.where(prim.apply("less", named, 0), named + rank, named)
+
+
+def places_of(flags: prim.Tensor, read: SizeReader) -> prim.Tensor:
+    """The indices at which a tensor of one axis is true, in order: counted, read, and written by a second kernel."""
+    (among,) = flags.shape
+    ones = prim.cast(flags, DType.INT64)
+    (many,) = read(prim.reduce_("add", ones, [0]))
+    place = prim.where(flags, prim.scan("add", ones, 0, exclusive=True), prim.size(many))
+    filled = prim.scatter(prim.full(0, (many + 1,), DType.INT64), prim.iota((among,), 0), [place])
+    return prim.slice_(filled, [0], [many], in_range=True)
 
 
 def assume_reshape(x: prim.Tensor, shape: Sequence[Dim]) -> prim.Tensor:

@@ -16,7 +16,11 @@ _TRUTH = {"true": 1, "false": 0}
 
 
 def written(x: Array) -> Array:
-    """Each number of a vector in plain digits, as few as identify it among its neighbours; `NaN`, `INF`, `True`."""
+    """Each number of a vector in plain digits, as few as identify it among its neighbours; `NaN`, `INF`.
+
+    Truth values are 1 and 0, which every type of numbers reads; the standard leaves them open.
+    """
+    x = x.astype(np.uint8) if x.dtype.kind == "b" else x
     texts = [_float_text(number) for number in x] if x.dtype.kind == "f" else [str(number) for number in x.tolist()]
     return np.array(texts, np.object_)
 

@@ -65,7 +65,7 @@ def _code(x: prim.Tensor, to: DType, saturate: bool) -> prim.Tensor:
 def _coded(code: prim.Tensor, to: DType, side: float, saturate: bool, size: prim.Tensor) -> prim.Tensor:
     """The codes of numbers of one sign: what has none of its own is as numpy converts it."""
     limits = ml_dtypes.finfo(to.numpy)  # type: ignore[no-untyped-call]
-    values = np.copysign(np.float32([np.inf, _HUGE, np.nan, 0, 1, float(limits.max)]), np.float32(side))
+    values = np.copysign(np.array([np.inf, _HUGE, np.nan, 0, 1, float(limits.max)], np.float32), np.float32(side))
     infinite, over, not_a_number, zero, _, most = convert(values, to, saturate=saturate).view(np.uint8).tolist()
     sign = most & _SIGN[to] if side < 0 else 0
     number = prim.where(prim.apply("equal", code, 0), zero, prim.apply("or", code, sign))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.training.updates import Rate, Results, Steps, Updated, groups, infer, scalar
+from ingot.ops.training.updates import Rate, Results, Steps, Updated, groups, infer, number, scalar, tensor_groups
 
 DOMAIN = "ai.onnx.preview.training"
 
@@ -100,6 +101,81 @@ def momentum(
 def infer_momentum(r: Fact, t: Fact, /, *inputs: Fact, mode: str, **_: object) -> tuple[Inferred, ...]:
     _check_mode(mode)
     return infer(r, t, *inputs, kinds=3)
+
+
+@adagrad.lower
+def lower_adagrad(
+    r: prim.Tensor,
+    t: prim.Tensor,
+    /,
+    *inputs: prim.Tensor,
+    decay_factor: float,
+    epsilon: float,
+    norm_coefficient: float,
+) -> tuple[prim.Tensor, ...]:
+    rate = number(r) / (number(t) * decay_factor + 1.0)
+    results = []
+    for x, g, h in tensor_groups(inputs, 3):
+        gradient = x * norm_coefficient + g
+        squares = h + gradient * gradient
+        results.append((x - rate * gradient / (prim.apply("sqrt", squares) + epsilon), squares))
+    return _lowered(results, inputs)
+
+
+@adam.lower
+def lower_adam(
+    r: prim.Tensor,
+    t: prim.Tensor,
+    /,
+    *inputs: prim.Tensor,
+    alpha: float,
+    beta: float,
+    epsilon: float,
+    norm_coefficient: float,
+    norm_coefficient_post: float,
+) -> tuple[prim.Tensor, ...]:
+    rate, steps = number(r), number(t)
+    left = [1.0 - prim.apply("power", prim.scalar(each, DType.FLOAT64), steps) for each in (alpha, beta)]
+    corrected = rate * (prim.apply("sqrt", left[1]) / left[0])
+    rate = prim.where(prim.apply("less", 0.0, steps), corrected, rate)
+    results = []
+    for x, g, v, h in tensor_groups(inputs, 4):
+        gradient = x * norm_coefficient + g
+        mean = v * alpha + gradient * (1 - alpha)
+        squares = h * beta + gradient * (1 - beta) * gradient
+        moved = x - rate * mean / (prim.apply("sqrt", squares) + epsilon)
+        results.append((moved * (1 - norm_coefficient_post), mean, squares))
+    return _lowered(results, inputs)
+
+
+@momentum.lower
+def lower_momentum(
+    r: prim.Tensor,
+    t: prim.Tensor,
+    /,
+    *inputs: prim.Tensor,
+    alpha: float,
+    beta: float,
+    mode: str,
+    norm_coefficient: float,
+) -> tuple[prim.Tensor, ...]:
+    rate = number(r)
+    factor = prim.where(prim.apply("less", 0.0, number(t)), prim.scalar(beta, DType.FLOAT64), 1.0)
+    results = []
+    for x, g, v in tensor_groups(inputs, 3):
+        gradient = x * norm_coefficient + g
+        velocity = v * alpha + factor * gradient
+        step = velocity if mode == "standard" else gradient + velocity * alpha
+        results.append((x - rate * step, velocity))
+    return _lowered(results, inputs)
+
+
+def _lowered(results: Sequence[tuple[prim.Tensor, ...]], inputs: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
+    """What `_ordered` makes of results."""
+    count = len(results)
+    flat = [group[kind] for kind in range(len(results[0])) for group in results]
+    replaced = (*inputs[:count], *inputs[2 * count :])
+    return tuple(prim.cast(new, old.dtype) for new, old in zip(flat, replaced, strict=True))
 
 
 def _check_mode(mode: str) -> None:

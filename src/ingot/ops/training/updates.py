@@ -7,7 +7,8 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ops.define import Heterogeneous
 from ingot.ops.facts import Fact, Inferred
@@ -39,6 +40,20 @@ def groups(inputs: Sequence[Array], kinds: int) -> list[tuple[Array, ...]]:
         if len({x.shape for x in group}) > 1:
             raise ShapeError(f"a tensor, its gradient and its states differ in shape: {[x.shape for x in group]}")
     return [tuple(x.astype(np.float64) for x in group) for group in grouped]
+
+
+def number(x: prim.Tensor) -> prim.Tensor:
+    """The only element of a tensor, in float64; Refused if it has another number of them."""
+    if prim.count(x.shape) != 1:
+        raise prim.Refused(f"{prim.count(x.shape)} elements where one is expected")
+    return prim.cast(prim.reshape(x, ()), DType.FLOAT64)
+
+
+def tensor_groups(inputs: Sequence[prim.Tensor], kinds: int) -> list[tuple[prim.Tensor, ...]]:
+    """The same groups in primitives: those of a group are assumed to have one shape."""
+    count = _count(len(inputs), kinds)
+    grouped = [inputs[i::count] for i in range(count)]
+    return [tuple(prim.cast(prim.assume_shape(x, group[0].shape), DType.FLOAT64) for x in group) for group in grouped]
 
 
 def infer(r: Fact, t: Fact, /, *inputs: Fact, kinds: int) -> tuple[Inferred, ...]:

@@ -137,8 +137,8 @@ def _origin(tensor: Tensor | None) -> str:
     match tensor:
         case Parameter():
             return "input"
-        case CallResult(call=Call()):
-            return f"from {tensor.call.node.op_type} '{tensor.call.node.label}'"
+        case CallResult(call=Call() as call):
+            return f"from {call.node.op_type} '{call.node.label}'"
     return "constant"
 
 

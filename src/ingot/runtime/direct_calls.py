@@ -1,0 +1,63 @@
+"""Direct calls: the nodes of a plan that need nothing of a run but their inputs, called without an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ingot.dataclass import dataclass
+from ingot.ops.arguments import keywords
+from ingot.prim.tensor import Call
+from ingot.runtime.plan import Plan
+
+if TYPE_CHECKING:
+    from ingot.runtime.evaluate import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class DirectCall:
+    """What computes a node: of how many inputs, without those omitted at the end, and whether it gives several."""
+
+    compute: Callable[[Sequence[Any]], Any]
+    inputs: int
+    several: bool
+
+    def results(self, arguments: list[Any]) -> Sequence[Any]:
+        """The results of the node for so many arguments as it has inputs."""
+        result = self.compute(arguments)
+        return result if self.several and isinstance(result, tuple | list) else (result,)
+
+
+def direct_calls(plan: Plan, evaluation: Evaluation) -> dict[Call, DirectCall] | None:
+    """The calls of a plan; None if one needs more of a run than its inputs.
+
+    Such are subgraphs, functions, random numbers, and evaluators that may refuse.
+    """
+    calls: dict[Call, DirectCall] = {}
+    for segment in plan.segments:
+        if not isinstance(segment.call, Call):
+            continue
+        call = _direct(segment.call, evaluation)
+        if call is None:
+            return None
+        calls[segment.call] = call
+    return calls if len(calls) <= plan.most_trips else None
+
+
+def _direct(call: Call, evaluation: Evaluation) -> DirectCall | None:
+    node = call.node
+    if node.subgraphs or evaluation.function(node) is not None or not evaluation.first_takes_all:
+        return None
+    operator = evaluation.operator(node, evaluation.imports)
+    if operator.runtime is not None or any(attribute.ref for attribute in node.attributes.values()):
+        return None
+    arguments, evaluator = keywords(operator, node), evaluation.evaluators[0] if evaluation.evaluators else None
+    inputs = len(node.inputs)
+    while inputs and node.inputs[inputs - 1] is None:
+        inputs -= 1
+    several = len(operator.outputs) != 1 or operator.outputs[0].variadic
+    evaluate = operator.evaluate
+    if evaluator is None or evaluator.name == "reference":
+        return DirectCall(lambda values: evaluate(*values, **arguments), inputs, several)
+    compute = evaluator.compute
+    return DirectCall(lambda values: compute(node, operator, values, arguments), inputs, several)

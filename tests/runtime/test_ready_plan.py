@@ -1,0 +1,122 @@
+"""Plans of several segments on the fast path: calls without an evaluation, computed sizes, errors in full."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.dtypes import Array
+from ingot.ops.typesets import FLOATS, types
+from ingot.runtime.ready_plan import ReadyPlan
+from lower.machine import HEADER
+
+_T: TypeAlias = Annotated[Array, types("T", FLOATS)]
+X = np.array([[2, 1], [0, 3]], np.float32)
+
+
+def opened(graph: str, **options: Any) -> ingot.Session:
+    return ingot.Session(ingot.parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), **options)
+
+
+def fast(session: ingot.Session, feeds: Mapping[str, Any]) -> list[Any] | None:
+    """What the fast path gives; AssertionError if it has none for these inputs."""
+    assert session._compiled is not None
+    path = session._compiled.fast_path
+    assert any(isinstance(ready, ReadyPlan) for ready in path._ready.values())
+    return path.run(feeds)
+
+
+def test_a_call_between_kernels_is_on_the_fast_path() -> None:
+    session = opened("g (float[n, n] x) => (y, w) { z = Exp (x) w = Det (z) y = Neg (w) }")
+    (first, _) = session.run(None, {"x": X})
+    results = fast(session, {"x": X})
+    assert results is not None
+    assert results[0] == first == -results[1]
+    assert results[0].shape == ()
+
+
+def test_a_result_that_is_a_view_of_an_input_is_copied() -> None:
+    session = opened("g (float[n] x) => (y, z) { y = Identity (x) z = Abs (x) }")
+    x = np.ones(3, np.float32)
+    for _ in range(3):
+        y, _ = session.run(None, {"x": x})
+        assert not np.may_share_memory(x, y)
+
+
+def test_an_output_that_a_call_returns_unchanged_belongs_to_the_caller() -> None:
+    @ingot.operator("Same", since=1, domain="org.example")
+    def same(x: _T, /) -> _T:
+        """`x`."""
+        return x
+
+    header = '<ir_version: 10, opset_import: ["" : 21, "org.example" : 1]>'
+    text = f"{header} g (float[n] x) => (y) {{ y = org.example.Same (x) }}"
+    session = ingot.Session(ingot.parse_model(text), operators=[same])
+    x = np.ones(3, np.float32)
+    for _ in range(3):
+        (y,) = session.run(None, {"x": x})
+        assert not np.may_share_memory(x, y)
+
+
+def test_an_error_of_a_call_says_where() -> None:
+    session = opened("g (float[n, m] x) => (y) { y = Det (x) }")
+    session.run(None, {"x": X})
+    assert fast(session, {"x": X}) is not None
+    with pytest.raises(ingot.IngotError, match="Det"):
+        session.run(None, {"x": np.ones((2, 3), np.float32)})
+
+
+def test_warnings_of_numpy_are_ignored_on_the_fast_path_and_restored_after_it() -> None:
+    session = opened("g (float[n, n] x) => (y) { y = Det (x) }")
+    big = np.full((2, 2), 3e38, np.float32)
+    before = np.geterr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            session.run(None, {"x": big})
+    assert np.geterr() == before
+
+
+def test_a_call_that_takes_too_much_memory_is_a_limit_error_each_time() -> None:
+    limits = ingot.RunLimits(memory=10_000)
+    session = opened("g (int64[n] x) => (y) { s = Unique (x) y = Neg (s) }", limits=limits)
+    for _ in range(3):
+        session.run(None, {"x": np.arange(100)})
+    for _ in range(3):
+        with pytest.raises(ingot.LimitError):
+            session.run(None, {"x": np.arange(5_000)})
+
+
+def test_a_cancelled_run_ends_on_the_fast_path_too() -> None:
+    session = opened("g (float[n, n] x) => (y) { y = Det (x) }")
+    session.run(None, {"x": X})
+    cancel = ingot.Cancel()
+    cancel.cancel()
+    with pytest.raises(ingot.Interrupted):
+        session.run(None, {"x": X}, cancel=cancel)
+    assert session.run(None, {"x": X})[0] == 6
+
+
+def test_computed_sizes_change_from_run_to_run() -> None:
+    session = opened("g (float[n] x, int64[2] shape) => (y) { z = Neg (x) y = Reshape (z, shape) }")
+    x = np.arange(6, dtype=np.float32)
+    for shape in ([2, 3], [3, -1], [6, 1], [1, 6]):
+        (y,) = session.run(None, {"x": x, "shape": np.array(shape)})
+        np.testing.assert_array_equal(y, -x.reshape(shape))
+    assert fast(session, {"x": x, "shape": np.array([2, 3])}) is not None
+    with pytest.raises(ingot.ShapeError):
+        session.run(None, {"x": x, "shape": np.array([4, 4])})
+
+
+def test_random_numbers_are_not_on_the_fast_path() -> None:
+    session = opened("g (float[n] x) => (y) { y = RandomNormalLike (x) }")
+    x = np.ones(4, np.float32)
+    one, other = (session.run(None, {"x": x}, seed=seed)[0] for seed in (1, 2))
+    assert (one != other).any()
+    assert session._compiled is not None
+    assert not session._compiled.fast_path._ready
