@@ -213,7 +213,9 @@ class Memory(Lanes, ABC):
                 line.align = width(value.dtype)
                 lines.append(line)
             self._turned[id(value)] = (value, transposed(b, lines))
-        return self._turned[id(value)][1][place.constant]
+        assert isinstance(place, ir.Constant)
+        wanted: int = place.constant
+        return self._turned[id(value)][1][wanted]
 
     def _picked(self, address: ir.Value, dtype: DType, apart: int, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
         """Elements `apart` from each other, out of as many contiguous vectors; the last vector ends with the last lane.
@@ -226,10 +228,11 @@ class Memory(Lanes, ABC):
         result: ir.Value | None = None
         for number, start in enumerate(starts):
             own = {lane * apart - start: lane for lane in range(lanes) if owners[lane] == number}
-            place = b.gep(address, [I64(start)], source_etype=whole.element)
+            place = b.gep(address, [I64(start)], source_etype=stored(dtype))
             if mask is None:
-                piece = b.load(place, typ=whole)
-                piece.align = width(dtype)
+                contiguous = b.load(place, typ=whole)
+                contiguous.align = width(dtype)
+                piece: ir.Value = contiguous
             else:
                 active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
                 piece = self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)
