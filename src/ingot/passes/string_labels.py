@@ -45,7 +45,9 @@ def _chooses_strings(node: Node) -> bool:
 def _classifier(node: Node, attributes: dict[str, Any]) -> tuple[Any, Any]:
     names = list(attributes.pop("classlabels_strings"))
     attributes["classlabels_ints"] = list(range(len(names)))
-    place, scores = op.domain(ML)[node.op_type](node.inputs[0], outputs=2, **attributes)
+    ml = op.domain(ML)
+    classifier = ml.LinearClassifier if node.applies("LinearClassifier", domain=ML) else ml.SVMClassifier
+    place, scores = classifier(node.inputs[0], outputs=2, **attributes)
     return op.Gather(label_array(names), place), scores
 
 

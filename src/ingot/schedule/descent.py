@@ -14,7 +14,7 @@ _MOST_ROWS = 2048
 _UNKNOWN = 64
 """Features or targets where their number is unknown."""
 
-_TESTS_A_STEP = 0.75
+_TESTS_A_STEP = 1.25
 """Tests of a lane that take as long as a step to the next node: a comparison and a mask, of all rows of a vector."""
 
 

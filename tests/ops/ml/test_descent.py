@@ -222,7 +222,7 @@ def test_trees_are_flat_and_their_tables_are_verified() -> None:
     (node,) = model.graph.nodes
     trees, targets = forest_of_nodes({**DEFAULTS, **{name: each.value for name, each in node.attributes.items()}})
     x = Parameter(DType.FLOAT32, (4, FEATURES), "x")
-    votes = scores(x, trees, targets, "SUM")
+    votes: Any = scores(x, trees, targets, "SUM")
     verify([votes])
     (slope,) = gradients(votes, [x])
     (array,) = evaluate([slope], {"x": rows(random, 4)}, {})

@@ -54,7 +54,7 @@ def _is_narrow(forest: Forest) -> bool:
     """Whether any number may be rounded up to a float32: if it is above splits, which all are such, or not."""
     with np.errstate(over="ignore", invalid="ignore"):
         splits = forest.splits.astype(np.float32).astype(np.float64)
-    return np.isin(forest.modes, _ABOVE).all() and np.array_equal(splits, forest.splits, equal_nan=True)
+    return bool(np.isin(forest.modes, _ABOVE).all()) and np.array_equal(splits, forest.splits, equal_nan=True)
 
 
 def _always_vote(forest: Forest, n_targets: int) -> bool:

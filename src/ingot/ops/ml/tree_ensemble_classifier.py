@@ -151,7 +151,7 @@ def _numbered(op: Any, x: Value, attributes: dict[str, Any], labels: Sequence[in
     classifier = op.domain("ai.onnx.ml").TreeEnsembleClassifier
     if isinstance(labels[0], int):
         return classifier(x, outputs=2, **set_attributes(attributes))
-    names = ["", *labels] if len(labels) == 1 else list(labels)
+    names: list[Any] = ["", *labels] if len(labels) == 1 else list(labels)
     numbers = list(range(len(names)))
     others = {**attributes, "classlabels_strings": None, "classlabels_int64s": numbers[-len(labels) :]}
     place, scores = classifier(x, outputs=2, **set_attributes(others))
