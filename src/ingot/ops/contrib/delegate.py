@@ -10,6 +10,7 @@ from ingot import prim
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.ops.index import MODULES
+from ingot.prim.tensor import SizeReader
 
 Translate: TypeAlias = Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]
 """From the inputs and attributes of one operator to those of another."""
@@ -22,12 +23,14 @@ def delegate(operator: Operator, to: Operator, translate: Translate) -> None:
         arguments, named = translate(*inputs, **attributes)
         return to.rules["infer"](*arguments, **named)
 
-    def lower(*inputs: Any, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any) -> Any:
+    def lower(
+        *inputs: Any, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], read: SizeReader, **attributes: Any
+    ) -> Any:
         if "lower" not in complete(to).rules:
             raise prim.Refused(f"{to.name} has no rule")
         arguments, named = translate(*inputs, **attributes)
         known, _ = translate(*facts, **attributes)
-        return to.apply("lower", arguments, named, facts=known, inferred=inferred)
+        return to.apply("lower", arguments, named, facts=known, inferred=inferred, read=read)
 
     operator.infer(infer)
     operator.lower(lower)
