@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import control_flow, exports, first_start, forests, inference, operators, packages, patterns, speed, zoo
+from benchmarks import (
+    control_flow,
+    exports,
+    first_start,
+    forests,
+    inference,
+    operators,
+    packages,
+    patterns,
+    recurrent,
+    speed,
+    zoo,
+)
 from benchmarks import format as format_benchmark
 
 RESULTS = Path(__file__).parent / "results"
@@ -33,6 +45,7 @@ def main(arguments: list[str]) -> int:
         "operators": lambda: operators.table(options.only, options.threads),
         "control_flow": control_flow.table,
         "packages": packages.table,
+        "recurrent": lambda: recurrent.table(options.threads),
         "patterns": lambda: patterns.table(options.only, options.threads),
         "zoo": lambda: speed.table(folder=options.zoo),
         "first_start": lambda: first_start.table(options.zoo),

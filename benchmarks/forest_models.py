@@ -25,9 +25,12 @@ class Forest:
     dtype: Any = np.float32
 
 
-def converted(x: Any) -> Iterator[Forest]:
-    """Estimators fitted to the first rows, converted."""
-    for name, model, rows in _fitted(x[:TRAINED_ON]):
+def converted(x: Any, chosen: Callable[[str], bool]) -> Iterator[Forest]:
+    """Estimators of chosen names, fitted to the first rows, converted."""
+    for name, fit, rows in _kinds(x[:TRAINED_ON]):
+        if not chosen(name):
+            continue
+        model = fit()
         try:
             proto = ingot.convert(model, rows[:16], opset_version=OPSETS, verify=False)
         except ingot.IngotError:  # thresholds that only doubles express
@@ -35,7 +38,7 @@ def converted(x: Any) -> Iterator[Forest]:
         yield Forest(name, ingot.encode(proto), rows.dtype.type)
 
 
-def _fitted(x: Any) -> Iterator[tuple[str, Any, Any]]:
+def _kinds(x: Any) -> Iterator[tuple[str, Callable[[], Any], Any]]:
     from lightgbm import LGBMClassifier, LGBMRegressor
     from sklearn import ensemble, tree
     from xgboost import XGBClassifier, XGBRegressor
@@ -68,11 +71,10 @@ def _fitted(x: Any) -> Iterator[tuple[str, Any, Any]]:
         "LGBMClassifier, 4 × 100 trees of 31 leaves": lambda: LGBMClassifier(verbose=-1).fit(x, classes),
         "LGBMClassifier, 100 trees of 255 leaves": lambda: LGBMClassifier(verbose=-1, num_leaves=255).fit(x, two),
     }
-    for name, fit in kinds.items():
-        yield name, fit(), x
+    yield from ((name, fit, x) for name, fit in kinds.items())
     wide = x.astype(np.float64)
-    yield "RandomForestRegressor of doubles, 100 trees", ensemble.RandomForestRegressor().fit(wide, target), wide
-    yield "GradientBoostingRegressor of doubles", ensemble.GradientBoostingRegressor().fit(wide, target), wide
+    yield "RandomForestRegressor of doubles", lambda: ensemble.RandomForestRegressor().fit(wide, target), wide
+    yield "GradientBoostingRegressor of doubles", lambda: ensemble.GradientBoostingRegressor().fit(wide, target), wide
 
 
 def operators() -> Iterator[Forest]:
@@ -156,7 +158,7 @@ def _ensemble(name: str, dtype: Any, members: bool = False) -> Forest:
 
     def children(side: int) -> list[int]:
         leaf = tree * _LEAVES + 2 * (own - (2 ** (DEPTH - 1) - 1)) + side
-        return np.where(below, tree * _INNER + 2 * own + 1 + side, leaf).tolist()
+        return [int(place) for place in np.where(below, tree * _INNER + 2 * own + 1 + side, leaf)]
 
     leaves = TREES * _LEAVES
     node = helper.make_node(

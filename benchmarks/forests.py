@@ -17,14 +17,17 @@ ROWS = (1, 100, 10_000)
 _ROUND, _ROUNDS, _MOST = 2e-3, 15, 1.5
 """Seconds of a round of calls, rounds of each engine, and the seconds that all rounds may take if a call is long."""
 
+_WARM_UP = 3
+"""Calls before: the first may run drafts of kernels, and the second wait for the kernels."""
+
 
 def table() -> str:
     lines = [
         "# Forests",
         "",
         f"{machine()}. Models fitted to {TRAINED_ON:,} random rows of {FEATURES} features, converted by",
-        "`ingot.convert`; then random forests of 100 trees of depth 6 in each form of the operators. Run by both",
-        "engines with one thread, in turns; the least processor time of a call. `python -m benchmarks forests` writes it.",
+        "`ingot.convert`; then random forests of 100 trees of depth 6 in each form of the operators. Both engines run",
+        "with one thread, in turns: the least processor time of a call. Written by `python -m benchmarks forests`.",
         "",
         "| model | rows | ingot | onnxruntime | times as fast |",
         "|---|---:|---:|---:|---:|",
@@ -39,7 +42,7 @@ def lines_of(chosen: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
     random = np.random.default_rng(0)
     x = random.normal(size=(max(ROWS), FEATURES)).astype(np.float32)
     ratios: list[float] = []
-    for forests in (converted(x), operators()):
+    for forests in (converted(x, chosen), operators()):
         for forest in forests:
             if chosen(forest.name):
                 for rows, ours, theirs in _compared(forest, x):
@@ -65,7 +68,9 @@ def _compared(forest: Forest, x: Any) -> Iterator[tuple[int, float, float]]:
 
 def _least(*runs: Callable[[], object]) -> tuple[float, float]:
     """The least processor time of a call of two functions, which take turns."""
-    counts = [max(1, int(_ROUND / max(1e-6, _time(run, 1)))) for run in runs for _ in (_time(run, 1),)]
+    for run in runs:
+        _time(run, _WARM_UP)
+    counts = [max(1, int(_ROUND / max(1e-6, _time(run, 1)))) for run in runs]
     least = [float("inf")] * len(runs)
     spent = 0.0
     for _ in range(_ROUNDS):

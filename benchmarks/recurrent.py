@@ -39,21 +39,22 @@ class Network:
         return 2 if self.direction == "bidirectional" else 1
 
 
-def table(networks: Sequence[str] = tuple(GATES), threads: Sequence[int] = (1,)) -> str:
-    rows = [row for count in threads for row in _rows(networks, count)]
+def table(threads: int = 1) -> str:
+    rows = list(_rows(tuple(GATES), threads))
     ratios = [ratio for _, ratio in rows]
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     below = sum(ratio < 1 for ratio in ratios)
     lines = [
         "# Recurrent networks",
         "",
-        f"{machine()}. Layers whose input has as many features as their state, run by both engines in turns, the",
-        "least of several rounds of each; times as fast as onnxruntime. Written by `python -m benchmarks recurrent`.",
+        f"{machine()}. Layers whose input has as many features as their state, as PyTorch exports them, run by both",
+        f"engines in turns with {threads} thread{'s' if threads > 1 else ''}: the least of several rounds of each, in",
+        f"{'processor time' if threads == 1 else 'time'}. Written by `python -m benchmarks recurrent`.",
         "",
         f"Geometric mean of {len(ratios)} rows: **{mean:.2f}**, least {min(ratios):.2f}; {below} below 1.",
         "",
-        "| threads | network | hidden | direction | layers | batch | length | ingot | onnxruntime | times as fast |",
-        "|---:|---|---:|---|---:|---:|---:|---:|---:|---:|",
+        "| network | hidden | direction | layers | batch | length | ingot | onnxruntime | times as fast |",
+        "|---|---:|---|---:|---:|---:|---:|---:|---:|",
         *(line for line, _ in rows),
         "",
     ]
@@ -74,7 +75,7 @@ def _rows(names: Sequence[str], threads: int) -> Iterator[tuple[str, float]]:
             feeds = {"x": random.normal(size=(length, batch, network.hidden)).astype(np.float32)}
             clock = thread_time if threads == 1 else perf_counter
             mine, peer = turns(partial(ours.run, None, feeds), partial(theirs.run, None, feeds), clock=clock)
-            shown = (threads, network.op, network.hidden, network.direction, network.layers, batch, length)
+            shown = (network.op, network.hidden, network.direction, network.layers, batch, length)
             times = f"{1e6 * mine:,.1f} µs | {1e6 * peer:,.1f} µs | {peer / mine:.2f}"
             yield f"| {' | '.join(map(str, shown))} | {times} |", peer / mine
 

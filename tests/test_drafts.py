@@ -160,7 +160,8 @@ session.run(None, {"x": numpy.ones((5, 7), "float32")})
 
 def test_a_program_that_runs_a_model_once_leaves_its_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.onnx"
-    ingot.save(session("product").model, path)
+    with session("product") as one:  # or it writes into the other cache
+        ingot.save(one.model, path)
 
     def program() -> str:
         run = subprocess.run([sys.executable, "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True)
@@ -192,6 +193,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_finishes_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.onnx"
-    ingot.save(session("product").model, path)
+    with session("product") as one:  # or it writes into the other cache
+        ingot.save(one.model, path)
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING, str(path)], check=True, timeout=60)

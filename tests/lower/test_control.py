@@ -504,3 +504,56 @@ def test_a_scan_over_nothing_collects_no_rows_of_the_sizes_that_are_known() -> N
         }> (x, r)
     }"""
     agree(graph, *({"x": np.zeros(5, np.float32), "r": np.zeros((t, 4), np.float32)} for t in (0, 2)))
+
+
+def flags(**feeds: Any) -> list[dict[str, Any]]:
+    """Feeds with all values of two conditions."""
+    return [{**feeds, "c": np.array(c), "d": np.array(d)} for c in (True, False) for d in (True, False)]
+
+
+def test_branches_may_have_results_of_different_sizes() -> None:
+    graph = """g (float[2, n] x, bool c, bool d) => (y, z, w)
+            <int64[1] five = {5}, int64[1] zero = {0}, int64[1] one = {1}> {
+        y, z = If (c) <
+            then_branch = a () => (u, p) { u = Concat <axis = 1> (x, x) p = Exp (x) },
+            else_branch = e () => (v, q) { v = Neg (x) q = Slice (x, zero, five, one) }
+        >
+        k = And (c, d)
+        t = If (k) <
+            then_branch = f () => (r) { r = Relu (y) },
+            else_branch = h () => (s) { s = Slice (y, zero, one, one) }
+        >
+        w = Exp (t)
+    }"""
+    agree(graph, *(feeds for size in (3, 0, 8) for feeds in flags(x=np.ones((2, size), np.float32) * size)))
+
+
+def test_a_branch_whose_sizes_make_no_sense_is_not_reached() -> None:
+    graph = """g (float[1, 1, n] x, bool c, bool d) => (y) {
+        y = If (c) <
+            then_branch = a () => (u) {
+                u = If (d) <
+                    then_branch = a1 () => (p) { p = MaxPool <kernel_shape = [5]> (x) },
+                    else_branch = a2 () => (q) { q = Neg (x) }
+                >
+            },
+            else_branch = e () => (v) { v = Concat <axis = 2> (x, x) }
+        >
+    }"""
+    feeds = [given for size in (6, 5, 3) for given in flags(x=np.arange(size, dtype=np.float32).reshape(1, 1, size))]
+    agree(graph, *(given for given in feeds if given["x"].size >= 5 or not (given["c"] and given["d"])))
+
+
+def test_a_branch_of_another_size_in_a_loop_is_decided_outside() -> None:
+    graph = """g (float[n] x, bool c, bool d, int64 m) => (y) <bool go = {1}> {
+        y = Loop (m, go, x) <body = b (int64 i, bool e, float[n] s) => (f, t) {
+            f = Identity (e)
+            u = If (c) <
+                then_branch = a () => (p) { p = Concat <axis = 0> (s, s) },
+                else_branch = h () => (q) { q = Neg (s) }
+            >
+            v = ReduceSum <keepdims = 1> (u)
+            t = Add (s, v)
+        }>
+    }"""
+    agree(graph, *flags(x=np.ones(3, np.float32), m=np.array(4)))

@@ -20,6 +20,12 @@ HEADER = '<ir_version: 13, opset_import: ["" : 28]>'
 SOON = 1.0
 """Seconds: it takes some milliseconds, but other processes may be in the way."""
 
+RECURRENCE = """g (float[t, 1] x, float[1, 128] s, float[128, 128] w) => (float[1, 128] y) {
+    y = Scan<num_scan_inputs = 1, body = body (float[1, 128] a, float[1] b) => (float[1, 128] c) {
+        m = MatMul(a, w) n = Add(m, b) c = Tanh(n)
+    }>(s, x)
+}"""
+
 LOOPS = """g (float[m, 1, k] x, float[1, m, k] y) => (float[m, m] z) <int64[1] last = {2}> {
     d = Sub(x, y) e = Exp(d) f = Sin(e) z = ReduceSum<keepdims = 0>(f, last)
 }"""
@@ -39,6 +45,7 @@ def floats(*shape: int) -> Array:
             id="product",
         ),
         pytest.param(LOOPS, {"x": (3000, 1, 1000), "y": (1, 3000, 1000)}, id="loops"),
+        pytest.param(RECURRENCE, {"x": (3_000_000, 1), "s": (1, 128), "w": (128, 128)}, id="recurrence"),
     ],
 )
 def test_a_long_kernel_ends_soon_after_it_is_cancelled(

@@ -204,3 +204,26 @@ def test_a_plan_with_calls_runs_sizes_seen_before_without_checks() -> None:
     assert again(chosen, x=floats(2, 4), c=yes) is None
     assert again(chosen, x=x.astype(np.float64), c=yes) is None
     assert again(chosen, x=x) is None
+
+
+def test_strings_at_computed_indices_are_looked_up_on_the_quick_way() -> None:
+    named = session("""g (float[n, 3] x) => (string[n] y, float[n, 3] z)
+        <string[3] names = {"a", "b", "c"}> {
+        best = ArgMax <axis = 1, keepdims = 0> (x) y = Gather (names, best) z = Exp (x) }""")
+    x = np.array([[1, 2, 0], [5, 2, 0]], np.float32)
+    assert quick(named, x=x) is None
+    expected = named.run(None, {"x": x})
+    assert expected[0].tolist() == ["b", "a"]
+    looked_up = quick(named, x=x[::-1].copy())
+    assert looked_up is not None
+    assert looked_up[0].tolist() == ["a", "b"]
+    assert looked_up[0].dtype == np.object_
+    np.testing.assert_array_equal(looked_up[1], expected[1][::-1])
+
+
+def test_an_index_out_of_range_goes_the_long_way_to_its_error() -> None:
+    named = session("""g (int64[n] x) => (string[n] y) <string[2] names = {"a", "b"}> {
+        two = Constant <value_int = 2> () i = Mul (x, two) y = Gather (names, i) }""")
+    assert named.run(None, {"x": np.array([0, 0], np.int64)})[0].tolist() == ["a", "a"]
+    with pytest.raises(ingot.InputError):
+        named.run(None, {"x": np.array([0, 1], np.int64)})

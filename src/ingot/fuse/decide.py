@@ -85,8 +85,10 @@ class _Deciding:
         )
 
     def store_all(self, body: Placement) -> None:
-        """Add the steps of a body: every tensor that is stored in it."""
-        for tensor in self.uses.order:  # in this order, most of what a kernel reads is there before it
+        """Add the steps of a body: every tensor that is stored in it, those first that need no call."""
+        order = self.uses.order  # most of what a kernel reads is there before it
+        called = _called(order)
+        for tensor in sorted(order, key=called.__contains__) if called else order:
             if tensor in self.stored and self.uses.placements[tensor] == body:
                 self._store(tensor)
 
@@ -235,6 +237,15 @@ class _Deciding:
         for tensor in results:
             if tensor in self.uses.results and not tensor.is_rows:
                 copy_result(self, tensor, body)
+
+
+def _called(order: Sequence[Tensor]) -> set[Tensor]:
+    """The results of calls among tensors, and what is computed from them."""
+    called: set[Tensor] = set()
+    for tensor in order:
+        if isinstance(tensor, CallResult) or not called.isdisjoint(tensor.reads):
+            called.add(tensor)
+    return called
 
 
 class _Loads(Mapping[Tensor, Placed]):

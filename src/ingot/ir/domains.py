@@ -11,6 +11,9 @@ STANDARD = ""
 TRAINING = "ai.onnx.preview.training"
 """The domain of gradients and optimisers."""
 
+ML = "ai.onnx.ml"
+"""The domain of classical models: trees, support vectors, encoders of tables."""
+
 _SPELLED_OUT = "ai.onnx"
 
 

@@ -329,6 +329,7 @@ class Descent:
     body: tuple[Statement, ...]
     leaves: int = 0
     """The bits of a leaf's place in `tests`; without, what follows is None."""
+    between: bool = False
     tests: Load | None = None
     spans: Load | None = None
     exits: Load | None = None
@@ -394,8 +395,8 @@ class Recurrence:
 
 
 KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Recurrence
-"""A nest of any kind. Fusion gives all but the last and Winograd's; once scheduled, nests are statements, contractions
-may be Winograd's, and short steps of a loop a recurrence."""
+"""A nest of any kind. Fusion gives nests, statements, contractions, attention and descents; once scheduled, nests are
+statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -41,6 +41,9 @@ from ingot.loops.walk import rebuilt, walk
 _WINDOW = 8
 """Extents up to this stay in the code: those of windows, which loops over them are unrolled for."""
 
+_FIXED = {Kind.PARALLEL: -1, Kind.JAM: 64}
+"""Extents up to which loops of a kind stay in the code: jams are unrolled, up to as many as a vector has lanes."""
+
 _STEP = 1
 """Strides up to this stay in the code: neighbours are loaded together."""
 
@@ -146,7 +149,7 @@ class Parameters:
     def _statement(self, statement: Statement) -> Statement:
         match statement:
             case For():
-                var = self.var(statement.var, -1 if statement.kind is Kind.PARALLEL else _WINDOW)
+                var = self.var(statement.var, _FIXED.get(statement.kind, _WINDOW))
                 return For(var, tuple(map(self._statement, statement.body)), statement.kind)
             case Let() | Update():
                 return rebuilt(statement, [self.scalar(statement.value)])
@@ -165,10 +168,14 @@ class Parameters:
         for term, _ in variables:
             self.var(term)
         variables.sort(key=lambda item: self._places[item[0]])
-        steps = [self._step(by, of) if fixed == _STEP else self.size(by, of, fixed) for _, by in variables]
-        if picked:
-            kept = [(term in self._lanes and isinstance(by, int) and 1 < by <= LANES_APART) for term, by in variables]
-            steps = [by if keep else step for keep, (_, by), step in zip(kept, variables, steps, strict=True)]
+        steps = [
+            by
+            if picked and term in self._lanes and isinstance(by, int) and 1 < by <= LANES_APART
+            else self._step(by, of)
+            if fixed == _STEP
+            else self.size(by, of, fixed)
+            for term, by in variables
+        ]
         terms: list[tuple[Var | Scalar, Dim]] = [
             (self.var(term), by) for (term, _), by in zip(variables, steps, strict=True)
         ]

@@ -231,6 +231,11 @@ class _Lowering:
                 if is_declared and inferred is not None and inferred[place] is None:
                     raise Refused(f"a size that a run computes, declared {size}")
 
+    def _is_decided_outside(self, node: Node) -> bool:
+        """Whether a node is an If whose sizes can be read before all regions: by a condition of the main graph."""
+        condition = node.inputs[0] if node.applies("If") else None
+        return condition is not None and condition.graph is self.model.graph
+
     def _within(self, graph: Graph, facts: Mapping[Value, Fact]) -> list[Tensor]:
         """The results of a subgraph of a node; Refused if one of its nodes became a call."""
         program = self.program
@@ -242,8 +247,9 @@ class _Lowering:
             call = program.calls.get(node)
             if call is not None:
                 raise Refused(f"{node.op_type} in it: {call.reason}")
-            if len(program.readings) > read:
+            if len(program.readings) > read and not self._is_decided_outside(node):
                 raise Refused(f"{node.op_type} in it: a size that its run computes")
+            read = len(program.readings)
         results = [program.values[value] for value in graph.outputs]
         for tensor in results:
             if tensor.dtype not in STORED or (isinstance(tensor, CallResult) and tensor.opaque):

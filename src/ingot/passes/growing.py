@@ -23,6 +23,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
 from ingot.ops.control.carried import forwarded, truth
+from ingot.passes.invariant_sizes import invariant_names, invariant_rank
 from ingot.queries.values import fact
 
 _HEADS = 2
@@ -31,11 +32,11 @@ _HEADS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Growth:
-    """A state that every run appends a piece to, which has the same sizes in all of them."""
+    """A state that every run appends a piece to, which has so many axes and the same sizes in all of them."""
 
     place: int
     axis: int
-    piece: tuple[int, ...]
+    rank: int
 
 
 def collect_growing_states(model: Model, catalog: Catalog) -> int:
@@ -69,9 +70,9 @@ def _stays(node: Node, growths: list[_Growth], counted: bool, facts: Facts) -> b
         return True
     if counted:
         return not growths
-    body = _body(node)
+    body, names = _body(node), invariant_names(node, facts)
     rows = [body.outputs[1 + place] for place in range(_carried(node), len(node.outputs))]
-    return not all(_is_static(row, facts) for row in rows)  # of no rows, sizes with names would be unknown
+    return any(invariant_rank(row, facts, names) is None for row in rows)
 
 
 def _is_candidate(node: Node) -> bool:
@@ -90,27 +91,17 @@ def _grows(node: Node, place: int) -> bool:
     return new.producer is not None and new.producer.applies("Concat") and state in new.producer.inputs
 
 
-def _is_static(value: Value, facts: Facts) -> bool:
-    """Whether all sizes of a tensor are numbers."""
-    shape = fact(value, facts).shape
-    return shape is not None and all(isinstance(size, int) for size in shape)
-
-
 def _growths(node: Node, facts: Facts) -> Iterator[_Growth]:
+    names = invariant_names(node, facts)
     for place in range(_carried(node)):
         concat = _appends(node, place)
         if concat is None:
             continue
-        shapes = [fact(value, facts).shape for value in concat.inputs[1:]]
-        known = [shape for shape in shapes if shape and all(isinstance(size, int) and size > 0 for size in shape)]
-        axis = concat["axis"]
+        ranks = {None if value is None else invariant_rank(value, facts, names) for value in concat.inputs[1:]}
+        axis, rank = concat["axis"], ranks.pop()
         assert isinstance(axis, int)
-        if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
-            continue
-        axis %= len(known[0])
-        sizes = [int(size) for size in known[0] if isinstance(size, int)]
-        sizes[axis] = sum(size for shape in known if isinstance(size := shape[axis], int))
-        yield _Growth(place, axis, tuple(sizes))
+        if not ranks and rank:
+            yield _Growth(place, axis % rank, rank)
 
 
 def _appends(node: Node, place: int) -> Node | None:
@@ -169,10 +160,12 @@ def _piece(grown: Value) -> Value:
 
 def _joined(rows: Value, growth: _Growth) -> Value:
     """Collected pieces, one after the other along the axis that they are appended along."""
-    axis, rank = growth.axis, len(growth.piece)
-    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-    shape = [-1 if place == axis else size for place, size in enumerate(growth.piece)]
-    joined: Value = op.Reshape(op.Transpose(rows, perm=order) if axis else rows, np.array(shape, np.int64)).value
+    axis, rank = growth.axis, growth.rank
+    moved = op.Transpose(rows, perm=[*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]) if axis else rows
+    count, size = (op.Shape(moved, start=place, end=place + 1) for place in (axis, axis + 1))
+    before = [op.Shape(moved, start=0, end=axis)] if axis else []
+    after = [op.Shape(moved, start=axis + 2)] if axis + 1 < rank else []
+    joined: Value = op.Reshape(moved, op.Concat(*before, op.Mul(count, size), *after, axis=0), allowzero=1).value
     return joined
 
 

@@ -252,12 +252,12 @@ def _is_vector(operand: Tensor, own: Sequence[str], sizes: Mapping[str, Dim]) ->
 def _product_with_vector(lhs: Tensor, vector: Tensor, left: str, right: str, result: str) -> Tensor:
     """A contraction whose second operand has only axes of size one for its own."""
     own = [name for name in right if name not in left]
-    kept = "".join(name for name in right if name in left)
+    shared = "".join(name for name in right if name in left)
     total = _elementwise_product(
         lhs,
         squeeze(vector, [right.index(name) for name in own]),
         left,
-        kept,
+        shared,
         "".join(name for name in result if name in left),
     )
     return unsqueeze(total, [result.index(name) for name in own])

@@ -168,10 +168,10 @@ class _BodyRuntime:
         arrays = {value: values.get(value) for value in captures(graph)}
         return [(value, array.shape) for value, array in arrays.items() if isinstance(array, np.ndarray)]
 
-    def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
+    def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:  # noqa: ARG002
         raise _NoPlan
 
-    def generator(self, seed: float | None) -> np.random.Generator:
+    def generator(self, seed: float | None) -> np.random.Generator:  # noqa: ARG002
         raise _NoPlan
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from ingot.runtime.plan import Plan
 from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
+from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job, thread_pool
 
 if TYPE_CHECKING:
@@ -33,12 +34,16 @@ _MOST_READY = 32
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What a run on the fast path needs: the slots of inputs, the results to allocate, and the order of outputs."""
+    """What a run on the fast path needs: the slots of inputs, the results to allocate, and the order of outputs.
+
+    A lookup appends to the results the elements of its table that one of them is the indices of.
+    """
 
     runner: PlanRunner
     binding: Binding
     inputs: tuple[int, ...]
     results: tuple[tuple[int, tuple[int, ...], Any], ...]
+    lookups: tuple[tuple[Array, int], ...]
     outputs: tuple[int, ...]
 
 
@@ -91,6 +96,11 @@ class FastPath:
             ready.runner.frames.append(frame)
             return None
         ready.runner.frames.append(frame)
+        if ready.lookups:
+            try:
+                results += [table.take(results[index]) for table, index in ready.lookups]
+            except IndexError:
+                return None
         return [results[index] for index in ready.outputs]
 
     def learn(
@@ -111,21 +121,24 @@ class FastPath:
         if any(type(array) is not np.ndarray or array.dtype == np.object_ for array in arrays):
             return False
         key = tuple(part for array in arrays for part in (array.shape, array.dtype))
-        if not _has_fast_path(runner):
+        lookups = _lookups(runner)
+        if lookups is None:
             several = self._ready.get(key) or _several(runner, arrays, most_bytes, evaluation)
             if several is not None:
                 remember(self._ready, key, several, _MOST_READY)
             return several is not None
         if binding is None:
             return False
-        plan, (segment,) = runner.plan, runner.segments
+        plan, segment = runner.plan, runner.segments[0]
         unread = len(plan.template) - 1  # the last slot is nobody's
         inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
         shapes = zip(segment.results, binding.shapes, strict=True)
         results = tuple((slot, shape, dtype) for (_, slot, dtype), shape in shapes)
         numbers = [number for number, _, _ in segment.results]
+        tables = tuple((lookup.table, numbers.index(lookup.index)) for lookup in lookups)
+        numbers += [lookup.result for lookup in lookups]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
-        remember(self._ready, key, Ready(runner, binding, inputs, results, outputs), _MOST_READY)
+        remember(self._ready, key, Ready(runner, binding, inputs, results, tables, outputs), _MOST_READY)
         return True
 
 
@@ -141,15 +154,50 @@ def _several(
     return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
 
 
-def _has_fast_path(runner: PlanRunner) -> bool:
-    """Whether a plan is one segment of kernels without a call or a copy that computes all outputs, each once."""
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """A call that is a lookup in a constant table of strings; values are numbered as in their runner."""
+
+    table: Array
+    index: int
+    result: int
+
+
+def _lookups(runner: PlanRunner) -> list[_Lookup] | None:
+    """The lookups behind the kernels of a plan, where these and nothing else compute all outputs, each once.
+
+    None if there is more than one segment of kernels, a copy, or another call.
+    """
     segments, plan = runner.segments, runner.plan
-    if plan.device is not None or len(segments) != 1 or segments[0].call is not None or not segments[0].binder.words:
-        return False
+    if plan.device is not None or not segments or not segments[0].binder.words:
+        return None
     if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
-        return False
-    numbers = [number for number, _, _ in segments[0].results]
-    return len(set(runner.outputs)) == len(runner.outputs) and all(number in numbers for number in runner.outputs)
+        return None
+    numbers = {number for number, _, _ in segments[0].results}
+    lookups: list[_Lookup] = []
+    for segment in segments:
+        if segment is not segments[0] and (segment.binder.words or segment.results):
+            return None
+        if segment.call is not None:
+            lookup = _lookup(runner, segment)
+            if lookup is None or lookup.index not in numbers:
+                return None
+            lookups.append(lookup)
+    computed = numbers.union(lookup.result for lookup in lookups)
+    are_all = len(set(runner.outputs)) == len(runner.outputs) and computed.issuperset(runner.outputs)
+    return lookups if are_all else None
+
+
+def _lookup(runner: PlanRunner, segment: PreparedSegment) -> _Lookup | None:
+    """The call of a segment as a lookup: Gather from a list of strings, whose indices are an array."""
+    call = segment.call
+    if not isinstance(call, Call) or not call.node.applies("Gather") or len(segment.entries) != 1:
+        return None
+    table, index = segment.argument_numbers
+    strings = None if table is None else runner.constant(table)
+    if index is None or strings is None or strings.dtype != np.object_ or strings.ndim != 1:
+        return None
+    return _Lookup(strings, index, segment.entries[0].number)
 
 
 def _start(runner: PlanRunner, frame: Frame, job: Job, interrupt: Interrupt) -> None:

@@ -75,6 +75,10 @@ class PlanRunner:
             self._values[numbers[tensor]] = array
         self._sizes = {THREADS: plan.threads}
 
+    def constant(self, number: int) -> Any | None:
+        """The array of a value that is constant, else None."""
+        return self._values[number]
+
     def is_true(self, number: int) -> bool:
         """Whether a value is a constant of one element that is true."""
         value = self._values[number]

@@ -53,6 +53,9 @@ A job whose states take more is the only one that a frame keeps.
 _MOST_SECONDS = 0.02
 """Seconds that a job of several trips may take, about: signals are handled between jobs."""
 
+_BRIEF = 0.005
+"""Seconds up to which nobody waits for a job to be interrupted, as long as it takes no longer than the last time."""
+
 _JOBS = 8
 """Jobs that a frame keeps for the next run, by the sizes of states."""
 
@@ -145,7 +148,11 @@ class TripRun:
         wanted = min(most, self._most, max(shared.trips, 2 * self._so_far))
         key = (shapes, self._fixed, conditional)
         job = frame.trips.get(key)
-        if job is None or (job.trips < wanted and not job.is_complete) or job.needed > ledger.left:
+        if (
+            job is None
+            or (job.trips < wanted and not job.is_complete)
+            or (job.needed > ledger.few and job.needed > ledger.left)
+        ):
             frame.trips.pop(key, None)
             course = _Course(shared, frame, ledger.left)
             course.follow(shapes, wanted)
@@ -165,18 +172,21 @@ class TripRun:
         if count is None:
             return None
         seconds = perf_counter() - begin
+        job.is_interruptible = seconds > _BRIEF
         if seconds > _MOST_SECONDS:
             self._most = max(1, int(count * _MOST_SECONDS / seconds))
         self._so_far += count
         shared.trips = max(_FIRST_TRIPS, min(self._so_far, _MOST_TRIPS))
-        after = [
-            array if state.result is None else job.result(state.result, count - 1)
-            for state, array in zip(shared.states, arrays, strict=True)
-        ]
-        rows = {len(after) + place: job.collected(result, count) for place, result in enumerate(shared.rows)}
-        for array in (*after, *rows.values()):
-            if array is not None and not any(array is one for one in arrays):
-                ledger.charge_new(array)
+        charge = ledger.charge_new
+        after = arrays
+        for place, state in enumerate(shared.states):
+            if state.result is not None:
+                after[place] = job.result(state.result, count - 1)
+                charge(after[place])
+        rows = {}
+        for place, result in enumerate(shared.rows, len(after)):
+            rows[place] = job.collected(result, count)
+            charge(rows[place])
         return Runs(count, after, rows)
 
 
@@ -314,17 +324,32 @@ class _Job:
         condition = shared.states[0].result if conditional else None
         self._flags = None if condition is None else self._memory[starts[condition] : starts[condition] + trips]
         self._slots = self._table(frame, course)
+        table: Any = self._slots
+        self._first_slots = memoryview(table).cast("B").cast("q")
+        self._same: list[int] = []
         self._steps, self._keep = self._written(frame, course, condition)
-        self._job = Job(self._steps, self._slots, frame.state, shared.runner.plan.threads)
+        threads = shared.runner.plan.threads
+        self._job = Job(self._steps, self._slots, frame.state, threads, is_interruptible=True)
         self._state = frame.state
+        self._most = trips
+
+    @property
+    def is_interruptible(self) -> bool:
+        """Whether Ctrl-C ends it, or it is over soon."""
+        return self._job.is_interruptible
+
+    @is_interruptible.setter
+    def is_interruptible(self, is_interruptible: bool) -> None:
+        self._job.is_interruptible = is_interruptible
 
     def run(self, frame: Frame, first: int, most: int) -> int | None:
         """Make at most so many trips; how many there were, or None if the state says that the run ended."""
-        shared, slots, flags = self._shared, self._slots, self._flags
-        if shared.same:
-            slots[:, shared.same] = frame.table[shared.same]
-        if shared.changing:
-            slots[0, shared.changing] = frame.table[shared.changing]
+        shared, flags, addresses = self._shared, self._flags, frame.slots
+        for slot in shared.changing:
+            self._first_slots[slot] = addresses[slot]
+        same = [addresses[slot] for slot in shared.same]
+        if same != self._same:
+            self._slots[:, shared.same] = self._same = same
         if first != self._first:
             self._numbers[:] = np.arange(first, first + self.trips)
             self._first = first
@@ -333,7 +358,9 @@ class _Job:
         if frame.state is not self._state:
             self._state = frame.state
             self._job.use(frame.state)
-        self._job.words[JobLayout.STEP_COUNT] = most * (len(shared.prepared.steps) + 1)
+        if most != self._most:
+            self._job.words[JobLayout.STEP_COUNT] = most * (len(shared.prepared.steps) + 1)
+            self._most = most
         thread_pool().start(self._job)
         if frame.words[0] or frame.words[1]:
             return None

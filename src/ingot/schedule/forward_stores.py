@@ -179,19 +179,25 @@ def _moved(body: Sequence[Statement], copy: _Copy, loop: LoopStep) -> tuple[Stat
 def _place(stored: Index, copy: _Copy, loop: LoopStep) -> Index | None:
     """Where an element that is stored at an index is copied to; None if the two go through memory differently.
 
-    Each variable of the copy is a term of the index, or that term counted from its end; or, where a copy goes over
-    parts that different loops have stored, the number of the part.
+    Each variable of the copy is a term of the index, or that term counted from its end; or, where the copy goes over
+    parts that different loops have stored, the number of the part, or a term of it behind the parts before.
     """
     terms = dict(stored.terms)
     offset: Dim = stored.offset - copy.load.index.offset
     values: dict[Var, Index] = {}
-    parts: list[tuple[Var, Dim]] = []
+    parts: list[tuple[Var, Dim, Index, int]] = []
     for var, factor in copy.load.index.terms:
         if not isinstance(var, Var):
             return None
         same = [term for term, other in terms.items() if other in (factor, factor * -1) and _ends(term, loop, var)]
         if not same:
-            parts.append((var, factor))
+            inner = [term for term, other in terms.items() if other == factor and isinstance(term, Var)]
+            length = inner[0].extent if inner and isinstance(inner[0], Var) else 1
+            if not isinstance(length, int) or not isinstance(var.extent, int):
+                return None
+            parts.append((var, factor, Index(tuple((term, 1) for term in inner[:1])), length))
+            if inner:
+                del terms[inner[0]]
             continue
         if terms.pop(same[0]) == factor:
             values[var] = Index(((same[0], 1),))
@@ -199,12 +205,12 @@ def _place(stored: Index, copy: _Copy, loop: LoopStep) -> Index | None:
             values[var] = Index(((same[0], -1),), var.extent - 1)
             offset = offset - factor * (var.extent - 1)
     if len(parts) == 1:
-        var, factor = parts[0]
-        most = var.extent if isinstance(var.extent, int) else 0
-        number = next((part for part in range(min(most, _MOST_PARTS)) if factor * part == offset), None)
-        if number is None:
+        var, factor, place, length = parts[0]
+        begins = [part * length for part in range(_MOST_PARTS)]
+        begin = next((begin for begin in begins if factor * begin == offset), None)
+        if begin is None or not isinstance(var.extent, int) or begin + length > var.extent:
             return None
-        values[var], offset = Index((), number), 0
+        values[var], offset = place.plus(begin), 0
     if terms or len(parts) > 1 or offset != 0 or set(values) != set(copy.rows):
         return None
     index = Index((), copy.store.index.offset)

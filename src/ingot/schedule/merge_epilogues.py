@@ -44,7 +44,7 @@ class Merged:
 
 
 def merge_epilogues(steps: Sequence[Step]) -> Merged:
-    """Steps in which the contractions of loops have taken over what reads their sums element by element."""
+    """Steps in which the contractions of loops have absorbed what reads their sums element by element."""
     readers: dict[Buffer, set[Kernel]] = {}
     for kernel in kernels_in(steps):
         for buffer in kernel.reads:
@@ -69,9 +69,9 @@ class _Merging:
         self.groups: dict[Buffer, int] = {}
 
     def steps(self, steps: Sequence[Step], inside: bool = False) -> Iterator[Step]:
-        taken: set[Kernel] = set()
+        absorbed: set[Kernel] = set()
         for place, step in enumerate(steps):
-            if step in taken:
+            if step in absorbed:
                 continue
             match step:
                 case LoopStep():
@@ -83,10 +83,10 @@ class _Merging:
                     for other in steps[place + 1 :]:
                         if not isinstance(other, Kernel):
                             break
-                        if other not in taken:
-                            epilogue.take(other)
-                    taken.update(epilogue.taken)
-                    yield self._merged(epilogue) if epilogue.taken else step
+                        if other not in absorbed:
+                            epilogue.absorb(other)
+                    absorbed.update(epilogue.absorbed)
+                    yield self._merged(epilogue) if epilogue.absorbed else step
                 case _:
                     yield step
 
@@ -94,11 +94,11 @@ class _Merging:
         unread = {
             buffer
             for buffer in (epilogue.store.buffer, *epilogue.values)
-            if buffer not in self._held and self._readers.get(buffer, set()).issubset(epilogue.taken)
+            if buffer not in self._held and self._readers.get(buffer, set()).issubset(epilogue.absorbed)
         }
         product, writes = epilogue.merged(unread)
         kernel = kernel_of(epilogue.kernel.name, (product,), writes)
-        self.origins[kernel] = (epilogue.kernel, *epilogue.taken)
+        self.origins[kernel] = (epilogue.kernel, *epilogue.absorbed)
         self.groups[product.rhs.buffer] = product.groups
         return kernel
 
@@ -128,7 +128,7 @@ def _epilogue_of(kernel: Kernel) -> _Epilogue | None:
 
 @dataclass(slots=True)
 class _Epilogue:
-    """A contraction, and the kernels after it that are taken over, as statements; `values` are what they store.
+    """A contraction, and the kernels after it that are absorbed, as statements; `values` are what they store.
 
     `column` is the variable of the columns of one group.
     """
@@ -136,11 +136,11 @@ class _Epilogue:
     kernel: Kernel
     product: Contraction
     store: Store
-    taken: dict[Kernel, None] = field(default_factory=dict)
+    absorbed: dict[Kernel, None] = field(default_factory=dict)
     column: Var | None = None
     values: dict[Buffer, Store] = field(default_factory=dict)
     body: list[Statement] = field(default_factory=list)
-    _left: list[Kernel] = field(default_factory=list)
+    _skipped: list[Kernel] = field(default_factory=list)
     _own_stores: dict[int, Store] = field(default_factory=dict)
 
     @property
@@ -150,13 +150,13 @@ class _Epilogue:
             return 1
         return column.extent // self.column.extent
 
-    def take(self, kernel: Kernel) -> None:
-        """Take a kernel over if it reads nothing but what is known at one place of the epilogue; else it is left."""
+    def absorb(self, kernel: Kernel) -> None:
+        """Absorb a kernel if it reads nothing but what is known at one place of the epilogue; else skip it."""
         stores = self._rewritten(kernel)
         if stores is None:
-            self._left.append(kernel)
+            self._skipped.append(kernel)
             return
-        self.taken[kernel] = None
+        self.absorbed[kernel] = None
         for store in stores:
             value = store.value
             if not isinstance(value, Local):
@@ -166,7 +166,7 @@ class _Epilogue:
             self.body.append(self.values[store.buffer])
 
     def merged(self, unread: Collection[Buffer]) -> tuple[Contraction, tuple[Buffer, ...]]:
-        """The contraction with all that was taken over, which stores nothing that is `unread`."""
+        """The contraction with all that was absorbed, which stores nothing that is `unread`."""
         column = self.column
         assert column is not None
         own: list[Statement] = []
@@ -176,8 +176,8 @@ class _Epilogue:
             local = Local(store.value.dtype, f"g{group}")
             known.replace(store.value, local)
             own += (Let(local.name, store.value), replace(store, value=local))
-        taken = [step for step in self.body if not (isinstance(step, Store) and step.buffer in unread)]
-        body = (*own, *map(known, taken))
+        stored = [step for step in self.body if not (isinstance(step, Store) and step.buffer in unread)]
+        body = (*own, *map(known, stored))
         writes = tuple(dict.fromkeys(store.buffer for store in body if isinstance(store, Store)))
         (whole,) = self.product.n
         rename = Transform(lambda node: _renamed(node, {whole: column}) if isinstance(node, Index) else node)
@@ -211,11 +211,11 @@ class _Epilogue:
         return self.store.buffer in kernel.reads or any(buffer in self.values for buffer in kernel.reads)
 
     def _conflicts(self, kernel: Kernel) -> bool:
-        """Whether a kernel that is left comes between: it writes what this one reads, or uses what this one writes."""
-        before = (self.kernel, *self.taken)
+        """Whether a kernel that was skipped comes between: it writes what this one reads, or uses what it writes."""
+        before = (self.kernel, *self.absorbed)
         return (
-            any(buffer in kernel.reads for other in self._left for buffer in other.writes)
-            or any(buffer in other.buffers for other in self._left for buffer in kernel.writes)
+            any(buffer in kernel.reads for other in self._skipped for buffer in other.writes)
+            or any(buffer in other.buffers for other in self._skipped for buffer in kernel.writes)
             or any(buffer in other.reads or buffer in other.writes for other in before for buffer in kernel.writes)
         )
 

@@ -11,6 +11,7 @@ from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
+from ingot.schedule.turn import turned
 
 _SCATTERED = -3
 """What is gained by lanes that lie anywhere, where contiguous ones gain 2 and one element for all of them nothing."""
@@ -31,6 +32,9 @@ _OFTEN = 4
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
+    blocks = turned(nest, target)
+    if blocks is not None:
+        return _shared(blocks.rows, blocks.statements)
     across, gain = _vector(nest.rows, nest.stages)
     inner = max((_along_row(stage, target) for stage in nest.stages if stage.inner), default=0.0)
     if across is not None and gain > inner:

@@ -58,17 +58,17 @@ def enclose_loops(steps: Sequence[Step]) -> Enclosed:
                 case LoopStep():
                     kernel = _recurrence_of(step)
                     if kernel is None:
-                        yield replace(step, steps=tuple(together(step.steps)))
+                        yield replace(step, steps=tuple(joined_recurrences(step.steps)))
                         continue
                     origins[kernel] = tuple(inner for inner in step.steps if isinstance(inner, Kernel))
                     yield kernel
                 case BranchStep():
-                    then, otherwise = tuple(together(step.then)), tuple(together(step.otherwise))
+                    then, otherwise = tuple(joined_recurrences(step.then)), tuple(joined_recurrences(step.otherwise))
                     yield replace(step, then=then, otherwise=otherwise)
                 case _:
                     yield step
 
-    def together(steps: Sequence[Step]) -> list[Step]:
+    def joined_recurrences(steps: Sequence[Step]) -> list[Step]:
         done: list[Step] = []
         for step in enclosed(steps):
             joined = _joined(done, step, origins) if isinstance(step, Kernel) and step in origins else None
@@ -79,7 +79,7 @@ def enclose_loops(steps: Sequence[Step]) -> Enclosed:
             done = joined.steps
         return done
 
-    return Enclosed(tuple(together(steps)), origins)
+    return Enclosed(tuple(joined_recurrences(steps)), origins)
 
 
 def _recurrence_of(loop: LoopStep) -> Kernel | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ from onnx import numpy_helper
 
 import ingot
 from ingot.dtypes import Array, DType
+from ingot.errors import CompileError
 from ingot.ops.ml.descent import scores
 from ingot.ops.ml.forest import aggregated
 from ingot.ops.ml.tree_ensemble import forest_of_nodes
 from ingot.prim.evaluate import evaluate
+from ingot.prim.gradient import gradients
 from ingot.prim.tensor import Parameter
+from ingot.prim.verify import verify
 from ops.ml.one_node import loaded, tensor, written
 
 FEATURES = 5
@@ -211,6 +215,24 @@ def test_deep_trees_are_gone_down_in_parts() -> None:
     assert not agree("TreeEnsemble", trees, x)
 
 
+def test_trees_are_flat_and_their_tables_are_verified() -> None:
+    random = np.random.default_rng(14)
+    attributes = forest(random, 3, 3)
+    model = loaded(written("TreeEnsemble", ["x"], {"x": (FLOAT, ("n", FEATURES))}, 1, "ai.onnx.ml", 5, attributes))
+    (node,) = model.graph.nodes
+    trees, targets = forest_of_nodes({**DEFAULTS, **{name: each.value for name, each in node.attributes.items()}})
+    x = Parameter(DType.FLOAT32, (4, FEATURES), "x")
+    votes = scores(x, trees, targets, "SUM")
+    verify([votes])
+    (slope,) = gradients(votes, [x])
+    (array,) = evaluate([slope], {"x": rows(random, 4)}, {})
+    assert not array.any()
+    with pytest.raises(CompileError, match="'multiply' does not reduce votes"):
+        verify([replace(votes, function="multiply")])
+    with pytest.raises(CompileError, match="element types"):
+        verify([replace(votes, dtype=DType.FLOAT32)])
+
+
 SPREAD = {
     "nodes_treeids": [0, 0, 0, 1, 1, 1],
     "nodes_nodeids": [0, 1, 2, 0, 1, 2],
@@ -222,6 +244,7 @@ SPREAD = {
 }
 """Two trees of which every leaf votes for three targets."""
 TREES, LEAVES = [0] * 6 + [1] * 6, [1, 1, 1, 2, 2, 2] * 2
+STRINGS = ["elements of string"]
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 WEIGHTS = [0.1, 0.7, 0.2, 0.5, 0.1, 0.4, 0.3, 0.3, 0.4, 0.9, 0.0, 0.1]
 
@@ -241,7 +264,7 @@ def test_the_class_with_most_votes_is_named(labels: dict[str, Any], transform: s
     votes = {"class_treeids": TREES, "class_nodeids": LEAVES, "class_ids": [0, 1, 2] * 4, "class_weights": WEIGHTS}
     attributes = {**SPREAD, **votes, **labels, "post_transform": transform}
     left = agree("TreeEnsembleClassifier", attributes, rows(np.random.default_rng(8), 40), outputs=2)
-    assert left == ([] if "classlabels_int64s" in labels else ["values that are strings"])
+    assert left == ([] if "classlabels_int64s" in labels else STRINGS)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
@@ -261,7 +284,7 @@ def test_votes_for_one_class_score_it(transform: str, sign: int, classes: int, s
     attributes = {**SPREAD, **votes, **labels, "post_transform": transform}
     x = rows(np.random.default_rng(13), 40)
     left = agree("TreeEnsembleClassifier", attributes, x, outputs=2)
-    assert left == (["values that are strings"] if strings else [])
+    assert left == (STRINGS if strings else [])
 
 
 @pytest.mark.parametrize("values", [{"values_int64s": [7, -7, 0]}, {"values_floats": [0.5, -1.0, 2.0]}], ids=str)

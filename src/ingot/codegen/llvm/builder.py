@@ -262,6 +262,12 @@ class Builder:
     def fpext(self, x: Value, kind: Type) -> Value:
         return self._converted("fpext", x, kind)
 
+    def fptosi(self, x: Value, kind: Type) -> Value:
+        return self._converted("fptosi", x, kind)
+
+    def fptoui(self, x: Value, kind: Type) -> Value:
+        return self._converted("fptoui", x, kind)
+
     def sitofp(self, x: Value, kind: Type) -> Value:
         return self._converted("sitofp", x, kind)
 

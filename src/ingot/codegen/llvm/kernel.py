@@ -24,8 +24,8 @@ EMITTERS: Mapping[type, NestEmitter[Any]] = {
     Contraction: product.EMITTER,
     Winograd: winograd.EMITTER,
     Attention: attention.EMITTER,
-    Recurrence: recurrence.EMITTER,
     Descent: descent.EMITTER,
+    Recurrence: recurrence.EMITTER,
 }
 """The code generator of each kind of nest."""
 

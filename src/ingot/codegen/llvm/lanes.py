@@ -16,11 +16,15 @@ from ingot.loops.ir import Var
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The variable that a loop is vectorised along, and the mask of active lanes: all, if it is None."""
+    """The variable that a loop is vectorised along, and the mask of active lanes: all, if it is None.
+
+    `active` is how many are active of a masked vector, where that is known.
+    """
 
     var: Var
     count: int
     mask: ir.Value | None
+    active: ir.Value | None = None
 
 
 class Lanes:

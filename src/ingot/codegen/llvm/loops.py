@@ -130,12 +130,14 @@ class Loops(Vectors):
             for variables, cells in around
             for number in range(statement.var.extent)
         ]
+        block, self._block = self._block, None if before else statement.var
         self.statements(statement.body)
-        self._jammed = before
+        self._jammed, self._block = before, block
 
     def _for_each_jammed(self, statement: Let | Update | Store) -> None:
         """A statement for all values of the variables of jammed loops, each with its own locals."""
         jammed, self._jammed = self._jammed, []
+        self._turned = {}
         before = self.cells
         for variables, cells in jammed:
             known = dict(self._known)

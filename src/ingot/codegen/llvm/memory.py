@@ -10,6 +10,8 @@ from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lanes, count_of
+from ingot.codegen.llvm.share import smaller
+from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
 from ingot.dims import Dim
 from ingot.dtypes import DType
@@ -37,6 +39,8 @@ class Memory(Lanes, ABC):
         self.variables: dict[Var, ir.Value] = dict(frame.variables)
         self._preheader: Preheader | None = None
         self._totals: dict[tuple[Dim | tuple[int, Dim], ...], Dim] = {}
+        self._block: Var | None = None
+        self._turned: dict[int, tuple[Load, list[ir.Value]]] = {}
 
     @abstractmethod
     def scalar(self, value: Scalar) -> ir.Value:
@@ -164,6 +168,8 @@ class Memory(Lanes, ABC):
                 loaded.align = width(value.dtype)
             else:
                 loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
+        elif self._is_turned(value):
+            loaded = self._from_block(value, pointer, whole)
         elif (apart := self._apart(value.index)) is not None:
             address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
             loaded = self._picked(address, value.dtype, apart, mask, fill)
@@ -174,6 +180,42 @@ class Memory(Lanes, ABC):
             arguments = [addresses, I32(width(value.dtype)), full, fill]
             loaded = self._masked("masked.gather", whole, arguments, whole, addresses.type)
         return self._computed(loaded, value.dtype)
+
+    def _is_turned(self, value: Load) -> bool:
+        """Whether a load for every place of a jam is one of a block, which lies contiguous along the jam."""
+        block, lane = self._block, self._lane
+        assert lane is not None
+        if block is None or block.extent != lane.count or value.index.factor(block) != 1 or value.where:
+            return False
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in value.index.terms)
+        return not opaque and (lane.mask is None or lane.active is not None)
+
+    def _from_block(self, value: Load, pointer: ir.Value, whole: ir.Type) -> ir.Value:
+        """The lanes for one place of a jam, out of a block that is loaded and transposed at the first place.
+
+        Where lanes are masked off, the last active one is loaded in their place.
+        """
+        b, block, lane = self.b, self._block, self._lane
+        assert block is not None
+        assert lane is not None
+        place = self.variables[block]
+        if id(value) not in self._turned:
+            self.variables[block] = I64(0)
+            base = self._base(value.index)
+            self.variables[block] = place
+            stride = self.frame.size(value.index.factor(lane.var))
+            last = None if lane.active is None else b.sub(lane.active, I64(1))
+            lines = []
+            for number in range(lane.count):
+                at = I64(number) if last is None else smaller(b, I64(number), last)
+                address = b.gep(pointer, [b.add(base, b.mul(at, stride))], source_etype=stored(value.dtype))
+                line = b.load(address, typ=whole)
+                line.align = width(value.dtype)
+                lines.append(line)
+            self._turned[id(value)] = (value, transposed(b, lines))
+        assert isinstance(place, ir.Constant)
+        wanted: int = place.constant
+        return self._turned[id(value)][1][wanted]
 
     def _picked(self, address: ir.Value, dtype: DType, apart: int, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
         """Elements `apart` from each other, out of as many contiguous vectors; the last vector ends with the last lane.
@@ -186,10 +228,11 @@ class Memory(Lanes, ABC):
         result: ir.Value | None = None
         for number, start in enumerate(starts):
             own = {lane * apart - start: lane for lane in range(lanes) if owners[lane] == number}
-            place = b.gep(address, [I64(start)], source_etype=whole.element)
+            place = b.gep(address, [I64(start)], source_etype=stored(dtype))
             if mask is None:
-                piece = b.load(place, typ=whole)
-                piece.align = width(dtype)
+                contiguous = b.load(place, typ=whole)
+                contiguous.align = width(dtype)
+                piece: ir.Value = contiguous
             else:
                 active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
                 piece = self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)

@@ -177,6 +177,8 @@ def cast(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.Value:
     if is_float(source) and is_float(target):
         narrower = target.numpy.itemsize < source.numpy.itemsize
         return b.fptrunc(value, kind) if narrower else b.fpext(value, kind)
+    if is_float(source) and lanes > 1:
+        return _saturated(b, value, source, target, lanes)
     if is_float(source):
         name = "fptosi.sat" if is_signed(target) else "fptoui.sat"
         return intrinsic(b, name, kind, [value], kind, value.type)
@@ -185,6 +187,29 @@ def cast(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.Value:
     if source is DType.BOOL or target.numpy.itemsize > source.numpy.itemsize:
         return b.sext(value, kind) if is_signed(source) else b.zext(value, kind)
     return value if target.numpy.itemsize == source.numpy.itemsize else b.trunc(value, kind)
+
+
+def _saturated(b: Builder, value: ir.Value, source: DType, target: DType, lanes: int) -> ir.Value:
+    """A vector of floats as integers towards zero, saturated, NaN as zero.
+
+    LLVM takes its own saturating conversion apart, lane by lane; of clamped floats it converts whole vectors.
+    """
+    if source is DType.FLOAT16:
+        return _saturated(b, b.fpext(value, vector(F32, lanes)), DType.FLOAT32, target, lanes)
+    bits = 8 * target.numpy.itemsize - is_signed(target)
+    precision = 24 if source is DType.FLOAT32 else 53
+    least = number(source, float(-(1 << bits) if is_signed(target) else 0), lanes)
+    most = number(source, float((1 << bits) - (1 << max(0, bits - precision))), lanes)
+    ordered = b.select(b.fcmp_ordered("ord", value, value), value, number(source, 0.0, lanes))
+    raised = b.select(b.fcmp_ordered("<", ordered, least), least, ordered)
+    clamped = b.select(b.fcmp_ordered(">", raised, most), most, raised)
+    if target.numpy.itemsize < 4:
+        return b.trunc(b.fptosi(clamped, vector(I32, lanes)), vector(element(target), lanes))
+    kind = vector(element(target), lanes)
+    converted = b.fptosi(clamped, kind) if is_signed(target) else b.fptoui(clamped, kind)
+    if bits <= precision:
+        return converted
+    return b.select(b.fcmp_ordered(">", ordered, most), _splat(element(target), (1 << bits) - 1, lanes), converted)
 
 
 def bitcast(b: Builder, value: ir.Value, target: DType) -> ir.Value:

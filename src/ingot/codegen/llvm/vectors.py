@@ -107,7 +107,7 @@ class Vectors(Expressions):
             known = dict(self._known)
             numbers = ir.Constant(vector(I64, lanes), list(range(lanes))) if lanes > 1 else I64(0)
             mask = b.icmp_signed("<", numbers, self.splat(rest, lanes))
-            self._body(statement, whole, lanes, mask, parts[0])
+            self._body(statement, whole, lanes, mask, parts[0], rest)
             self._known = known
         if self._preheader is not None:
             with b.goto_block(self._preheader.block):
@@ -136,13 +136,19 @@ class Vectors(Expressions):
                 self.scalar(part)
 
     def _body(
-        self, statement: For, index: ir.Value, lanes: int, mask: ir.Value | None, cells: Mapping[str, Cell]
+        self,
+        statement: For,
+        index: ir.Value,
+        lanes: int,
+        mask: ir.Value | None,
+        cells: Mapping[str, Cell],
+        active: ir.Value | None = None,
     ) -> None:
         """The body of a loop for one vector; `cells` are the accumulators of its reductions."""
         known, self._known = self._known, dict(self._known)
         before, self.cells = self.cells, {**self.cells, **cells}
         self.variables[statement.var] = index
-        self._lane = Lane(statement.var, lanes, mask)
+        self._lane = Lane(statement.var, lanes, mask, active)
         self._reduced = frozenset(cells)
         self.statements(statement.body)
         self._lane = None

@@ -15,8 +15,8 @@ KINDS: Mapping[type, NestKind[Any]] = {
     Contraction: contraction.KIND,
     Winograd: winograd.KIND,
     Attention: attention.KIND,
-    Recurrence: recurrence.KIND,
     Descent: descent.KIND,
+    Recurrence: recurrence.KIND,
 }
 
 

@@ -56,10 +56,10 @@ Names: TypeAlias = dict[str, "Dim | None"]
 
 def scalar(value: Any, name: str) -> Any:
     """The only element of an array; InputError if there is not exactly one."""
-    if not isinstance(value, np.ndarray | np.generic) or value.size != 1:
+    if not isinstance(value, (np.ndarray, np.generic)) or value.size != 1:
         shown = f"of shape {list(value.shape)}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         raise InputError(f"{name} must hold one element, it is {shown}")
-    return value.reshape(()).item()
+    return value.item()
 
 
 def truth(constant: object) -> bool | None:
@@ -76,12 +76,6 @@ def forwarded(value: Value) -> Value:
             break
         value = node.inputs[0]
     return value
-
-
-def shaped_as(value: Value, array: Array) -> Array:
-    """A single element with the axes an input of a body declares: none, or one."""
-    rank = value.type.rank if isinstance(value.type, TensorType) else 0
-    return array.reshape((1,) * (rank or 0))
 
 
 class Collection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
+from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.errors import CheckError
 from ingot.ir.graph import Graph
@@ -11,9 +12,12 @@ from ingot.ops.control.carried import V, joined, scalar, truth
 from ingot.ops.control.regions import Regions, require_tensors
 from ingot.ops.define import Heterogeneous, Runtime, operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.tensor.moved import holding
 from ingot.ops.typesets import BOOL, types
+from ingot.prim.guard import Guard
+from ingot.prim.make import reshape, where
 from ingot.prim.make_region import branch
-from ingot.prim.tensor import Refused, Tensor, assume_shape
+from ingot.prim.tensor import Refused, SizeReader, Sizes, Tensor, apply, assume_shape
 
 B: TypeAlias = Annotated[Array, types("B", BOOL)]
 
@@ -45,12 +49,43 @@ def infer(cond: Fact, /, *, then_branch: Graph, else_branch: Graph) -> list[Infe
 
 
 @if_.lower
-def lower(cond: Tensor, /, *, then_branch: Graph, else_branch: Graph, regions: Regions) -> list[Tensor]:
-    """A region with two bodies; what was assumed inside of each is compared where it is taken."""
+def lower(
+    cond: Tensor, /, *, then_branch: Graph, else_branch: Graph, regions: Regions, read: SizeReader
+) -> list[Tensor]:
+    """A region with two bodies; what was assumed inside of each is compared where it is taken.
+
+    Where their results have different sizes, those of the branch that is taken are read, and each assumes them.
+    """
     require_tensors([cond])
     cond = assume_shape(cond, (1,) * cond.rank)
     then, otherwise = regions.branch(then_branch), regions.branch(else_branch)
-    guards = regions.guards(then_branch), regions.guards(else_branch)
+    guards = [[*regions.guards(then_branch)], [*regions.guards(else_branch)]]
+    shapes = _sizes_of_either(cond, then, otherwise, regions, read)
+    for side, own in zip((then, otherwise), guards, strict=True):
+        for place, shape in enumerate(shapes):
+            own += [Guard(*pair) for pair in zip(side[place].shape, shape, strict=True) if pair[0] != pair[1]]
+            side[place] = assume_shape(side[place], shape)
     if not all(regions.is_known(size) for own in guards for guard in own for size in (guard.left, guard.right)):
         raise Refused("statically unknown sizes to compare")
-    return branch(cond, then, otherwise, guards)
+    return branch(cond, then, otherwise, (tuple(guards[0]), tuple(guards[1])))
+
+
+def _sizes_of_either(
+    cond: Tensor, then: list[Tensor], otherwise: list[Tensor], regions: Regions, read: SizeReader
+) -> list[Sizes]:
+    """The sizes of the results of the branch that is taken: those that differ are read; Refused for other ranks."""
+    pairs = [pair for a, b in zip(then, otherwise, strict=True) for pair in zip(a.shape, b.shape, strict=False)]
+    different = list(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
+    if any(a.rank != b.rank or a.dtype is not b.dtype for a, b in zip(then, otherwise, strict=True)):
+        raise Refused("branches that make different ranks")
+    if not all(regions.is_known(size) for pair in different for size in pair):
+        raise Refused("branches that make different sizes, which are statically unknown")
+    names: dict[tuple[Dim, Dim], Dim] = {}
+    if different:
+        sides = [holding([pair[side] for pair in different]) for side in range(2)]
+        extents = where(reshape(cond, (1,)), *sides)
+        names = dict(zip(different, read(apply("maximum", extents, 0)), strict=True))  # it may not be reached
+    return [
+        tuple(x if x == y else names[x, y] for x, y in zip(a.shape, b.shape, strict=True))
+        for a, b in zip(then, otherwise, strict=True)
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -26,7 +27,6 @@ from ingot.ops.control.carried import (
     outward,
     require_arity,
     scalar,
-    shaped_as,
     truth,
 )
 from ingot.ops.control.regions import Regions, require_all, require_same_shapes, require_tensors
@@ -67,8 +67,7 @@ def loop(
     require_arity(body, 2 + len(v_initial), 1 + len(v_initial))
     limit = None if m is None else scalar(m, "the trip count")
     going = cond is None or bool(scalar(cond, "the condition"))
-    counted, gone_on = (shaped_as(value, np.asarray(0)).shape for value in body.inputs[:2])
-    truths = tuple(np.full(gone_on, each) for each in (False, True))
+    counted, truths = (1,) * _rank(body.inputs[0]), _truths(_rank(body.inputs[1]))
     states: list[Any] = list(v_initial)
     carried = 1 + len(states)
     wanted = (*runtime.wanted, *[False] * len(body.outputs))
@@ -105,6 +104,20 @@ def loop(
         step += 1
     places = range(carried, len(body.outputs))
     return (*states, *(collected[place].stacked() if place in collected else None for place in places))
+
+
+@cache
+def _truths(rank: int) -> tuple[Array, Array]:
+    """False and true, each as a single element of so many axes, not to be changed."""
+    both = np.full((1,) * rank, False), np.full((1,) * rank, True)
+    for array in both:
+        array.flags.writeable = False
+    return both
+
+
+def _rank(value: Value) -> int:
+    """The axes that an input of a body declares of a single element."""
+    return (value.type.rank or 0) if isinstance(value.type, TensorType) else 0
 
 
 @loop.infer
@@ -220,8 +233,7 @@ def _known_count(facts: Sequence[Fact], body: Graph, regions: Regions) -> Dim:
 
 def _as_declared(value: Value, tensor: Tensor) -> Tensor:
     """A single element with the axes an input of a body declares: none, or one."""
-    rank = value.type.rank if isinstance(value.type, TensorType) else 0
-    return reshape(tensor, (1,) * (rank or 0))
+    return reshape(tensor, (1,) * _rank(value))
 
 
 def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:

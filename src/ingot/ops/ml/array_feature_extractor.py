@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import InputError, ShapeError
 from ingot.ir.types import TensorType
@@ -49,3 +50,11 @@ def infer(x: Fact, indices: Fact, /) -> Inferred:
     except ValueError:  # too large an expression to follow
         count = None
     return TensorType(x.dtype, (*(x.shape[:-1] or (1,)), count))
+
+
+@array_feature_extractor.lower
+def lower(x: prim.Tensor, indices: prim.Tensor, /) -> prim.Tensor:
+    rows = prim.unsqueeze(x, [0]) if x.rank == 1 else x
+    count = prim.count(indices.shape)
+    flat = prim.reshape(indices, (*(1,) * (rows.rank - 1), count))
+    return prim.gather(rows, [*range(rows.rank - 1), flat], (*rows.shape[:-1], count))

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import TensorType
@@ -60,6 +61,22 @@ def infer(*xs: Fact, inputdimensions: Sequence[int] | None) -> Inferred:
         if all(width is not None for width in own):
             total = sum((width for width in own if width is not None), start=0)
     return TensorType(DType.FLOAT32, (rows, total))
+
+
+@feature_vectorizer.lower
+def lower(*xs: prim.Tensor, inputdimensions: Sequence[int] | None) -> prim.Tensor:
+    tables = []
+    widths = _widths(inputdimensions, len(xs))
+    for place, x in enumerate(xs):
+        rows, features = (1, x.shape[0]) if x.rank == 1 else (x.shape[0], prim.count(x.shape[1:]))
+        table = prim.cast(prim.reshape(x, (rows, features)), DType.FLOAT32)
+        if widths is not None:
+            if not isinstance(features, int):
+                raise prim.Refused("a statically unknown number of features")
+            used = min(features, widths[place])
+            table = prim.pad(prim.slice_(table, [0, 0], [rows, used]), [0, 0], [0, widths[place] - used], 0.0)
+        tables.append(table)
+    return prim.concat(tables, 1)
 
 
 def _widths(inputdimensions: Sequence[int] | None, count: int) -> list[int] | None:

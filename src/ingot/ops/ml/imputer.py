@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ops.define import operator
@@ -55,6 +56,34 @@ def infer(
         if x.shape and isinstance(x.shape[-1], int):
             _check_count(len(values), x.shape[-1])
     return x.type
+
+
+@imputer.lower
+def lower(
+    x: prim.Tensor,
+    /,
+    *,
+    imputed_value_floats: Sequence[float] | None,
+    imputed_value_int64s: Sequence[int] | None,
+    replaced_value_float: float,
+    replaced_value_int64: int,
+) -> prim.Tensor:
+    floating = x.dtype in (DType.FLOAT32, DType.FLOAT64)
+    values = _values(floating, imputed_value_floats, imputed_value_int64s)
+    features = x.shape[-1] if x.rank else 1
+    if not isinstance(features, int):
+        raise prim.Refused("a statically unknown number of features")
+    _check_count(len(values), features)
+    if not floating:
+        bounds = np.iinfo(x.dtype.numpy)
+        if not all(bounds.min <= value <= bounds.max for value in (*values, replaced_value_int64)):
+            raise prim.Refused(f"values that do not fit {x.dtype}")
+        replaced = prim.apply("equal", x, replaced_value_int64)
+    elif np.isnan(replaced_value_float):
+        replaced = prim.apply("is_nan", x)
+    else:
+        replaced = prim.apply("equal", x, float(np.float32(replaced_value_float)))
+    return prim.reshape(prim.where(replaced, prim.constant(np.array(values, x.dtype.numpy)), x), x.shape)
 
 
 def _values(floating: bool, floats: Sequence[float] | None, ints: Sequence[int] | None) -> Sequence[float]:

@@ -7,11 +7,13 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml import lower_scores
 from ingot.ops.ml.element_types import NUMBERS, Float32, Label, Numbers
 from ingot.ops.ml.labels import label_array, label_type
 from ingot.ops.ml.post_transform import checked, transformed, two_classes
@@ -51,6 +53,20 @@ def infer_regressor(
     if isinstance(features, int):
         _check_counts(features, coefficients or (), intercepts, _positive(targets))
     return TensorType(DType.FLOAT32, (row_count(x), targets))
+
+
+@linear_regressor.lower
+def lower_regressor(
+    x: prim.Tensor,
+    /,
+    *,
+    coefficients: Sequence[float] | None,
+    intercepts: Sequence[float] | None,
+    post_transform: str,
+    targets: int,
+) -> prim.Tensor:
+    scores = _lowered(x, coefficients or (), intercepts, _positive(targets))
+    return prim.cast(lower_scores.transformed(scores, post_transform), DType.FLOAT32)
 
 
 @operator("LinearClassifier", since=1, domain="ai.onnx.ml")
@@ -108,6 +124,44 @@ def infer_classifier(
         columns = 2 if count == 1 and labels else count
     label = label_type(None if classlabels_strings else classlabels_ints, classlabels_strings)
     return TensorType(label, (rows,)), TensorType(DType.FLOAT32, (rows, columns))
+
+
+@linear_classifier.lower
+def lower_classifier(
+    x: prim.Tensor,
+    /,
+    *,
+    coefficients: Sequence[float],
+    classlabels_ints: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+    intercepts: Sequence[float] | None,
+    multi_class: int,
+    post_transform: str,
+) -> tuple[prim.Tensor, prim.Tensor]:
+    labels = classlabels_strings or classlabels_ints or ()
+    features = x.shape[-1]
+    count = _class_count(coefficients, intercepts, features if isinstance(features, int) else None)
+    scores = _lowered(x, coefficients, intercepts, count)
+    if count > 1:
+        place, results = lower_scores.greatest(scores), lower_scores.transformed(scores, post_transform)
+    else:
+        place = prim.cast(prim.apply("less", 0.0, prim.squeeze(scores, [1])), DType.INT64)
+        two = lower_scores.two_classes(scores, post_transform, complement=True)
+        results = two if labels else lower_scores.transformed(scores, post_transform)
+    return lower_scores.labelled(place, labels or (0, 1)), prim.cast(results, DType.FLOAT32)
+
+
+def _lowered(
+    x: prim.Tensor, coefficients: Sequence[float], intercepts: Sequence[float] | None, targets: int
+) -> prim.Tensor:
+    rows = prim.cast(prim.unsqueeze(x, [0]) if x.rank == 1 else x, DType.FLOAT64)
+    features = rows.shape[1]
+    if not isinstance(features, int):
+        raise prim.Refused("a statically unknown number of features")
+    _check_counts(features, coefficients, intercepts, targets)
+    weights = np.array(coefficients, np.float64).reshape(targets, features).T.copy()
+    scores = prim.contract(rows, prim.constant(weights), "nf,ft->nt")
+    return scores + prim.constant(np.array(intercepts, np.float64)) if intercepts else scores
 
 
 def _scores(rows: Array, coefficients: Sequence[float], intercepts: Sequence[float] | None, targets: int) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import DType
 from ingot.errors import CheckError
 from ingot.ir.types import TensorType
@@ -35,6 +36,20 @@ def infer(x: Fact, /, *, norm: str) -> Inferred:
     _checked(norm)
     row_count(x)
     return TensorType(DType.FLOAT32, x.shape)
+
+
+@normalizer.lower
+def lower(x: prim.Tensor, /, *, norm: str) -> prim.Tensor:
+    rows = prim.cast(prim.unsqueeze(x, [0]) if x.rank == 1 else x, DType.FLOAT64)
+    match _checked(norm):
+        case "MAX":
+            divisor = prim.reduce_("maximum", rows, [1])
+        case "L1":
+            divisor = prim.reduce_("add", prim.apply("absolute", rows), [1])
+        case _:
+            divisor = prim.apply("sqrt", prim.reduce_("add", rows * rows, [1]))
+    scaled = prim.cast(rows / prim.where(prim.apply("equal", divisor, 0.0), 1.0, divisor), DType.FLOAT32)
+    return prim.squeeze(scaled, [0]) if x.rank == 1 else scaled
 
 
 def _checked(norm: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError
 from ingot.ir.types import TensorType
@@ -52,6 +53,26 @@ def infer(x: Fact, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequen
     if x.dtype is not None:
         _check_kind(x.dtype is DType.STRING, categories)
     return TensorType(DType.FLOAT32, None if x.shape is None else (*x.shape, len(categories)))
+
+
+@one_hot_encoder.lower
+def lower(
+    x: prim.Tensor, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int
+) -> prim.Tensor:
+    categories = either("categories", cats_int64s, cats_strings)
+    _check_kind(False, categories)
+    if not zeros:
+        raise prim.Refused("an element of no category, which is an error")
+    last = {category: place for place, category in enumerate(categories)}
+    is_last = np.array([last[category] == place for place, category in enumerate(categories)])
+    number = prim.unsqueeze(prim.cast(x, DType.INT64), [x.rank])
+    hot = prim.apply("equal", number, prim.constant(np.array(categories, np.int64)))
+    if not is_last.all():
+        hot = prim.apply("and", hot, prim.constant(is_last))
+    if not x.dtype.is_integer:
+        inside = prim.apply("less", prim.apply("absolute", x), 2.0**63)
+        hot = prim.apply("and", hot, prim.unsqueeze(inside, [x.rank]))
+    return prim.cast(hot, DType.FLOAT32)
 
 
 def _positions(x: Array, categories: Sequence[int] | Sequence[str]) -> Array:

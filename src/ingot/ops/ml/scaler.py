@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
@@ -30,6 +31,19 @@ def infer(x: Fact, /, *, offset: Sequence[float] | None, scale: Sequence[float] 
         _each(offset, "offset", features, 0.0)
         _each(scale, "scale", features, 1.0)
     return TensorType(DType.FLOAT32, x.shape)
+
+
+@scaler.lower
+def lower(x: prim.Tensor, /, *, offset: Sequence[float] | None, scale: Sequence[float] | None) -> prim.Tensor:
+    features = x.shape[-1] if x.rank else 1
+    if not isinstance(features, int):
+        raise prim.Refused("a statically unknown number of features")
+    wide = prim.cast(x, DType.FLOAT64)
+    if offset:
+        wide = wide - prim.constant(_each(offset, "offset", features, 0.0))
+    if scale:
+        wide = wide * prim.constant(_each(scale, "scale", features, 1.0))
+    return prim.reshape(prim.cast(wide, DType.FLOAT32), x.shape)
 
 
 def _each(values: Sequence[float] | None, name: str, features: int, default: float) -> Array:

@@ -8,16 +8,18 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml import lower_scores
 from ingot.ops.ml.element_types import NUMBERS, Float32, Label
 from ingot.ops.ml.labels import either, label_array, label_type
 from ingot.ops.ml.post_transform import checked, logistic, transformed, two_classes
 from ingot.ops.ml.rows import affordable, as_rows, row_count
-from ingot.ops.ml.svm_kernel import check_kernel, similarity, vectors_of
+from ingot.ops.ml.svm_kernel import check_kernel, lower_similarity, similarity, vectors_of
 from ingot.ops.typesets import types
 
 T1: TypeAlias = Annotated[Array, types("T1", NUMBERS)]
@@ -95,6 +97,68 @@ def infer(
     rows = row_count(x)
     label = label_type(classlabels_ints, classlabels_strings)
     return TensorType(label, (rows,)), TensorType(DType.FLOAT32, (rows, columns))
+
+
+@svm_classifier.lower
+def lower(
+    x: prim.Tensor,
+    /,
+    *,
+    classlabels_ints: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+    coefficients: Sequence[float] | None,
+    kernel_params: Sequence[float] | None,
+    kernel_type: str,
+    post_transform: str,
+    prob_a: Sequence[float] | None,
+    prob_b: Sequence[float] | None,
+    rho: Sequence[float] | None,
+    support_vectors: Sequence[float] | None,
+    vectors_per_class: Sequence[int] | None,
+) -> tuple[prim.Tensor, prim.Tensor]:
+    """Probabilities, which are found by iteration, are left to the reference."""
+    labels = either("labels", classlabels_ints, classlabels_strings)
+    classes = len(labels)
+    sizes = _sizes(classes, coefficients, rho, prob_a, prob_b, support_vectors, vectors_per_class)
+    weights, offsets = np.array(coefficients or (), np.float64), np.array(rho or (), np.float64)
+    if not sizes:
+        scores = lower_similarity(x, weights.reshape(classes, -1), "LINEAR", None) + float(offsets[0])
+        results = lower_scores.transformed(scores, post_transform)
+        place = lower_scores.greatest(scores)
+        return lower_scores.labelled(place, labels), prim.cast(results, DType.FLOAT32)
+    if prob_a:
+        raise prim.Refused("probabilities of classes")
+    if classes > 2 and kernel_type in ("LINEAR", "POLY"):
+        raise prim.Refused("kernels without bounds, of more than two classes")
+    kernels = lower_similarity(x, vectors_of(support_vectors, sum(sizes)), kernel_type, kernel_params)
+    pairs = prim.contract(kernels, prim.constant(_weights_of_pairs(weights, sizes)), "nv,vp->np")
+    pairs = pairs + prim.constant(offsets[: classes * (classes - 1) // 2])
+    place = lower_scores.greatest(_lower_votes(pairs, classes))
+    if classes == 2:
+        results = lower_scores.two_classes(pairs, post_transform, complement=False)
+    else:
+        results = lower_scores.transformed(pairs, post_transform)
+    return lower_scores.labelled(place, labels), prim.cast(results, DType.FLOAT32)
+
+
+def _weights_of_pairs(weights: Array, sizes: list[int]) -> Array:
+    """[vectors, pairs]: the weight of each vector in the score of a pair, zero where it is of neither class."""
+    ends = np.cumsum(sizes)
+    spans = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    rows = weights.reshape(len(sizes) - 1, sum(sizes))
+    table = np.zeros((sum(sizes), len(sizes) * (len(sizes) - 1) // 2))
+    for pair, (i, j) in enumerate(combinations(range(len(sizes)), 2)):
+        table[spans[i], pair], table[spans[j], pair] = rows[j - 1, spans[i]], rows[i, spans[j]]
+    return table
+
+
+def _lower_votes(pairs: prim.Tensor, classes: int) -> prim.Tensor:
+    """How many pairs each class wins: a pair is won by its first class, or else by its second."""
+    first, second = np.zeros((2, classes * (classes - 1) // 2, classes))
+    for pair, (i, j) in enumerate(combinations(range(classes), 2)):
+        first[pair, i], second[pair, j] = 1, 1
+    wins = prim.cast(prim.apply("less", 0.0, pairs), DType.FLOAT64)
+    return prim.contract(wins, prim.constant(first - second), "np,pc->nc") + prim.constant(second.sum(axis=0))
 
 
 def _sizes(

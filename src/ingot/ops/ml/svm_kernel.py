@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError
 from ingot.ops.ml.rows import affordable, chunks
 
@@ -47,3 +48,19 @@ def _squared_distances(rows: Array, vectors: Array) -> Array:
     for part in chunks(len(rows), vectors.size):
         distances[part] = np.square(rows[part, None] - vectors).sum(axis=2)
     return distances
+
+
+def lower_similarity(x: prim.Tensor, vectors: Array, kernel: str, params: Sequence[float] | None) -> prim.Tensor:
+    """The kernel of every row of features with every vector, as by `similarity`, in float64."""
+    rows = prim.cast(prim.unsqueeze(x, [0]) if x.rank == 1 else x, DType.FLOAT64)
+    if rows.shape[1] != vectors.shape[1]:
+        raise prim.Refused(f"{rows.shape[1]} features, for a model of {vectors.shape[1]}")
+    gamma, coef0, degree = params or (0.0, 0.0, 0.0)
+    if kernel == "RBF":
+        away = prim.unsqueeze(rows, [2]) - prim.constant(vectors.T[None].copy())
+        return prim.apply("exp", -gamma * prim.squeeze(prim.reduce_("add", away * away, [1]), [1]))
+    products = prim.contract(rows, prim.constant(vectors.T.copy()), "nf,fv->nv")
+    if kernel == "LINEAR":
+        return products
+    inner = gamma * products + coef0
+    return prim.apply("power", inner, float(degree)) if kernel == "POLY" else prim.apply("tanh", inner)

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import DType
 from ingot.errors import CheckError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.ml import lower_scores
 from ingot.ops.ml.element_types import Float32, Numbers
 from ingot.ops.ml.post_transform import checked, transformed
 from ingot.ops.ml.rows import as_rows, row_count
-from ingot.ops.ml.svm_kernel import check_kernel, similarity, vectors_of
+from ingot.ops.ml.svm_kernel import check_kernel, lower_similarity, similarity, vectors_of
 
 
 @operator("SVMRegressor", since=1, domain="ai.onnx.ml")
@@ -68,6 +70,34 @@ def infer(
     if n_supports > 0:
         _check_counts(n_supports, len(coefficients or ()), len(support_vectors or ()))
     return TensorType(DType.FLOAT32, (row_count(x), 1))
+
+
+@svm_regressor.lower
+def lower(
+    x: prim.Tensor,
+    /,
+    *,
+    coefficients: Sequence[float] | None,
+    kernel_params: Sequence[float] | None,
+    kernel_type: str,
+    n_supports: int,
+    one_class: int,
+    post_transform: str,
+    rho: Sequence[float] | None,
+    support_vectors: Sequence[float] | None,
+) -> prim.Tensor:
+    weights = np.array(coefficients or (), np.float64)
+    if n_supports > 0:
+        vectors = vectors_of(support_vectors, n_supports)
+        kernels = lower_similarity(x, vectors, kernel_type, kernel_params)
+        scores = prim.contract(kernels, prim.constant(weights[:n_supports, None].copy()), "nv,vt->nt")
+    else:
+        scores = lower_similarity(x, weights.reshape(1, -1), "LINEAR", None)
+    if rho:
+        scores = scores + float(rho[0])
+    if one_class:
+        scores = prim.where(prim.apply("less", 0.0, scores), 1.0, prim.full(-1.0, scores.shape, DType.FLOAT64))
+    return prim.cast(lower_scores.transformed(scores, post_transform), DType.FLOAT32)
 
 
 def _check_counts(supports: int, weights: int, elements: int) -> None:

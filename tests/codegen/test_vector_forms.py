@@ -1,0 +1,72 @@
+"""Vectors of elements a few places apart, and of floats as integers: whole registers, and no lane by itself."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import ingot
+from ingot.codegen.llvm.kernel import emit
+from ingot.loops.ir import kernels_in
+from ingot.loops.parametrise import parametrise
+from ingot.schedule.target import named
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21]> '
+TYPES = {"float": "f4", "double": "f8", "float16": "f2", "uint8": "u1", "int64": "i8"}
+NUMBERS = [0, 1.5, -1.5, 127.9, 128, 255.5, 256, -129, 4e4, -4e4, 65535.5, 65536, 2.0**31 - 130, 2.0**31, -(2.0**31)]
+NUMBERS += [-(2.0**31) - 1000, 4e9, 2.0**32, 5e9, -0.5, 2.0**63, -9.3e18, 2.0**64, 1e30, -1e30, np.inf, -np.inf, np.nan]
+
+
+def compiled(text: str) -> ingot.Session:
+    return ingot.Session(ingot.parse_model(HEADER + text), providers=("cpu", "reference"), fallback=False, threads=1)
+
+
+def code_of(session: ingot.Session) -> str:
+    """The LLVM of the kernels of a model, for a machine with vectors of 64 bytes."""
+    assert session.compiled is not None
+    kernels = kernels_in(session.compiled.scheduled.steps)
+    return "".join(emit(parametrise(kernel).kernel, named("x86-64-v4")).text for kernel in kernels)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("stride", [2, 3, 4, 5])
+def test_a_slice_by_steps_reads_to_its_last_element_and_no_further(kind: str, stride: int) -> None:
+    session = compiled(
+        f"g ({kind}[n] x) => ({kind}[m] y) <int64[1] a={{0}}, int64[1] e={{1000000}}, int64[1] s={{{stride}}}> "
+        "{ y = Slice(x, a, e, a, s) }"
+    )
+    for length in (1, stride * 15 + 1, stride * 16, stride * 31 + 1, 1000):
+        x = np.arange(length).astype(TYPES[kind])
+        np.testing.assert_array_equal(session(x), x[::stride])
+    assert ("masked.gather" in code_of(session)) == (stride > 4)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("width", [1, 5, 16, 37, 64])
+def test_a_padded_window_of_an_image_is_read_inside_of_it_alone(stride: int, width: int) -> None:
+    session = compiled(
+        "g (float[1, 3, h, w] x) => (float[1, 3, p, q] y) "
+        f"{{ y = MaxPool <kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[{stride}, {stride}]> (x) }}"
+    )
+    x = np.random.default_rng(0).standard_normal((1, 3, 9, width), np.float32)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::stride, ::stride]
+    np.testing.assert_array_equal(session(x), windows.max((-1, -2)))
+    assert "masked.gather" not in code_of(session)
+
+
+@pytest.mark.parametrize("kind", ["float", "double", "float16"])
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_a_vector_of_floats_becomes_the_integers_that_its_elements_become_alone(kind: str, target: str) -> None:
+    to = getattr(TensorProto, target.upper())
+    session = compiled(f"g ({kind}[n] x) => ({target}[n] y) {{ y = Cast <to = {to}> (x) }}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy overflows casts
+        x = np.array(NUMBERS).astype(TYPES[kind])
+    alone = compiled(f"g ({kind} x) => ({target} y) {{ y = Cast <to = {to}> (x) }}")
+    expected = [alone(element) for element in x]
+    np.testing.assert_array_equal(session(np.concatenate([x, x, x])), expected * 3)
+    assert ".sat." not in code_of(session)
