@@ -32,7 +32,6 @@ from ingot.ops.signal.scalars import complex_of, half, integer, size_of
 from ingot.ops.signal.waves import MOST_ELEMENTS, computed_waves
 from ingot.ops.signal.waves import waves as wave_matrix
 from ingot.ops.typesets import FLOATS, INDICES, types
-from ingot.prim.tensor import AssumeShape
 
 T1: TypeAlias = Annotated[Array, types("T1", FLOATS)]
 T2: TypeAlias = Annotated[Array, types("T2", INDICES)]
@@ -107,11 +106,10 @@ def lower(
     if frame_length is not None:
         (wanted,) = facts[3].elements or (None,)
         length = -1 if wanted is None else wanted
-    if window is not None and not isinstance(length, int):
-        window = prim.assume_shape(window, (length,))
-        length = window.x.shape[0] if isinstance(window, AssumeShape) else length
-    elif window is not None and frame_length is None:
-        length = window.shape[0]
+    if window is not None and (frame_length is None or not isinstance(length, int)):
+        own = window.shape[0]
+        window = window if frame_length is None else prim.assume_shape(window, (length,))
+        length = own
     parts = signal.shape[2]
     if step is None or (isinstance(length, int) and length < 1) or not isinstance(parts, int):
         raise prim.Refused("frames of a statically unknown length or step")
