@@ -20,6 +20,7 @@ _ROUND = 4e-4
 
 def table() -> str:
     rows = [row for case in cases() for row in measured(case)]
+    slower = sum(row.ratio < 1 for row in rows)
     mean = exp(sum(log(row.ratio) for row in rows) / len(rows))
     lines = [
         "# Control flow",
@@ -27,8 +28,9 @@ def table() -> str:
         f"{machine()}. Both engines run with one thread, in turns; the least of 51 rounds. *Calls* are the nodes",
         "of the model, bodies included, that the reference computes. Written by `python -m benchmarks control_flow`.",
         "",
-        f"Geometric mean: {mean:.2f} times as fast as onnxruntime; {sum(row.ratio < 1 for row in rows)} of {len(rows)}",
-        "rows are slower.",
+        f"Geometric mean: {mean:.2f} times as fast as onnxruntime; {slower} of {len(rows)} rows are slower. What is",
+        "left of Python is about 35 µs for a Loop that is a call, and 9 µs in every trip for each time that a body",
+        "computes a size. A result of unknown rank takes what reads it to the reference.",
         "",
         "| model | run | ingot | onnxruntime | times as fast | calls |",
         "|---|---|---:|---:|---:|---|",

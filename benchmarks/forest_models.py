@@ -158,7 +158,7 @@ def _ensemble(name: str, dtype: Any, members: bool = False) -> Forest:
 
     def children(side: int) -> list[int]:
         leaf = tree * _LEAVES + 2 * (own - (2 ** (DEPTH - 1) - 1)) + side
-        return np.where(below, tree * _INNER + 2 * own + 1 + side, leaf).tolist()
+        return [int(place) for place in np.where(below, tree * _INNER + 2 * own + 1 + side, leaf)]
 
     leaves = TREES * _LEAVES
     node = helper.make_node(

@@ -17,6 +17,9 @@ ROWS = (1, 100, 10_000)
 _ROUND, _ROUNDS, _MOST = 2e-3, 15, 1.5
 """Seconds of a round of calls, rounds of each engine, and the seconds that all rounds may take if a call is long."""
 
+_WARM_UP = 3
+"""Calls before: the first may run drafts of kernels, and the second wait for the kernels."""
+
 
 def table() -> str:
     lines = [
@@ -65,7 +68,9 @@ def _compared(forest: Forest, x: Any) -> Iterator[tuple[int, float, float]]:
 
 def _least(*runs: Callable[[], object]) -> tuple[float, float]:
     """The least processor time of a call of two functions, which take turns."""
-    counts = [max(1, int(_ROUND / max(1e-6, _time(run, 1)))) for run in runs for _ in (_time(run, 1),)]
+    for run in runs:
+        _time(run, _WARM_UP)
+    counts = [max(1, int(_ROUND / max(1e-6, _time(run, 1)))) for run in runs]
     least = [float("inf")] * len(runs)
     spent = 0.0
     for _ in range(_ROUNDS):

@@ -16,7 +16,7 @@ from benchmarks.tables.page import page
 from benchmarks.tables.peer import operators
 from benchmarks.tables.run import run
 
-MOST_TESTS = 10
+MOST_TESTS = 5
 """Node tests of one operator in the table, at most: those of names with an even distance."""
 
 

@@ -132,7 +132,7 @@ def _of_elements(model: onnx.ModelProto, arrays: Arrays, growing: Sequence[int],
 
 
 def _elements(arrays: Arrays) -> int:
-    return max(array.size for array in arrays.values())
+    return max(int(array.size) for array in arrays.values())
 
 
 def _multiplied(arrays: Arrays, sizes: Iterable[int], factor: int) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def test_strings_at_computed_indices_are_looked_up_on_the_quick_way() -> None:
     named = session("""g (float[n, 3] x) => (string[n] y, float[n, 3] z)
         <string[3] names = {"a", "b", "c"}> {
         best = ArgMax <axis = 1, keepdims = 0> (x) y = Gather (names, best) z = Exp (x) }""")
-    x = np.float32([[1, 2, 0], [5, 2, 0]])
+    x = np.array([[1, 2, 0], [5, 2, 0]], np.float32)
     assert quick(named, x=x) is None
     expected = named.run(None, {"x": x})
     assert expected[0].tolist() == ["b", "a"]
@@ -224,6 +224,6 @@ def test_strings_at_computed_indices_are_looked_up_on_the_quick_way() -> None:
 def test_an_index_out_of_range_goes_the_long_way_to_its_error() -> None:
     named = session("""g (int64[n] x) => (string[n] y) <string[2] names = {"a", "b"}> {
         two = Constant <value_int = 2> () i = Mul (x, two) y = Gather (names, i) }""")
-    assert named.run(None, {"x": np.int64([0, 0])})[0].tolist() == ["a", "a"]
+    assert named.run(None, {"x": np.array([0, 0], np.int64)})[0].tolist() == ["a", "a"]
     with pytest.raises(ingot.InputError):
-        named.run(None, {"x": np.int64([0, 1])})
+        named.run(None, {"x": np.array([0, 1], np.int64)})

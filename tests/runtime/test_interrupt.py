@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import ingot
 from child_processes import started
 from ingot.runtime.interrupt import _Timer
+from ingot.session import Cancel, Interrupted
 from interruptible import interruptible
 
 ENDLESS = """
@@ -86,3 +89,71 @@ def test_a_timer_whose_thread_could_not_start_is_started_by_the_next_run(monkeyp
 
 def _fail(_: threading.Thread) -> None:
     raise RuntimeError("no more threads")
+
+
+LOOPS = {
+    "in machine code": ENDLESS,
+    "trip by trip": """
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[1] x) => (y, r) {
+        go = Constant <value = bool {1}> ()
+        zero = Constant <value = float {-1}> ()
+        y, r = Loop (, go, x) <body = b (int64 i, bool c, float[1] s) => (bool d, float[1] t, float v) {
+            t = Neg (s)
+            u = ReduceSum <keepdims = 0> (t)
+            v = Mul (u, u)
+            d = Greater (v, zero)
+        }>
+    }
+""",
+}
+
+
+def pressed(handler: Any, *, cancel: Cancel | None = None, deadline: float | None = None, text: str) -> float:
+    """Run a loop without end and press Ctrl-C a little later; the seconds from then until what the run raises."""
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    moments: list[float] = []
+
+    def press() -> None:
+        moments.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, handler)
+    timer = threading.Timer(0.3, press)
+    try:
+        timer.start()
+        with pytest.raises((KeyboardInterrupt, Interrupted)):
+            session.run(None, {"x": np.ones(1, np.float32)}, cancel=cancel, deadline=deadline)
+        return time.perf_counter() - moments[0]
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_compiled_loop_without_end_is_interrupted_at_once(name: str) -> None:
+    assert pressed(signal.default_int_handler, text=LOOPS[name]) < 1  # 50 ms, on a machine that does nothing else
+    assert pressed(signal.default_int_handler, text=LOOPS[name]) < 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_a_handler_that_cancels_ends_the_run_and_one_that_returns_does_not() -> None:
+    cancel = Cancel()
+    assert pressed(lambda *_: cancel.cancel(), cancel=cancel, text=ENDLESS) < 1
+    assert pressed(lambda *_: None, deadline=1, text=ENDLESS) > 0.5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_who_waits_for_signals_still_gets_them() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        pressed(signal.default_int_handler, text=ENDLESS)
+        assert signal.set_wakeup_fd(writer, warn_on_full_buffer=False) == writer
+        assert signal.SIGINT in os.read(reader, 64)
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)

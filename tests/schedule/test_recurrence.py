@@ -9,6 +9,7 @@ import pytest
 
 from fuse.programs import N, parameter, weights
 from ingot.dims import Dim
+from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Kernel, LoopStep, Recurrence, Step, kernels_in, nests_in
 from ingot.loops.kernel import kernel_of
 from ingot.loops.show import show_kernel
@@ -50,7 +51,7 @@ def products(steps: Sequence[Step]) -> list[Contraction]:
 
 
 def test_a_step_of_a_recurrent_network_is_one_contraction_that_stores_states_alone() -> None:
-    last, rows = gated(full(0.0, (N, 8), parameter("x", 1).dtype), weights(8, 16), gates=2)
+    last, rows = gated(full(0.0, (N, 8), DType.FLOAT32), weights(8, 16), gates=2)
     after = scheduled([*last, *rows])
     (kernel,) = [kernel for kernel in kernels_in(after.steps) if kernel.name == "loop1"]
     assert show_kernel(kernel) == (
@@ -87,10 +88,9 @@ def test_a_step_that_is_worth_sharing_stays_a_step() -> None:
 
 
 def test_a_loop_that_ends_by_a_condition_or_runs_for_very_long_stays_a_loop() -> None:
-    start, number = parameter("start", 3, 8), BodyArgument(parameter("i", 1).dtype, (), "number")
+    start, number = parameter("start", 3, 8), BodyArgument(DType.INT64, (), "number")
     last, _ = gated(start, weights(8, 8), 1, trips=(1 << 20) + 1)
     assert not recurrences(scheduled(last).steps)
-    number = BodyArgument(constant(np.int64(0)).dtype, (), "number")
     state = BodyArgument(start.dtype, start.shape, "state")
     new = apply("tanh", contract(state, weights(8, 8), "mk,kn->mn"))
     going = apply("less", number, 5)
@@ -141,7 +141,7 @@ def test_rows_that_something_else_reads_are_copied() -> None:
 
 def test_a_product_by_weights_that_are_not_finite_is_summed_from_the_first_run_on() -> None:
     right = np.full((8, 8), np.inf, np.float32)
-    zeros = full(0.0, (N, 8), parameter("x", 1).dtype)
+    zeros = full(0.0, (N, 8), DType.FLOAT32)
     for array, skips in ((np.ones((8, 8), np.float32), True), (right, False)):
         last, _ = gated(zeros, constant(array), 1)
         (product,) = products(scheduled(last).steps)

@@ -28,7 +28,7 @@ def by_conv(g: PatternGraph, length: int, window: int) -> str:
     padded = g("Pad", x, [0, 0, window // 2, 0, 0, window // 2], mode="reflect")
     turns = 2j * np.pi * np.outer(np.arange(bins), np.arange(window)) / window
     basis = np.exp(-turns) * np.hanning(window)
-    both = np.float32(np.concatenate([basis.real, basis.imag]))[:, None]
+    both = np.concatenate([basis.real, basis.imag])[:, None]
     spectrum = g("Conv", padded, g.constant(both), strides=[window // 4])
     real, imaginary = g("Split", spectrum, [bins, bins], axis=1, outputs=2)
     power = g("Sqrt", g("Add", g("Mul", real, real), g("Mul", imaginary, imaginary)))

@@ -15,7 +15,7 @@ def anchor_grid(g: PatternGraph, size: int, classes: int) -> str:
     rows = np.stack(np.meshgrid(np.arange(size), np.arange(size), indexing="xy"), -1)[None, None]
     centre = g("Mul", g("Add", g("Mul", place, 2.0), g.constant(np.float32(rows - 0.5))), 8.0)
     twice = g("Mul", extent, 2.0)
-    wide = g("Mul", g("Mul", twice, twice), g.constant(np.float32([10, 20, 30]).reshape(1, 3, 1, 1, 1)))
+    wide = g("Mul", g("Mul", twice, twice), g.constant(np.array([10.0, 20, 30]).reshape(1, 3, 1, 1, 1)))
     return str(g("Reshape", g("Concat", centre, wide, rest, axis=4), [1, -1, 5 + classes]))
 
 

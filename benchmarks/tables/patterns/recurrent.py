@@ -14,7 +14,7 @@ def pytorch(g: PatternGraph, length: int, inputs: int, hidden: int, layers: int)
     """Two layers, batch first: Transpose, LSTM with states, Squeeze, and last states joined."""
     x = g("Transpose", g.input(1, length, inputs), perm=[1, 0, 2])
     h, c = g.input(layers, 1, hidden), g.input(layers, 1, hidden)
-    last = []
+    last: list[tuple[str, str]] = []
     for layer in range(layers):
         states = [g("Slice", state, [layer], [layer + 1], [0]) for state in (h, c)]
         width = inputs if layer == 0 else hidden

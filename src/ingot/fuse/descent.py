@@ -44,6 +44,7 @@ def descent_nest(tensor: Descent, target: Placed, placed: Mapping[Tensor, Placed
         trees.steps,
         (Store(target.buffer, linear(at[:2], target.strides), Local(tensor.dtype, "votes")),),
         0 if bits is None else bits.leaves,
+        bits is not None and bits.between,
         None if bits is None else table(bits.tests),
         None if bits is None else table(bits.spans),
         None if bits is None else table(bits.exits),

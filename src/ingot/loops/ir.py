@@ -329,6 +329,7 @@ class Descent:
     body: tuple[Statement, ...]
     leaves: int = 0
     """The bits of a leaf's place in `tests`; without, what follows is None."""
+    between: bool = False
     tests: Load | None = None
     spans: Load | None = None
     exits: Load | None = None

@@ -52,6 +52,10 @@ def _classifier(node: Node, attributes: dict[str, Any]) -> tuple[Any, Any]:
 def _encoder(node: Node, attributes: dict[str, Any]) -> tuple[Any]:
     names = list(attributes.pop("values_strings"))
     default = attributes.pop("default_string", "_Unused")
-    numbers = {"values_int64s": list(range(len(names))), "default_int64": len(names)}
-    place = op.domain(ML).LabelEncoder(node.inputs[0], keys_int64s=list(attributes["keys_int64s"]), **numbers)
+    place = op.domain(ML).LabelEncoder(
+        node.inputs[0],
+        keys_int64s=list(attributes["keys_int64s"]),
+        values_int64s=list(range(len(names))),
+        default_int64=len(names),
+    )
     return (op.Gather(label_array([*names, default]), place),)

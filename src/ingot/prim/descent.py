@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ingot.dataclass import dataclass
@@ -21,11 +23,13 @@ class LeafBits:
 
     A leaf is a bit, the first of a tree the highest of `leaves`. A test that holds clears the bits of all leaves where
     it does not, and the first leaf left is the one a row comes to. `tests` is int64: each has the slot of a feature
-    above its key, then the bits it leaves; with keys of 64 bits three numbers. Tree `t` has those from `spans[t]` to
-    `spans[t + 1]`. `exits` are the nodes that bits stand for, or the votes of these, where leaves have one each.
+    above its key, then the bits it leaves; with keys of 64 bits three numbers. If they are `between`, they hold from
+    that key on, for as many keys as one more number is. Tree `t` has those from `spans[t]` to `spans[t + 1]`. `exits`
+    are the nodes that bits stand for, or the votes of these, where leaves have one each.
     """
 
     leaves: int
+    between: bool
     tests: Tensor
     spans: Tensor
     exits: Tensor
@@ -78,7 +82,7 @@ class Descent(Tensor):
 
 def sort_keys(x: Array, key: DType) -> Array:
     """Floats as integers in the same order, both zeros alike; a float64 for an int32 is rounded up; NaN is anything."""
-    real = np.float32 if key is DType.INT32 else np.float64
+    real: Any = np.float32 if key is DType.INT32 else np.float64
     with np.errstate(over="ignore", invalid="ignore"):
         near = x.astype(real) + real(0)
         bits = near.view(key.numpy)

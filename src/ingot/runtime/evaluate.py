@@ -22,7 +22,7 @@ from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator, Runs, Runtime
-from ingot.ops.limit import OversizedError, allowing, dense
+from ingot.ops.limit import ALLOWED, OversizedError, allowing, dense
 from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
@@ -148,17 +148,19 @@ class Evaluation:
         """
         operator, attributes = rule
         assert operator.runtime is not None
+        allowed = ALLOWED.set(self.ledger.left)
         try:
             self.proceed()
-            with allowing(self.ledger.left):
-                arguments = {**attributes, operator.runtime: runtime}
-                results = _results_of(operator, compute(self.evaluators, node, operator, inputs, arguments))
+            arguments = {**attributes, operator.runtime: runtime}
+            results = _results_of(operator, compute(self.evaluators, node, operator, inputs, arguments))
             self.ledger.charge(results)
         except OversizedError:
             raise MemoryError from None
         except IngotError as error:
             error.where = error.where or place_of(node, inputs)
             raise
+        finally:
+            ALLOWED.reset(allowed)
         return results
 
     def proceed(self, nodes: int = 1) -> None:

@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from ingot.codegen.jumps import BEGIN, JumpSlots
 from ingot.dtypes import Array
 from ingot.runtime.arena import ALIGN
 from ingot.runtime.bind import Binding, Layout
 from ingot.runtime.device import Block
-from ingot.runtime.plan import Ints, Placement, Plan
+from ingot.runtime.plan import Ints, Jump, KernelStep, Placement, Plan
 from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job
+
+_MANY_TRIPS = 100_000
+"""Trips of a loop from which on Ctrl-C is looked for meanwhile."""
 
 
 class SegmentFrame:
@@ -51,7 +55,8 @@ class SegmentFrame:
         self._block: Block | None = None
         scalars: Any = np.zeros(max(1, prepared.binder.words), np.int64)
         self.rows = prepared.table.at(scalars.ctypes.data)
-        self.job = Job(self.rows, slots, state, 1) if len(self.rows) else None
+        is_endless = any(map(_may_be_endless, prepared.steps))
+        self.job = Job(self.rows, slots, state, 1, is_interruptible=is_endless) if len(self.rows) else None
         self._scalars = memoryview(scalars).cast("B")[: 8 * prepared.binder.words]
         self._layout: Layout | None = None
         self._slots = words
@@ -134,6 +139,13 @@ class Frame:
             for segment in self.segments:
                 if segment.job is not None:
                     segment.job.use(state)
+
+
+def _may_be_endless(step: KernelStep | Jump) -> bool:
+    """Whether a step begins a loop whose trips are a number that a run computes, or so large that it takes long."""
+    if not isinstance(step, Jump) or step.kind != BEGIN:
+        return False
+    return step.slots[JumpSlots.TRIPS] >= 0 or (isinstance(step.trips, int) and step.trips > _MANY_TRIPS)
 
 
 def _words(state: Any) -> memoryview:

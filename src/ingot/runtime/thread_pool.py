@@ -16,6 +16,7 @@ from ingot.cache import kernels
 from ingot.codegen.elf import LinkedCode, linkable
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.job import MAX_THREADS, JobEntry, JobLayout
+from ingot.runtime.keyboard import walk_until_interrupted
 from ingot.runtime.processors import processors
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ _Words: TypeAlias = "np.ndarray[Any, Any]"
 class Job:
     """Steps that the thread pool walks, over and over, with one table of slots; by one thread where that is better."""
 
-    def __init__(self, steps: _Words, slots: _Words, state: _Words, threads: int) -> None:
+    def __init__(
+        self, steps: _Words, slots: _Words, state: _Words, threads: int, *, is_interruptible: bool = False
+    ) -> None:
+        """`is_interruptible` jobs, which may take long, end where Ctrl-C is pressed."""
+        self.is_interruptible = is_interruptible
         self.words = _aligned_words(JobLayout.ONE_THREAD_WORDS)
         self.address = int(self.words.ctypes.data)
         self._keep = steps, slots, state
@@ -39,6 +44,10 @@ class Job:
         self.words[JobLayout.STATE] = state.ctypes.data
         self.threads = 1
         self.divide(threads)
+
+    @property
+    def state(self) -> _Words:
+        return self._keep[2]
 
     @property
     def next_step(self) -> int:
@@ -90,6 +99,12 @@ class ThreadPool:
 
     def start(self, job: Job) -> None:
         """Walk the steps of a job."""
+        if job.is_interruptible:
+            walk_until_interrupted(self._start, job, job.state)
+        else:
+            self._start(job)
+
+    def _start(self, job: Job) -> None:
         if job.threads > 1 and self.most > 1 and self._busy.acquire(blocking=False):
             try:
                 self._lead(job)

@@ -53,6 +53,9 @@ A job whose states take more is the only one that a frame keeps.
 _MOST_SECONDS = 0.02
 """Seconds that a job of several trips may take, about: signals are handled between jobs."""
 
+_BRIEF = 0.005
+"""Seconds up to which nobody waits for a job to be interrupted, as long as it takes no longer than the last time."""
+
 _JOBS = 8
 """Jobs that a frame keeps for the next run, by the sizes of states."""
 
@@ -169,6 +172,7 @@ class TripRun:
         if count is None:
             return None
         seconds = perf_counter() - begin
+        job.is_interruptible = seconds > _BRIEF
         if seconds > _MOST_SECONDS:
             self._most = max(1, int(count * _MOST_SECONDS / seconds))
         self._so_far += count
@@ -324,9 +328,19 @@ class _Job:
         self._first_slots = memoryview(table).cast("B").cast("q")
         self._same: list[int] = []
         self._steps, self._keep = self._written(frame, course, condition)
-        self._job = Job(self._steps, self._slots, frame.state, shared.runner.plan.threads)
+        threads = shared.runner.plan.threads
+        self._job = Job(self._steps, self._slots, frame.state, threads, is_interruptible=True)
         self._state = frame.state
         self._most = trips
+
+    @property
+    def is_interruptible(self) -> bool:
+        """Whether Ctrl-C ends it, or it is over soon."""
+        return self._job.is_interruptible
+
+    @is_interruptible.setter
+    def is_interruptible(self, is_interruptible: bool) -> None:
+        self._job.is_interruptible = is_interruptible
 
     def run(self, frame: Frame, first: int, most: int) -> int | None:
         """Make at most so many trips; how many there were, or None if the state says that the run ended."""

@@ -21,7 +21,7 @@ _TESTS_A_STEP = 0.75
 def schedule_descent(nest: Descent, name: str, target: Target) -> Descent:
     """Trees in chunks of rows for a target; scratch buffers begin with `name`."""
     if nest.tests is not None and not _pays(nest, target):
-        nest = replace(nest, leaves=0, tests=None, spans=None, exits=None)
+        nest = replace(nest, leaves=0, between=False, tests=None, spans=None, exits=None)
     chunk = _chunk(nest, target)
     lines = (nest.slots * (chunk * nest.key.numpy.itemsize // 8), nest.column.extent * chunk + nest.lanes)
     kinds = (("keys", DType.INT64), ("votes", DType.FLOAT64))
@@ -34,7 +34,7 @@ def schedule_descent(nest: Descent, name: str, target: Target) -> Descent:
 def _pays(nest: Descent, target: Target) -> bool:
     """Whether all tests of a tree in vectors take less time than the steps of each row."""
     assert nest.tests is not None
-    words = 2 if nest.key is DType.INT32 else 3
+    words = (2 if nest.key is DType.INT32 else 3) + nest.between
     lanes = target.lanes(nest.key.numpy.itemsize)
     return _known(nest.tests.buffer.elements) // words <= nest.steps * lanes * _TESTS_A_STEP * _known(nest.trees)
 

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ingot
+from ingot.loops.ir import kernels_in
+from ingot.loops.show import show_kernel
 from lower.agreement import agree
 
 RNG = np.random.default_rng(9)
@@ -62,3 +65,14 @@ def test_quantised_products_with_something_added_agree(result: str) -> None:
     arrays = {name: known[name] for name in ("s", "z", "m", "q", "v", "u", "w")}
     arrays |= {"a": RNG.integers(0, 256, (5, 3), np.uint8), "c": RNG.integers(-99, 99, 4, np.int32)}
     agree(f"g ({given}) => (r) {{ r = {text} }}", 1e-6, **arrays)
+
+
+def test_elements_of_bytes_are_computed_with_in_float32() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+    g (uint8[n] a, float s, uint8 z, uint8[n] b) => (uint8[n] c) {
+        c = com.microsoft.QLinearAdd (a, s, z, b, s, z, s, z)
+    }"""
+    compiled = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False).compiled
+    assert compiled is not None
+    (kernel,) = kernels_in(compiled.scheduled.steps)
+    assert "float64" not in show_kernel(kernel)

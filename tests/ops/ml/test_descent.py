@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ from onnx import numpy_helper
 
 import ingot
 from ingot.dtypes import Array, DType
+from ingot.errors import CompileError
 from ingot.ops.ml.descent import scores
 from ingot.ops.ml.forest import aggregated
 from ingot.ops.ml.tree_ensemble import forest_of_nodes
 from ingot.prim.evaluate import evaluate
+from ingot.prim.gradient import gradients
 from ingot.prim.tensor import Parameter
+from ingot.prim.verify import verify
 from ops.ml.one_node import loaded, tensor, written
 
 FEATURES = 5
@@ -209,6 +213,24 @@ def test_deep_trees_are_gone_down_in_parts() -> None:
     x = np.zeros((deep + 2, FEATURES), np.float32)
     x[:, 0] = np.arange(deep + 2) - 0.5
     assert not agree("TreeEnsemble", trees, x)
+
+
+def test_trees_are_flat_and_their_tables_are_verified() -> None:
+    random = np.random.default_rng(14)
+    attributes = forest(random, 3, 3)
+    model = loaded(written("TreeEnsemble", ["x"], {"x": (FLOAT, ("n", FEATURES))}, 1, "ai.onnx.ml", 5, attributes))
+    (node,) = model.graph.nodes
+    trees, targets = forest_of_nodes({**DEFAULTS, **{name: each.value for name, each in node.attributes.items()}})
+    x = Parameter(DType.FLOAT32, (4, FEATURES), "x")
+    votes = scores(x, trees, targets, "SUM")
+    verify([votes])
+    (slope,) = gradients(votes, [x])
+    (array,) = evaluate([slope], {"x": rows(random, 4)}, {})
+    assert not array.any()
+    with pytest.raises(CompileError, match="'multiply' does not reduce votes"):
+        verify([replace(votes, function="multiply")])
+    with pytest.raises(CompileError, match="element types"):
+        verify([replace(votes, dtype=DType.FLOAT32)])
 
 
 SPREAD = {

@@ -86,29 +86,29 @@ def test_categories_that_are_integers_are_one_hot(kind: int) -> None:
     if kind in FLOATS:
         x[0] = [1e30, -1e30]
     assert not calls("OneHotEncoder", [kind], [x], cats_int64s=[2, -1, 0, 2, 2**62])
-    assert calls("OneHotEncoder", [7], [np.int64([[1, 2]])], cats_int64s=[2, 1], zeros=0) != []
+    assert calls("OneHotEncoder", [7], [np.array([[1, 2]], np.int64)], cats_int64s=[2, 1], zeros=0) != []
 
 
 @pytest.mark.parametrize("dimensions", [None, [2, 6, 3]])
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_are_joined_as_floats(kind: int, dimensions: list[int] | None) -> None:
     tables = [table(kind, 7, 3), table(kind, 7, 5), table(kind, 7, 3)]
-    more = {} if dimensions is None else {"inputdimensions": dimensions}
+    more: dict[str, Any] = {} if dimensions is None else {"inputdimensions": dimensions}
     assert not calls("FeatureVectorizer", [kind] * 3, tables, **more)
 
 
 def test_features_are_picked_at_computed_indices() -> None:
-    assert not calls("ArrayFeatureExtractor", [1, 7], [table(1, 5, 4), np.int64([3, 0, 0])])
-    assert not calls("ArrayFeatureExtractor", [1, 7], [table(1, 4), np.int64([2, 1])])
+    assert not calls("ArrayFeatureExtractor", [1, 7], [table(1, 5, 4), np.array([3, 0, 0], np.int64)])
+    assert not calls("ArrayFeatureExtractor", [1, 7], [table(1, 4), np.array([2, 1], np.int64)])
     with pytest.raises(ingot.InputError):
-        calls("ArrayFeatureExtractor", [1, 7], [table(1, 5, 4), np.int64([-1])])
+        calls("ArrayFeatureExtractor", [1, 7], [table(1, 5, 4), np.array([-1], np.int64)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_scores_of_linear_models(kind: int, transform: str) -> None:
     x, weights = table(kind, 20, 4), RANDOM.normal(size=12).tolist()
-    more = {"post_transform": transform}
+    more: dict[str, Any] = {"post_transform": transform}
     assert not calls(
         "LinearRegressor", [kind], [x], coefficients=weights, intercepts=[0.1, 0.2, 0.3], targets=3, **more
     )
@@ -116,7 +116,7 @@ def test_scores_of_linear_models(kind: int, transform: str) -> None:
         "LinearClassifier", [kind], [x], 2, coefficients=weights, intercepts=[0.1, 0.2, 0.3],
         classlabels_ints=[7, 3, 5], **more
     )  # fmt: skip
-    two = {"coefficients": weights[:4], "intercepts": [0.2], **more}
+    two: dict[str, Any] = {"coefficients": weights[:4], "intercepts": [0.2], **more}
     assert not calls("LinearClassifier", [kind], [x], 2, classlabels_ints=[4, 2], **two)
     assert not calls("LinearClassifier", [kind], [x], 2, **two)
     assert calls("LinearClassifier", [kind], [x], 2, classlabels_strings=["a", "b"], **two) == ["elements of string"]
@@ -155,7 +155,7 @@ def test_linear_machines_without_support_vectors() -> None:
 
 def test_integers_become_strings_by_a_table() -> None:
     encoder = {"keys_int64s": [3, -1, 2], "values_strings": ["c", "a", "b"], "default_string": "none"}
-    x = np.int64([[2, 3], [-1, 9]])
+    x = np.array([[2, 3], [-1, 9]], np.int64)
     model = loaded(written("LabelEncoder", ["x"], {"x": (7, ("n", 2))}, 1, "ai.onnx.ml", 2, encoder))
     session = ingot.Session(model, providers=["cpu", "reference"], fallback=False)
     for _ in range(2):

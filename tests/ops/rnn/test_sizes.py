@@ -23,7 +23,7 @@ def network(kind: str, hidden: int, direction: str = "bidirectional", size: int 
     many, gates = 2 if direction == "bidirectional" else 1, GATES[kind] * hidden
 
     def weights(*shape: int) -> Array:
-        return (random.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
+        return random.normal(0, shape[-1] ** -0.5, shape).astype(np.float32)
 
     w, r, b = weights(many, gates, size), weights(many, gates, hidden), weights(many, 2 * gates)
     outputs = 3 if kind == "LSTM" else 2

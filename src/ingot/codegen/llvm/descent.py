@@ -232,12 +232,16 @@ class _Emitter:
         left = [b.phi(kind) for _ in range(blocks)]
         b.cbranch(b.icmp_signed("<", test, high), body, end)
         b.position_at_end(body)
-        own, slot, mask = self._test(test, bits)
+        own, slot, mask, span = self._test(test, bits)
         after = []
         for phi, start in zip(left, keys, strict=True):
             place = self._byte(start, b.mul(slot, I64(64 // UNIT)))
             key = b.load(place, typ=vector(self.key, self.lanes), align=64)
-            holds = b.icmp_signed("<=", key, self.loops.splat(own, self.lanes))
+            ends = self.loops.splat(own, self.lanes)
+            if span is None:
+                holds = b.icmp_signed("<=", key, ends)
+            else:
+                holds = b.icmp_unsigned("<=", b.sub(key, ends), self.loops.splat(span, self.lanes))
             masked = b.and_(phi, self.loops.splat(mask, self.lanes))
             after.append(b.select(holds, masked, phi))
         test.add_incoming(low, before)
@@ -252,18 +256,21 @@ class _Emitter:
             exit_ = scalars.intrinsic(b, "ctlz", kind, [phi, ir.Constant(I1, 1)])
             self._count_exits(tree, b.add(block, I64(number)), exit_, target)
 
-    def _test(self, test: ir.Value, bits: ir.IntType) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """The key, the slot and the bits left by a test."""
+    def _test(self, test: ir.Value, bits: ir.IntType) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value | None]:
+        """The key, the slot and the bits left by a test, and the length of its interval, if it has one."""
         b, nest = self.b, self.nest
         assert nest.tests is not None
-        table = self.frame.buffers[nest.tests.buffer]
+        words = (3 if nest.key is DType.INT64 else 2) + nest.between
+        record = b.gep(self.frame.buffers[nest.tests.buffer], [b.mul(test, I64(words))], source_etype=I64)
+
+        def word(place: int, kind: ir.Type) -> ir.Value:
+            return b.load(b.gep(record, [I64(place)], source_etype=I64), typ=kind)
+
+        span = word(words - 1, self.key) if nest.between else None
         if nest.key is DType.INT64:
-            record = b.gep(table, [b.mul(test, I64(3))], source_etype=I64)
-            own, slot, mask = (b.load(b.gep(record, [I64(i)], source_etype=I64), typ=I64) for i in range(3))
-            return own, slot, b.trunc(mask, bits)
-        record = b.gep(table, [b.mul(test, I64(2))], source_etype=I64)
-        low, high = (b.load(b.gep(record, [I64(i)], source_etype=I32), typ=I32) for i in range(2))
-        return low, b.zext(high, I64), b.load(b.gep(record, [I64(1)], source_etype=I64), typ=bits)
+            return word(0, I64), word(1, I64), b.trunc(word(2, I64), bits), span
+        slot = b.load(b.gep(record, [I64(1)], source_etype=I32), typ=I32)
+        return word(0, I32), b.zext(slot, I64), b.trunc(word(1, I64), bits), span
 
     def _count_exits(self, tree: ir.Value, block: ir.Value, exits: ir.Value, target: ir.Value) -> None:
         """Reduce the votes of the leaf of each row of a block, which `exits` counts in a tree."""

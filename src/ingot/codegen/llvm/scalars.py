@@ -178,7 +178,7 @@ def cast(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.Value:
         narrower = target.numpy.itemsize < source.numpy.itemsize
         return b.fptrunc(value, kind) if narrower else b.fpext(value, kind)
     if is_float(source) and lanes > 1:
-        return _saturated(b, value, source, target)
+        return _saturated(b, value, source, target, lanes)
     if is_float(source):
         name = "fptosi.sat" if is_signed(target) else "fptoui.sat"
         return intrinsic(b, name, kind, [value], kind, value.type)
@@ -189,14 +189,13 @@ def cast(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.Value:
     return value if target.numpy.itemsize == source.numpy.itemsize else b.trunc(value, kind)
 
 
-def _saturated(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.Value:
+def _saturated(b: Builder, value: ir.Value, source: DType, target: DType, lanes: int) -> ir.Value:
     """A vector of floats as integers towards zero, saturated, NaN as zero.
 
     LLVM takes its own saturating conversion apart, lane by lane; of clamped floats it converts whole vectors.
     """
-    lanes = value.type.count
     if source is DType.FLOAT16:
-        return _saturated(b, b.fpext(value, vector(F32, lanes)), DType.FLOAT32, target)
+        return _saturated(b, b.fpext(value, vector(F32, lanes)), DType.FLOAT32, target, lanes)
     bits = 8 * target.numpy.itemsize - is_signed(target)
     precision = 24 if source is DType.FLOAT32 else 53
     least = number(source, float(-(1 << bits) if is_signed(target) else 0), lanes)

@@ -34,7 +34,9 @@ def _show(nest: Descent, text: ExpressionText) -> Iterator[str]:
 
 
 def _parametrise(nest: Descent, parameters: Parameters) -> Descent:
-    optional = {name: getattr(nest, name) for name in ("targets", "tests", "spans", "exits")}
+    def optional(load: Load | None) -> Load | None:
+        return None if load is None else parameters.load(load)
+
     return replace(
         nest,
         row=parameters.var(nest.row),
@@ -45,13 +47,16 @@ def _parametrise(nest: Descent, parameters: Parameters) -> Descent:
         shift=nest.shift if nest.wide else parameters.size(nest.shift, "shift"),
         roots=parameters.load(nest.roots),
         votes=parameters.load(nest.votes),
+        targets=optional(nest.targets),
         trees=parameters.size(nest.trees, "trees"),
         steps=0,
         body=parameters.statements(nest.body),
+        tests=optional(nest.tests),
+        spans=optional(nest.spans),
+        exits=optional(nest.exits),
         chunk=parameters.size(nest.chunk, "chunk"),
         lines=(parameters.size(nest.lines[0], 0), parameters.size(nest.lines[1], 1)),
         scratch=parameters.buffers(nest.scratch),
-        **{name: None if load is None else parameters.load(load) for name, load in optional.items()},
     )
 
 

@@ -9,14 +9,14 @@ from ingot.ops.quantization.rounding import codes_in_primitives
 
 
 def meant(x: prim.Tensor, scale: prim.Tensor, zero_point: prim.Tensor | None = None) -> prim.Tensor:
-    """What bytes stand for, in float64."""
-    wide = prim.cast(x, DType.FLOAT64)
+    """What bytes stand for, in float32, as onnxruntime computes with them."""
+    wide = prim.cast(x, DType.FLOAT32)
     if zero_point is not None:
-        wide = wide - prim.cast(single(zero_point), DType.FLOAT64)
-    return wide * prim.cast(single(scale), DType.FLOAT64)
+        wide = wide - prim.cast(single(zero_point), DType.FLOAT32)
+    return wide * prim.cast(single(scale), DType.FLOAT32)
 
 
 def written(x: prim.Tensor, scale: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType) -> prim.Tensor:
-    """Numbers of float64 as bytes, rounded half to even and saturated."""
+    """Floats as bytes, rounded half to even and saturated."""
     point = None if zero_point is None else single(zero_point)
-    return codes_in_primitives(x / prim.cast(single(scale), DType.FLOAT64), point, dtype)
+    return codes_in_primitives(x / prim.cast(single(scale), x.dtype), point, dtype)

@@ -18,6 +18,7 @@ from ingot.ops.tensor.pad import pad as standard_pad
 from ingot.ops.tensor.padded import lower as lower_standard_pad
 from ingot.ops.tensor.trilu import trilu as standard_trilu
 from ingot.ops.typesets import ALL_3, BOOL, FLOATS_3, INT64, NUMERIC, types
+from ingot.prim.tensor import SizeReader
 
 TPad: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
 TTrilu: TypeAlias = Annotated[Array, types("T", NUMERIC | BOOL)]
@@ -52,11 +53,12 @@ def lower_pad(
     mode: str,
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
+    read: SizeReader,
 ) -> prim.Tensor:
     if pads.rank != 1 or (value is not None and any(size != 1 for size in value.shape)):
         raise prim.Refused("pads or a value of other shapes")
     filled = None if value is None else prim.reshape(value, ())
-    padded: prim.Tensor = lower_standard_pad(data, pads, filled, mode=mode, facts=facts, inferred=inferred)
+    padded: prim.Tensor = lower_standard_pad(data, pads, filled, mode=mode, facts=facts, inferred=inferred, read=read)
     return padded
 
 

@@ -91,7 +91,7 @@ def qlinear_leaky_relu(
 ) -> T:
     """The numbers that `x` stands for, the negative ones times `alpha`."""
     values = real(x, x_scale, x_zero_point)
-    return codes(np.where(values < 0, alpha * values, values), y_scale, y_zero_point, x.dtype)
+    return codes(np.where(values < 0, values.dtype.type(alpha) * values, values), y_scale, y_zero_point, x.dtype)
 
 
 @operator("QLinearSoftmax", since=1, domain=MICROSOFT)
@@ -295,15 +295,15 @@ def lower_concat(y_scale: prim.Tensor, y_zero_point: prim.Tensor, /, *inputs: pr
 
 
 def real(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
-    """What bytes stand for, in float64."""
-    point = 0.0 if zero_point is None else scalar(zero_point, "a zero point")
-    return np.asarray((x.astype(np.float64) - point) * scalar(scale, "a scale"))
+    """What bytes stand for, in float32, as onnxruntime computes with them."""
+    point = np.float32(0.0 if zero_point is None else scalar(zero_point, "a zero point"))
+    return np.asarray((x.astype(np.float32) - point) * np.float32(scalar(scale, "a scale")))
 
 
 def codes(values: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[np.generic]) -> Array:
     """Real numbers as bytes, rounded half to even and saturated."""
     point = None if zero_point is None else scalar(zero_point, "a zero point")
-    return to_codes(np.asarray(values / scalar(scale, "a scale")), point, DType.of(dtype))
+    return to_codes(np.asarray(values / values.dtype.type(scalar(scale, "a scale"))), point, DType.of(dtype))
 
 
 def _fitting(*shapes: tuple[int, ...]) -> None:

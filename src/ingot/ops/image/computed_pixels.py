@@ -34,7 +34,7 @@ class Span:
 def nearest(span: Span, coordinates: str, rounding: str) -> prim.Tensor:
     """For each output pixel, the input pixel it is; in an input without pixels, one that is outside."""
     factor = _whole_factor(span)
-    if factor is not None and _counts(coordinates, rounding):
+    if factor is not None and is_counted(span, coordinates, rounding):
         return prim.iota((span.size,), 0) / factor
     x = positions(span, coordinates)
     near = prim.cast(prim.cast(x, DType.FLOAT32), DType.FLOAT64)
@@ -141,6 +141,11 @@ def _real(dim: Dim) -> prim.Tensor:
 
 def _inside(x: prim.Tensor, span: Span) -> prim.Tensor:
     return prim.apply("minimum", prim.apply("maximum", x, 0.0), _real(span.length - 1))
+
+
+def is_counted(span: Span, coordinates: str, rounding: str) -> bool:
+    """Whether the nearest pixel is the quotient of an index and a number, which costs nothing to compute."""
+    return _whole_factor(span) is not None and _counts(coordinates, rounding)
 
 
 def _whole_factor(span: Span) -> int | None:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.ops.facts import Fact
-from ingot.ops.image.computed_pixels import Span, around, nearest, weighed
+from ingot.ops.image.computed_pixels import Span, around, is_counted, nearest, weighed
 from ingot.ops.image.computed_pixels import outside as computed_outside
 from ingot.ops.image.resize import resize
 from ingot.ops.image.resize_axes import Axis, chosen_axes, resized_axes
@@ -18,6 +19,7 @@ from ingot.ops.image.resize_computed import computed_spans, is_computed
 from ingot.ops.image.resize_weights import nearest_pixels, outside, weighted_pixels
 from ingot.ops.image.sampling import narrowed, narrowed_in_primitives, type_inside
 from ingot.ops.tensor.moved import along, in_own_type, sizes_of
+from ingot.prim.make_region import branch
 from ingot.prim.tensor import SizeReader
 
 _MOST_TERMS = 4
@@ -65,33 +67,78 @@ def lower(
         factors = _numbers(facts, 2, "scales")
         wanted = None if keep_aspect_ratio_policy == "stretch" else _numbers(facts, 3, "sizes")
         plan = _plan(x.shape, shape, factors, wanted, corners, axes, keep_aspect_ratio_policy)
-    if mode == "nearest":
-        result = _picked(x, plan, coordinates, nearest_mode, shape)
-        value = narrowed(np.asarray(extrapolation_value), dtype.numpy, rounded=True)
+    how = _Interpolation(
+        coordinates, mode, nearest_mode, a, bool(antialias), bool(exclude_outside), extrapolation_value, dtype
+    )
+    spans = sorted((axis for axis in plan if isinstance(axis, Span)), key=lambda axis: axis.axis)
+    if crop or len(spans) <= _IMAGE_AXES or len(spans) < len(plan):
+        return _interpolated(x, plan, shape, how)
+    return _mostly_images(x, spans, shape, how)
+
+
+_IMAGE_AXES = 2
+"""The last axes, which are those of an image: the others rarely change."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Interpolation:
+    """How pixels are computed; `a` is that of cubic interpolation."""
+
+    coordinates: str
+    mode: str
+    rounding: str
+    a: float | None
+    antialias: bool
+    exclude_outside: bool
+    extrapolation_value: float
+    dtype: DType
+
+
+def _mostly_images(x: prim.Tensor, spans: Sequence[Span], shape: tuple[Dim, ...], how: _Interpolation) -> prim.Tensor:
+    """Computed scales of many axes: a run in which only the last two change leaves the others alone."""
+    others = spans[:-_IMAGE_AXES]
+    scales = [span.scale for span in others if isinstance(span.scale, prim.Tensor)]
+    if len(scales) < len(others):
+        return _interpolated(x, spans, shape, how)
+    is_image = prim.apply("equal", scales[0], 1.0)
+    for scale in scales[1:]:
+        is_image = prim.apply("and", is_image, prim.apply("equal", scale, 1.0))
+    same = {span.axis for span in others}
+    image = prim.assume_shape(x, tuple(shape[axis] if axis in same else size for axis, size in enumerate(x.shape)))
+    then = _interpolated(image, spans[-_IMAGE_AXES:], shape, how)
+    (result,) = branch(is_image, [then], [_interpolated(x, spans, shape, how)])
+    return result
+
+
+def _interpolated(
+    x: prim.Tensor, plan: Sequence[Axis | Span], shape: tuple[Dim, ...], how: _Interpolation
+) -> prim.Tensor:
+    """The axes of a plan resized one after another, or all at once by the nearest pixel."""
+    coordinates, dtype = how.coordinates, how.dtype
+    if how.mode == "nearest":
+        result = _picked(x, plan, coordinates, how.rounding, shape)
+        value = narrowed(np.asarray(how.extrapolation_value), dtype.numpy, rounded=True)
     else:
         result = prim.cast(x, type_inside(dtype))
-        value = np.asarray(extrapolation_value).astype(result.dtype.numpy)
+        value = np.asarray(how.extrapolation_value).astype(result.dtype.numpy)
         for axis in plan:
             if isinstance(axis, Axis):
                 pixels, weights = weighted_pixels(
-                    axis,
-                    coordinates,
-                    a=a,
-                    antialias=bool(antialias),
-                    exclude_outside=bool(exclude_outside),
+                    axis, coordinates, a=how.a, antialias=how.antialias, exclude_outside=how.exclude_outside
                 )
                 used = [k for k in range(weights.shape[1]) if weights[:, k].any()] or [0]
                 result = _weighted(result, axis.axis, pixels[:, used], weights[:, used])
-            elif antialias or exclude_outside:
-                kernel = weighed(axis, coordinates, a, antialias=bool(antialias), exclude_outside=bool(exclude_outside))
+            elif how.antialias or how.exclude_outside:
+                kernel = weighed(axis, coordinates, how.a, antialias=how.antialias, exclude_outside=how.exclude_outside)
                 result = _reduced(result, axis.axis, *kernel, in_range=axis.has_pixels)
             else:
-                result = _summed(result, axis.axis, *around(axis, coordinates, a), in_range=axis.has_pixels)
-    for axis in plan if crop else ():
+                pixels_at, weights_of = around(axis, coordinates, how.a)
+                factors = [prim.cast(weight, result.dtype) for weight in weights_of]
+                result = _summed(result, axis.axis, _stored(pixels_at), _stored(factors), in_range=axis.has_pixels)
+    for axis in plan if coordinates == "tf_crop_and_resize" else ():
         beyond = prim.constant(outside(axis)) if isinstance(axis, Axis) else computed_outside(axis)
-        mask = along(beyond, x.rank - axis.axis - 1)
-        result = prim.where(mask, prim.constant(value), result)
-    return result if mode == "nearest" else narrowed_in_primitives(result, dtype, rounded=True)
+        result = prim.where(along(beyond, x.rank - axis.axis - 1), prim.constant(value), result)
+    return result if how.mode == "nearest" else narrowed_in_primitives(result, dtype, rounded=True)
 
 
 def _numbers(facts: Sequence[Fact], position: int, name: str) -> Array | None:
@@ -155,6 +202,7 @@ def _picked(
             at = prim.constant(nearest_pixels(axis, coordinates, rounding).astype(np.int64))
         else:
             at = nearest(axis, coordinates, rounding)
+            at = at if is_counted(axis, coordinates, rounding) else _stored([at, at])[0]
         places[axis.axis] = along(at, x.rank - axis.axis - 1)
     in_range = all(isinstance(axis, Span) and axis.has_pixels for axis in plan)
     return prim.gather(x, places, shape, in_range=in_range) if plan else x
@@ -180,6 +228,13 @@ def _reduced(
     weights = prim.cast(weights, x.dtype)
     terms = prim.gather(x, at, shape, in_range=in_range) * along(weights, behind)
     return prim.squeeze(prim.reduce_("add", terms, [axis + 1]), [axis + 1])
+
+
+def _stored(vectors: Sequence[prim.Tensor]) -> list[prim.Tensor]:
+    """The same vectors, as parts of a tensor that is stored: every row and channel of an image reads them."""
+    whole = prim.concat(list(vectors), 0)
+    (size,) = vectors[0].shape
+    return [prim.slice_(whole, [place * size], [size], in_range=True) for place in range(len(vectors))]
 
 
 def _summed(

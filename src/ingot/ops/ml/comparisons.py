@@ -29,31 +29,67 @@ class Comparisons:
     fails: Array
 
 
-def comparisons(forest: Forest, key: DType) -> Comparisons:
-    """The tests of a forest by keys of a type.
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """The tests of a forest as they are: a node holds where the key is in one of its intervals.
 
-    `x > s` has the branches of `x <= s` changed; equality is two comparisons, and a set a search for its members.
-    Refused for sets of too many members.
+    `nodes` are as `Comparisons`, without keys that mean something. Interval `i` is of node `owners[i]`, from `low[i]`
+    to `high[i]`, both included; those of all numbers up to one begin with the key of a NaN that holds.
     """
+
+    nodes: Comparisons
+    owners: Array
+    low: Array
+    high: Array
+
+
+def intervals(forest: Forest, key: DType) -> Intervals:
+    """The tests of a forest by keys of a type; `x > s` has the branches of `x <= s` changed. Refused as below."""
     names = np.array([mode.removeprefix("BRANCH_") for mode in MODES])[forest.modes]
     turned = np.isin(names, ("GT", "GTE", "NEQ"))
     holds, fails = np.where(turned, forest.false, forest.true), np.where(turned, forest.true, forest.false)
-    missing = forest.missing_true ^ turned
     keys, exact = _keys(forest.splits, key)
     never = np.iinfo(key.numpy).min + 1
-    before = exact & np.isin(names, ("LT", "GTE")) & (keys > never)
-    simple = Comparisons(forest.roots, forest.features, keys - before, missing, holds, fails)
-    equal = np.isin(names, ("EQ", "NEQ"))
-    if not equal.any() and not forest.members:
-        return simple
-    growing = _Growing(simple, never)
-    for node in np.flatnonzero(equal).tolist():
-        growing.search(node, [int(keys[node])] if exact[node] else [])
+    keys = keys - (exact & np.isin(names, ("LT", "GTE")) & (keys > never))
+    simple = Comparisons(forest.roots, forest.features, keys, forest.missing_true ^ turned, holds, fails)
+    equal, member = np.isin(names, ("EQ", "NEQ")), forest.modes == MEMBER
     if sum(map(len, forest.members)) > _MOST_MEMBERS:
         raise Refused(f"sets of more than {_MOST_MEMBERS:,} members")
-    for node, members in zip(np.flatnonzero(forest.modes == MEMBER).tolist(), forest.members, strict=True):
+    least = np.flatnonzero(~(equal | member))
+    owners, low, high = [least], [np.full(len(least), never)], [keys[least]]
+    same = np.flatnonzero(equal & exact)
+    owners, low, high = [*owners, same], [*low, keys[same]], [*high, keys[same]]
+    for node, members in zip(np.flatnonzero(member).tolist(), forest.members, strict=True):
         numbers, is_one = _keys(members, key)
-        growing.search(node, np.unique(numbers[is_one]).tolist())
+        runs = np.split(known := np.unique(numbers[is_one]), np.flatnonzero(np.diff(known) > 1) + 1)
+        owners.append(np.full(len(runs) if known.size else 0, node))
+        low.append(np.array([run[0] for run in runs if run.size], np.int64))
+        high.append(np.array([run[-1] for run in runs if run.size], np.int64))
+    unknown = np.flatnonzero((equal | member) & simple.missing)
+    ends = np.full(len(unknown), never)
+    return Intervals(
+        simple, np.concatenate([*owners, unknown]), np.concatenate([*low, ends]), np.concatenate([*high, ends])
+    )
+
+
+def comparisons(tests: Intervals, key: DType) -> Comparisons:
+    """Tests as comparisons of which each holds for all keys up to one: an interval is two, and more are a search.
+
+    Every node of the tests is there under its number; those that it becomes come after all.
+    """
+    never = np.iinfo(key.numpy).min + 1
+    several = np.ones(len(tests.nodes.keys), bool)
+    several[tests.owners[(tests.low == never) & (tests.high > never)]] = False
+    several[tests.owners[(tests.low == never) & ~tests.nodes.missing[tests.owners]]] = False
+    if not several.any():
+        return tests.nodes
+    growing = _Growing(tests.nodes, never)
+    order = np.lexsort((tests.low, tests.owners))
+    owners, low, high = tests.owners[order], tests.low[order], tests.high[order]
+    spans = np.searchsorted(owners, np.arange(len(several) + 1))
+    for node in np.flatnonzero(several).tolist():
+        own = slice(spans[node], spans[node + 1])
+        growing.search(node, [(a, b) for a, b in zip(low[own].tolist(), high[own].tolist(), strict=True) if a > never])
     return growing.comparisons()
 
 
@@ -79,25 +115,19 @@ class _Growing:
         self._own = {name: getattr(simple, name).copy() for name in ("keys", "missing", "holds", "fails")}
         self._more: dict[str, list[int]] = {name: [] for name in ("features", *self._own)}
 
-    def search(self, node: int, members: list[int]) -> None:
-        """Have a node hold for these keys alone, which ascend, and for NaN as before."""
+    def search(self, node: int, runs: list[tuple[int, int]]) -> None:
+        """Have a node hold for the keys in these runs alone, which ascend, and for NaN as before."""
         hit, miss = int(self._simple.holds[node]), int(self._simple.fails[node])
         missing = bool(self._simple.missing[node])
         feature = int(self._simple.features[node])
-        ends: list[int] = []
-        for member in members:  # regions: what is at most each end, in turns outside and inside
-            if ends and ends[-1] == member - 1:
-                ends.pop()
-            else:
-                ends.append(member - 1)
-            ends.append(member)
+        ends = [end for low, high in runs for end in (low - 1, high)]  # of regions, in turns outside and inside
         if missing or not ends:  # NaN alone, then the numbers
             self._set(node, self._never, missing, hit, self._between(feature, ends, 0, len(ends), hit, miss))
             return
         half = len(ends) // 2
-        low = self._between(feature, ends, 0, half, hit, miss)
-        high = self._between(feature, ends, half + 1, len(ends), hit, miss)
-        self._set(node, ends[half], False, low, high)
+        low_side = self._between(feature, ends, 0, half, hit, miss)
+        high_side = self._between(feature, ends, half + 1, len(ends), hit, miss)
+        self._set(node, ends[half], False, low_side, high_side)
 
     def comparisons(self) -> Comparisons:
         features = np.concatenate([self._simple.features, np.array(self._more["features"], np.int64)])

@@ -6,18 +6,19 @@ import numpy as np
 
 from ingot import prim
 from ingot.dtypes import Array, DType
-from ingot.ops.ml.comparisons import Comparisons
+from ingot.ops.ml.comparisons import Comparisons, Intervals
 from ingot.prim.descent import LeafBits
 
 _SIZES = (32, 64)
 """The bits of a tree's leaves."""
 
 
-def leaf_bits(tests: Comparisons, offsets: Array, key: DType, votes: Array | None, places: Array) -> LeafBits | None:
+def leaf_bits(asked: Intervals, offsets: Array, key: DType, votes: Array | None, places: Array) -> LeafBits | None:
     """The tests of trees, none of which has more leaves than there are bits; None if one has.
 
-    A test asks for the slot at its offset. An exit is a vote of the leaf, or its record, from `places`, without.
+    A node asks for the slot at its offset. An exit is a vote of the leaf, or its record, from `places`, without.
     """
+    tests = asked.nodes
     trees = len(tests.roots)
     counts = _leaf_counts(tests)
     if counts is None:
@@ -39,19 +40,29 @@ def leaf_bits(tests: Comparisons, offsets: Array, key: DType, votes: Array | Non
         owners = np.concatenate([owners, owners])
         nodes, low = np.concatenate([tests.fails[nodes], tests.holds[nodes]]), np.concatenate([low, low + left])
     tree, node, mask = (np.concatenate([part[i] for part in levels]) for i in range(3))
-    order = np.lexsort((offsets[node], tree))
-    tree, node, mask = tree[order], node[order], mask[order]
+    tree, mask, which = _tests_of(asked, tree, node, mask)
     spans = np.searchsorted(tree, np.arange(trees + 1)).astype(np.int32)
-    keys = tests.keys[node]
-    if key is DType.INT32:
-        words = np.stack([offsets[node] << 32 | (keys & 0xFFFFFFFF), mask], axis=1)
-    else:
-        words = np.stack([keys, offsets[node], mask], axis=1)
+    between = bool((asked.low > np.iinfo(key.numpy).min + 1).any())
+    ends = [asked.low[which], asked.high[which] - asked.low[which]] if between else [asked.high[which]]
+    offset = offsets[asked.owners[which]]
+    first = [offset << 32 | (ends[0] & 0xFFFFFFFF)] if key is DType.INT32 else [ends[0], offset]
+    words = np.stack([*first, mask, *ends[1:]], axis=1)
     words = np.concatenate([words, np.zeros((1, words.shape[1]), np.int64)])
     table = exits.reshape(-1)
     if votes is not None and np.array_equal(table.astype(np.float32).astype(np.float64), table, equal_nan=True):
         table = table.astype(np.float32)
-    return LeafBits(size, prim.constant(words), prim.constant(spans), prim.constant(table))
+    return LeafBits(size, between, prim.constant(words), prim.constant(spans), prim.constant(table))
+
+
+def _tests_of(asked: Intervals, tree: Array, node: Array, mask: Array) -> tuple[Array, Array, Array]:
+    """The tree, the bits left and the interval of each test, tree by tree, for nodes as trees have them."""
+    order = np.argsort(asked.owners, kind="stable")
+    begin, end = (np.searchsorted(asked.owners[order], node, side) for side in ("left", "right"))
+    repeated = np.repeat(np.arange(len(node)), end - begin)
+    within = np.arange(len(repeated)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
+    which = order[begin[repeated] + within]
+    by_tree = np.argsort(tree[repeated], kind="stable")
+    return tree[repeated][by_tree], mask[repeated][by_tree], which[by_tree]
 
 
 def _leaf_counts(tests: Comparisons) -> Array | None:

@@ -9,7 +9,7 @@ import numpy as np
 from ingot import prim
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
-from ingot.ops.ml.comparisons import Comparisons, comparisons
+from ingot.ops.ml.comparisons import Comparisons, comparisons, intervals
 from ingot.ops.ml.forest import Forest
 from ingot.ops.ml.leaf_bits import leaf_bits
 from ingot.prim.descent import TOGETHER, UNIT, Trees
@@ -27,9 +27,12 @@ def trees_of(forest: Forest, features: int, n_targets: int, function: str, key: 
 
     Refused where they would be too large.
     """
-    tests = comparisons(forest, key)
-    missing = tuple(sorted({bool(each) for each in tests.missing})) or (False,)
-    slots = tests.features + np.where(tests.missing & (len(missing) > 1), features, 0)
+    asked = intervals(forest, key)
+    tests = comparisons(asked, key)
+    missing = tuple(sorted({bool(each) for each in (*tests.missing, *asked.nodes.missing)})) or (False,)
+    slots, own_slots = (
+        each.features + np.where(each.missing & (len(missing) > 1), features, 0) for each in (tests, asked.nodes)
+    )
     records = _records(tests)
     nodes, wide, shift = _nodes(tests, records, slots, features * len(missing), key)
     cast = _votes(forest, n_targets, function)
@@ -39,7 +42,7 @@ def trees_of(forest: Forest, features: int, n_targets: int, function: str, key: 
     roots = np.zeros(filled, np.int32)
     roots[: len(forest.roots)] = records.roots
     in_one = by_leaf or (targets is None and n_targets > 1)
-    bits = leaf_bits(tests, slots * UNIT, key, None if in_one else cast.weights[:, 0], records.place_of_leaf)
+    bits = leaf_bits(asked, own_slots * UNIT, key, None if in_one else cast.weights[:, 0], records.place_of_leaf)
     return Trees(
         key,
         missing,

@@ -17,7 +17,8 @@ from ingot.ops.define import Rule
 from ingot.ops.facts import Fact, Inferred, integers
 from ingot.ops.older import integers_of
 from ingot.ops.shapes import axes_of, require_flags
-from ingot.ops.tensor.computed import apart, marked, numbers_in, without_marked
+from ingot.ops.tensor.computed import apart, assume_reshape, marked, numbers_in, without_marked
+from ingot.prim.make_region import branch
 from ingot.prim.tensor import SizeReader
 
 InferRule: TypeAlias = Callable[..., Inferred]
@@ -126,12 +127,22 @@ def _over_computed(
     keepdims: int,
     read: SizeReader,
 ) -> prim.Tensor:
-    """A reduction over axes that a run computes; Refused where their number is not known."""
+    """A reduction over axes that a run computes; Refused where their number is not known.
+
+    There are two ways to do it, as the vectors of a kernel go along the last axis: one for a run that reduces that, and
+    one for a run that does not.
+    """
     marks = marked(axes, data.rank)
     pairs, left = apart(data, marks, read)
-    result = reduce(pairs, range(1, 2 * data.rank, 2))
+    first = pairs.shape[:-2]
+    is_last = prim.reshape(prim.apply("equal", prim.slice_(marks, [data.rank - 1], [1]), 1), ())
+    ways = []
+    for last in (pairs.shape[-1], pairs.shape[-2]):
+        way = reduce(assume_reshape(pairs, (*first, last)), [*range(1, len(first), 2), *[len(first)] * (not ways)])
+        ways.append(assume_reshape(way, left))
+    (result,) = branch(is_last, ways[:1], ways[1:])
     if keepdims:
-        return prim.reshape(result, left)
+        return result
     return without_marked(result, data.shape, marks, numbers_in(axes)[1], read)
 
 
