@@ -302,6 +302,10 @@ class Attention:
     tile: Tile | None = None
 
 
+VOTES = "votes"
+"""The local that has the votes for a target in the epilogue of a descent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Descent:
     """Decision trees: for each `row` and `column`, a target, the votes of leaves reduced by `function`.

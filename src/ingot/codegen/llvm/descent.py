@@ -16,8 +16,7 @@ from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import Share, Sharing, part_of, smaller, up
 from ingot.codegen.llvm.types import F32, F64, I1, I8, I32, I64, element, vector, width
 from ingot.dtypes import DType
-from ingot.loops.ir import Descent, Load
-from ingot.loops.kinds.descent import VOTES
+from ingot.loops.ir import VOTES, Descent, Load
 from ingot.prim.descent import TOGETHER, UNIT
 from ingot.schedule.work import LOOP_GRAIN
 

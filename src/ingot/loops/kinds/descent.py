@@ -8,16 +8,13 @@ from operator import attrgetter
 
 from ingot.dtypes import DType
 from ingot.loops.expressions import ExpressionText
-from ingot.loops.ir import Descent, Load
+from ingot.loops.ir import VOTES, Descent, Load
 from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, variables
 from ingot.loops.parameters import Parameters
 from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
-
-VOTES = "votes"
-"""The local that has the votes for a target in the epilogue."""
 
 _STEP = 4
 """Operations of a step from a node to the next: two loads, a comparison, the place of the next."""

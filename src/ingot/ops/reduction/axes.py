@@ -136,7 +136,7 @@ def _over_computed(
     pairs, left = apart(data, marks, read)
     first = pairs.shape[:-2]
     is_last = prim.reshape(prim.apply("equal", prim.slice_(marks, [data.rank - 1], [1]), 1), ())
-    ways: list[Tensor] = []
+    ways: list[prim.Tensor] = []
     for last in (pairs.shape[-1], pairs.shape[-2]):
         way = reduce(assume_reshape(pairs, (*first, last)), [*range(1, len(first), 2), *[len(first)] * (not ways)])
         ways.append(assume_reshape(way, left))
