@@ -41,13 +41,45 @@ def top_k(
     if not 0 <= many <= size:
         raise InputError(f"k is {many}, axis {axis} has {size} elements")
     keys = x if x.dtype.kind in "iuf" else x.astype(np.float32)
-    if largest:
-        backwards = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
-        order = size - 1 - np.flip(backwards, axis)
+    if 0 < _FEW * many <= size and keys.size >= _MANY and not (keys.dtype.kind == "f" and np.isnan(keys).any()):
+        rows = np.moveaxis(keys, axis, -1)
+        places = _places_of_few(np.ascontiguousarray(rows).reshape(-1, size), many, bool(largest))
+        indices = np.ascontiguousarray(np.moveaxis(places.reshape(*rows.shape[:-1], many), -1, axis))
     else:
-        order = np.argsort(keys, axis=axis, kind="stable")
-    indices = np.take(order, np.arange(many), axis=axis).astype(np.int64, copy=False)
+        order = _sorted_places(keys, axis, bool(largest))
+        indices = np.take(order, np.arange(many), axis=axis).astype(np.int64, copy=False)
     return np.take_along_axis(x, indices, axis=axis), indices
+
+
+_MANY = 1 << 13
+"""Elements from which on the passes of a partition are worth their calls."""
+
+_FEW = 4
+"""How many times longer a row is than what is asked of it from which on it is partitioned instead of sorted."""
+
+
+def _sorted_places(keys: Array, axis: int, largest: bool) -> Array:
+    """The places of all elements along an axis, best first, then the lower."""
+    if not largest:
+        return np.argsort(keys, axis=axis, kind="stable")
+    backwards = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
+    return np.subtract(keys.shape[axis] - 1, np.flip(backwards, axis))
+
+
+def _places_of_few(rows: Array, many: int, largest: bool) -> Array:
+    """The places of the `many` best elements of each row, none of which is NaN, best first, then the lower."""
+    size = rows.shape[1]
+    last = size - many if largest else many - 1
+    worst = np.partition(rows, last, axis=1)[:, last, np.newaxis]  # that is chosen
+    chosen = rows > worst if largest else rows < worst
+    alike = rows == worst
+    missing = many - np.count_nonzero(chosen, axis=1, keepdims=True)
+    if (np.count_nonzero(alike, axis=1, keepdims=True) > missing).any():
+        alike &= np.less_equal(np.cumsum(alike, axis=1, dtype=np.int64), missing)
+    chosen |= alike
+    places = np.flatnonzero(chosen).reshape(len(rows), many) % size
+    best = _sorted_places(np.take_along_axis(rows, places, axis=1), 1, largest)
+    return np.take_along_axis(places, best, axis=1)
 
 
 @top_k.infer
