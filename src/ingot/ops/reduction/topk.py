@@ -63,7 +63,8 @@ def _sorted_places(keys: Array, axis: int, largest: bool) -> Array:
     if not largest:
         return np.argsort(keys, axis=axis, kind="stable")
     backwards = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
-    return np.subtract(keys.shape[axis] - 1, np.flip(backwards, axis))
+    places: Array = keys.shape[axis] - 1 - np.flip(backwards, axis)
+    return places
 
 
 def _places_of_few(rows: Array, many: int, largest: bool) -> Array:
