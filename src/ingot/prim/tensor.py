@@ -365,7 +365,8 @@ def expand(x: Tensor, shape: Sizes) -> Tensor:
     if x.rank > len(shape):
         raise Refused(f"an expansion of {list(map(str, x.shape))} to {list(map(str, shape))}")
     front = (1,) * (len(shape) - x.rank)
-    if isinstance(x, Expand):
+    fits = all(size in (1, whole) for size, whole in zip(front + x.shape, shape, strict=True))
+    if isinstance(x, Expand) and fits:  # else its sizes are assumed to be these
         x = x.x
     lifted = x if not front else Reshape(x.dtype, front + x.shape, x)
     lifted = assume_shape(

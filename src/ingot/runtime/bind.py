@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil
+from math import ceil, prod
 from operator import itemgetter, le, mul
 
 from ingot.codegen.jumps import FAIL, GO
@@ -213,6 +213,9 @@ class Binder:
         layout = self._laid_out(tuple([sizes[allocation] for allocation in self.arena]))
         needed = layout.total + sum(sizes[allocation] for allocation in self.results)
         shapes = [(0,) if e in unused else shape(values) for e, shape in zip(self.results, self._shapes, strict=True)]
+        for allocation, shape in zip(self.results, shapes, strict=True):
+            if prod(max(size, 1) for size in shape) > MOST_BYTES // allocation.dtype.numpy.itemsize:  # if one is zero
+                raise InputError(f"no array has sizes {list(shape)}")
         return Binding(bytes(packed), tuple(jumps), layout, tuple(shapes), needed)
 
     def _failure(self, values: Values, known: Mapping[str, int]) -> GuardFailed:

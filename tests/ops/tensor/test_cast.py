@@ -154,9 +154,10 @@ def test_text_is_read_whatever_its_case() -> None:
 
 def test_a_truth_value_written_as_text_is_read_as_a_number_again() -> None:
     text = convert(np.array([False, True]), DType.STRING)
-    assert text.tolist() == ["False", "True"]
-    for dtype in (DType.INT8, DType.FLOAT32, DType.BOOL):
-        assert convert(text, dtype).tolist() == [0, 1]
+    assert text.tolist() == ["0", "1"]
+    for written in (text, np.array(["False", "True"], np.object_)):
+        for dtype in (DType.INT8, DType.FLOAT32, DType.BOOL):
+            assert convert(written, dtype).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("text", ["Hello World!", "", "1_000", "0x10", "1e", "--1"])

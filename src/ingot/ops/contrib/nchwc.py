@@ -31,6 +31,7 @@ from ingot.ops.nn.global_pooling import global_average_pool, global_max_pool
 from ingot.ops.nn.pooling import average_pool, max_pool
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import FLOAT32, types
+from ingot.prim.tensor import SizeReader
 
 NCHWC = "com.microsoft.nchwc"
 
@@ -272,11 +273,12 @@ def infer_upsample(x: Fact, /, *, scales: Sequence[int] | None, **_: Any) -> Inf
 
 @upsample.lower
 def lower_upsample(
-    x: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], **attributes: Any
+    x: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...], read: SizeReader, **attributes: Any
 ) -> prim.Tensor:
     (_, roi, scales), named = _resized(x, **attributes)
     known = (facts[0], Fact(present=False), of_constant(Tensor(scales)))
-    answer = complete(resize).apply("lower", (x, roi, prim.constant(scales)), named, facts=known, inferred=inferred)
+    rest = {"facts": known, "inferred": inferred, "read": read}
+    answer = complete(resize).apply("lower", (x, roi, prim.constant(scales)), named, **rest)
     y: prim.Tensor = answer[0]
     return y
 

@@ -16,6 +16,7 @@ from ingot.ops.define import Since, operator
 from ingot.ops.facts import MOST_ELEMENTS, Fact, Inferred
 from ingot.ops.limit import affordable
 from ingot.ops.older import constant_of, dtype_of
+from ingot.ops.tensor.computed import has_far
 from ingot.ops.tensor.convert import convert, element_type
 from ingot.ops.tensor.follow import followed, guarded, scalar
 from ingot.ops.tensor.places import MOST_COUNTED, count_to, natural
@@ -105,7 +106,8 @@ def _counted(start: prim.Tensor, limit: prim.Tensor, delta: prim.Tensor) -> prim
         ahead = prim.where(forwards, last - first, first - last)
         stride = prim.apply("absolute", step)
         steps = prim.where(prim.apply("less", 0, ahead), (ahead - 1) / prim.apply("maximum", stride, 1) + 1, 0)
-        is_range = prim.apply("not_equal", step, 0)
+        is_far = has_far(prim.concat([first, last, step], 0))
+        is_range = prim.apply("and", prim.apply("not_equal", step, 0), prim.apply("not", is_far))
     else:
         length = prim.apply("ceil", (last - first) / step)
         is_range = prim.apply("less", prim.apply("absolute", length), float(_MOST_COUNT))

@@ -54,7 +54,8 @@ def computed_spans(
         targets, factors = _sized(lengths, prim.cast(sizes, DType.INT64), policy)
         known = [None] * many
     is_empty = prim.apply("and", prim.apply("equal", lengths, 0), prim.apply("less", 0, targets))
-    targets = prim.where(is_empty, -1, targets)
+    is_idle = prim.reduce_("or", prim.apply("equal", targets, 0), [0])  # the reference computes no weights for nothing
+    targets = prim.where(prim.apply("or", is_empty, is_idle), -1, targets)
     numbers = [targets]
     if radius is not None:
         stretch = prim.apply("minimum", factors, 1.0)

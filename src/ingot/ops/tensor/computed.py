@@ -23,6 +23,16 @@ def numbers_in(x: prim.Tensor) -> tuple[prim.Tensor, int]:
     return prim.reshape(prim.cast(x, DType.INT64), (many,)), many
 
 
+FAR = 1 << 60
+"""Numbers of which a few can be added without wrapping around."""
+
+
+def has_far(numbers: prim.Tensor) -> prim.Tensor:
+    """Whether one of the numbers along an axis is so large, or so far below zero, that sums of them wrap around."""
+    far = prim.apply("or", prim.apply("less", numbers, -FAR), prim.apply("less", FAR, numbers))
+    return prim.reduce_("or", far, [0])
+
+
 def read_numbers(x: prim.Tensor, read: SizeReader) -> Sizes:
     """The elements of a tensor of natural numbers, as sizes."""
     return read(numbers_in(x)[0])

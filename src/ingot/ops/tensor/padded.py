@@ -11,7 +11,7 @@ from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.ops.facts import Fact
 from ingot.ops.shapes import axes_of, is_natural
-from ingot.ops.tensor.computed import marked, numbers_in, per_axis
+from ingot.ops.tensor.computed import has_far, marked, numbers_in, per_axis
 from ingot.ops.tensor.follow import sizes as known_sizes
 from ingot.ops.tensor.moved import along, elements_of, holding, in_own_type
 from ingot.ops.tensor.pad import order, pad
@@ -78,6 +78,7 @@ def _computed(
         assert axes is not None
         is_wrong = prim.apply("less", marked(axes, rank), 0)
         before, after = per_axis(axes, before, rank), per_axis(axes, after, rank)
+    is_wrong = prim.apply("or", is_wrong, has_far(amounts))
     added = [prim.apply("maximum", each, 0) for each in (before, after)]
     cut = [prim.apply("maximum", -each, 0) for each in (before, after)]
     left = prim.where(is_wrong, -1, holding([data.shape[axis] for axis in over]) - cut[0] - cut[1])
