@@ -16,7 +16,7 @@ MISDECLARED = f"""{HEAD} g (float[batch, 2] x) => (float[batch] y) <int64[1] zer
     row = Slice (x, zero, one, zero)
     y = Squeeze (row)
 }}"""
-OTHER = {"x": np.float32([1, 2]), "w": np.float32([1])}
+OTHER = {"x": np.array([1, 2], np.float32), "w": np.ones(1, np.float32)}
 UNEQUAL = f"{HEAD} g (float[n] x, float[m] w) => (y) {{ y = Add (x, w) }}"
 DEFAULT = f"{HEAD} g (float[2] x, float[2] d) => (float[2] y) <float[2] d = {{5, 7}}> {{ y = Add (x, d) }}"
 THREE = {"x": np.ones((3, 2), np.float32)}

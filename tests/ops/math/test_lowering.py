@@ -196,7 +196,7 @@ def test_natural_powers_of_integers_wrap_around(dtype: str, times: int) -> None:
 
 def test_powers_of_integers_that_a_run_gives_agree() -> None:
     graph = "g (int32[N] x, int32[N] e) => (int32[N] y) { y = Pow (x, e) }"
-    agree(graph, x=np.int32([2, -3, 7, 0]), e=np.int32([10, 3, 0, 5]))
+    agree(graph, x=np.array([2, -3, 7, 0], np.int32), e=np.array([10, 3, 0, 5], np.int32))
 
 
 @pytest.mark.parametrize(("operator", "axis"), CUMULATIVE)
