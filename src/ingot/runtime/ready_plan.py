@@ -75,7 +75,7 @@ class ReadyPlan:
         for place, prepared in enumerate(runner.segments):
             names, step = prepared.binder.segment.names, prepared.call
             binding = prepared.binder.bind(self._sizes) if set(names) <= self._sizes.keys() else None
-            has_steps = bool(prepared.steps or prepared.results)
+            has_steps = bool(prepared.steps or prepared.results or prepared.binder.segment.guards)
             if not has_steps and step is None:
                 continue
             call = calls[step] if isinstance(step, Call) else None
