@@ -54,7 +54,9 @@ def computed_spans(
         targets, factors = _sized(lengths, prim.cast(sizes, DType.INT64), policy)
         known = [None] * many
     is_empty = prim.apply("and", prim.apply("equal", lengths, 0), prim.apply("less", 0, targets))
-    is_idle = prim.reduce_("or", prim.apply("equal", targets, 0), [0])  # the reference computes no weights for nothing
+    nothing = prim.reduce_("or", prim.apply("equal", targets, 0), [0])
+    far = prim.reduce_("or", prim.apply("less", _MANY, targets), [0])
+    is_idle = prim.apply("and", nothing, far)  # weights of an axis for a result without elements
     targets = prim.where(prim.apply("or", is_empty, is_idle), -1, targets)
     numbers = [targets]
     if radius is not None:
@@ -75,6 +77,9 @@ def computed_spans(
         spans.append(Span(axis, x.shape[axis], named[place], factor, crop, True, before))
     return spans
 
+
+_MANY = 1 << 20
+"""Pixels along an axis from which on its weights are not computed for nothing."""
 
 _LEAST = 2.0**-40
 """No scale that keeps a pixel is smaller."""
