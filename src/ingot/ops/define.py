@@ -198,6 +198,11 @@ class Operator:
         return self.signature.runtime
 
     @property
+    def returns_several(self) -> bool:
+        """Whether its function returns a sequence of results, even if there is only one."""
+        return len(self.outputs) != 1 or self.outputs[0].variadic
+
+    @property
     def version(self) -> int:
         """The newest version with this meaning."""
         return self.since[-1]

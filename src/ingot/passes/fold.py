@@ -100,8 +100,7 @@ def _evaluated(node: Node, operator: Operator, facts: Facts) -> list[Tensor | No
             result = operator.evaluate(*arrays, **keywords(operator, node))
     except Exception:  # whatever is wrong with it, it goes wrong when the model runs, as it did before
         return None
-    several = len(operator.outputs) != 1 or operator.outputs[0].variadic
-    results = list(result) if several and isinstance(result, tuple | list) else [result]
+    results = list(result) if operator.returns_several and isinstance(result, tuple | list) else [result]
     constants: list[Tensor | None] = []
     for value, array in zip(node.outputs, results, strict=False):
         if not value.name or not (value.uses or value.is_output):

@@ -55,9 +55,9 @@ def _direct(call: Call, evaluation: Evaluation) -> DirectCall | None:
     inputs = len(node.inputs)
     while inputs and node.inputs[inputs - 1] is None:
         inputs -= 1
-    several = len(operator.outputs) != 1 or operator.outputs[0].variadic
-    evaluate = operator.evaluate
-    if evaluator is None or evaluator.name == "reference":
+    several = operator.returns_several
+    if evaluator is None:
+        evaluate = operator.evaluate
         return DirectCall(lambda values: evaluate(*values, **arguments), inputs, several)
     compute = evaluator.compute
     return DirectCall(lambda values: compute(node, operator, values, arguments), inputs, several)

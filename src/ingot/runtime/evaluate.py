@@ -395,8 +395,7 @@ class _NodeRuntime:
 
 def _results_of(operator: Operator, result: Any) -> Sequence[Any]:
     """What an operator returned as a sequence of results: one that has several returns one."""
-    several = len(operator.outputs) != 1 or operator.outputs[0].variadic
-    return result if several and isinstance(result, tuple | list) else (result,)
+    return result if operator.returns_several and isinstance(result, tuple | list) else (result,)
 
 
 def _padded(operator: Operator, node: Node, inputs: list[Any]) -> list[Any]:
