@@ -46,6 +46,10 @@ _WIDENS = {
 }
 
 
+_EXACT_PRODUCTS = (1 << 24) // (255 * 128)
+"""So many products of an unsigned and a signed byte have sums that float32 holds exactly; it has a multiply-add."""
+
+
 def cast(x: Tensor, dtype: DType) -> Tensor:
     """Elements as the nearest of another type; of floats to integers, towards zero."""
     if x.dtype is dtype:
@@ -225,9 +229,13 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
     if set(left) - set(right) - set(result) or set(right) - set(left) - set(result):
         raise Refused(f"a contraction '{labels}' that sums one side alone")
     if not set(right) - set(left) and (set(left) & set(right) & set(result) or not set(left) - set(right)):
-        if sums is not None:
-            lhs, rhs = cast(lhs, sums), cast(rhs, sums)
-        return _elementwise_product(lhs, rhs, left, right, result)
+        if sums is None:
+            return _elementwise_product(lhs, rhs, left, right, result)
+        products = count([sizes[name] for name in left if name not in result])
+        wide = DType.FLOAT32 if isinstance(products, int) and products <= _EXACT_PRODUCTS else sums
+        lhs = cast(lhs, wide)
+        rhs = constant(rhs.array.astype(wide.numpy)) if isinstance(rhs, Constant) else cast(rhs, wide)
+        return cast(_elementwise_product(lhs, rhs, left, right, result), sums)
     both = [name for name in result if name in left and name in right]
     rows = [name for name in result if name in left and name not in right]
     columns = [name for name in result if name in right and name not in left]

@@ -48,9 +48,7 @@ def accumulate_bytes(
             _add(loops, tile, cells, panel, whole, [units.part(row, whole, rest) for row in rows])
 
 
-def _add(
-    loops: Loops, tile: Tile, cells: Cells, panel: ir.Value, k: ir.Value, units: Sequence[ir.Value]
-) -> None:
+def _add(loops: Loops, tile: Tile, cells: Cells, panel: ir.Value, k: ir.Value, units: Sequence[ir.Value]) -> None:
     """Add the products of one unit of each row and of each column."""
     b, dot = loops.b, tile.dot
     assert dot is not None
@@ -127,8 +125,10 @@ def _instruction(loops: Loops, dot: ByteDot, lanes: int) -> Callable[[ir.Value, 
     sums = vector(I32, lanes)
 
     def call(name: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
-        cast = [x if x.type == kind or place == 0 and len(arguments) == 3 else b.bitcast(x, kind)
-                for place, x in enumerate(arguments)]
+        cast = [
+            x if x.type == kind or (place == 0 and len(arguments) == 3) else b.bitcast(x, kind)
+            for place, x in enumerate(arguments)
+        ]
         function = b.module.declared(f"llvm.{name}", ir.FunctionType(sums, [x.type for x in cast]))
         return b.call(function, cast)
 

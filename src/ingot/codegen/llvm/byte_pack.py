@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.loops.ir import (
     Apply,
@@ -51,7 +50,7 @@ def byte_panels(panels: Array, dot: ByteDot, inner: int) -> Array:
 
 
 def pack_bytes(product: Contraction, buffer: Buffer, first: Var, place: Var, number: Var) -> tuple[Statement, ...]:
-    """The statements that pack panel `number`, of the columns from `first` on, into a buffer; `place` is one of them."""
+    """The statements that pack panel `number`, the columns from `first` on, into a buffer; `place` is one of them."""
     tile = product.tile
     assert tile is not None
     assert tile.dot is not None

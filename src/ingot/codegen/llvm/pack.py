@@ -24,7 +24,8 @@ def packed(weights: Packed | Filters, tile: Tile, inner: int = 1) -> Array:
     if tile.dot is None:
         return panels
     units = byte_panels(panels, tile.dot, inner)
-    packed = _aligned_zeros(*units.shape, units.dtype)
+    batch, count, rows, columns = units.shape
+    packed = _aligned_zeros(batch, count, rows, columns, units.dtype)
     packed[:] = units
     return packed
 

@@ -34,9 +34,7 @@ def centred(x: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType) -> pri
     return wide if zero_point is None else wide - prim.cast(zero_point, dtype)
 
 
-def byte_product(
-    a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None
-) -> prim.Tensor:
+def byte_product(a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None) -> prim.Tensor:
     """The matrix product of bytes less their zero points, in int32, which wraps around.
 
     Zero points broadcast to the matrices, those of `a` without an axis of columns, those of `b` without one of rows.
