@@ -353,6 +353,28 @@ class Descent:
         return self.feature.extent * len(self.missing)
 
 
+PLACE = "place"
+"""The local that has the place of an element in the epilogue of a sort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Sorted rows: for each of `rows` and each `rank`, where the element is that comes there, as `prim.order` says.
+
+    `x` is an element of a row; they lie side by side. `body` is the epilogue, in which the place is the local `place`.
+    """
+
+    rows: tuple[Var, ...]
+    element: Var
+    rank: Var
+    x: Load
+    descending: bool
+    body: tuple[Statement, ...]
+    line: Dim = 0
+    """The words of each of the first two scratch buffers that are a thread's; this and what follows is scheduled."""
+    scratch: tuple[Buffer, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One pass over a row: `starts` once, then `body` for every place of `inner`.
@@ -398,9 +420,9 @@ class Recurrence:
     cycles: tuple[Cycle, ...]
 
 
-KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Recurrence
-"""A nest of any kind. Fusion gives nests, statements, contractions, attention and descents; once scheduled, nests are
-statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
+KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Sort | Recurrence
+"""A nest of any kind. Fusion gives nests, statements, contractions, attention, descents and sorts; once scheduled,
+nests are statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

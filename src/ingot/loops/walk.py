@@ -24,6 +24,7 @@ from ingot.loops.ir import (
     Nest,
     Recurrence,
     Scalar,
+    Sort,
     Stage,
     Statement,
     Winograd,
@@ -38,6 +39,7 @@ Node: TypeAlias = (
     | Winograd
     | Attention
     | Descent
+    | Sort
     | Nest
     | Stage
     | Recurrence

@@ -12,6 +12,7 @@ from ingot.errors import CompileError
 from ingot.prim.descent import Descent
 from ingot.prim.functions import CONVERSIONS, FUNCTIONS
 from ingot.prim.make import count
+from ingot.prim.order import SORTED, Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.show import names_of
 from ingot.prim.tensor import (
@@ -145,6 +146,8 @@ def _problems(tensor: Tensor) -> Iterator[str]:
             yield from _concat(tensor)
         case Descent():
             yield from _descent(tensor)
+        case Order():
+            yield from _order(tensor)
         case RegionResult():
             yield from _region(tensor)
         case CallResult() | Parameter() | BodyArgument():
@@ -279,6 +282,19 @@ def _descent(tensor: Descent) -> Iterator[str]:
         yield "a table of trees is not constant"
     if trees.targets is None:
         yield from _same("sizes", trees.votes.shape[1:], tensor.shape[1:])
+
+
+def _order(tensor: Order) -> Iterator[str]:
+    yield from _same("element types", DType.INT64, tensor.dtype)
+    if tensor.x.dtype not in SORTED:
+        yield f"rows of {tensor.x.dtype} are sorted"
+    if not tensor.rank:
+        yield "there is no axis to sort along"
+        return
+    yield from _same("sizes", tensor.x.shape[:-1], tensor.shape[:-1])
+    beyond = tensor.shape[-1] - tensor.x.shape[-1]
+    if isinstance(beyond, int) and beyond > 0:
+        yield f"{tensor.shape[-1]} places of {tensor.x.shape[-1]} elements"
 
 
 def _concat(tensor: Concat) -> Iterator[str]:
