@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.lanes import Lanes
+from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.sorting import bits_of, item, item_type
 from ingot.codegen.llvm.types import I1, I64, PTR, stack_slot, vector
 from ingot.dtypes import DType
@@ -33,11 +34,12 @@ class Items:
 
     def key(self, row: ir.Value, place: ir.Value, lanes: int = 1) -> ir.Value:
         """The keys of neighbouring elements of a row."""
+        return self.keys(self._elements(row, place, lanes))
+
+    def _elements(self, row: ir.Value, place: ir.Value, lanes: int) -> ir.Value:
         kind = ir.IntType(bits_of(self.dtype))
-        x = self.b.load(
-            self.b.gep(row, [place], source_etype=kind), typ=vector(kind, lanes), align=bits_of(self.dtype) // 8
-        )
-        return self.keys(x)
+        start = self.b.gep(row, [place], source_etype=kind)
+        return self.b.load(start, typ=vector(kind, lanes), align=bits_of(self.dtype) // 8)
 
     def append_all(self, row: ir.Value, many: ir.Value) -> None:
         """Append the first elements of a row to an empty list."""
@@ -62,48 +64,53 @@ class Items:
 
     @contextmanager
     def append_chosen(
-        self, row: ir.Value, low: ir.Value, many: ir.Value, is_chosen: Callable[[ir.Value], ir.Value]
+        self,
+        row: ir.Value,
+        low: ir.Value,
+        many: ir.Value,
+        may_be: Callable[[ir.Value], ir.Value],
+        is_chosen: Callable[[ir.Value], ir.Value],
     ) -> Iterator[None]:
-        """Append those elements of a row from `low` on whose keys are chosen.
+        """Append those elements of a row from `low` on whose keys are chosen; `may_be` holds for vectors of them first.
 
         What is emitted while it is open runs after a block of which one is: at most `BLOCK` are appended in between.
         """
         b = self.b
-        whole = b.add(low, b.mul(b.sdiv(b.sub(many, low), I64(BLOCK)), I64(BLOCK)))
-        first = stack_slot(b, I64)
-        b.store(low, first)
-        head, body, rest, hit, done, end = (
-            b.append_basic_block(name) for name in ("blocks", "block", "rest", "hit", "next", "end")
+        next_, at, bits = (stack_slot(b, I64) for _ in range(3))
+        b.store(low, next_)
+        head, some, body, short, hit, done, end = (
+            b.append_basic_block(name) for name in ("blocks", "some", "block", "short", "hit", "next", "end")
         )
-        bits = stack_slot(b, I64)
         b.branch(head)
         b.position_at_end(head)
-        place = b.load(first, typ=I64)
-        b.cbranch(b.icmp_signed("<", place, whole), body, rest)
+        place = b.load(next_, typ=I64)
+        b.cbranch(b.icmp_signed("<", place, many), some, end)
+        b.position_at_end(some)
+        begin = smaller(b, place, b.sub(many, I64(BLOCK)))  # the last block begins among those before it
+        b.cbranch(b.icmp_signed(">=", begin, I64(0)), body, short, likely=True)
         b.position_at_end(body)
-        mask = b.bitcast(is_chosen(self.key(row, place, BLOCK)), I64)
+        mask = b.bitcast(may_be(self._elements(row, begin, BLOCK)), I64)
+        mask = b.and_(mask, b.shl(I64(-1), b.sub(place, begin)))
         b.store(mask, bits)
+        b.store(begin, at)
         b.cbranch(b.icmp_signed("!=", mask, I64(0)), hit, done, likely=False)
-        b.position_at_end(rest)  # the last elements, less than a block, one by one
-        last = b.append_basic_block("last")
-        b.cbranch(b.icmp_signed("<", place, many), last, end)
-        b.position_at_end(last)
-        b.store(I64(0), bits)
-        with b.counted(place, many, I64(1)) as one:
-            chosen = b.zext(is_chosen(self.key(row, one)), I64)
-            b.store(b.or_(b.load(bits, typ=I64), b.shl(chosen, b.sub(one, place))), bits)
-        b.cbranch(b.icmp_signed("!=", b.load(bits, typ=I64), I64(0)), hit, done)
+        b.position_at_end(short)
+        b.store(place, at)
+        b.store(b.lshr(I64(-1), b.sub(I64(BLOCK), b.sub(many, place))), bits)
+        b.branch(hit)
         b.position_at_end(hit)
-        self._append_bits(row, place, bits)
+        self._append_bits(row, b.load(at, typ=I64), bits, is_chosen)
         yield
         b.branch(done)
         b.position_at_end(done)
-        b.store(b.add(place, I64(BLOCK)), first)
+        b.store(b.add(place, I64(BLOCK)), next_)
         b.branch(head)
         b.position_at_end(end)
 
-    def _append_bits(self, row: ir.Value, place: ir.Value, bits: ir.Value) -> None:
-        """Append the elements of a block whose bits are set."""
+    def _append_bits(
+        self, row: ir.Value, place: ir.Value, bits: ir.Value, is_chosen: Callable[[ir.Value], ir.Value]
+    ) -> None:
+        """Append the elements of a block whose bits are set, and which are chosen."""
         b, kind = self.b, item_type(self.dtype)
         start = b.load(self.start, typ=PTR)
         body, done = b.append_basic_block("append"), b.append_basic_block("appended")
@@ -111,9 +118,9 @@ class Items:
         b.position_at_end(body)
         left = b.load(bits, typ=I64)
         one = b.add(place, scalars.intrinsic(b, "cttz", I64, [left, ir.Constant(I1, 1)], I64))
-        count = b.load(self.count, typ=I64)
-        b.store(item(b, self.key(row, one), one, self.dtype), b.gep(start, [count], source_etype=kind), align=8)
-        b.store(b.add(count, I64(1)), self.count)
+        key, count = self.key(row, one), b.load(self.count, typ=I64)
+        b.store(item(b, key, one, self.dtype), b.gep(start, [count], source_etype=kind), align=8)
+        b.store(b.add(count, b.zext(is_chosen(key), I64)), self.count)
         fewer = b.and_(left, b.sub(left, I64(1)))
         b.store(fewer, bits)
         b.cbranch(b.icmp_signed("!=", fewer, I64(0)), body, done)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.candidates import Items
+from ingot.codegen.llvm.candidates import BLOCK, Items
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of
-from ingot.codegen.llvm.sorting import bits_of, few_items, item_type, key_of, keys_of, place_of, sort_function
+from ingot.codegen.llvm.sorting import bits_of, item_type, key_of, keys_of, may_be_below, place_of, sort_function
 from ingot.codegen.llvm.types import I32, I64, PTR, stack_slot, vector
 from ingot.loops.ir import PLACE, Sort, extent
 from ingot.schedule.sort import DIGIT
@@ -18,8 +18,14 @@ from ingot.schedule.work import LOOP_GRAIN
 _FEW = 8
 """How many times longer a row is than what is asked of it from which on it is not sorted whole."""
 
-_FEWEST = 64
-"""Items that are sorted at least before there is a last one to compare with."""
+_SHORT = 80
+"""Elements of a row up to which all are sorted."""
+
+_ROOM = 4
+"""How many times more items than are asked for there are before those that are too many are left out."""
+
+_FEWEST = {64: 16, 128: 64}
+"""Items of so many bits that there are at least before there is a last one to compare with."""
 
 _MOST = (1 << 31) - 1
 """Elements of the longest row whose places are half an item."""
@@ -72,7 +78,7 @@ class _Emitter:
         self.items.reset(self.memory[0])
         b.store(self.memory[1], self.other)
         many, wanted = self.many, self.wanted
-        short = b.icmp_signed("<=", many, I64(few_items(self.dtype)))
+        short = b.icmp_signed("<", many, I64(_SHORT))
         whole = b.or_(short, b.icmp_signed("<", many, b.mul(wanted, I64(_FEW))))
         with b.if_else(whole) as (all_, few):
             with all_:
@@ -85,7 +91,7 @@ class _Emitter:
     def _choose(self, row: ir.Value) -> None:
         """The first items of a row, unsorted, and some others."""
         b, items = self.b, self.items
-        room = larger(b, b.mul(self.wanted, I64(2)), I64(_FEWEST))
+        room = larger(b, b.mul(self.wanted, I64(_ROOM)), I64(_FEWEST[self.item.width]))
         last = stack_slot(b, ir.IntType(bits_of(self.dtype)))
 
         def cut() -> None:
@@ -96,16 +102,18 @@ class _Emitter:
             worst = b.load(b.gep(start, [place], source_etype=self.item), typ=self.item, align=8)
             b.store(key_of(b, worst, self.dtype), last)
 
-        def is_below(keys: ir.Value) -> ir.Value:
-            count = keys.type.count if isinstance(keys.type, ir.VectorType) else 1
-            limit = self.loops.splat(b.load(last, typ=ir.IntType(bits_of(self.dtype))), count)
-            return b.icmp_signed("<", keys, limit)
+        def limit() -> ir.Value:
+            return b.load(last, typ=ir.IntType(bits_of(self.dtype)))
+
+        def may_be(x: ir.Value) -> ir.Value:
+            limits = self.loops.splat(limit(), BLOCK)
+            return may_be_below(b, x, limits, self.dtype, descending=self.nest.descending)
 
         with b.if_then(b.icmp_signed(">", self.wanted, I64(0))):
             items.append_all(row, room)
             cut()
             with (
-                items.append_chosen(row, room, self.many, is_below),
+                items.append_chosen(row, room, self.many, may_be, lambda key: b.icmp_signed("<", key, limit())),
                 b.if_then(b.icmp_signed(">=", b.load(items.count, typ=I64), room)),
             ):
                 cut()
@@ -114,7 +122,7 @@ class _Emitter:
         """Sort the items; they may change places with the other memory."""
         b, items = self.b, self.items
         start, other = b.load(items.start, typ=PTR), b.load(self.other, typ=PTR)
-        sorted_ = b.call(self.sort, [start, other, self.memory[2], b.load(items.count, typ=I64)])
+        sorted_ = b.call(self.sort, [start, other, self.memory[2], b.load(items.count, typ=I64), self.wanted])
         same = b.icmp_unsigned("==", b.ptrtoint(sorted_, I64), b.ptrtoint(start, I64))
         b.store(b.select(same, other, start), self.other)
         b.store(sorted_, items.start)

@@ -1,14 +1,14 @@
 """Sorting in LLVM: keys as integers in the order of elements, and a function that sorts them with their places.
 
-An item is a key above its place, in one integer: no two are equal, and their order is that of a stable sort. Few items
-are put where as many others are below them, which vectors count; more are sorted by radix, byte by byte of the keys.
+An item is a key above its place, in one integer: no two are equal, and their order is that of a stable sort. Of few
+items, vectors count how many are below each, or look for the next one; more are sorted by radix, byte by byte of keys.
 """
 
 from __future__ import annotations
 
-from ingot.codegen.llvm import ir
+from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.types import I8, I32, I64, PTR, stack_slot, vector
+from ingot.codegen.llvm.types import I8, I32, I64, PTR, element, stack_slot, vector
 from ingot.dtypes import DType
 from ingot.prim.functions import FLOATING, UNSIGNED
 from ingot.schedule.sort import DIGIT
@@ -17,8 +17,13 @@ from ingot.schedule.target import Target
 _INFINITY = {DType.FLOAT16: 0x7C00, DType.BFLOAT16: 0x7F80, DType.FLOAT32: 0x7F800000, DType.FLOAT64: 0x7FF << 52}
 """The bits of infinity: a NaN has more."""
 
-_FEW = {64: 112, 128: 40}
-"""Items of so many bits up to which each is compared with all others."""
+FEW = 112
+"""Items up to which keys are compared in vectors instead of counting their digits."""
+
+_ROUNDS = 4
+"""How many times more items there are than are wanted from which on each round looks for one more of them."""
+
+_MOST = (1 << 63) - 1
 
 _COUNTED = 2
 """Vectors of items that are compared with another at once."""
@@ -32,11 +37,6 @@ def bits_of(dtype: DType) -> int:
 def item_type(dtype: DType) -> ir.IntType:
     """The type of a key with its place: 64 bits, or 128 where keys have 64."""
     return ir.IntType(128 if bits_of(dtype) == 64 else 64)
-
-
-def few_items(dtype: DType) -> int:
-    """Up to how many items are sorted without counting the digits of keys."""
-    return _FEW[item_type(dtype).width]
 
 
 def keys_of(b: Builder, x: ir.Value, dtype: DType, *, descending: bool, negated: bool = False) -> ir.Value:
@@ -64,6 +64,30 @@ def keys_of(b: Builder, x: ir.Value, dtype: DType, *, descending: bool, negated:
     return b.not_(x) if descending else x
 
 
+def may_be_below(b: Builder, x: ir.Value, limit: ir.Value, dtype: DType, *, descending: bool) -> ir.Value:
+    """Whether the key of each of a vector of elements is below a limit, or its element NaN or a zero."""
+    bits = bits_of(dtype)
+    assert isinstance(x.type, ir.VectorType)
+    lanes = x.type.count
+
+    def number(value: int) -> ir.Constant:
+        return ir.Constant(x.type, [value] * lanes)
+
+    own = limit if not descending else b.not_(limit)
+    sign = ">" if descending else "<"
+    if dtype in UNSIGNED:
+        return b.icmp_signed(sign, b.xor(x, number(-(1 << (bits - 1)))), own)
+    if dtype not in FLOATING:
+        return b.icmp_signed(sign, x, own)
+    most = number((1 << (bits - 1)) - 1)
+    key = b.xor(x, b.and_(b.ashr(x, number(bits - 1)), most))
+    below = b.icmp_signed(sign, key, own)
+    if dtype in (DType.FLOAT32, DType.FLOAT64):
+        real = b.bitcast(x, vector(element(dtype), lanes))
+        return b.or_(below, b.fcmp_unordered("uno", real, real))
+    return b.or_(below, b.icmp_signed(">", b.and_(x, most), number(_INFINITY[dtype])))
+
+
 def item(b: Builder, key: ir.Value, place: ir.Value, dtype: DType) -> ir.Value:
     """Keys with places, which are as many int64."""
     lanes = key.type.count if isinstance(key.type, ir.VectorType) else 1
@@ -88,63 +112,156 @@ def key_of(b: Builder, one: ir.Value, dtype: DType) -> ir.Value:
 
 
 def sort_function(module: ir.Module, dtype: DType, target: Target) -> ir.Function:
-    """`ptr sort(ptr items, ptr other, ptr counts, i64 many)`: sorts items by the help of as much other memory.
+    """`ptr sort(ptr items, ptr other, ptr counts, i64 many, i64 wanted)`: the first items in order, as many as wanted.
 
-    Returns which of the two has them in the end. A vector of each behind the items is overwritten.
+    It takes as much other memory, and returns which of the two has them in the end; the rest of them are anywhere.
+    Two vectors behind the items are overwritten. Of equal keys, items must lie in the order of their places.
     """
     name = f"sort_{bits_of(dtype)}"
     known = module.globals.get(name)
     if isinstance(known, ir.Function):
         return known
-    function = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, PTR, I64]), name)
+    function = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, PTR, I64, I64]), name)
     function.linkage = "internal"
     b = Builder(function.append_basic_block("entry"))
     begin = b.append_basic_block("begin")
     b.branch(begin)
     b.position_at_end(begin)
-    items, other, counts, many = function.args
-    with b.if_then(b.icmp_signed("<=", many, I64(few_items(dtype)))):
-        _count_below(b, items, other, many, dtype, target)
+    items, other, counts, many, wanted = function.args
+    few = _Few(b, items, other, many, dtype, target)
+    with b.if_then(b.icmp_signed("<=", many, I64(FEW))):
+        few.end()
+        with b.if_then(b.icmp_signed("<=", b.mul(wanted, I64(_ROUNDS)), many)):
+            few.select(wanted)
+            b.ret(other)
+        few.count_below()
         b.ret(other)
     b.ret(_radix(b, items, other, counts, many, dtype))
     return function
 
 
-def _count_below(b: Builder, items: ir.Value, other: ir.Value, many: ir.Value, dtype: DType, target: Target) -> None:
-    """Put every item where as many others are below it; what fills the last vector comes behind all."""
-    kind = item_type(dtype)
-    lanes = max(1, target.vector // 8) if kind.width == 64 else 1
-    step = lanes * _COUNTED
-    count = vector(I64, lanes)
-    wide = vector(kind, lanes)
-    most = (1 << (kind.width - 1)) - 1
-    end = ir.Constant(wide, [most] * lanes if lanes > 1 else most)
-    for part in range(_COUNTED):
-        b.store(end, b.gep(items, [b.add(many, I64(part * lanes))], source_etype=kind), align=8)
-    with b.counted(I64(0), many, I64(step)) as first:
-        own = [
-            b.load(b.gep(items, [b.add(first, I64(part * lanes))], source_etype=kind), typ=wide, align=8)
-            for part in range(_COUNTED)
-        ]
-        before, head, body, done = b.block, *(b.append_basic_block(name) for name in ("below", "count", "counted"))
-        b.branch(head)
-        b.position_at_end(head)
-        index = b.phi(I64)
-        below = [b.phi(count) for _ in own]
-        b.cbranch(b.icmp_signed("<", index, many), body, done)
-        b.position_at_end(body)
-        one = _splat(b, b.load(b.gep(items, [index], source_etype=kind), typ=kind, align=8), lanes)
-        for phi, mine in zip(below, own, strict=True):
-            phi.add_incoming(ir.Constant(count, None if lanes > 1 else 0), before)
-            phi.add_incoming(b.add(phi, b.zext(b.icmp_signed("<", one, mine), count)), b.block)
-        index.add_incoming(I64(0), before)
-        index.add_incoming(b.add(index, I64(1)), b.block)
-        b.branch(head)
-        b.position_at_end(done)
-        for phi, mine in zip(below, own, strict=True):
-            for lane in range(lanes):
-                place, value = (b.extract_element(each, I32(lane)) if lanes > 1 else each for each in (phi, mine))
-                b.store(value, b.gep(other, [place], source_etype=kind), align=8)
+class _Few:
+    """Sorts of a few items by comparing all keys with one in vectors; items of 128 bits by their keys and positions."""
+
+    def __init__(
+        self, b: Builder, items: ir.Value, other: ir.Value, many: ir.Value, dtype: DType, target: Target
+    ) -> None:
+        self.b = b
+        self.items, self.other, self.many = items, other, many
+        self.kind = item_type(dtype)
+        self.is_wide = self.kind.width == 128
+        self.lanes = max(1, target.vector // 8)
+        self.vector = vector(I64, self.lanes)
+
+    def end(self) -> None:
+        """Put vectors behind the items that come behind all of them."""
+        words = 2 if self.is_wide else 1
+        most = ir.Constant(self.vector, [_MOST] * self.lanes if self.lanes > 1 else _MOST)
+        for part in range(_COUNTED * words):
+            place = self.b.add(self.b.mul(self.many, I64(words)), I64(part * self.lanes))
+            self.b.store(most, self.b.gep(self.items, [place], source_etype=I64), align=8)
+
+    def select(self, wanted: ir.Value) -> None:
+        """In each round, the least of those behind the last one: above it, or as wide ones equal and behind it."""
+        b = self.b
+        last, last_place = stack_slot(b, I64), stack_slot(b, I64)
+        b.store(I64(-_MOST - 1), last)
+        b.store(I64(-1), last_place)
+        with b.counted(I64(0), wanted, I64(1)) as rank:
+            after = _splat(b, b.load(last, typ=I64), self.lanes)
+            behind = _splat(b, b.load(last_place, typ=I64), self.lanes)
+            least = self._number(_MOST)
+            before, head, body, done = b.block, *(b.append_basic_block(name) for name in ("least", "round", "found"))
+            b.branch(head)
+            b.position_at_end(head)
+            index = b.phi(I64)
+            best, place = b.phi(self.vector), b.phi(self.vector)
+            b.cbranch(b.icmp_signed("<", index, self.many), body, done)
+            b.position_at_end(body)
+            keys, here = self._keys(index), self._places(index)
+            is_left = b.icmp_signed(">" if self.is_wide else ">=", keys, after)
+            better = b.icmp_signed("<", keys, best)
+            if self.is_wide:
+                same = b.and_(b.icmp_signed("==", keys, after), b.icmp_signed(">", here, behind))
+                is_left = b.or_(is_left, same)
+                sooner = b.and_(b.icmp_signed("==", keys, best), b.icmp_signed("<", here, place))
+                better = b.or_(better, sooner)
+            better = b.and_(is_left, better)
+            for phi, start, new in ((best, least, keys), (place, least, here)):
+                phi.add_incoming(start, before)
+                phi.add_incoming(b.select(better, new, phi), b.block)
+            index.add_incoming(I64(0), before)
+            index.add_incoming(b.add(index, I64(self.lanes)), b.block)
+            b.branch(head)
+            b.position_at_end(done)
+            first = self._least(best)
+            b.store(first if self.is_wide else b.add(first, I64(1)), last)
+            target = b.gep(self.other, [rank], source_etype=self.kind)
+            if self.is_wide:
+                same = b.icmp_signed("==", best, _splat(b, first, self.lanes))
+                where = self._least(b.select(same, place, least))
+                b.store(where, last_place)
+                b.store(self._item(where), target, align=8)
+            else:
+                b.store(first, target, align=8)
+
+    def count_below(self) -> None:
+        """Put every item where as many others come before it; what fills the last vector comes behind all."""
+        b, lanes = self.b, self.lanes
+        with b.counted(I64(0), self.many, I64(lanes * _COUNTED)) as first:
+            starts = [b.add(first, I64(part * lanes)) for part in range(_COUNTED)]
+            own, places = [self._keys(start) for start in starts], [self._places(start) for start in starts]
+            before, head, body, done = b.block, *(b.append_basic_block(name) for name in ("below", "count", "counted"))
+            b.branch(head)
+            b.position_at_end(head)
+            index = b.phi(I64)
+            below = [b.phi(self.vector) for _ in own]
+            b.cbranch(b.icmp_signed("<", index, self.many), body, done)
+            b.position_at_end(body)
+            word = b.add(b.mul(index, I64(2)), I64(1)) if self.is_wide else index
+            one = _splat(b, b.load(b.gep(self.items, [word], source_etype=I64), typ=I64), lanes)
+            at = _splat(b, index, lanes)
+            for phi, mine, here in zip(below, own, places, strict=True):
+                is_before = b.icmp_signed("<", one, mine)
+                if self.is_wide:
+                    same = b.and_(b.icmp_signed("==", one, mine), b.icmp_signed("<", at, here))
+                    is_before = b.or_(is_before, same)
+                phi.add_incoming(self._number(0), before)
+                phi.add_incoming(b.add(phi, b.zext(is_before, self.vector)), b.block)
+            index.add_incoming(I64(0), before)
+            index.add_incoming(b.add(index, I64(1)), b.block)
+            b.branch(head)
+            b.position_at_end(done)
+            for phi, start in zip(below, starts, strict=True):
+                for lane in range(lanes):
+                    rank = b.extract_element(phi, I32(lane)) if lanes > 1 else phi
+                    value = self._item(b.add(start, I64(lane)))
+                    b.store(value, b.gep(self.other, [rank], source_etype=self.kind), align=8)
+
+    def _keys(self, first: ir.Value) -> ir.Value:
+        """Items that have all of a key in 64 bits, or the keys of wider ones, from one on."""
+        b, lanes = self.b, self.lanes
+        start = b.gep(self.items, [first], source_etype=self.kind)
+        if not self.is_wide:
+            return b.load(start, typ=self.vector, align=8)
+        both = b.load(start, typ=vector(I64, 2 * lanes), align=8)
+        if lanes == 1:
+            return b.extract_element(both, I32(1))
+        upper = ir.Constant(ir.VectorType(I32, lanes), [2 * lane + 1 for lane in range(lanes)])
+        return b.shuffle_vector(both, both, upper)
+
+    def _places(self, first: ir.Value) -> ir.Value:
+        numbers = ir.Constant(self.vector, list(range(self.lanes)) if self.lanes > 1 else 0)
+        return self.b.add(_splat(self.b, first, self.lanes), numbers)
+
+    def _item(self, place: ir.Value) -> ir.Value:
+        return self.b.load(self.b.gep(self.items, [place], source_etype=self.kind), typ=self.kind, align=8)
+
+    def _number(self, value: int) -> ir.Constant:
+        return ir.Constant(self.vector, [value] * self.lanes if self.lanes > 1 else value)
+
+    def _least(self, value: ir.Value) -> ir.Value:
+        return value if self.lanes == 1 else scalars.intrinsic(self.b, "vector.reduce.smin", I64, [value], value.type)
 
 
 def _radix(b: Builder, items: ir.Value, other: ir.Value, counts: ir.Value, many: ir.Value, dtype: DType) -> ir.Value:
