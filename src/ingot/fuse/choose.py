@@ -21,6 +21,7 @@ from ingot.prim.descent import Descent
 from ingot.prim.make import count
 from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
+from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import (
     Concat,
     Constant,
@@ -47,6 +48,7 @@ CONCAT = "tensors joined are stored"
 SCAN = "running totals are stored"
 DESCENT = "votes of trees are stored"
 ORDER = "places in order are stored"
+SUPPRESSION = "boxes that are kept are stored"
 SCATTER = "what is written at computed places is stored"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
@@ -127,6 +129,8 @@ def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLi
             return DESCENT
         case Order():
             return ORDER
+        case Suppression():
+            return SUPPRESSION
         case Scatter():
             return SCATTER
         case Concat():

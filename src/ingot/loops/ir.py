@@ -375,6 +375,37 @@ class Sort:
     scratch: tuple[Buffer, ...] = ()
 
 
+COUNT = "count"
+"""The local that has how many boxes of a class are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppress:
+    """Non-maximum suppression: for each `batch` and `group`, a class, the boxes that are kept (`prim.suppression`).
+
+    `boxes` is a number of a box, by `corner`, and `scores` those of a class, which lie side by side. `counted` is the
+    epilogue of a class, in which the number of boxes is the local `count`, and `kept` that of each, by its `rank`, in
+    which the box is the local `place`.
+    """
+
+    batch: Var
+    group: Var
+    box: Var
+    corner: Var
+    rank: Var
+    boxes: Load
+    scores: Load
+    most: Scalar
+    overlap: Scalar
+    floor: Scalar | None
+    centred: bool
+    counted: tuple[Statement, ...]
+    kept: tuple[Statement, ...]
+    lines: tuple[Dim, Dim] = (0, 0)
+    """The words of a thread in what is sorted, and the elements of each number of its kept boxes; scheduled."""
+    scratch: tuple[Buffer, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One pass over a row: `starts` once, then `body` for every place of `inner`.
@@ -420,9 +451,11 @@ class Recurrence:
     cycles: tuple[Cycle, ...]
 
 
-KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Sort | Recurrence
-"""A nest of any kind. Fusion gives nests, statements, contractions, attention, descents and sorts; once scheduled,
-nests are statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
+KernelNest: TypeAlias = (
+    Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Sort | Suppress | Recurrence
+)
+"""A nest of any kind. Fusion gives nests, statements, contractions, attention, descents, sorts and suppressions; once
+scheduled, nests are statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

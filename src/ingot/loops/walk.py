@@ -27,6 +27,7 @@ from ingot.loops.ir import (
     Sort,
     Stage,
     Statement,
+    Suppress,
     Winograd,
 )
 
@@ -40,6 +41,7 @@ Node: TypeAlias = (
     | Attention
     | Descent
     | Sort
+    | Suppress
     | Nest
     | Stage
     | Recurrence

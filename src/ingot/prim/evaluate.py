@@ -14,6 +14,7 @@ from ingot.prim.descent import Descent, votes_of
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.order import Order, places_in_order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
+from ingot.prim.suppression import Suppression, kept_boxes
 from ingot.prim.tensor import (
     AssumeShape,
     CallResult,
@@ -181,6 +182,8 @@ def _compute(
             return votes_of(tensor.trees, tensor.function, reads[0], (rows, targets), reads[1:])
         case Order():
             return places_in_order(reads[0], shape[-1], tensor.descending)
+        case Suppression():
+            return kept_boxes(tensor, reads, shape)
     raise AssertionError(f"{type(tensor).__name__} cannot be evaluated")
 
 

@@ -26,6 +26,7 @@ from ingot.loops.ir import (
     Recurrence,
     Sort,
     Step,
+    Suppress,
     Winograd,
     kernels_in,
 )
@@ -45,6 +46,7 @@ from ingot.schedule.recurrence import enclose_loops
 from ingot.schedule.sequential import schedule_statements
 from ingot.schedule.sort import schedule_sort
 from ingot.schedule.split_reduction import split_reduction
+from ingot.schedule.suppress import schedule_suppress
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters, winograd_of
 
@@ -122,6 +124,8 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_descent(nest, name, target)
         case Sort():
             return schedule_sort(nest, name)
+        case Suppress():
+            return schedule_suppress(nest, name, target)
         case Winograd() | Recurrence():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:
