@@ -20,8 +20,11 @@ _INFINITY = {DType.FLOAT16: 0x7C00, DType.BFLOAT16: 0x7F80, DType.FLOAT32: 0x7F8
 FEW = 112
 """Items up to which keys are compared in vectors instead of counting their digits."""
 
-_ROUNDS = 4
-"""How many times more items there are than are wanted from which on each round looks for one more of them."""
+_PER_ROUND = 4
+"""How many times more items there are of a few than are wanted from which on each round looks for one more of them."""
+
+MOST_ROUNDS = 32
+"""Items that are wanted of many up to which each round looks for one more of them; the others stay as they are."""
 
 _MOST = (1 << 63) - 1
 
@@ -129,11 +132,14 @@ def sort_function(module: ir.Module, dtype: DType, target: Target) -> ir.Functio
     b.position_at_end(begin)
     items, other, counts, many, wanted = function.args
     few = _Few(b, items, other, many, dtype, target)
-    with b.if_then(b.icmp_signed("<=", many, I64(FEW))):
+    is_short = b.icmp_signed("<=", many, I64(FEW))
+    limit = b.select(is_short, b.sdiv(many, I64(_PER_ROUND)), I64(MOST_ROUNDS))
+    with b.if_then(b.icmp_signed("<=", wanted, limit)):
         few.end()
-        with b.if_then(b.icmp_signed("<=", b.mul(wanted, I64(_ROUNDS)), many)):
-            few.select(wanted)
-            b.ret(other)
+        few.select(wanted)
+        b.ret(other)
+    with b.if_then(is_short):
+        few.end()
         few.count_below()
         b.ret(other)
     b.ret(_radix(b, items, other, counts, many, dtype))

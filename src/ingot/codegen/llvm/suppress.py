@@ -7,8 +7,8 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.candidates import BLOCK, Items
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.share import Share, Sharing, part_of
-from ingot.codegen.llvm.sorting import item_type, keys_of, place_of, sort_function
+from ingot.codegen.llvm.share import Share, Sharing, part_of, smaller
+from ingot.codegen.llvm.sorting import MOST_ROUNDS, item_type, keys_of, place_of, sort_function
 from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot, vector
 from ingot.dtypes import DType
 from ingot.loops.ir import COUNT, PLACE, Suppress, extent
@@ -19,6 +19,9 @@ from ingot.schedule.work import LOOP_GRAIN
 _SCORE = DType.FLOAT32
 _AREA = 4
 """Which of the numbers of a kept box."""
+
+_MORE = 4
+"""Candidates beyond twice as many as are to be kept that are sorted first, where these are few."""
 
 
 def _emit(b: Builder, frame: Frame, nest: Suppress) -> None:
@@ -54,7 +57,8 @@ class _Emitter:
         self.held = b.gep(frame.buffers[held], [start], source_etype=F32)
         self.items = Items(self.loops, _SCORE, self._keys, frame.target.vector)
         self.sort = sort_function(b.module, _SCORE, frame.target)
-        self.kept, self.next = stack_slot(b, I64), stack_slot(b, I64)
+        self.kept, self.next, self.ready = (stack_slot(b, I64) for _ in range(3))
+        self.start = stack_slot(b, PTR)
 
     def group(self, number: ir.Value) -> None:
         """The boxes kept of one class."""
@@ -67,17 +71,27 @@ class _Emitter:
         with b.if_then(b.icmp_signed(">", self.most, I64(0))):
             self._candidates(row, many)
         count = b.load(self.items.count, typ=I64)
-        start = b.call(self.sort, [b.load(self.items.start, typ=PTR), *self.memory[1:], count, count])
+        few = b.add(b.mul(smaller(b, self.most, I64(MOST_ROUNDS)), I64(2)), I64(_MORE))
+        self._sort(count, b.select(b.icmp_signed("<=", few, I64(MOST_ROUNDS)), smaller(b, few, count), count))
         b.store(I64(0), self.kept)
         b.store(I64(0), self.next)
         b.store(ir.Constant(vector(F32, self.lanes), None), self._number(_AREA, I64(0)), align=4)
-        head, body, end = (b.append_basic_block(name) for name in ("candidates", "candidate", "suppressed"))
+        head, body, last, more, end = (
+            b.append_basic_block(name) for name in ("candidates", "candidate", "last", "more", "suppressed")
+        )
         b.branch(head)
         b.position_at_end(head)
         place, kept = b.load(self.next, typ=I64), b.load(self.kept, typ=I64)
-        goes_on = b.and_(b.icmp_signed("<", place, count), b.icmp_signed("<", kept, self.most))
-        b.cbranch(goes_on, body, end)
+        ready = b.load(self.ready, typ=I64)
+        is_missing = b.icmp_signed("<", kept, self.most)
+        b.cbranch(b.and_(b.icmp_signed("<", place, ready), is_missing), body, last)
+        b.position_at_end(last)
+        b.cbranch(b.and_(b.icmp_signed("<", ready, count), is_missing), more, end)
+        b.position_at_end(more)
+        self._sort(count, count)
+        b.branch(head)
         b.position_at_end(body)
+        start = b.load(self.start, typ=PTR)
         kind = item_type(_SCORE)
         box = place_of(b, b.load(b.gep(start, [place], source_etype=kind), typ=kind, align=8), _SCORE)
         b.store(b.add(place, I64(1)), self.next)
@@ -95,6 +109,13 @@ class _Emitter:
         b.position_at_end(end)
         loops.locals = {COUNT: b.load(self.kept, typ=I64)}
         loops.statements(nest.counted)
+
+    def _sort(self, count: ir.Value, wanted: ir.Value) -> None:
+        """Sort the candidates, or the first of them; the others stay where they are if these are few."""
+        b = self.b
+        arguments = [b.load(self.items.start, typ=PTR), *self.memory[1:], count, wanted]
+        b.store(b.call(self.sort, arguments), self.start)
+        b.store(wanted, self.ready)
 
     def _candidates(self, row: ir.Value, many: ir.Value) -> None:
         """Append the boxes whose scores are above the floor, or all."""
@@ -139,6 +160,10 @@ class _Emitter:
         threshold = self.loops.splat(self.overlap, lanes)
         zero = ir.Constant(vector(F32, lanes), None)
         bits = ir.IntType(lanes)
+
+        def is_any(mask: ir.Value) -> ir.Value:
+            return b.icmp_unsigned("!=", b.bitcast(mask, bits), ir.Constant(bits, 0))
+
         before, head, body, end = b.block, *(b.append_basic_block(name) for name in ("kept", "compare", "compared"))
         b.branch(head)
         b.position_at_end(head)
@@ -152,18 +177,23 @@ class _Emitter:
         ]
         shared = b.fmul(*sides)
         union = b.fsub(b.fadd(other[_AREA], own[_AREA]), shared)
-        covered = b.fcmp_ordered(">", b.fdiv(shared, union), threshold)
+        # a quotient above the threshold has a dividend of at least their product, however that is rounded
+        covered = b.fcmp_ordered("<=", b.fmul(threshold, union), shared)
         for value in (*sides, shared, union, own[_AREA], other[_AREA]):
             covered = b.and_(covered, b.fcmp_ordered(">", value, zero))
-        hit = b.icmp_unsigned("!=", b.bitcast(covered, bits), ir.Constant(bits, 0))
+        divide, next_ = (b.append_basic_block(name) for name in ("divide", "next"))
+        b.cbranch(is_any(covered), divide, next_)
+        b.position_at_end(divide)
+        exact = b.and_(covered, b.fcmp_ordered(">", b.fdiv(shared, union), threshold))
+        b.cbranch(is_any(exact), end, next_)
+        b.position_at_end(next_)
         place.add_incoming(I64(0), before)
         place.add_incoming(b.add(place, I64(lanes)), b.block)
-        inside = b.block
-        b.cbranch(hit, end, head)
+        b.branch(head)
         b.position_at_end(end)
         result = b.phi(ir.IntType(1))
         result.add_incoming(ir.Constant(ir.IntType(1), 0), head)
-        result.add_incoming(ir.Constant(ir.IntType(1), 1), inside)
+        result.add_incoming(ir.Constant(ir.IntType(1), 1), divide)
         return result
 
     def _smaller(self, x: ir.Value, y: ir.Value) -> ir.Value:
