@@ -55,7 +55,8 @@ class _Copy:
 def forward_stores(steps: Sequence[Step], visible: Collection[Buffer]) -> Forwarded:
     """Steps in which loops store what they collect where a later copy, its only reader, would store it.
 
-    `visible` are the buffers that are also read outside of kernels. No step of the host is between the two, so that both are in one segment of a plan.
+    `visible` are the buffers that are also read outside of kernels. No step of the host is between the two, so that
+    both are in one segment of a plan.
     """
     forwarding = _Forwarding(list(steps), visible)
     while forwarding.collected and any(forwarding.forward(copy) for copy in list(forwarding.copies())):
