@@ -42,7 +42,20 @@ def test_bad_data_writes_nothing(run: Run, model_file: Path) -> None:
 def test_a_mode_has_to_be_chosen(run: Run, model_file: Path) -> None:
     result = run("quantize", str(model_file), "-o", "small.onnx")
     assert result.exit_code == 2
-    assert "give --static DATA" in result.stderr
+    assert "give one of --static DATA, --dynamic and --weights BITS" in result.stderr
+
+
+def test_weights_and_activations_of_each_run(run: Run, model_file: Path, data: str) -> None:
+    result = run("quantize", str(model_file), "-o", "dynamic.onnx", "--dynamic", "--data", data)
+    assert result.exit_code == 0, result.output
+    assert "against the original on 2 samples" in result.stderr
+    assert any(node.applies("MatMulInteger") for node in ingot.load("dynamic.onnx").nodes())
+    result = run("quantize", str(model_file), "-o", "four.onnx", "--weights", "4", "--set", "symmetric_weights=false")
+    assert result.exit_code == 0, result.output
+    assert "against" not in result.stderr
+    weight = ingot.load("four.onnx").graph.initializers["W_quantized"].constant
+    assert weight is not None
+    assert str(weight.type).startswith("uint4[")
 
 
 def test_a_setting_is_read_as_the_field_has_it(run: Run, model_file: Path, data: str) -> None:

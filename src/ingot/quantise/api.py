@@ -8,6 +8,7 @@ from ingot.errors import InputError
 from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.quantise.calibrate import Progress, calibrate
+from ingot.quantise.dynamic import write_dynamic
 from ingot.quantise.error import measure
 from ingot.quantise.options import Options, options_from
 from ingot.quantise.placement import place
@@ -16,7 +17,8 @@ from ingot.quantise.products import Selection, select
 from ingot.quantise.ranges import observer_for
 from ingot.quantise.report import Layer, Quantised, Report, tensor_bytes
 from ingot.quantise.samples import Samples
-from ingot.quantise.static import activation_parameters, opset_for, write_static
+from ingot.quantise.static import activation_parameters, write_static
+from ingot.quantise.weight_only import coded_weight, write_weights
 
 MEASURED = 8
 """Samples that the error is measured on."""
@@ -53,8 +55,15 @@ def _quantised(
     options: Options,
     progress: Progress,
 ) -> Quantised:
-    quantised = _static(prepared, selection, samples, options, progress)
-    written = finished(quantised, original, opset_for(options.weight_dtype))
+    match options.mode:
+        case "dynamic":
+            quantised = write_dynamic(prepared.model, selection.products, options)
+        case "weights":
+            weights = {each.node.output.name: coded_weight(each, options) for each in selection.products}
+            quantised = write_weights(prepared.model, selection.products, weights, options)
+        case _:
+            quantised = _static(prepared, selection, samples, options, progress)
+    written = finished(quantised, original, options.opset)
     return Quantised(written, _report(original, written, selection, samples))
 
 

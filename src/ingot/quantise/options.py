@@ -25,8 +25,10 @@ class Options:
     """`static`: activations by ranges that were measured; `dynamic`: by those of each run; `weights`: not at all."""
     activations: str = "uint8"
     weights: str = "int8"
-    granularity: str = "channel"
-    """Whether a weight has one scale, one for each channel of the result, or one for each block of its sums."""
+    granularity: str | None = None
+    """One scale for a weight (`tensor`), for each `channel` of the result, or for each `block` of its sums.
+
+    None is a channel, and a block where weights alone are quantised."""
     block_size: int = 32
     symmetric_weights: bool = True
     symmetric_activations: bool = False
@@ -42,6 +44,18 @@ class Options:
     """Whether products of two computed matrices, as in attention, are quantised too."""
     engine: str | None = None
     """An engine that the model is written for; None writes for all that read the standard."""
+
+    @property
+    def scales(self) -> str:
+        """What a scale of a weight is for: the granularity, or its default."""
+        return self.granularity or ("block" if self.mode == "weights" else "channel")
+
+    @property
+    def opset(self) -> int:
+        """The first version of the standard operators that has what is written: scales of channels, blocks, 2 bits."""
+        if self.weight_dtype.bits == 2:
+            return 25
+        return 21 if self.weight_dtype.bits == 4 or self.scales == "block" else 13
 
     @property
     def activation_dtype(self) -> DType:
@@ -66,7 +80,7 @@ def options_from(settings: dict[str, Any]) -> Options:
     options = Options(**settings)
     _one_of("mode", options.mode, MODES)
     _one_of("calibration", options.calibration, CALIBRATIONS)
-    _one_of("granularity", options.granularity, GRANULARITIES)
+    _one_of("granularity", options.scales, GRANULARITIES)
     _one_of("activations", options.activations, ("uint8", "int8"))
     narrow = ("int8", "uint8", "int4", "uint4", "int2", "uint2") if options.mode == "weights" else ("int8", "uint8")
     _one_of("weights", options.weights, narrow)
@@ -80,7 +94,7 @@ def options_from(settings: dict[str, Any]) -> Options:
         raise InputError(f"the percentile is {options.percentile}, which is not between 0 and 100")
     if options.block_size < 2:
         raise InputError(f"blocks of {options.block_size} share no scale", hint="a power of two from 16 on")
-    if options.granularity == "block" and options.mode != "weights":
+    if options.scales == "block" and options.mode != "weights":
         raise InputError(f"blocks are for weights alone, the mode is '{options.mode}'", hint="mode='weights'")
     return options
 

@@ -41,6 +41,12 @@ class Product:
         assert self.weight.constant is not None
         return self.weight.constant.numpy()  # type: ignore[union-attr]
 
+    def bias_array(self) -> Array | None:
+        """The elements of the bias, if there is one."""
+        if self.bias is None or self.bias.constant is None:
+            return None
+        return self.bias.constant.numpy()  # type: ignore[union-attr]
+
 
 @dataclass(frozen=True, slots=True)
 class InFloat:
@@ -130,6 +136,8 @@ def _product(node: Node, prepared: Prepared) -> Product | None:
 def _refusal(node: Node, product: Product | None, prepared: Prepared, options: Options) -> str | None:
     if product is None:
         return "its first operand is constant, and not its weight"
+    if options.mode == "dynamic" and (reason := _no_integers(node, product)) is not None:
+        return reason
     if product.weight is None:
         if options.mode == "weights":
             return "it has no constant weight"
@@ -140,6 +148,21 @@ def _refusal(node: Node, product: Product | None, prepared: Prepared, options: O
         if kind is not DType.FLOAT32:
             return f"it computes in {kind or 'an unknown type'}, not in float32"
     return "its weight is empty" if product.weight is not None and not product.weight_array().size else None
+
+
+def _no_integers(node: Node, product: Product) -> str | None:
+    """Why the standard has no product of integers for a node."""
+    if node.applies("ConvTranspose"):
+        return "there is no transposed convolution of integers"
+    if product.weight is not None and product.weight_position == 0:
+        return "its weight is the first operand"
+    if node.applies("Gemm"):
+        if node.get("transA", 0):
+            return "its first operand is transposed"
+        bias = read(node, 2)
+        if node.get("beta", 1.0) != 1.0 and bias is not None:
+            return "its bias is scaled"
+    return None
 
 
 def _bias(node: Node, channels: int, prepared: Prepared) -> Value | None:

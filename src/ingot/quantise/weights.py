@@ -19,6 +19,11 @@ class Coded:
     axis: int
     block_size: int
 
+    @property
+    def has_zero_point(self) -> bool:
+        """Whether it has to be written: that of few bits is left out where it is 0."""
+        return DType.of(self.codes.dtype).bits == 8 or bool(self.zero_point.astype(np.int64).any())
+
     def decoded(self) -> Array:
         """The weight that the codes stand for, in float32."""
         count = self.codes.shape[self.axis] if self.codes.ndim else 1
