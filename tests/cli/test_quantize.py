@@ -70,3 +70,14 @@ def test_a_setting_is_read_as_the_field_has_it(run: Run, model_file: Path, data:
     assert "reduced is true or false, not 'perhaps'" in result.stderr
     result = run(*arguments, "--set", "shape=3")
     assert "there is no option 'shape'" in result.stderr
+
+
+def test_a_budget_shows_what_each_product_costs(run: Run, model_file: Path, data: str) -> None:
+    result = run("quantize", str(model_file), "-o", "small.onnx", "--static", data, "--snr", "20")
+    assert result.exit_code == 0, result.output
+    table = result.stderr.partition("  outputs with one product quantised alone:\n")[2].splitlines()
+    assert " dB  Gemm '" in table[0]
+    result = run("quantize", str(model_file), "-o", "none.onnx", "--static", data, "--snr", "300")
+    assert result.exit_code == 1
+    assert "nothing can be quantised within the budget of 300 dB" in result.stderr
+    assert not Path("none.onnx").exists()

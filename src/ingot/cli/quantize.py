@@ -41,6 +41,7 @@ from ingot.quantise.options import CALIBRATIONS, ENGINES, Options
 @click.option("--weights", type=click.Choice(("8", "4", "2")), help="Quantise weights alone, to so many bits.")
 @click.option("--data", "measured", type=click.Path(path_type=Path), metavar="DATA", help="Measure the error on it.")
 @click.option("--calibration", type=click.Choice(CALIBRATIONS), metavar="NAME", help=f"{', '.join(CALIBRATIONS)}.")
+@click.option("--snr", type=float, metavar="DB", help="Leave in float what costs most, until outputs are this close.")
 @click.option("--exclude", multiple=True, metavar="NAME", help="Leave nodes in float; * and ? stand for anything.")
 @click.option("--for", "engine", type=click.Choice(ENGINES), help="Write what it runs fastest.")
 @click.option(
@@ -55,6 +56,7 @@ def quantize(
     weights: str | None,
     measured: Path | None,
     calibration: str | None,
+    snr: float | None,
     exclude: tuple[str, ...],
     engine: str | None,
     others: dict[str, str],
@@ -75,7 +77,7 @@ def quantize(
         sign = "" if settings.get("symmetric_weights", True) else "u"
         settings.setdefault("weights", f"{sign}int{weights}")
     settings |= {"calibration": calibration} if calibration else {}
-    settings |= {"exclude": exclude, "engine": engine}
+    settings |= {"exclude": exclude, "engine": engine, "snr": snr}
     before = open_model(model, Places(folder, trusted)).model
     with progress_bar("calibrating", "samples") as progress:
         result = quantise(before, data or measured, progress=progress, **settings)

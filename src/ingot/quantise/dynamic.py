@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -13,25 +13,24 @@ from ingot.dtypes import Array, DType
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.quantise.options import Options
 from ingot.quantise.products import Product
-from ingot.quantise.weights import Coded, coded, weight_parameters
+from ingot.quantise.weights import Coded
 from ingot.quantise.writer import Writer
 from ingot.queries.values import read
 
 
-def write_dynamic(model: Model, products: Collection[Product], options: Options) -> Model:
-    """A copy of `model` in which these products are of integers."""
-    writing = _DynamicWriter(model, options)
+def write_dynamic(model: Model, products: Collection[Product], weights: Mapping[str, Coded]) -> Model:
+    """A copy of `model` in which these products are of integers; weights are by what the products compute."""
+    writing = _DynamicWriter(model, weights)
     for product in products:
         writing.quantise(product)
     return writing.writer.finish()
 
 
 class _DynamicWriter:
-    def __init__(self, model: Model, options: Options) -> None:
+    def __init__(self, model: Model, weights: Mapping[str, Coded]) -> None:
         self.writer = Writer(model)
-        self._options = options
+        self._coded = weights
         self._activations: dict[Value, tuple[Value, Value, Value]] = {}
         self._weights: dict[tuple[str, bool], tuple[Value, Value, Value]] = {}
 
@@ -90,32 +89,19 @@ class _DynamicWriter:
         transposed = node.applies("Gemm") and bool(node.get("transB", 0))
         key = product.weight.name, transposed
         if key not in self._weights:
-            weight = self._coded(product, transposed)
+            weight = self._coded[product.node.output.name]
+            codes = weight.codes.T if transposed else weight.codes
             writer, name = self.writer, product.weight.name
             scale = weight.scale * np.float32(node.get("alpha", 1.0))
             if node.applies("Conv") and scale.ndim:
                 scale = _beside(scale, weight.codes.ndim)
             zero = weight.zero_point if weight.zero_point.any() else weight.zero_point.reshape(-1)[:1].reshape(())
             self._weights[key] = (
-                writer.constant(f"{name}_quantized", weight.codes),
+                writer.constant(f"{name}_quantized", codes),
                 writer.constant(f"{name}_scale", scale),
                 writer.constant(f"{name}_zero_point", zero),
             )
         return self._weights[key]
-
-    def _coded(self, product: Product, transposed: bool) -> Coded:
-        options = self._options
-        array, axis = product.weight_array(), product.channel_axis
-        if transposed:
-            array, axis = array.T, 1
-        if options.scales == "tensor" or (
-            not options.symmetric_weights and (product.node.applies("Conv") or array.ndim > 2)
-        ):
-            axis = None  # zero points of channels are for matrices alone
-        chosen = weight_parameters(
-            array, options.weight_dtype, axis, symmetric=options.symmetric_weights, reduced=options.reduced
-        )
-        return coded(array, chosen, axis)
 
 
 def _beside(array: Array, rank: int) -> Array:

@@ -42,6 +42,10 @@ class Options:
     """Names of nodes that stay in float, patterns with * and ? among them."""
     activation_products: bool = False
     """Whether products of two computed matrices, as in attention, are quantised too."""
+    snr: float | None = None
+    """A budget: the least signal over noise of the outputs, in decibels."""
+    accuracy: float | None = None
+    """A budget: the part of the original's score that the quantised model has to reach, as `evaluate` measures it."""
     engine: str | None = None
     """An engine that the model is written for; None writes for all that read the standard."""
 
@@ -94,6 +98,8 @@ def options_from(settings: dict[str, Any]) -> Options:
         raise InputError(f"the percentile is {options.percentile}, which is not between 0 and 100")
     if options.block_size < 2:
         raise InputError(f"blocks of {options.block_size} share no scale", hint="a power of two from 16 on")
+    if options.accuracy is not None and not 0 < options.accuracy <= 1:
+        raise InputError(f"the accuracy is {options.accuracy}, which is no part of the original's", hint="0.995")
     if options.scales == "block" and options.mode != "weights":
         raise InputError(f"blocks are for weights alone, the mode is '{options.mode}'", hint="mode='weights'")
     return options

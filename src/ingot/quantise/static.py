@@ -14,110 +14,91 @@ from ingot.quantise.options import PRODUCTS, Options
 from ingot.quantise.parameters import Parameters, parameters
 from ingot.quantise.placement import Placement
 from ingot.quantise.products import Product
-from ingot.quantise.weights import Coded, coded, weight_parameters
+from ingot.quantise.weights import Coded
 from ingot.quantise.writer import Writer
-
-_MOST_BIAS = float(np.iinfo(np.int32).max) - 256
-"""The largest code of a bias, with room for the rounding of float32 scales."""
 
 
 def activation_parameters(
     placement: Placement, ranges: Mapping[Value, tuple[float, float]], options: Options
 ) -> dict[str, Parameters]:
     """The scale and zero point of each value by name; values that share a scale share the object."""
-    shared = {
-        value: parameters(
-            np.asarray(low, np.float64), np.asarray(high, np.float64), options.activation_dtype,
-            options.symmetric_activations,
-        )
-        for value, (low, high) in ranges.items()
-    }  # fmt: skip
+    dtype, symmetric = options.activation_dtype, options.symmetric_activations
+    shared = {}
+    for value in dict.fromkeys(placement.values.values()):
+        low, high = (np.asarray(end, np.float64) for end in ranges[value])
+        shared[value] = parameters(low, high, dtype, symmetric)
     return {value.name: shared[other] for value, other in placement.values.items()}
 
 
 def write_static(
-    model: Model, products: Collection[Product], activations: Mapping[str, Parameters], options: Options
+    model: Model,
+    products: Collection[Product],
+    activations: Mapping[str, Parameters],
+    weights: Mapping[str, Coded],
+    biases: Mapping[str, Array],
 ) -> Model:
-    """A copy of `model` in which these products read codes; products that are not among them read floats."""
-    writing = _StaticWriter(model, options)
+    """A copy of `model` in which these products read codes; products that are not among them read floats.
+
+    Weights and biases are by the names of what the products compute.
+    """
+    writer = Writer(model)
     quantised = {product.node.output.name for product in products}
+    shared: dict[int, tuple[Value, Value]] = {}
     for name, chosen in activations.items():
-        writing.quantise_value(name, chosen, quantised)
+        _quantise_value(writer, name, _constants(writer, name, chosen, shared), quantised)
     for product in products:
-        writing.quantise_weight(product, activations)
-    return writing.writer.finish()
+        if product.weight is not None:
+            weight = weights[product.node.output.name]
+            node = writer.node(product)
+            node.replace_input(product.weight_position, writer.weight(product.weight.name, weight))
+            entering = product.node.inputs[product.activations[0]]
+            assert entering is not None
+            bias = biases.get(product.node.output.name)
+            if bias is not None:
+                _write_bias(writer, node, product, bias, weight.scale, activations[entering.name].scale)
+    return writer.finish()
 
 
-def bias_scale(weight_scale: Array, input_scale: Array, groups: int = 1) -> Array:
-    """The scale of a bias: that of what it is added to."""
-    scale: Array = np.maximum(weight_scale * input_scale, np.finfo(np.float32).tiny).astype(np.float32)
-    return np.tile(scale, groups) if scale.ndim else scale
+def pair(writer: Writer, value: Value, scale: Value, zero: Value) -> Value:
+    """A value rounded to codes and back, written behind it."""
+    codes = Node("QuantizeLinear", [value, scale, zero], [writer.fresh(f"{value.name}_quantized")])
+    back = Node("DequantizeLinear", [codes.output, scale, zero], [writer.fresh(f"{value.name}_dequantized")])
+    writer.after(value, codes, back)
+    return back.output
 
 
-def product_weight(product: Product, options: Options, input_scale: Array | None, bias: Array | None) -> Coded:
-    """The weight of a product in codes; its scales are at least such that a bias has a code of 32 bits."""
-    array = product.weight_array()
-    axis = product.channel_axis if options.scales != "tensor" else None
-    chosen = weight_parameters(
-        array, options.weight_dtype, axis, symmetric=options.symmetric_weights, reduced=options.reduced
-    )
-    if bias is not None and input_scale is not None:
-        reach = np.abs(bias.astype(np.float64)).reshape(-1, array.shape[product.channel_axis or 0]).max(0)
-        least = (reach if chosen.scale.ndim else reach.max()) / _MOST_BIAS / float(input_scale)
-        if (least > chosen.scale).any() and options.symmetric_weights:
-            scale = np.maximum(chosen.scale, least).astype(np.float32)
-            chosen = Parameters(scale, chosen.zero_point, chosen.dtype, chosen.low, chosen.high)
-    return coded(array, chosen, axis)
+def _quantise_value(writer: Writer, name: str, chosen: tuple[Value, Value], quantised: Collection[str]) -> None:
+    """Have all readers but products in float read what a value is after rounding; outputs stay as they are."""
+    value = writer.values[name]
+    readers = [use for use in value.uses if not _is_float_product(use.node, writer, quantised)]
+    rounded = pair(writer, value, *chosen)
+    for node, position in readers:
+        node.replace_input(position, rounded)
 
 
-class _StaticWriter:
-    """The copy being written, and the scales that values share."""
+def _write_bias(
+    writer: Writer, node: Node, product: Product, bias: Array, weight_scale: Array, input_scale: Array
+) -> None:
+    """A bias in steps of what it is added to, of 32 bits; one that is too large for them stays in float."""
+    name = f"{node.output.name}_bias" if product.bias is None else product.bias.name
+    scale = np.maximum(weight_scale * input_scale, np.finfo(np.float32).tiny).astype(np.float32)
+    scale = np.tile(scale, bias.size // scale.size) if scale.ndim else scale
+    steps = np.rint(bias.astype(np.float64) / scale)
+    if np.abs(steps).max(initial=0.0) <= np.iinfo(np.int32).max:
+        value = writer.dequantised(name, steps.astype(np.int32), scale, None, 0)
+    else:
+        value = writer.constant(name, bias)
+    node.inputs = (*node.inputs[:2], value)
 
-    def __init__(self, model: Model, options: Options) -> None:
-        self.writer = Writer(model)
-        self._options = options
-        self._shared: dict[int, tuple[Value, Value]] = {}
 
-    def quantise_value(self, name: str, chosen: Parameters, quantised: Collection[str]) -> None:
-        """Have all readers but products in float read what a value is after rounding; outputs stay as they are."""
-        writer = self.writer
-        value = writer.values[name]
-        scale, zero = self._parameters(name, chosen)
-        readers = [use for use in value.uses if not self._is_float_product(use.node, quantised)]
-        codes = Node("QuantizeLinear", [value, scale, zero], [writer.fresh(f"{name}_quantized")])
-        back = Node("DequantizeLinear", [codes.output, scale, zero], [writer.fresh(f"{name}_dequantized")])
-        writer.after(value, codes, back)
-        for node, position in readers:
-            node.replace_input(position, back.output)
+def _is_float_product(node: Node, writer: Writer, quantised: Collection[str]) -> bool:
+    return node.applies(*PRODUCTS) and node.graph is writer.graph and node.output.name not in quantised
 
-    def quantise_weight(self, product: Product, activations: Mapping[str, Parameters]) -> None:
-        """Have a product read its weight and its bias from codes."""
-        if product.weight is None:
-            return
-        node = self.writer.node(product)
-        entering = product.node.inputs[product.activations[0]]
-        assert entering is not None
-        input_scale = activations[entering.name].scale
-        bias = product.bias_array()
-        weight = product_weight(product, self._options, input_scale, bias)
-        node.replace_input(product.weight_position, self.writer.weight(product.weight.name, weight))
-        if bias is None or product.bias is None:
-            return
-        groups = bias.size // weight.scale.size if weight.scale.ndim else 1
-        scale = bias_scale(weight.scale, input_scale, groups)
-        steps = np.rint(bias.astype(np.float64) / scale)
-        if np.abs(steps).max(initial=0.0) <= np.iinfo(np.int32).max:
-            codes = steps.astype(np.int32)
-            node.replace_input(2, self.writer.dequantised(product.bias.name, codes, scale, None, 0))
 
-    def _is_float_product(self, node: Node, quantised: Collection[str]) -> bool:
-        inside = node.graph is self.writer.graph
-        return node.applies(*PRODUCTS) and inside and node.output.name not in quantised
-
-    def _parameters(self, name: str, chosen: Parameters) -> tuple[Value, Value]:
-        if id(chosen) not in self._shared:
-            self._shared[id(chosen)] = (
-                self.writer.constant(f"{name}_scale", chosen.scale),
-                self.writer.constant(f"{name}_zero_point", chosen.zero_point),
-            )
-        return self._shared[id(chosen)]
+def _constants(
+    writer: Writer, name: str, chosen: Parameters, shared: dict[int, tuple[Value, Value]]
+) -> tuple[Value, Value]:
+    if id(chosen) not in shared:
+        scale = writer.constant(f"{name}_scale", chosen.scale)
+        shared[id(chosen)] = scale, writer.constant(f"{name}_zero_point", chosen.zero_point)
+    return shared[id(chosen)]

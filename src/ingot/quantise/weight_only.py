@@ -12,7 +12,7 @@ from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.quantise.options import Options
 from ingot.quantise.products import Product
-from ingot.quantise.weights import Coded, coded, weight_parameters
+from ingot.quantise.weights import Coded
 from ingot.quantise.writer import Writer
 from ingot.queries.values import read
 
@@ -20,18 +20,6 @@ MICROSOFT = "com.microsoft"
 
 _SMALLEST_BLOCK = 16
 """Of MatMulNBits, whose blocks are powers of two."""
-
-
-def coded_weight(product: Product, options: Options) -> Coded:
-    """The weight of a product rounded to nearest: in blocks of its sums, where they run along one axis."""
-    array = product.weight_array()
-    blocked = options.scales == "block" and product.sum_axis is not None and array.ndim == 2
-    axis = product.sum_axis if blocked else product.channel_axis if options.scales != "tensor" else None
-    block_size = options.block_size if blocked else 0
-    chosen = weight_parameters(
-        array, options.weight_dtype, axis, symmetric=options.symmetric_weights, block_size=block_size
-    )
-    return coded(array, chosen, axis, block_size)
 
 
 def write_weights(model: Model, products: Collection[Product], weights: Mapping[str, Coded], options: Options) -> Model:
