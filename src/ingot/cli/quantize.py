@@ -63,10 +63,7 @@ def quantize(
     folder: Path | None,
     trusted: tuple[Path, ...],
 ) -> None:
-    """Make a model smaller and faster with numbers of fewer bits.
-
-    It is compared with the original on the data.
-    """
+    """Make a model smaller and faster with numbers of fewer bits."""
     from ingot.quantise.api import quantize as quantise  # not free to import
 
     settings: dict[str, Any] = {name: _value(name, text) for name, text in others.items()}

@@ -38,8 +38,12 @@ class Options:
     percentile: float = 99.99
     methods: tuple[str, ...] = ()
     operators: tuple[str, ...] = PRODUCTS
+    include: tuple[str, ...] = ()
+    """Names of nodes, and patterns, that alone are quantised; none are all."""
     exclude: tuple[str, ...] = ()
     """Names of nodes that stay in float, patterns with * and ? among them."""
+    strict_names: bool = True
+    """Whether a name in `include` or `exclude` has to be that of a product."""
     activation_products: bool = False
     """Whether products of two computed matrices, as in attention, are quantised too."""
     snr: float | None = None
@@ -76,7 +80,7 @@ def options_from(settings: dict[str, Any]) -> Options:
     for name in settings:
         if name not in known:
             raise InputError(f"there is no option '{name}'", hint=nearest(name, known) or f"one of {', '.join(known)}")
-    for name in ("methods", "operators", "exclude"):
+    for name in ("methods", "operators", "include", "exclude"):
         if isinstance(settings.get(name), str):
             settings[name] = (settings[name],)
         elif name in settings:

@@ -79,10 +79,10 @@ def select(prepared: Prepared, options: Options) -> Selection:
             in_float.append(InFloat(node, reason or "its weight is not constant"))
         else:
             products.append(product)
-    for pattern in options.exclude:
+    for pattern in (*options.include, *options.exclude) if options.strict_names else ():
         if pattern not in used:
             names = [node.label for node in _candidates(prepared)]
-            raise InputError(f"'{pattern}' excludes no product", hint=nearest(pattern, names) or _listed(names))
+            raise InputError(f"'{pattern}' is no product", hint=nearest(pattern, names) or _listed(names))
     if not products:
         reasons = tuple(dict.fromkeys(f"'{left.node.label}': {left.reason}" for left in in_float[:5]))
         raise InputError("the model has no products to quantise", where=reasons, hint=_hint(options))
@@ -99,11 +99,18 @@ def _candidates(prepared: Prepared) -> Iterator[Node]:
 def _excluded(node: Node, options: Options, used: set[str]) -> str | None:
     if not node.applies(*options.operators):
         return f"{node.op_type} is not among the operators to quantise"
-    for pattern in options.exclude:
-        if pattern in (node.label, node.output.name) or fnmatchcase(node.label, pattern):
-            used.add(pattern)
-            return f"excluded by '{pattern}'"
-    return None
+    excluding = _matches(node, options.exclude)
+    including = _matches(node, options.include)
+    used.update(excluding, including)
+    if excluding:
+        return f"excluded by '{excluding[0]}'"
+    return "not included" if options.include and not including else None
+
+
+def _matches(node: Node, patterns: tuple[str, ...]) -> list[str]:
+    """The patterns that name a node, or what it computes."""
+    names = node.label, node.output.name
+    return [pattern for pattern in patterns if pattern in names or fnmatchcase(node.label, pattern)]
 
 
 def _product(node: Node, prepared: Prepared) -> Product | None:
