@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import ingot
@@ -28,7 +30,7 @@ def fragile() -> ingot.Model:
 @pytest.mark.parametrize("mode", ["static", "dynamic", "weights"])
 def test_the_product_that_costs_most_stays_in_float(mode: str) -> None:
     x = normal(64, 16, seed=3)
-    settings = {"mode": mode, "granularity": "tensor"}
+    settings: dict[str, Any] = {"mode": mode, "granularity": "tensor"}
     plain = ingot.quantize(fragile(), x, **settings).report
     report = ingot.quantize(fragile(), x, snr=25, **settings).report
     assert plain.snr is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import ingot
@@ -62,4 +61,5 @@ def test_a_convolution_has_a_scale_for_each_channel() -> None:
     scale = result.model.graph.initializers["w_scale"].constant
     assert scale is not None
     assert scale.shape == (4,)
-    np.testing.assert_array_less(30, result.report.snr)
+    assert result.report.snr is not None
+    assert result.report.snr > 30

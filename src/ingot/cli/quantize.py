@@ -23,7 +23,7 @@ from ingot.cli.progress import progress_bar
 from ingot.cli.quantize_page import report_lines
 from ingot.cli.units import counted
 from ingot.cli.written import say_written
-from ingot.quantise.options import CALIBRATIONS, ENGINES, Options
+from ingot.quantise.options import CALIBRATIONS, ENGINES, METHODS, Options
 
 
 @click.command(
@@ -41,6 +41,9 @@ from ingot.quantise.options import CALIBRATIONS, ENGINES, Options
 @click.option("--weights", type=click.Choice(("8", "4", "2")), help="Quantise weights alone, to so many bits.")
 @click.option("--data", "measured", type=click.Path(path_type=Path), metavar="DATA", help="Measure the error on it.")
 @click.option("--calibration", type=click.Choice(CALIBRATIONS), metavar="NAME", help=f"{', '.join(CALIBRATIONS)}.")
+@click.option(
+    "--method", "methods", multiple=True, type=click.Choice(METHODS), metavar="NAME", help=f"{', '.join(METHODS)}."
+)
 @click.option("--snr", type=float, metavar="DB", help="Leave in float what costs most, until outputs are this close.")
 @click.option("--exclude", multiple=True, metavar="NAME", help="Leave nodes in float; * and ? stand for anything.")
 @click.option("--for", "engine", type=click.Choice(ENGINES), help="Write what it runs fastest.")
@@ -56,6 +59,7 @@ def quantize(
     weights: str | None,
     measured: Path | None,
     calibration: str | None,
+    methods: tuple[str, ...],
     snr: float | None,
     exclude: tuple[str, ...],
     engine: str | None,
@@ -74,7 +78,7 @@ def quantize(
         sign = "" if settings.get("symmetric_weights", True) else "u"
         settings.setdefault("weights", f"{sign}int{weights}")
     settings |= {"calibration": calibration} if calibration else {}
-    settings |= {"exclude": exclude, "engine": engine, "snr": snr}
+    settings |= {"exclude": exclude, "engine": engine, "snr": snr, "methods": methods}
     before = open_model(model, Places(folder, trusted)).model
     with progress_bar("calibrating", "samples") as progress:
         result = quantise(before, data or measured, progress=progress, **settings)

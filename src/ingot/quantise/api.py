@@ -18,6 +18,7 @@ from ingot.quantise.recipes import Recipe, recipe_for
 from ingot.quantise.report import Layer, Quantised, Report, tensor_bytes
 from ingot.quantise.samples import Samples
 from ingot.quantise.sensitivity import sensitivities
+from ingot.quantise.transform import transformed
 from ingot.session import Session
 
 MEASURED = 8
@@ -49,8 +50,7 @@ def quantize(
     _check_needs(options, data, evaluate)
     original = model if isinstance(model, Model) else load(model)
     prepared = prepare(original)
-    selection = select(prepared, options)
-    job = _Job(original, prepared, selection, options, evaluate, progress or _silent)
+    job = _Job(original, prepared, select(prepared, options), options, evaluate, progress or _silent)
     if data is None:
         return job.run(None)
     with Samples(data, list(prepared.model.graph.inputs)) as samples:
@@ -78,30 +78,28 @@ class _Job:
 
     def run(self, samples: Samples | None) -> Quantised:
         """The quantised model and its report."""
+        self._prepared = transformed(self._prepared, self._selection.products, samples, self._options, self._progress)
+        self._selection = select(self._prepared, self._options)
         products = list(self._selection.products)
         recipe = recipe_for(self._prepared, products, samples, self._options, self._progress)
         measured = [] if samples is None else samples.first(MEASURED)
-        costs = [None] * len(products) if not self._has_budget else self._costs(products, recipe, measured)
-        chosen = products if not self._has_budget else self._chosen(products, recipe, costs, measured)
+        chosen, costs = products, dict[Product, float]()
+        if self._options.snr is not None or self._options.accuracy is not None:
+            decibels = sensitivities(self._prepared, products, recipe, measured, self._progress)
+            chosen = self._chosen(products, recipe, decibels, measured)
+            costs = dict(zip(products, decibels, strict=True))
         written = self._written(recipe, chosen)
         errors = measure(self._original, written, measured) if measured else ()
         layers = [
-            Layer(product.name, product.node.op_type, None if product in chosen else _reason(cost), cost)
-            for product, cost in zip(products, costs, strict=True)
+            Layer(each.name, each.node.op_type, None if each in chosen else _reason(costs[each]), costs.get(each))
+            for each in products
         ]
         layers += [Layer(left.node.label, left.node.op_type, left.reason) for left in self._selection.in_float]
         before, after = tensor_bytes(self._original), tensor_bytes(written)
         return Quantised(written, Report(tuple(layers), before, after, errors, len(measured)))
 
-    @property
-    def _has_budget(self) -> bool:
-        return self._options.snr is not None or self._options.accuracy is not None
-
     def _written(self, recipe: Recipe, products: Sequence[Product]) -> Model:
         return finished(recipe.write(products), self._original, self._options.opset)
-
-    def _costs(self, products: list[Product], recipe: Recipe, measured: list[Any]) -> list[float]:
-        return sensitivities(self._prepared, products, recipe, measured, self._progress)
 
     def _chosen(
         self, products: list[Product], recipe: Recipe, costs: Sequence[float], measured: list[Any]
@@ -129,14 +127,16 @@ class _Job:
 def _check_needs(options: Options, data: Any, evaluate: Evaluate | None) -> None:
     if options.mode == "static" and data is None:
         raise InputError("a static quantisation needs data to measure ranges on", hint="or mode='dynamic'")
+    if data is None and (methods := [name for name in options.methods if name != "equalise"]):
+        raise InputError(f"the method '{methods[0]}' needs data to measure activations on")
     if (options.snr is not None or options.accuracy is not None) and data is None:
         raise InputError("a budget needs data to measure the cost of each product on")
     if options.accuracy is not None and evaluate is None:
         raise InputError("a budget of accuracy needs evaluate=, which gives the score of a session")
 
 
-def _reason(cost: float | None) -> str:
-    return "the budget" if cost is None else f"the budget: {cost:.1f} dB with it quantised alone"
+def _reason(cost: float) -> str:
+    return f"the budget: {cost:.1f} dB with it quantised alone"
 
 
 def _silent(done: int, total: int) -> None:

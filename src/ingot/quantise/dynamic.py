@@ -19,20 +19,23 @@ from ingot.quantise.writer import Writer
 from ingot.queries.values import read
 
 
-def write_dynamic(model: Model, products: Collection[Product], weights: Mapping[str, Coded]) -> Model:
-    """A copy of `model` in which these products are of integers; weights are by what the products compute."""
-    writing = _DynamicWriter(model, weights)
+def write_dynamic(
+    model: Model, products: Collection[Product], weights: Mapping[str, Coded], biases: Mapping[str, Array]
+) -> Model:
+    """A copy of `model` in which these products are of integers; weights and new biases are by what they compute."""
+    writing = _DynamicWriter(model, weights, biases)
     for product in products:
         writing.quantise(product)
     return writing.writer.finish()
 
 
 class _DynamicWriter:
-    def __init__(self, model: Model, weights: Mapping[str, Coded]) -> None:
+    def __init__(self, model: Model, weights: Mapping[str, Coded], biases: Mapping[str, Array]) -> None:
         self.writer = Writer(model)
         self._coded = weights
+        self._biases = biases
         self._activations: dict[Value, tuple[Value, Value, Value]] = {}
-        self._weights: dict[tuple[str, bool], tuple[Value, Value, Value]] = {}
+        self._weights: dict[tuple[str, str, bool, bytes], tuple[Value, Value, Value]] = {}
 
     def quantise(self, product: Product) -> None:
         """Put a product of integers, and what makes floats of it, in the place of a node."""
@@ -56,11 +59,11 @@ class _DynamicWriter:
         scaled = Node("Mul", [floats.output, both.output], [writer.fresh(f"{stem}_scaled")])
         graph.insert_before(node, integers, floats, both, scaled)
         result = scaled.output
-        bias = read(node, 2)
+        bias, array = read(node, 2), self._biases.get(stem, product.bias_array())
+        if array is not None:
+            wide = _beside(array, product.weight_array().ndim) if convolves else array
+            bias = writer.constant(f"{stem}_bias" if bias is None else f"{bias.name}_reshaped", wide)
         if bias is not None:
-            array = product.bias_array()
-            if convolves and array is not None:
-                bias = writer.constant(f"{bias.name}_reshaped", _beside(array, product.weight_array().ndim))
             total = Node("Add", [result, bias], [writer.fresh(f"{stem}_biased")])
             graph.insert_before(node, total)
             result = total.output
@@ -87,9 +90,9 @@ class _DynamicWriter:
             assert value is not None
             return self._activation(value)
         transposed = node.applies("Gemm") and bool(node.get("transB", 0))
-        key = product.weight.name, transposed
+        weight = self._coded[product.node.output.name]
+        key = product.weight.name, node.op_type, transposed, weight.digest
         if key not in self._weights:
-            weight = self._coded[product.node.output.name]
             codes = weight.codes.T if transposed else weight.codes
             writer, name = self.writer, product.weight.name
             scale = weight.scale * np.float32(node.get("alpha", 1.0))

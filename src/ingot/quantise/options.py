@@ -12,7 +12,7 @@ MODES = ("static", "dynamic", "weights")
 CALIBRATIONS = ("minmax", "average", "entropy", "percentile", "mse")
 GRANULARITIES = ("tensor", "channel", "block")
 ENGINES = ("onnxruntime",)
-METHODS: tuple[str, ...] = ()
+METHODS = ("equalise", "smooth", "awq", "gptq", "bias")
 """Ways to lose less than rounding to nearest does, in the order in which they are applied."""
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
@@ -37,6 +37,7 @@ class Options:
     calibration: str = "minmax"
     percentile: float = 99.99
     methods: tuple[str, ...] = ()
+    """`equalise`, `smooth`, `awq`, `gptq` and `bias`, any of them; without, weights are rounded to nearest."""
     operators: tuple[str, ...] = PRODUCTS
     include: tuple[str, ...] = ()
     """Names of nodes, and patterns, that alone are quantised; none are all."""

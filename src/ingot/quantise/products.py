@@ -16,7 +16,7 @@ from ingot.quantise.prepare import Prepared
 from ingot.queries.values import constant, dtype, elements, read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Product:
     """A product that can be quantised: its activations, by position, and its constant weight, if it has one."""
 

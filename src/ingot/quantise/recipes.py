@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import Array
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
+from ingot.quantise.bias_correction import corrected_biases
 from ingot.quantise.calibrate import Progress, calibrate
-from ingot.quantise.coding import coded_weight
+from ingot.quantise.code_weights import coded_weights
 from ingot.quantise.dynamic import write_dynamic
 from ingot.quantise.options import Options
 from ingot.quantise.placement import place
@@ -18,7 +20,9 @@ from ingot.quantise.products import Product
 from ingot.quantise.ranges import observer_for
 from ingot.quantise.samples import Samples
 from ingot.quantise.static import activation_parameters, pair, write_static
+from ingot.quantise.statistics import channel_means
 from ingot.quantise.weight_only import write_weights
+from ingot.quantise.weights import Coded
 from ingot.quantise.writer import Writer
 
 
@@ -38,9 +42,9 @@ def recipe_for(
     """What the mode of the options does, after measuring what it needs."""
     match options.mode:
         case "dynamic":
-            return _dynamic(prepared, products, options)
+            return _dynamic(prepared, products, samples, options, progress)
         case "weights":
-            return _weights(prepared, products, options)
+            return _weights(prepared, products, samples, options, progress)
     assert samples is not None
     return _static(prepared, products, samples, options, progress)
 
@@ -52,12 +56,10 @@ def _static(
     measured = calibrate(prepared.model, placement, samples, observer_for(options), progress)
     ranges = {value: measured[shared] for value, shared in placement.values.items()}
     scales = activation_parameters(placement, ranges, options)
-    weights = {
-        product.node.output.name: coded_weight(product, options, scales[_input(product).name].scale)
-        for product in products
-        if product.weight is not None
-    }
+    inputs = {product.node.output.name: scales[_input(product).name].scale for product in products}
+    weights = coded_weights(prepared.model, products, samples, options, progress, inputs)
     biases = {each.node.output.name: bias for each in products if (bias := each.bias_array()) is not None}
+    biases |= _biases(prepared, products, weights, samples, options, progress)
 
     def write(chosen: Sequence[Product]) -> Model:
         activations = activation_parameters(place(prepared, chosen, options), ranges, options)
@@ -81,8 +83,11 @@ def _static(
     return Recipe(write, operands)
 
 
-def _dynamic(prepared: Prepared, products: Sequence[Product], options: Options) -> Recipe:
-    weights = {each.node.output.name: coded_weight(each, options) for each in products if each.weight is not None}
+def _dynamic(
+    prepared: Prepared, products: Sequence[Product], samples: Samples | None, options: Options, progress: Progress
+) -> Recipe:
+    weights = coded_weights(prepared.model, products, samples, options, progress)
+    biases = _biases(prepared, products, weights, samples, options, progress)
 
     def operands(writer: Writer, product: Product) -> dict[int, Value]:
         rounded = {}
@@ -97,18 +102,36 @@ def _dynamic(prepared: Prepared, products: Sequence[Product], options: Options) 
             rounded[product.weight_position] = writer.weight(product.weight.name, weight)
         return rounded
 
-    return Recipe(lambda chosen: write_dynamic(prepared.model, chosen, weights), operands)
+    return Recipe(lambda chosen: write_dynamic(prepared.model, chosen, weights, biases), operands)
 
 
-def _weights(prepared: Prepared, products: Sequence[Product], options: Options) -> Recipe:
-    weights = {each.node.output.name: coded_weight(each, options) for each in products}
+def _weights(
+    prepared: Prepared, products: Sequence[Product], samples: Samples | None, options: Options, progress: Progress
+) -> Recipe:
+    weights = coded_weights(prepared.model, products, samples, options, progress)
+    biases = _biases(prepared, products, weights, samples, options, progress)
 
     def operands(writer: Writer, product: Product) -> dict[int, Value]:
         assert product.weight is not None
         weight = weights[product.node.output.name]
         return {product.weight_position: writer.weight(product.weight.name, weight)}
 
-    return Recipe(lambda chosen: write_weights(prepared.model, chosen, weights, options), operands)
+    return Recipe(lambda chosen: write_weights(prepared.model, chosen, weights, biases, options), operands)
+
+
+def _biases(
+    prepared: Prepared,
+    products: Sequence[Product],
+    weights: Mapping[str, Coded],
+    samples: Samples | None,
+    options: Options,
+    progress: Progress,
+) -> dict[str, Array]:
+    """The biases that bias correction changes."""
+    if "bias" not in options.methods:
+        return {}
+    assert samples is not None
+    return corrected_biases(products, weights, channel_means(prepared.model, products, samples, progress))
 
 
 def _input(product: Product) -> Value:

@@ -22,13 +22,22 @@ _SMALLEST_BLOCK = 16
 """Of MatMulNBits, whose blocks are powers of two."""
 
 
-def write_weights(model: Model, products: Collection[Product], weights: Mapping[str, Coded], options: Options) -> Model:
-    """A copy of `model` whose products read these weights, by the names of the products."""
+def write_weights(
+    model: Model,
+    products: Collection[Product],
+    weights: Mapping[str, Coded],
+    biases: Mapping[str, Array],
+    options: Options,
+) -> Model:
+    """A copy of `model` whose products read these weights and new biases, by the names of what they compute."""
     writer = Writer(model)
     for product in products:
         assert product.weight is not None
         weight = weights[product.node.output.name]
         node = writer.node(product)
+        bias = biases.get(product.node.output.name)
+        if bias is not None:
+            node.inputs = (*node.inputs[:2], writer.constant(f"{node.output.name}_bias", bias))
         if options.engine == "onnxruntime" and _fits_n_bits(product, weight):
             _write_n_bits(writer, node, product, weight)
             writer.model.opset_imports[MICROSOFT] = 1

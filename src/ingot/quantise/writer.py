@@ -21,7 +21,7 @@ class Writer:
         self.graph: Graph = self.model.graph
         self.values = {value.name: value for value in self.graph.values()}
         self._nodes = {node.output.name: node for node in self.graph if node.outputs}
-        self._weights: dict[tuple[str, int | None, bytes], Value] = {}
+        self._weights: dict[tuple[str, bytes], Value] = {}
 
     def node(self, product: Product) -> Node:
         """The node of the copy that a product of the original is."""
@@ -36,8 +36,8 @@ class Writer:
         return self.graph.fresh_name(name)
 
     def weight(self, name: str, weight: Coded) -> Value:
-        """What a DequantizeLinear makes of a weight in codes; the same for all that read it with the same scales."""
-        key = name, weight.axis if weight.scale.ndim else None, weight.scale.tobytes()
+        """What a DequantizeLinear makes of a weight in codes; the same for all that read these."""
+        key = name, weight.digest
         if key not in self._weights:
             zero = weight.zero_point if weight.has_zero_point else None
             self._weights[key] = self.dequantised(
