@@ -9,6 +9,12 @@ import pytest
 
 import ingot
 from ingot.errors import InputError
+from ingot.quantise.equalise import equalise
+from ingot.quantise.options import options_from
+from ingot.quantise.prepare import prepare
+from ingot.quantise.products import select
+from ingot.quantise.samples import Samples
+from ingot.quantise.transform import transformed
 from quantise.models import attention, normal, parsed
 from quantise.peers import check_with_peers
 
@@ -62,6 +68,39 @@ def test_equalised_channels_lose_less_with_one_scale() -> None:
     x = normal(8, 3, 6, 6, seed=3)
     plain = decibels(uneven(), x, granularity="tensor")
     assert decibels(uneven(), x, granularity="tensor", methods="equalise") > plain + 6
+
+
+def chain() -> ingot.Model:
+    """Four convolutions, whose weights are read by two pairs each."""
+    text = (
+        "a = Conv (x, w1, b1) r = Relu (a) b = Conv (r, w2, b2) s = LeakyRelu (b) c = Conv (s, w3, b1) y = Conv (c, w4)"
+    )
+    return parsed(
+        f"g (float[n, 3, 6, 6] x) => (y) {{ {text} }}",
+        w1=normal(8, 3, 1, 1), b1=normal(8), w2=normal(8, 8, 3, 3), b2=normal(8, seed=1), w3=normal(8, 8, 1, 1),
+        w4=normal(4, 8, 1, 1),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [chain, uneven])
+def test_equalising_leaves_the_float_model_as_it_is(make: Any) -> None:
+    x = normal(2, 3, 6, 6, seed=3)
+    before = ingot.Session(make())(x)
+    after = ingot.Session(equalise(prepare(make())).model)(x)
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4 * np.abs(before).max())
+
+
+@pytest.mark.parametrize("method", ["smooth", "awq"])
+def test_scaling_channels_leaves_the_float_model_as_it_is(method: str) -> None:
+    model, x = with_outliers()
+    options = options_from({"mode": "weights", "weights": "int4", "block_size": 16, "methods": method})
+    prepared = prepare(model)
+    with Samples([x], list(prepared.model.graph.inputs)) as samples:
+        products = select(prepared, options).products
+        changed = transformed(prepared, products, samples, options, lambda _done, _total: None)
+    before = ingot.Session(model)(x)
+    np.testing.assert_allclose(ingot.Session(changed.model)(x), before, rtol=1e-3, atol=1e-4 * np.abs(before).max())
+    assert ingot.to_text(changed.model) != ingot.to_text(prepare(model).model)
 
 
 def test_smoothed_activations_lose_less() -> None:

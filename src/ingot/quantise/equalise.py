@@ -17,7 +17,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.quantise.prepare import Prepared
 from ingot.queries.lenient_inference import gather
-from ingot.queries.values import elements, only_reader, read
+from ingot.queries.values import only_reader, read
 
 _ROUNDS = 10
 _CLOSE = 1e-3
@@ -28,7 +28,7 @@ def equalise(prepared: Prepared) -> Prepared:
     for _ in range(_ROUNDS):
         changed = False
         for first, second in _pairs(prepared):
-            changed |= _equalise_pair(first, second, prepared)
+            changed |= _equalise_pair(first, second)
         if not changed:
             break
         prepared = Prepared(prepared.model, gather(prepared.model))
@@ -38,26 +38,21 @@ def equalise(prepared: Prepared) -> Prepared:
 def _pairs(prepared: Prepared) -> Iterator[tuple[Node, Node]]:
     graph: Graph = prepared.model.graph
     for node in graph:
-        if not node.applies("Conv", "Gemm") or elements(read(node, 1), prepared.facts) is None:
+        if not node.applies("Conv", "Gemm") or _constant(read(node, 1)) is None:
             continue
         reader = only_reader(node.output)
         if reader is not None and reader.applies("Relu", "LeakyRelu"):
             reader = only_reader(reader.output)
-        if reader is None or not reader.applies(node.op_type) or elements(read(reader, 1), prepared.facts) is None:
+        if reader is None or not reader.applies(node.op_type) or _constant(read(reader, 1)) is None:
             continue
         bias = read(node, 2)
         plain = all(each.get(name, 1.0) == 1.0 for each in (node, reader) for name in ("alpha", "beta"))
-        if (
-            plain
-            and (bias is None or elements(bias, prepared.facts) is not None)
-            and reader.inputs[1] is not node.output
-        ):
+        if plain and (bias is None or _constant(bias) is not None) and reader.inputs[1] is not node.output:
             yield node, reader
 
 
-def _equalise_pair(first: Node, second: Node, prepared: Prepared) -> bool:
-    facts = prepared.facts
-    one, other = elements(first.inputs[1], facts), elements(second.inputs[1], facts)
+def _equalise_pair(first: Node, second: Node) -> bool:
+    one, other = _constant(read(first, 1)), _constant(read(second, 1))
     assert one is not None
     assert other is not None
     out_axis = 0 if first.applies("Conv") or first.get("transB", 0) else 1
@@ -76,13 +71,20 @@ def _equalise_pair(first: Node, second: Node, prepared: Prepared) -> bool:
     if np.abs(factors - 1).max(initial=0.0) < _CLOSE:
         return False
     _set(first, 1, one / _along(factors, out_axis, one.ndim))
-    bias = elements(read(first, 2), facts)
+    bias = _constant(read(first, 2))
     if bias is not None:
         if bias.shape != (channels,):
             bias = np.broadcast_to(bias, (channels,)) if bias.size == 1 else bias.reshape(-1)
         _set(first, 2, bias / factors)
     _set(second, 1, other * _along(factors, in_axis, other.ndim))
     return True
+
+
+def _constant(value: Value | None) -> Array | None:
+    """The elements of an initialiser as it is now: a pair before may have changed it."""
+    if value is None or value.is_input or not isinstance(value.constant, Tensor):
+        return None
+    return value.constant.numpy()
 
 
 def _reach(weight: Array, axis: int) -> Array:
