@@ -521,6 +521,19 @@ def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
                 yield from kernels_in((*step.then, *step.otherwise))
 
 
+def read_by_regions(steps: Sequence[Step]) -> Iterator[Buffer]:
+    """The buffers that loops and branches among steps read or swap themselves, those inside of others too."""
+    for step in steps:
+        match step:
+            case LoopStep():
+                yield from (buffer for pair in step.swapped for buffer in pair)
+                yield from (buffer for buffer in (step.trips, step.condition, step.going) if isinstance(buffer, Buffer))
+                yield from read_by_regions(step.steps)
+            case BranchStep():
+                yield step.condition
+                yield from read_by_regions((*step.then, *step.otherwise))
+
+
 def nests_in(kernel: Kernel) -> Iterator[KernelNest]:
     """The nests of a kernel, in the place of a recurrence those of its cycles."""
     for nest in kernel.nests:

@@ -282,10 +282,21 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
 def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range: bool = False) -> Tensor:
     """`x` at computed places: for each of its axes an axis of the result, or indices that are broadcast to `shape`.
 
-    `in_range` asserts that no index can be out of range, whatever the inputs are: no kernel checks them.
+    `in_range` asserts that no index can be out of range, whatever the inputs are: no kernel checks them, nor constants.
     """
     indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    if all(isinstance(place, int) or _is_inside(place, size) for place, size in zip(places, x.shape, strict=True)):
+        in_range = True
     return Gather(x.dtype, shape, x, indices, in_range)
+
+
+def _is_inside(place: Tensor, size: Dim) -> bool:
+    """Whether indices are known to be those of elements of an axis."""
+    while isinstance(place, Expand | Reshape | Permute):
+        place = place.x
+    if not isinstance(place, Constant) or not isinstance(size, int) or not place.array.size:
+        return False
+    return bool(place.array.min() >= 0 and place.array.max() < size)
 
 
 def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function: str | None = None) -> Tensor:

@@ -75,7 +75,7 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     """The kernels of a program for a target."""
     merged = merge_epilogues(fused.steps)
     constants: dict[Buffer, ConstantMemory] = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
-    forwarded = forward_stores(merged.steps)
+    forwarded = forward_stores(merged.steps, fused.visible)
     alternated = alternate(forwarded.steps, constants)
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
     for kernel in kernels_in(alternated.steps):
