@@ -80,5 +80,5 @@ def _begins(rows: prim.Tensor, order: prim.Tensor) -> prim.Tensor:
     if rows.dtype in FLOATING:
         both = prim.apply("and", prim.apply("is_nan", one), prim.apply("is_nan", other))
         differs = prim.apply("and", differs, prim.apply("not", both))
-    some = prim.squeeze(prim.reduce_("or", differs, [1]), [1])
-    return prim.apply("or", some, prim.apply("equal", number, 0))
+    differ = prim.squeeze(prim.reduce_("or", differs, [1]), [1])
+    return prim.apply("or", differ, prim.apply("equal", number, 0))
