@@ -406,16 +406,16 @@ class Sort:
 
 
 COUNT = "count"
-"""The local that has how many boxes of a class are kept."""
+"""The local that has how many boxes of a class are selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suppress:
-    """Non-maximum suppression: for each `batch` and `group`, a class, the boxes that are kept (`prim.suppression`).
+    """Non-maximum suppression: for each `batch` and `group`, a class, the boxes that are selected (`prim.suppression`).
 
     `boxes` is a number of a box, by `corner`, and `scores` those of a class, which lie side by side. `counted` is the
-    epilogue of a class, in which the number of boxes is the local `count`, and `kept` that of each, by its `rank`, in
-    which the box is the local `place`.
+    epilogue of a class, in which the number of boxes is the local `count`, and `selected` that of each, by its `rank`,
+    in which the box is the local `place`.
     """
 
     batch: Var
@@ -430,9 +430,9 @@ class Suppress:
     floor: Scalar | None
     centred: bool
     counted: tuple[Statement, ...]
-    kept: tuple[Statement, ...]
+    selected: tuple[Statement, ...]
     lines: tuple[Dim, Dim] = (0, 0)
-    """The words of a thread in what is sorted, and the elements of each number of its kept boxes; scheduled."""
+    """The words of a thread in what is sorted, and the elements of each number of its selected boxes; scheduled."""
     scratch: tuple[Buffer, ...] = ()
 
 
