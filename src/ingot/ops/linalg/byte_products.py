@@ -120,6 +120,8 @@ def single(x: prim.Tensor) -> prim.Tensor:
 
 def held(x: prim.Tensor, dtype: DType) -> prim.Tensor:
     """Whole numbers cut to the range of an integer type."""
+    if x.dtype in (DType.FLOAT32, DType.FLOAT64):
+        return prim.cast(x, dtype)  # which saturates
     lowest, highest = integer_range(dtype)
     return prim.cast(prim.apply("minimum", prim.apply("maximum", x, lowest), highest), dtype)
 

@@ -50,9 +50,11 @@ def codes_in_primitives(
     moved = prim.where(prim.apply("is_nan", whole), 0.0, whole)
     if zero_point is not None:
         moved = moved + prim.cast(zero_point, moved.dtype)
+    if dtype not in CODES:
+        return prim.cast(moved, dtype)  # which saturates
     lowest, highest = integer_range(dtype)
     held = prim.apply("minimum", prim.apply("maximum", moved, float(lowest)), float(highest))
-    return low_bits(prim.cast(held, DType.INT32), dtype) if dtype in CODES else prim.cast(held, dtype)
+    return low_bits(prim.cast(held, DType.INT32), dtype)
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
