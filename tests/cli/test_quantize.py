@@ -42,7 +42,7 @@ def test_bad_data_writes_nothing(run: Run, model_file: Path) -> None:
 def test_a_mode_has_to_be_chosen(run: Run, model_file: Path) -> None:
     result = run("quantize", str(model_file), "-o", "small.onnx")
     assert result.exit_code == 2
-    assert "give one of --static DATA, --dynamic and --weights BITS" in result.stderr
+    assert "give one of --static DATA, --dynamic, --weights BITS and --to TYPE" in result.stderr
 
 
 def test_weights_and_activations_of_each_run(run: Run, model_file: Path, data: str) -> None:
@@ -81,3 +81,10 @@ def test_a_budget_shows_what_each_product_costs(run: Run, model_file: Path, data
     assert result.exit_code == 1
     assert "nothing can be quantised within the budget of 300 dB" in result.stderr
     assert not Path("none.onnx").exists()
+
+
+def test_floats_of_16_bits(run: Run, model_file: Path, data: str) -> None:
+    result = run("quantize", str(model_file), "-o", "half.onnx", "--to", "float16", "--data", data)
+    assert result.exit_code == 0, result.output
+    assert " in float16\n" in result.stderr
+    assert " dB, at most " in result.stderr

@@ -23,15 +23,10 @@ from ingot.cli.progress import progress_bar
 from ingot.cli.quantize_page import report_lines
 from ingot.cli.units import counted
 from ingot.cli.written import say_written
-from ingot.quantise.options import CALIBRATIONS, ENGINES, METHODS, Options
+from ingot.quantise.options import CALIBRATIONS, ENGINES, HALVES, METHODS, Options
 
 
-@click.command(
-    epilog=examples(
-        "ingot quantize model.onnx -o small.onnx --static images/",
-        "ingot quantize model.onnx -o small.onnx --weights 4",
-    )
-)
+@click.command(epilog=examples("ingot quantize model.onnx -o small.onnx --static images/"))
 @model_argument()
 @click.option("-o", "--output", required=True, type=MODEL_PATH, callback=not_a_terminal, metavar="OUT")
 @click.option(
@@ -39,6 +34,7 @@ from ingot.quantise.options import CALIBRATIONS, ENGINES, METHODS, Options
 )
 @click.option("--dynamic", is_flag=True, help="Quantise activations by the range of each run.")
 @click.option("--weights", type=click.Choice(("8", "4", "2")), help="Quantise weights alone, to so many bits.")
+@click.option("--to", "half", type=click.Choice(HALVES), help="Floats of 16 bits, where that is safe.")
 @click.option("--data", "measured", type=click.Path(path_type=Path), metavar="DATA", help="Measure the error on it.")
 @click.option("--calibration", type=click.Choice(CALIBRATIONS), metavar="NAME", help=f"{', '.join(CALIBRATIONS)}.")
 @click.option(
@@ -57,6 +53,7 @@ def quantize(
     data: Path | None,
     dynamic: bool,
     weights: str | None,
+    half: str | None,
     measured: Path | None,
     calibration: str | None,
     methods: tuple[str, ...],
@@ -71,9 +68,9 @@ def quantize(
     from ingot.quantise.api import quantize as quantise  # not free to import
 
     settings: dict[str, Any] = {name: _value(name, text) for name, text in others.items()}
-    if (data is not None) + dynamic + (weights is not None) != 1:
-        raise click.UsageError("give one of --static DATA, --dynamic and --weights BITS")
-    settings |= {"mode": "static" if data else "dynamic" if dynamic else "weights"}
+    if (data is not None) + dynamic + (weights is not None) + (half is not None) != 1:
+        raise click.UsageError("give one of --static DATA, --dynamic, --weights BITS and --to TYPE")
+    settings |= {"mode": half or ("static" if data else "dynamic" if dynamic else "weights")}
     if weights is not None:
         sign = "" if settings.get("symmetric_weights", True) else "u"
         settings.setdefault("weights", f"{sign}int{weights}")
@@ -83,7 +80,11 @@ def quantize(
     with progress_bar("calibrating", "samples") as progress:
         result = quantise(before, data or measured, progress=progress, **settings)
     write_model(result.model, output)
-    say_written(output, counted(len(result.report.quantised), "product") + " quantised")
+    say_written(
+        output,
+        counted(len(result.report.quantised), "node" if half else "product")
+        + (f" in {half}" if half else " quantised"),
+    )
     for line in report_lines(result.report):
         click.echo(printable(line), err=True)
 

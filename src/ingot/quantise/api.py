@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ingot.dtypes import DType
 from ingot.errors import InputError
 from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.quantise.budget import within_budget
 from ingot.quantise.calibrate import Progress
 from ingot.quantise.error import measure
-from ingot.quantise.options import Options, options_from
+from ingot.quantise.half import OPSET, write_half
+from ingot.quantise.options import HALVES, Options, options_from
 from ingot.quantise.prepare import Prepared, finished, prepare
 from ingot.quantise.products import Product, Selection, select
 from ingot.quantise.recipes import Recipe, recipe_for
@@ -50,6 +52,8 @@ def quantize(
     _check_needs(options, data, evaluate)
     original = model if isinstance(model, Model) else load(model)
     prepared = prepare(original)
+    if options.mode in HALVES:
+        return _halved(original, prepared, data, options, progress or _silent)
     job = _Job(original, prepared, select(prepared, options), options, evaluate, progress or _silent)
     if data is None:
         return job.run(None)
@@ -124,11 +128,31 @@ class _Job:
         return within_budget(products, costs, holds, goal)
 
 
+def _halved(original: Model, prepared: Prepared, data: Any, options: Options, progress: Progress) -> Quantised:
+    """A model that computes in floats of 16 bits, and its report."""
+    target = DType.of(options.mode)
+    measured: list[Any] = []
+    if data is None:
+        halved = write_half(prepared, target, None, options, progress)
+    else:
+        with Samples(data, list(prepared.model.graph.inputs)) as samples:
+            halved = write_half(prepared, target, samples, options, progress)
+            measured = samples.first(MEASURED)
+    written = finished(halved.model, original, OPSET[target])
+    errors = measure(original, written, measured) if measured else ()
+    layers = [Layer(node.label, node.op_type, None) for node in halved.narrow]
+    layers += [Layer(left.node.label, left.node.op_type, left.reason) for left in halved.wide]
+    before, after = tensor_bytes(original), tensor_bytes(written)
+    return Quantised(written, Report(tuple(layers), before, after, errors, len(measured)))
+
+
 def _check_needs(options: Options, data: Any, evaluate: Evaluate | None) -> None:
     if options.mode == "static" and data is None:
         raise InputError("a static quantisation needs data to measure ranges on", hint="or mode='dynamic'")
     if data is None and (methods := [name for name in options.methods if name != "equalise"]):
         raise InputError(f"the method '{methods[0]}' needs data to measure activations on")
+    if options.mode in HALVES and (options.methods or options.snr is not None or options.accuracy is not None):
+        raise InputError(f"methods and budgets are for integers, the mode is '{options.mode}'")
     if (options.snr is not None or options.accuracy is not None) and data is None:
         raise InputError("a budget needs data to measure the cost of each product on")
     if options.accuracy is not None and evaluate is None:

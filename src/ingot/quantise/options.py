@@ -8,7 +8,8 @@ from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.errors import InputError, nearest
 
-MODES = ("static", "dynamic", "weights")
+HALVES = ("float16", "bfloat16")
+MODES = ("static", "dynamic", "weights", *HALVES)
 CALIBRATIONS = ("minmax", "average", "entropy", "percentile", "mse")
 GRANULARITIES = ("tensor", "channel", "block")
 ENGINES = ("onnxruntime",)
@@ -22,7 +23,9 @@ class Options:
     """The settings of `quantize`, with their defaults."""
 
     mode: str = "static"
-    """`static`: activations by ranges that were measured; `dynamic`: by those of each run; `weights`: not at all."""
+    """`static`: activations by ranges that were measured; `dynamic`: by those of each run; `weights`: not at all.
+
+    `float16` and `bfloat16`: no codes, but floats of 16 bits wherever that is safe."""
     activations: str = "uint8"
     weights: str = "int8"
     granularity: str | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
@@ -13,6 +12,7 @@ from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.quantise.options import PRODUCTS, Options
 from ingot.quantise.prepare import Prepared
+from ingot.quantise.selection import excluded, matching
 from ingot.queries.values import constant, dtype, elements, read
 
 
@@ -99,18 +99,8 @@ def _candidates(prepared: Prepared) -> Iterator[Node]:
 def _excluded(node: Node, options: Options, used: set[str]) -> str | None:
     if not node.applies(*options.operators):
         return f"{node.op_type} is not among the operators to quantise"
-    excluding = _matches(node, options.exclude)
-    including = _matches(node, options.include)
-    used.update(excluding, including)
-    if excluding:
-        return f"excluded by '{excluding[0]}'"
-    return "not included" if options.include and not including else None
-
-
-def _matches(node: Node, patterns: tuple[str, ...]) -> list[str]:
-    """The patterns that name a node, or what it computes."""
-    names = node.label, node.output.name
-    return [pattern for pattern in patterns if pattern in names or fnmatchcase(node.label, pattern)]
+    used.update(matching(node, options.exclude + options.include))
+    return excluded(node, options)
 
 
 def _product(node: Node, prepared: Prepared) -> Product | None:
