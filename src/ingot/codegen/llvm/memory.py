@@ -195,7 +195,11 @@ class Memory(Lanes, ABC):
         """Whether lanes at computed places are read where one vector has them all: the places are those of all rows."""
         lane = self._lane
         assert lane is not None
-        if value.where or not is_permutable(self.frame.target, whole) or (lane.mask is not None and lane.active is None):
+        if (
+            value.where
+            or not is_permutable(self.frame.target, whole)
+            or (lane.mask is not None and lane.active is None)
+        ):
             return False
         return near_places(value.index, lane.var) is not None
 
