@@ -19,7 +19,9 @@ from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
 from ingot.prim.make import count
+from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
+from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import (
     Concat,
     Constant,
@@ -45,6 +47,8 @@ LONG_REDUCTION = "threads share its long rows"
 CONCAT = "tensors joined are stored"
 SCAN = "running totals are stored"
 DESCENT = "votes of trees are stored"
+ORDER = "places in order are stored"
+SUPPRESSION = "boxes that are kept are stored"
 SCATTER = "what is written at computed places is stored"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
@@ -123,6 +127,10 @@ def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLi
             return SCAN
         case Descent():
             return DESCENT
+        case Order():
+            return ORDER
+        case Suppression():
+            return SUPPRESSION
         case Scatter():
             return SCATTER
         case Concat():

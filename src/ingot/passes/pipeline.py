@@ -20,6 +20,7 @@ from ingot.passes.attention import recognise_attention
 from ingot.passes.batched_transpose import unstack_transposes
 from ingot.passes.bias import recover_bias
 from ingot.passes.branches import settle_branches
+from ingot.passes.counted_loops import count_loops
 from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
@@ -57,6 +58,7 @@ class Entry:
 
 
 PIPELINE = (
+    Entry("count loops", count_loops, None, session=1, changes_types=True),
     Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
     Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
     Entry("number string labels", number_labels, None, session=1, changes_types=True),

@@ -12,8 +12,10 @@ from ingot.errors import CompileError
 from ingot.prim.descent import Descent
 from ingot.prim.functions import CONVERSIONS, FUNCTIONS
 from ingot.prim.make import count
+from ingot.prim.order import SORTED, Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.show import names_of
+from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import (
     AssumeShape,
     CallResult,
@@ -145,6 +147,10 @@ def _problems(tensor: Tensor) -> Iterator[str]:
             yield from _concat(tensor)
         case Descent():
             yield from _descent(tensor)
+        case Order():
+            yield from _order(tensor)
+        case Suppression():
+            yield from _suppression(tensor)
         case RegionResult():
             yield from _region(tensor)
         case CallResult() | Parameter() | BodyArgument():
@@ -279,6 +285,28 @@ def _descent(tensor: Descent) -> Iterator[str]:
         yield "a table of trees is not constant"
     if trees.targets is None:
         yield from _same("sizes", trees.votes.shape[1:], tensor.shape[1:])
+
+
+def _order(tensor: Order) -> Iterator[str]:
+    yield from _same("element types", DType.INT64, tensor.dtype)
+    if tensor.x.dtype not in SORTED:
+        yield f"rows of {tensor.x.dtype} are sorted"
+    if not tensor.rank:
+        yield "there is no axis to sort along"
+        return
+    yield from _same("sizes", tensor.x.shape[:-1], tensor.shape[:-1])
+    beyond = tensor.shape[-1] - tensor.x.shape[-1]
+    if isinstance(beyond, int) and beyond > 0:
+        yield f"{tensor.shape[-1]} places of {tensor.x.shape[-1]} elements"
+
+
+def _suppression(tensor: Suppression) -> Iterator[str]:
+    yield from _same("element types", DType.INT64, tensor.dtype, tensor.most.dtype)
+    floats = (tensor.boxes, tensor.scores, tensor.overlap, *(() if tensor.floor is None else (tensor.floor,)))
+    yield from _same("element types", DType.FLOAT32, *(operand.dtype for operand in floats))
+    yield from _same("numbers of axes", 3, tensor.rank, tensor.boxes.rank, tensor.scores.rank)
+    yield from _same("sizes", tensor.scores.shape[:2], tensor.shape[:2])
+    yield from _same("sizes", (tensor.scores.shape[0], tensor.scores.shape[2], 4), tensor.boxes.shape)
 
 
 def _concat(tensor: Concat) -> Iterator[str]:
