@@ -216,7 +216,6 @@ class Memory(Lanes, ABC):
         assert wide is not None
         assert term is not None
         places = self.scalar(term)
-        kind = places.type.element
         first = b.extract_element(places, I32(0))
         last = b.extract_element(places, I32(lanes - 1) if lane.active is None else b.sub(lane.active, I64(1)))
         low, high = smaller(b, first, last), larger(b, first, last)
@@ -226,7 +225,7 @@ class Memory(Lanes, ABC):
         if mask is not None:
             enclosed = b.or_(enclosed, b.not_(mask))
         near = scalars.intrinsic(b, "vector.reduce.and", I1, [enclosed], enclosed.type)
-        near = b.and_(near, b.icmp_unsigned("<", span, ir.Constant(kind, lanes)))
+        near = b.and_(near, b.icmp_unsigned("<", span, ir.Constant(span.type, lanes)))
         with b.if_else(near, likely=True) as (then, otherwise):
             with then:
                 address = b.gep(pointer, [b.add(base, b.sext(low, I64))], source_etype=stored(value.dtype))
