@@ -42,7 +42,20 @@ def test_bad_data_writes_nothing(run: Run, model_file: Path) -> None:
 def test_a_mode_has_to_be_chosen(run: Run, model_file: Path) -> None:
     result = run("quantize", str(model_file), "-o", "small.onnx")
     assert result.exit_code == 2
-    assert "give --static DATA" in result.stderr
+    assert "give one of --static DATA, --dynamic and --weights BITS" in result.stderr
+
+
+def test_weights_and_activations_of_each_run(run: Run, model_file: Path, data: str) -> None:
+    result = run("quantize", str(model_file), "-o", "dynamic.onnx", "--dynamic", "--data", data)
+    assert result.exit_code == 0, result.output
+    assert "against the original on 2 samples" in result.stderr
+    assert any(node.applies("MatMulInteger") for node in ingot.load("dynamic.onnx").nodes())
+    result = run("quantize", str(model_file), "-o", "four.onnx", "--weights", "4", "--set", "symmetric_weights=false")
+    assert result.exit_code == 0, result.output
+    assert "against" not in result.stderr
+    weight = ingot.load("four.onnx").graph.initializers["W_quantized"].constant
+    assert weight is not None
+    assert str(weight.type).startswith("uint4[")
 
 
 def test_a_setting_is_read_as_the_field_has_it(run: Run, model_file: Path, data: str) -> None:
@@ -57,3 +70,14 @@ def test_a_setting_is_read_as_the_field_has_it(run: Run, model_file: Path, data:
     assert "reduced is true or false, not 'perhaps'" in result.stderr
     result = run(*arguments, "--set", "shape=3")
     assert "there is no option 'shape'" in result.stderr
+
+
+def test_a_budget_shows_what_each_product_costs(run: Run, model_file: Path, data: str) -> None:
+    result = run("quantize", str(model_file), "-o", "small.onnx", "--static", data, "--snr", "20")
+    assert result.exit_code == 0, result.output
+    table = result.stderr.partition("  outputs with one product quantised alone:\n")[2].splitlines()
+    assert " dB  Gemm '" in table[0]
+    result = run("quantize", str(model_file), "-o", "none.onnx", "--static", data, "--snr", "300")
+    assert result.exit_code == 1
+    assert "nothing can be quantised within the budget of 300 dB" in result.stderr
+    assert not Path("none.onnx").exists()

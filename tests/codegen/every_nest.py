@@ -108,6 +108,9 @@ TEXTS = {
         <int64[1] seven = {7}, int64[1] most = {200}, int64[1] all = {90}> {
         a, ai = TopK (x, seven) b, bi = TopK <largest = 0> (d, most) c, ci = TopK (h, all)
         e, ei = TopK (u, seven) f, fi = TopK <largest = 0> (i, seven) }""",
+    "suppression": """g (float[b, 70, 4] x, float[b, 3, 70] s) => (int64[k, 3] y)
+        <int64 most = {20}, float part = {0.3}, float floor = {0.1}> {
+        y = NonMaxSuppression (x, s, most, part, floor) }""",
     "small trees": _trees("float", 5),
     "large trees": _trees("float", 70),
     "trees of doubles": _trees("double", 5),

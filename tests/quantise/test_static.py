@@ -146,3 +146,12 @@ def test_the_model_of_the_caller_stays_as_it_is() -> None:
     text = ingot.to_text(model)
     ingot.quantize(model, normal(6, 4, 8, 8))
     assert ingot.to_text(model) == text
+
+
+def test_names_choose_and_misspelled_ones_are_refused() -> None:
+    report = ingot.quantize(MODEL, digits()[0][:32], include=["conv*"], exclude="conv_1").report
+    assert [layer.name for layer in report.quantised] == ["conv"]
+    assert {layer.reason for layer in report.in_float} == {"excluded by 'conv_1'", "not included"}
+    with pytest.raises(InputError, match="'gem' is no product") as refused:
+        ingot.quantize(MODEL, digits()[0][:32], exclude="gem")
+    assert refused.value.hint == "did you mean 'gemm'?"

@@ -23,16 +23,28 @@ from ingot.cli.progress import progress_bar
 from ingot.cli.quantize_page import report_lines
 from ingot.cli.units import counted
 from ingot.cli.written import say_written
-from ingot.quantise.options import CALIBRATIONS, ENGINES, Options
+from ingot.quantise.options import CALIBRATIONS, ENGINES, METHODS, Options
 
 
-@click.command(epilog=examples("ingot quantize model.onnx -o small.onnx --static images/"))
+@click.command(
+    epilog=examples(
+        "ingot quantize model.onnx -o small.onnx --static images/",
+        "ingot quantize model.onnx -o small.onnx --weights 4",
+    )
+)
 @model_argument()
 @click.option("-o", "--output", required=True, type=MODEL_PATH, callback=not_a_terminal, metavar="OUT")
 @click.option(
     "--static", "data", type=click.Path(path_type=Path), metavar="DATA", help="Measure ranges: a folder, an array file."
 )
+@click.option("--dynamic", is_flag=True, help="Quantise activations by the range of each run.")
+@click.option("--weights", type=click.Choice(("8", "4", "2")), help="Quantise weights alone, to so many bits.")
+@click.option("--data", "measured", type=click.Path(path_type=Path), metavar="DATA", help="Measure the error on it.")
 @click.option("--calibration", type=click.Choice(CALIBRATIONS), metavar="NAME", help=f"{', '.join(CALIBRATIONS)}.")
+@click.option(
+    "--method", "methods", multiple=True, type=click.Choice(METHODS), metavar="NAME", help=f"{', '.join(METHODS)}."
+)
+@click.option("--snr", type=float, metavar="DB", help="Leave in float what costs most, until outputs are this close.")
 @click.option("--exclude", multiple=True, metavar="NAME", help="Leave nodes in float; * and ? stand for anything.")
 @click.option("--for", "engine", type=click.Choice(ENGINES), help="Write what it runs fastest.")
 @click.option(
@@ -43,27 +55,33 @@ def quantize(
     model: str,
     output: str,
     data: Path | None,
+    dynamic: bool,
+    weights: str | None,
+    measured: Path | None,
     calibration: str | None,
+    methods: tuple[str, ...],
+    snr: float | None,
     exclude: tuple[str, ...],
     engine: str | None,
     others: dict[str, str],
     folder: Path | None,
     trusted: tuple[Path, ...],
 ) -> None:
-    """Make a model smaller and faster with numbers of fewer bits.
-
-    It is compared with the original on the data.
-    """
+    """Make a model smaller and faster with numbers of fewer bits."""
     from ingot.quantise.api import quantize as quantise  # not free to import
 
     settings: dict[str, Any] = {name: _value(name, text) for name, text in others.items()}
-    if data is None:
-        raise click.UsageError("give --static DATA")
-    settings |= {"mode": "static"} | ({"calibration": calibration} if calibration else {})
-    settings |= {"exclude": exclude, "engine": engine}
+    if (data is not None) + dynamic + (weights is not None) != 1:
+        raise click.UsageError("give one of --static DATA, --dynamic and --weights BITS")
+    settings |= {"mode": "static" if data else "dynamic" if dynamic else "weights"}
+    if weights is not None:
+        sign = "" if settings.get("symmetric_weights", True) else "u"
+        settings.setdefault("weights", f"{sign}int{weights}")
+    settings |= {"calibration": calibration} if calibration else {}
+    settings |= {"exclude": exclude, "engine": engine, "snr": snr, "methods": methods}
     before = open_model(model, Places(folder, trusted)).model
     with progress_bar("calibrating", "samples") as progress:
-        result = quantise(before, data, progress=progress, **settings)
+        result = quantise(before, data or measured, progress=progress, **settings)
     write_model(result.model, output)
     say_written(output, counted(len(result.report.quantised), "product") + " quantised")
     for line in report_lines(result.report):

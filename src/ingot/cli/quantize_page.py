@@ -19,6 +19,11 @@ def report_lines(report: Report) -> Iterator[str]:
         yield f"  in float: {layer.operator} '{layer.name}': {layer.reason}"
     if len(report.in_float) > _MOST_LAYERS:
         yield f"  in float: {len(report.in_float) - _MOST_LAYERS:,} more"
+    costs = [layer for layer in report.layers if layer.snr is not None]
+    if costs:
+        yield "  outputs with one product quantised alone:"
+        for layer in sorted(costs, key=lambda layer: layer.snr or 0.0)[:_MOST_LAYERS]:
+            yield f"    {layer.snr:6.1f} dB  {layer.operator} '{layer.name}'{' (in float)' if layer.reason else ''}"
     for note in report.notes:
         yield f"  {note}"
     if report.errors:

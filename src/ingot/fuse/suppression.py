@@ -1,4 +1,4 @@
-"""Non-maximum suppression as a nest: boxes and scores are loaded, counts and places of those kept stored."""
+"""Non-maximum suppression as a nest: boxes and scores are loaded, counts and places of those selected stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingot.prim.tensor import Tensor
 
 
 def suppression_nest(tensor: Suppression, target: Placed, placed: Mapping[Tensor, Placed]) -> Suppress:
-    """The nest that stores which boxes are kept at `target`; StoreFirst if boxes or scores have to be stored before."""
+    """The nest that stores the boxes selected at `target`; StoreFirst if boxes or scores have to be stored before."""
     sizes = {"batch": tensor.shape[0], "group": tensor.shape[1], "box": tensor.boxes.shape[1], "corner": 4}
     batch, group, box, corner = (Var(name, size) for name, size in sizes.items())
     rank = Var("rank", tensor.shape[2] - 1)

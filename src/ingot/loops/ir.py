@@ -196,12 +196,29 @@ Statement: TypeAlias = For | Let | Update | Store
 
 
 @dataclass(frozen=True, slots=True)
+class ByteDot:
+    """How products of bytes are added to sums of int32: `terms` of `k` at once, which are one int32 in a panel.
+
+    Four terms are bytes, two are int16s, one is an int32. Of four, those of the left operand are multiplied as
+    `unsigned` or as signed numbers. Where they are the other ones they are `flipped`, by their highest bit, which moves
+    them by 128. Every panel begins with a row of what each sum starts with: what that move adds, taken off.
+    """
+
+    terms: int
+    unsigned: bool
+    flipped: bool
+    rest: bool
+    """Whether terms may be left over at the end of the innermost axis of `k`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
-    """`rows` of `vectors` of `lanes` columns each."""
+    """`rows` of `vectors` of `lanes` columns each; `dot` is how bytes are multiplied, None for other elements."""
 
     rows: int
     vectors: int
     lanes: int
+    dot: ByteDot | None = None
 
     @property
     def columns(self) -> int:
@@ -239,6 +256,19 @@ class Contraction:
     panels are read from the last to the first, so that a cache still has what was read last."""
     from_zeros: bool = False
     """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
+
+    @property
+    def is_of_bytes(self) -> bool:
+        """Whether it sums products of bytes: the left ones signed or not, the right ones signed."""
+        return self.lhs.dtype is not self.dtype
+
+    @property
+    def depth(self) -> Dim:
+        """The rows of a panel, once there is a tile."""
+        assert self.tile is not None
+        if self.tile.dot is None:
+            return extent(self.k)
+        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.tile.dot.terms) + 1
 
     @property
     def sums(self) -> tuple[str, ...]:
@@ -376,16 +406,16 @@ class Sort:
 
 
 COUNT = "count"
-"""The local that has how many boxes of a class are kept."""
+"""The local that has how many boxes of a class are selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suppress:
-    """Non-maximum suppression: for each `batch` and `group`, a class, the boxes that are kept (`prim.suppression`).
+    """Non-maximum suppression: for each `batch` and `group`, a class, the boxes that are selected (`prim.suppression`).
 
     `boxes` is a number of a box, by `corner`, and `scores` those of a class, which lie side by side. `counted` is the
-    epilogue of a class, in which the number of boxes is the local `count`, and `kept` that of each, by its `rank`, in
-    which the box is the local `place`.
+    epilogue of a class, in which the number of boxes is the local `count`, and `selected` that of each, by its `rank`,
+    in which the box is the local `place`.
     """
 
     batch: Var
@@ -400,9 +430,9 @@ class Suppress:
     floor: Scalar | None
     centred: bool
     counted: tuple[Statement, ...]
-    kept: tuple[Statement, ...]
+    selected: tuple[Statement, ...]
     lines: tuple[Dim, Dim] = (0, 0)
-    """The words of a thread in what is sorted, and the elements of each number of its kept boxes; scheduled."""
+    """The words of a thread in what is sorted, and the elements of each number of its selected boxes; scheduled."""
     scratch: tuple[Buffer, ...] = ()
 
 

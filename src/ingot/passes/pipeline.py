@@ -26,6 +26,7 @@ from ingot.passes.dead import dead
 from ingot.passes.fold import fold
 from ingot.passes.growing import collect_growing_states
 from ingot.passes.identity import skip
+from ingot.passes.integer_products import integer_products
 from ingot.passes.levels import refuse_level
 from ingot.passes.normalisation_folding import fold_scales
 from ingot.passes.padding import absorb_padding
@@ -73,6 +74,7 @@ PIPELINE = (
     Entry("remove dead code", dead, 0),
     Entry("recognise operators", recognise, 2),
     Entry("recognise attention", recognise_attention, 2),
+    Entry("multiply codes of dequantised tensors", integer_products, None, session=2),
     Entry("absorb padding", absorb_padding, 2, session=2),
     # in a session, a product of matrices scales its sums for nothing; to scale its weights takes reading them all
     Entry(

@@ -14,7 +14,7 @@ from ingot.prim.descent import Descent, votes_of
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.order import Order, places_in_order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
-from ingot.prim.suppression import Suppression, kept_boxes
+from ingot.prim.suppression import Suppression, selected_boxes
 from ingot.prim.tensor import (
     AssumeShape,
     CallResult,
@@ -183,7 +183,7 @@ def _compute(
         case Order():
             return places_in_order(reads[0], shape[-1], tensor.descending)
         case Suppression():
-            return kept_boxes(tensor, reads, shape)
+            return selected_boxes(tensor, reads, shape)
     raise AssertionError(f"{type(tensor).__name__} cannot be evaluated")
 
 

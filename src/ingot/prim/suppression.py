@@ -11,11 +11,11 @@ from ingot.prim.tensor import Tensor
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Suppression(Tensor):
-    """For each batch and class, how many boxes are kept, then which: int64 of shape [batch, class, 1 + places].
+    """For each batch and class, how many boxes are selected, then which: int64 of shape [batch, class, 1 + places].
 
     `boxes` is float32 [batch, box, 4], `scores` [batch, class, box]. `most`, `overlap` and `floor` are tensors without
-    axes: the most boxes that are kept of a class, at most as many as there are places, the part of their union that two
-    of them may share, and what a score must be above. What is behind the kept ones of a class is anything.
+    axes: the most boxes that are selected of a class, at most as many as there are places, the part of their union that
+    two of them may share, and what a score must be above. What is behind the selected ones of a class is anything.
     """
 
     boxes: Tensor
@@ -31,7 +31,7 @@ class Suppression(Tensor):
         return (self.boxes, self.scores, *numbers)
 
 
-def kept_boxes(tensor: Suppression, reads: list[Array], shape: tuple[int, ...]) -> Array:
+def selected_boxes(tensor: Suppression, reads: list[Array], shape: tuple[int, ...]) -> Array:
     """What a suppression is, for arrays."""
     boxes, scores, most, overlap = reads[:4]
     floor = np.float32(reads[4]) if len(reads) > 4 else None
@@ -39,23 +39,23 @@ def kept_boxes(tensor: Suppression, reads: list[Array], shape: tuple[int, ...]) 
     for batch in range(shape[0]):
         corners = corners_of(boxes[batch], tensor.centred)
         for class_ in range(shape[1]):
-            kept = suppress(corners, scores[batch, class_], int(most), np.float32(overlap), floor)
-            result[batch, class_, 0] = len(kept)
-            result[batch, class_, 1 : 1 + len(kept)] = kept
+            selected = suppress(corners, scores[batch, class_], int(most), np.float32(overlap), floor)
+            result[batch, class_, 0] = len(selected)
+            result[batch, class_, 1 : 1 + len(selected)] = selected
     return result
 
 
 def suppress(corners: Array, scores: Array, most: int, overlap: np.float32, floor: np.float32 | None) -> Array:
-    """The boxes of one class that are kept, the best first; equal scores keep their order, NaN comes last."""
+    """The boxes of one class that are selected, the best first; equal scores keep their order, NaN comes last."""
     order = np.argsort(-scores, kind="stable")
     if floor is not None:
         order = order[scores[order] > floor]
-    kept: list[int] = []
-    while order.size and len(kept) < most:
+    selected: list[int] = []
+    while order.size and len(selected) < most:
         best, order = int(order[0]), order[1:]
-        kept.append(best)
+        selected.append(best)
         order = order[~_overlapping(corners[best], corners[order], overlap)]
-    return np.asarray(kept, np.int64)
+    return np.asarray(selected, np.int64)
 
 
 def _overlapping(box: Array, others: Array, threshold: np.float32) -> Array:

@@ -16,7 +16,7 @@ from ingot.quantise.prepare import Prepared
 from ingot.queries.values import constant, dtype, elements, read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Product:
     """A product that can be quantised: its activations, by position, and its constant weight, if it has one."""
 
@@ -40,6 +40,12 @@ class Product:
         assert self.weight is not None
         assert self.weight.constant is not None
         return self.weight.constant.numpy()  # type: ignore[union-attr]
+
+    def bias_array(self) -> Array | None:
+        """The elements of the bias, if there is one."""
+        if self.bias is None or self.bias.constant is None:
+            return None
+        return self.bias.constant.numpy()  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +79,10 @@ def select(prepared: Prepared, options: Options) -> Selection:
             in_float.append(InFloat(node, reason or "its weight is not constant"))
         else:
             products.append(product)
-    for pattern in options.exclude:
+    for pattern in (*options.include, *options.exclude) if options.strict_names else ():
         if pattern not in used:
             names = [node.label for node in _candidates(prepared)]
-            raise InputError(f"'{pattern}' excludes no product", hint=nearest(pattern, names) or _listed(names))
+            raise InputError(f"'{pattern}' is no product", hint=nearest(pattern, names) or _listed(names))
     if not products:
         reasons = tuple(dict.fromkeys(f"'{left.node.label}': {left.reason}" for left in in_float[:5]))
         raise InputError("the model has no products to quantise", where=reasons, hint=_hint(options))
@@ -93,11 +99,18 @@ def _candidates(prepared: Prepared) -> Iterator[Node]:
 def _excluded(node: Node, options: Options, used: set[str]) -> str | None:
     if not node.applies(*options.operators):
         return f"{node.op_type} is not among the operators to quantise"
-    for pattern in options.exclude:
-        if pattern in (node.label, node.output.name) or fnmatchcase(node.label, pattern):
-            used.add(pattern)
-            return f"excluded by '{pattern}'"
-    return None
+    excluding = _matches(node, options.exclude)
+    including = _matches(node, options.include)
+    used.update(excluding, including)
+    if excluding:
+        return f"excluded by '{excluding[0]}'"
+    return "not included" if options.include and not including else None
+
+
+def _matches(node: Node, patterns: tuple[str, ...]) -> list[str]:
+    """The patterns that name a node, or what it computes."""
+    names = node.label, node.output.name
+    return [pattern for pattern in patterns if pattern in names or fnmatchcase(node.label, pattern)]
 
 
 def _product(node: Node, prepared: Prepared) -> Product | None:
@@ -130,6 +143,8 @@ def _product(node: Node, prepared: Prepared) -> Product | None:
 def _refusal(node: Node, product: Product | None, prepared: Prepared, options: Options) -> str | None:
     if product is None:
         return "its first operand is constant, and not its weight"
+    if options.mode == "dynamic" and (reason := _no_integers(node, product)) is not None:
+        return reason
     if product.weight is None:
         if options.mode == "weights":
             return "it has no constant weight"
@@ -140,6 +155,21 @@ def _refusal(node: Node, product: Product | None, prepared: Prepared, options: O
         if kind is not DType.FLOAT32:
             return f"it computes in {kind or 'an unknown type'}, not in float32"
     return "its weight is empty" if product.weight is not None and not product.weight_array().size else None
+
+
+def _no_integers(node: Node, product: Product) -> str | None:
+    """Why the standard has no product of integers for a node."""
+    if node.applies("ConvTranspose"):
+        return "there is no transposed convolution of integers"
+    if product.weight is not None and product.weight_position == 0:
+        return "its weight is the first operand"
+    if node.applies("Gemm"):
+        if node.get("transA", 0):
+            return "its first operand is transposed"
+        bias = read(node, 2)
+        if node.get("beta", 1.0) != 1.0 and bias is not None:
+            return "its bias is scaled"
+    return None
 
 
 def _bias(node: Node, channels: int, prepared: Prepared) -> Value | None:

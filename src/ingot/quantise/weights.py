@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 
 from ingot.dataclass import dataclass
@@ -18,6 +20,19 @@ class Coded:
     zero_point: Array
     axis: int
     block_size: int
+
+    @property
+    def has_zero_point(self) -> bool:
+        """Whether it has to be written: that of few bits is left out where it is 0."""
+        return DType.of(self.codes.dtype).bits == 8 or bool(self.zero_point.astype(np.int64).any())
+
+    @property
+    def digest(self) -> bytes:
+        """The same for weights of the same codes and scales."""
+        content = blake2b(np.ascontiguousarray(self.codes).tobytes(), digest_size=16)
+        content.update(self.scale.tobytes() + self.zero_point.tobytes())
+        content.update(f"{self.axis} {self.block_size} {self.codes.shape}".encode())
+        return content.digest()
 
     def decoded(self) -> Array:
         """The weight that the codes stand for, in float32."""

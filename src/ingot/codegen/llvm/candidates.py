@@ -78,14 +78,14 @@ class Items:
         b = self.b
         next_, at, bits = (stack_slot(b, I64) for _ in range(3))
         b.store(low, next_)
-        head, some, body, short, hit, done, end = (
-            b.append_basic_block(name) for name in ("blocks", "some", "block", "short", "hit", "next", "end")
+        head, inside, body, short, hit, done, end = (
+            b.append_basic_block(name) for name in ("blocks", "inside", "block", "short", "hit", "next", "end")
         )
         b.branch(head)
         b.position_at_end(head)
         place = b.load(next_, typ=I64)
-        b.cbranch(b.icmp_signed("<", place, many), some, end)
-        b.position_at_end(some)
+        b.cbranch(b.icmp_signed("<", place, many), inside, end)
+        b.position_at_end(inside)
         begin = smaller(b, place, b.sub(many, I64(BLOCK)))  # the last block begins among those before it
         b.cbranch(b.icmp_signed(">=", begin, I64(0)), body, short, likely=True)
         b.position_at_end(body)

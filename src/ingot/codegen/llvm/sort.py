@@ -21,7 +21,7 @@ _FEW = 8
 _SHORT = 80
 """Elements of a row up to which all are sorted."""
 
-_ROOM = 4
+_CAPACITY = 4
 """How many times more items than are asked for there are before those that are too many are left out."""
 
 _FEWEST = {64: 16, 128: 64}
@@ -91,7 +91,7 @@ class _Emitter:
     def _choose(self, row: ir.Value) -> None:
         """The first items of a row, unsorted, and some others."""
         b, items = self.b, self.items
-        room = larger(b, b.mul(self.wanted, I64(_ROOM)), I64(_FEWEST[self.item.width]))
+        capacity = larger(b, b.mul(self.wanted, I64(_CAPACITY)), I64(_FEWEST[self.item.width]))
         last = stack_slot(b, ir.IntType(bits_of(self.dtype)))
 
         def cut() -> None:
@@ -110,11 +110,11 @@ class _Emitter:
             return may_be_below(b, x, limits, self.dtype, descending=self.nest.descending)
 
         with b.if_then(b.icmp_signed(">", self.wanted, I64(0))):
-            items.append_all(row, room)
+            items.append_all(row, capacity)
             cut()
             with (
-                items.append_chosen(row, room, self.many, may_be, lambda key: b.icmp_signed("<", key, limit())),
-                b.if_then(b.icmp_signed(">=", b.load(items.count, typ=I64), room)),
+                items.append_chosen(row, capacity, self.many, may_be, lambda key: b.icmp_signed("<", key, limit())),
+                b.if_then(b.icmp_signed(">=", b.load(items.count, typ=I64), capacity)),
             ):
                 cut()
 

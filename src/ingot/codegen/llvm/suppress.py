@@ -1,4 +1,4 @@
-"""Non-maximum suppression in LLVM: candidates by their scores, each compared with the boxes kept, in vectors."""
+"""Non-maximum suppression in LLVM: candidates by their scores, each compared with the boxes selected, in vectors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ingot.schedule.work import LOOP_GRAIN
 
 _SCORE = DType.FLOAT32
 _AREA = 4
-"""Which of the numbers of a kept box."""
+"""Which of the numbers of a selected box."""
 
 _MORE = 4
-"""Candidates beyond twice as many as are to be kept that are sorted first, where these are few."""
+"""Candidates beyond twice as many as are to be selected that are sorted first, where these are few."""
 
 
 def _emit(b: Builder, frame: Frame, nest: Suppress) -> None:
@@ -57,11 +57,11 @@ class _Emitter:
         self.held = b.gep(frame.buffers[held], [start], source_etype=F32)
         self.items = Items(self.loops, _SCORE, self._keys, frame.target.vector)
         self.sort = sort_function(b.module, _SCORE, frame.target)
-        self.kept, self.next, self.ready = (stack_slot(b, I64) for _ in range(3))
+        self.selected, self.next, self.ready = (stack_slot(b, I64) for _ in range(3))
         self.start = stack_slot(b, PTR)
 
     def group(self, number: ir.Value) -> None:
-        """The boxes kept of one class."""
+        """The boxes selected of one class."""
         b, nest, loops = self.b, self.nest, self.loops
         loops.unflatten((nest.batch, nest.group), number)
         loops.variables[nest.box] = I64(0)
@@ -73,7 +73,7 @@ class _Emitter:
         count = b.load(self.items.count, typ=I64)
         few = b.add(b.mul(smaller(b, self.most, I64(MOST_ROUNDS)), I64(2)), I64(_MORE))
         self._sort(count, b.select(b.icmp_signed("<=", few, I64(MOST_ROUNDS)), smaller(b, few, count), count))
-        b.store(I64(0), self.kept)
+        b.store(I64(0), self.selected)
         b.store(I64(0), self.next)
         b.store(ir.Constant(vector(F32, self.lanes), None), self._number(_AREA, I64(0)), align=4)
         head, body, last, more, end = (
@@ -81,9 +81,9 @@ class _Emitter:
         )
         b.branch(head)
         b.position_at_end(head)
-        place, kept = b.load(self.next, typ=I64), b.load(self.kept, typ=I64)
+        place, selected = b.load(self.next, typ=I64), b.load(self.selected, typ=I64)
         ready = b.load(self.ready, typ=I64)
-        is_missing = b.icmp_signed("<", kept, self.most)
+        is_missing = b.icmp_signed("<", selected, self.most)
         b.cbranch(b.and_(b.icmp_signed("<", place, ready), is_missing), body, last)
         b.position_at_end(last)
         b.cbranch(b.and_(b.icmp_signed("<", ready, count), is_missing), more, end)
@@ -96,18 +96,18 @@ class _Emitter:
         box = place_of(b, b.load(b.gep(start, [place], source_etype=kind), typ=kind, align=8), _SCORE)
         b.store(b.add(place, I64(1)), self.next)
         numbers = self._box(box)
-        with b.if_then(b.not_(self._overlaps(numbers, kept))):
+        with b.if_then(b.not_(self._overlaps(numbers, selected))):
             for which, value in enumerate(numbers):
-                b.store(value, self._number(which, kept))
-            after = b.add(kept, I64(1))
+                b.store(value, self._number(which, selected))
+            after = b.add(selected, I64(1))
             b.store(ir.Constant(vector(F32, self.lanes), None), self._number(_AREA, after), align=4)
             loops.locals = {PLACE: box}
-            loops.variables[nest.rank] = kept
-            loops.statements(nest.kept)
-            b.store(after, self.kept)
+            loops.variables[nest.rank] = selected
+            loops.statements(nest.selected)
+            b.store(after, self.selected)
         b.branch(head)
         b.position_at_end(end)
-        loops.locals = {COUNT: b.load(self.kept, typ=I64)}
+        loops.locals = {COUNT: b.load(self.selected, typ=I64)}
         loops.statements(nest.counted)
 
     def _sort(self, count: ir.Value, wanted: ir.Value) -> None:
@@ -153,8 +153,8 @@ class _Emitter:
                 high.append(self._larger(first, second))
         return [*low, *high, b.fmul(b.fsub(high[0], low[0]), b.fsub(high[1], low[1]))]
 
-    def _overlaps(self, box: list[ir.Value], kept: ir.Value) -> ir.Value:
-        """Whether a box shares too much with one that is kept, of which those behind the last have no area."""
+    def _overlaps(self, box: list[ir.Value], selected: ir.Value) -> ir.Value:
+        """Whether a box shares too much with one that is selected, of which those behind the last have no area."""
         b, lanes = self.b, self.lanes
         own = [self.loops.splat(value, lanes) for value in box]
         threshold = self.loops.splat(self.overlap, lanes)
@@ -164,11 +164,11 @@ class _Emitter:
         def is_any(mask: ir.Value) -> ir.Value:
             return b.icmp_unsigned("!=", b.bitcast(mask, bits), ir.Constant(bits, 0))
 
-        before, head, body, end = b.block, *(b.append_basic_block(name) for name in ("kept", "compare", "compared"))
+        before, head, body, end = b.block, *(b.append_basic_block(name) for name in ("selected", "compare", "compared"))
         b.branch(head)
         b.position_at_end(head)
         place = b.phi(I64)
-        b.cbranch(b.icmp_signed("<", place, kept), body, end)
+        b.cbranch(b.icmp_signed("<", place, selected), body, end)
         b.position_at_end(body)
         other = [b.load(self._number(which, place), typ=vector(F32, lanes), align=4) for which in range(NUMBERS)]
         sides = [
@@ -203,7 +203,7 @@ class _Emitter:
         return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
 
     def _number(self, which: int, place: ir.Value) -> ir.Value:
-        """Where a number of a kept box is."""
+        """Where a number of a selected box is."""
         return self.b.gep(self.held, [self.b.add(self.b.mul(self.line, I64(which)), place)], source_etype=F32)
 
     def _keys(self, x: ir.Value) -> ir.Value:

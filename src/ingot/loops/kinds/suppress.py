@@ -28,7 +28,7 @@ def _show(nest: Suppress, text: ExpressionText) -> Iterator[str]:
     yield f"  count, place = at most {most} of {variables((nest.box,))}, apart by {overlap}"
     yield f"    by {scores}{''.join(f' above {each}' for each in above)}, {how} {boxes}"
     yield from definitions(lines)
-    yield from indented(statements.show((*nest.counted, *nest.kept), text))
+    yield from indented(statements.show((*nest.counted, *nest.selected), text))
 
 
 def _parametrise(nest: Suppress, parameters: Parameters) -> Suppress:
@@ -45,7 +45,7 @@ def _parametrise(nest: Suppress, parameters: Parameters) -> Suppress:
         overlap=parameters.scalar(nest.overlap),
         floor=None if nest.floor is None else parameters.scalar(nest.floor),
         counted=parameters.statements(nest.counted),
-        kept=parameters.statements(nest.kept),
+        selected=parameters.statements(nest.selected),
         lines=(parameters.size(nest.lines[0], 0), parameters.size(nest.lines[1], 1)),
         scratch=parameters.buffers(nest.scratch),
     )
@@ -56,7 +56,7 @@ def _cost(nest: Suppress, tally: Tally) -> None:
     tally.compute(rows * nest.box.extent * _BOX)
     tally.expressions([nest.boxes, nest.scores], 0)
     tally.statements(nest.counted, rows)
-    tally.statements(nest.kept, rows * nest.rank.extent)
+    tally.statements(nest.selected, rows * nest.rank.extent)
 
 
 def _verify(nest: Suppress, scope: Scope) -> None:
@@ -73,8 +73,8 @@ def _verify(nest: Suppress, scope: Scope) -> None:
         scope.refuse("a suppression by scores that do not lie side by side")
     with scope.inside("count", (nest.batch, nest.group), {COUNT: DType.INT64}):
         scope.statements(nest.counted)
-    with scope.inside("kept", (nest.batch, nest.group, nest.rank), {PLACE: DType.INT64}):
-        scope.statements(nest.kept)
+    with scope.inside("selected", (nest.batch, nest.group, nest.rank), {PLACE: DType.INT64}):
+        scope.statements(nest.selected)
 
 
 KIND = NestKind(_show, _parametrise, _cost, _verify, attrgetter("scratch"))
