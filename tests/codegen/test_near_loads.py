@@ -64,7 +64,7 @@ def taken(x: Array, places: Array, *, at_end: bool) -> Array:
 @pytest.mark.parametrize("at_end", [False, True])
 def test_elements_at_places_are_loaded_and_none_beyond(name: str, kind: Any, at_end: bool) -> None:
     for dtype in _DTYPES:
-        x = (np.arange(43) % 2 if dtype is np.bool_ else np.arange(43)).astype(dtype)
+        x: Array = (np.arange(43) % 2 if dtype is np.bool_ else np.arange(43)).astype(dtype)
         places = _CLOSE[name].astype(kind)
         assert taken(x, places, at_end=at_end).tolist() == x[places].tolist()
 

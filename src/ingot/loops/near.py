@@ -16,7 +16,7 @@ def near_places(index: Index, var: Var) -> Scalar | None:
     if index.factor(var) != 0:
         return None
     places = [(term, factor) for term, factor in index.terms if not isinstance(term, Var) and _moves(term, var)]
-    if len(places) != 1 or places[0][1] != 1 or isinstance(places[0][0], Var):
+    if len(places) != 1 or places[0][1] != 1:
         return None
     place = places[0][0]
     if any(term is not var for index in indices(Let("", place)) for term, _ in index.terms):

@@ -45,8 +45,8 @@ TRANSPORT = 4
 MOST_UNROLLED = 32
 """Times that the body of a short loop inside a vector is unrolled."""
 
-MOST_JAMMED = 256
-"""The same where rows are jammed: 25 for a window of 5 x 5, each for 8 rows."""
+MOST_JAMMED = 352
+"""The same where rows are jammed: 49 for a window of 7 x 7, each for 7 rows."""
 
 HEAVY_FOR_UNROLLING = 24
 """Operations in the body of a reduction from which on it is not unrolled four times."""

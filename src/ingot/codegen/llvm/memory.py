@@ -13,7 +13,7 @@ from ingot.codegen.llvm.lanes import Lanes, count_of
 from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import transposed
-from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
+from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, stored, vector, width, zeros
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.loops.ir import LANES_APART, LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
@@ -135,10 +135,11 @@ class Memory(Lanes, ABC):
         """One element for all lanes; a vector load, if it is contiguous; else a gather."""
         b = self.b
         kind = stored(value.dtype)
-        if value.fill == 0:
-            address = self._address_ahead(value.buffer, value.index, value.where)
+        along, beside = self._split(value.where)
+        if along is not None:
+            address = self._address_ahead(value.buffer, value.index, beside, value.dtype, value.fill)
             if address is not None:
-                return self._computed(self._lanes_at(address, value), value.dtype)
+                return self._computed(self._lanes_at(address, value, along), value.dtype)
         pointer = self.frame.buffers[value.buffer]
         inside = self._inside(value.where) if value.where else None
         if self._varying(value.index) is None and (inside is None or count_of(inside) == 1):
@@ -215,7 +216,6 @@ class Memory(Lanes, ABC):
         assert wide is not None
         assert term is not None
         places = self.scalar(term)
-        kind = places.type.element
         first = b.extract_element(places, I32(0))
         last = b.extract_element(places, I32(lanes - 1) if lane.active is None else b.sub(lane.active, I64(1)))
         low, high = smaller(b, first, last), larger(b, first, last)
@@ -225,7 +225,7 @@ class Memory(Lanes, ABC):
         if mask is not None:
             enclosed = b.or_(enclosed, b.not_(mask))
         near = scalars.intrinsic(b, "vector.reduce.and", I1, [enclosed], enclosed.type)
-        near = b.and_(near, b.icmp_unsigned("<", span, ir.Constant(kind, lanes)))
+        near = b.and_(near, b.icmp_unsigned("<", span, ir.Constant(span.type, lanes)))
         with b.if_else(near, likely=True) as (then, otherwise):
             with then:
                 address = b.gep(pointer, [b.add(base, b.sext(low, I64))], source_etype=stored(value.dtype))
@@ -332,15 +332,51 @@ class Memory(Lanes, ABC):
         arguments = [lanes, addresses, I32(width(dtype)), full]
         self._masked("masked.scatter", ir.VoidType(), arguments, lanes.type, addresses.type)
 
-    def _address_ahead(self, buffer: Buffer, index: Index, where: Sequence[Inside] = ()) -> ir.Value | None:
+    def _split(self, where: Sequence[Inside]) -> tuple[list[Inside] | None, list[Inside]]:
+        """The conditions that hold for lanes in a row, and those that hold for all lanes or none.
+
+        The former are None where some hold for other lanes.
+        """
+        lane = self._lane
+        if lane is None:
+            return None, []
+        along = [condition for condition in where if condition.index.factor(lane.var) != 0]
+        beside = [condition for condition in where if condition.index.factor(lane.var) == 0]
+        if any(condition.index.factor(lane.var) != 1 or self._is_opaque(condition.index) for condition in along):
+            return None, beside
+        return along, beside
+
+    @staticmethod
+    def _is_opaque(index: Index) -> bool:
+        return any(not isinstance(term, Var) for term, _ in index.terms)
+
+    def _row_of_lanes(self, condition: Inside, lanes: int) -> ir.Value:
+        """The mask of the lanes whose index is inside, which are neighbours: the bits of a number."""
+        b = self.b
+        first, size = self._base(condition.index), self.frame.size(condition.size)
+        before, until = (
+            b.sub(b.shl(I64(1), larger(b, I64(0), smaller(b, count, I64(lanes)))), I64(1))
+            for count in (b.sub(I64(0), first), b.sub(size, first))
+        )
+        bits = b.trunc(b.and_(until, b.not_(before)), ir.IntType(lanes))
+        return b.bitcast(bits, ir.VectorType(I1, lanes))
+
+    def _address_ahead(
+        self,
+        buffer: Buffer,
+        index: Index,
+        where: Sequence[Inside] = (),
+        dtype: DType = DType.FLOAT32,
+        fill: float | int | bool = 0,
+    ) -> ir.Value | None:
         """The address of the first lane, hoisted into the preheader as far as possible; None if there is none.
 
-        Where a condition does not hold, it is that of as many zeros as the loop may read.
+        Where a condition does not hold, it is that of as many elements `fill` as the loop may read.
         """
         preheader, lane, b = self._preheader, self._lane, self.b
         if preheader is None or lane is None or index.factor(lane.var) != 1:
             return None
-        key: list[object] = [buffer]
+        key: list[object] = [buffer, fill]
         for moved in (index, *_indices(where)):
             moving = [(term, factor) for term, factor in moved.terms if not self._is_fixed(term)]
             if any(term is not lane.var and term not in preheader.variables for term, _ in moving):
@@ -355,24 +391,35 @@ class Memory(Lanes, ABC):
                 address = b.gep(self.frame.buffers[buffer], [self._sum(index, lane.var)], source_etype=kind)
                 for condition in where:
                     inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
-                    address = b.select(inside, address, self._zeros(LONGEST_JAMMED * width(buffer.dtype)))
+                    address = b.select(inside, address, self._filling(dtype, fill))
             preheader.addresses[tuple(key)] = address
         return b.gep(address, [self.variables[lane.var]], source_etype=kind)
 
     def _is_fixed(self, term: Var | Scalar) -> bool:
         return isinstance(term, Var) and isinstance(self.variables[term], ir.Constant)
 
-    def _lanes_at(self, address: ir.Value, value: Load) -> ir.Value:
-        """A masked load: zeros where the mask is off."""
-        assert self._lane is not None
-        whole = vector(stored(value.dtype), self._lane.count)
-        if self._lane.mask is not None:
-            fill = ir.Constant(whole, None)
-            arguments = [address, I32(width(value.dtype)), self._lane.mask, fill]
-            return self._masked("masked.load", whole, arguments, whole, PTR)
+    def _lanes_at(self, address: ir.Value, value: Load, where: Sequence[Inside]) -> ir.Value:
+        """A vector: the fill of the load where a condition does not hold, and anything where the mask is off."""
+        lane = self._lane
+        assert lane is not None
+        whole = vector(stored(value.dtype), lane.count)
+        mask = lane.mask
+        for condition in where:
+            own = self._row_of_lanes(condition, lane.count)
+            mask = own if mask is None else self.b.and_(mask, own)
+        if mask is not None:
+            fill = self._stored(scalars.number(value.dtype, value.fill, lane.count), value.dtype)
+            return self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
         loaded = self.b.load(address, typ=whole)
         loaded.align = width(value.dtype)
         return loaded
+
+    def _filling(self, dtype: DType, fill: float | int | bool) -> ir.Value:
+        """As many elements of one value as a jammed loop may read."""
+        if fill == 0:
+            return self._zeros(LONGEST_JAMMED * width(dtype))
+        value = [scalars.number(dtype, fill, 1).constant] * LONGEST_JAMMED
+        return global_constant(self.b, ir.Constant(ir.VectorType(stored(dtype), LONGEST_JAMMED), value))
 
     def _masked(self, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
         return scalars.intrinsic(self.b, name, result, arguments, *over)

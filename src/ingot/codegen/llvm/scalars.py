@@ -95,6 +95,18 @@ def apply(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]
     return _of_integers(b, function, dtype, kind, arguments)
 
 
+def combined(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+    """A function of two as a reduction applies it, in any order: of two zeros either may be the larger.
+
+    Numpy leaves their order open too. It takes a processor without an instruction for it as long as the rest.
+    """
+    if function in ("maximum", "minimum") and is_float(dtype):
+        kind = arguments[0].type
+        name = f"llvm.{function}.{_mangled(kind)}"
+        return b.call(b.module.declared(name, ir.FunctionType(kind, [kind, kind])), arguments, "nsz ")
+    return apply(b, function, dtype, arguments)
+
+
 def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
     if function in _FLOAT_TWO:
         return _FLOAT_TWO[function](b, *arguments)

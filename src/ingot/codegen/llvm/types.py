@@ -74,10 +74,19 @@ def stack_slot(b: Builder, kind: ir.Type, align: int = 0) -> ir.Value:
 
 def zeros(b: Builder, name: str, kind: ir.Type) -> ir.Value:
     """Constant zeros of a type, one for each name in a module."""
+    return _global(b, name, ir.Constant(kind, None))
+
+
+def global_constant(b: Builder, value: ir.Constant) -> ir.Value:
+    """The address of a constant, one for each in a module."""
+    return _global(b, str(value).replace('"', ""), value)
+
+
+def _global(b: Builder, name: str, value: ir.Constant) -> ir.Value:
     constant = b.module.globals.get(name)
     if constant is None:
-        constant = ir.GlobalVariable(b.module, kind, name)
+        constant = ir.GlobalVariable(b.module, value.type, name)
         constant.linkage, constant.global_constant = "internal", True
-        constant.initializer, constant.align = ir.Constant(kind, None), 64
+        constant.initializer, constant.align = value, 64
         constant.type = PTR
     return constant

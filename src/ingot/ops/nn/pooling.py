@@ -19,7 +19,7 @@ from ingot.ops.nn.moments import norm_of
 from ingot.ops.nn.pooled_places import places_of_greatest
 from ingot.ops.nn.precision import refuse_huge, wide, widened
 from ingot.ops.nn.results import tensor
-from ingot.ops.nn.sweeps import channels_first, inside_counts, pooled
+from ingot.ops.nn.sweeps import channels_first, inside_counts, pooled, pooled_by_axes
 from ingot.ops.nn.windows import Sweep, Windows, slide, spatial_rank, windows
 from ingot.ops.typesets import FLOATS, FLOATS_3, INT8, INT64, UINT8, types
 
@@ -135,7 +135,7 @@ def lower_max_pool(
 ) -> prim.Tensor | tuple[prim.Tensor, ...]:
     moving = _windows(x, **attributes)
     lowest: float = np.iinfo(x.dtype.numpy).min if x.dtype.is_integer else -np.inf
-    greatest = channels_first(pooled(x, moving, partial(prim.reduce_, "maximum"), lowest))
+    greatest = channels_first(pooled_by_axes(x, moving, "maximum", lowest))
     return greatest if len(inferred) == 1 else (greatest, places_of_greatest(x, moving, lowest, bool(storage_order)))
 
 

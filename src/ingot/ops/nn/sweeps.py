@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
 
 from ingot import dims, prim
 from ingot.dims import Dim
 from ingot.ops.nn.windows import Windows
+from ingot.prim.evaluate import evaluate
 
 
 def swept(x: prim.Tensor, moving: Windows, fill: float | int = 0) -> prim.Tensor:
@@ -42,6 +45,40 @@ def pooled(
     return prim.squeeze(reduce(seen, kernel), kernel)
 
 
+_LARGE = 16
+"""Elements of a window from which on a pass along each of its axes takes less than one along all."""
+
+
+def pooled_by_axes(x: prim.Tensor, moving: Windows, function: str, fill: float | int) -> prim.Tensor:
+    """The reduction of each window by a function, along one axis after another where windows are large."""
+    reduce = partial(prim.reduce_, function)
+    known = [size for size in moving.kernel if isinstance(size, int)]
+    if len(known) < len(moving.kernel) or prod(known) < _LARGE or max(known) == prod(known):
+        return pooled(x, moving, reduce, fill)
+    moved = [axis for axis in range(len(known)) if known[axis] > 1 or moving.strides[axis] > 1]
+    for axis in moved[:0:-1]:
+        x = channels_first(pooled(x, _along(moving, axis), reduce, fill))
+        moving = _without(moving, axis)
+    return pooled(x, moving, reduce, fill)
+
+
+def _along(moving: Windows, axis: int) -> Windows:
+    """The same windows along one axis, and of one element along others."""
+    for other in range(len(moving.kernel)):
+        if other != axis:
+            moving = _without(moving, other)
+    return moving
+
+
+def _without(moving: Windows, axis: int) -> Windows:
+    """The same windows, of one element along an axis."""
+    kernel, strides, dilations, pads = (
+        (*each[:axis], one, *each[axis + 1 :])
+        for each, one in ((moving.kernel, 1), (moving.strides, 1), (moving.dilations, 1), (moving.pads, (0, 0)))
+    )
+    return Windows(kernel, strides, dilations, pads, moving.auto_pad, moving.ceil)
+
+
 def channels_first(y: prim.Tensor) -> prim.Tensor:
     return prim.permute(y, [0, y.rank - 1, *range(1, y.rank - 1)])
 
@@ -64,6 +101,8 @@ def inside_counts(moving: Windows, sizes: Sequence[Dim], *, padding: bool) -> pr
         ends = [before + size + after, 0] if padding else [before + size, before]  # counted from the padding on
         many = [_first_at(prim.size(end) - starts, dilation, kernel) for end in ends]
         inside = many[0] - many[1]
+        if isinstance(size, int):
+            inside = prim.constant(evaluate([inside], {}, {})[0])
         counts = inside if counts is None else counts * inside
     return None if whole else counts
 

@@ -1,0 +1,58 @@
+"""Windows of padded images: loads of which some lanes, or all, are outside, for several rows at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.dtypes import Array
+from ingot.loops.ir import kernels_in
+
+
+def _results(body: str, dtype: str, x: Array) -> tuple[Array, Array, ingot.Session]:
+    """What a model of images makes of some, compiled and by the reference, and the compiled one."""
+    sizes = ", ".join(map(str, x.shape))
+    text = f'<ir_version: 10, opset_import: ["" : 21]> g ({dtype}[{sizes}] x) => (y) {{ {body} }}'
+    model = ingot.parse_model(text)
+    compiled = ingot.Session(model, threads=1, fallback=False, providers=("cpu", "reference"))
+    reference = ingot.Session(model, providers=("reference",))
+    return compiled.run(None, {"x": x})[0], reference.run(None, {"x": x})[0], compiled
+
+
+@pytest.mark.parametrize(("side", "dtype"), [(5, "float"), (17, "uint8"), (40, "float"), (40, "int8")])
+def test_the_greatest_of_padded_windows_is_that_of_the_reference(side: int, dtype: str) -> None:
+    for kernel in ([3, 3], [4, 6]):
+        x = np.random.default_rng(side).integers(-100 if dtype != "uint8" else 0, 100, (2, 3, side, side))
+        pads = [kernel[0] // 2, kernel[1] // 2] * 2
+        body = f"y = MaxPool <kernel_shape = {kernel}, pads = {pads}> (x)"
+        compiled, expected, _ = _results(body, dtype, x.astype(np.float32 if dtype == "float" else dtype))
+        assert compiled.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("side", "kernel"), [(5, 3), (17, 5), (28, 7)])
+def test_sums_of_padded_windows_are_those_of_the_reference(side: int, kernel: int) -> None:
+    x = np.random.default_rng(1).standard_normal((1, 2, side, side)).astype(np.float32)
+    half = [kernel // 2] * 4
+    body = f"y = AveragePool <kernel_shape = [{kernel}, {kernel}], pads = {half}> (x)"
+    compiled, expected, _ = _results(body, "float", x)
+    np.testing.assert_allclose(compiled, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("place", [0, 44])
+def test_the_greatest_of_a_window_with_a_nan_is_nan(place: int) -> None:
+    x = np.zeros((1, 1, 9, 45), np.float32)
+    x[..., 4, place] = np.nan
+    compiled, expected, _ = _results("y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)", "float", x)
+    np.testing.assert_array_equal(compiled, expected)
+    assert np.isnan(compiled).sum() >= 6
+
+
+@pytest.mark.parametrize(("kernel", "kernels"), [([3, 3], 1), ([5, 5], 2), ([1, 25], 1)])
+def test_large_windows_are_reduced_along_one_axis_after_another(kernel: Any, kernels: int) -> None:
+    x = np.zeros((1, 1, 30, 30), np.float32)
+    *_, session = _results(f"y = MaxPool <kernel_shape = {kernel}> (x)", "float", x)
+    assert session.compiled is not None
+    assert len(list(kernels_in(session.compiled.scheduled.steps))) == kernels
