@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ingot.dims import Dim, symbol
 from ingot.errors import CheckError, ShapeError
 from ingot.infer.decided import decided_by_sizes
+from ingot.infer.evaluated import evaluated
 from ingot.infer.naming import Naming
 from ingot.infer.types import check_inputs, versioned
 from ingot.ir.clone import copy_graph
@@ -181,7 +182,8 @@ class Inference:
         if "infer" not in operator.rules:
             return []
         parts = operator.apply("infer", inputs, arguments, outputs=len(node.outputs))
-        return [part if isinstance(part, Fact) else Fact(part) for part in parts]
+        facts = [part if isinstance(part, Fact) else Fact(part) for part in parts]
+        return [evaluated(node, operator, inputs, facts[0])] if len(facts) == len(node.outputs) == 1 else facts
 
     def _is_dead_branch(self, branch: Graph, node: Node) -> bool:
         """Whether a subgraph is a branch that cannot run with the sizes of its inputs: it need not fit them."""

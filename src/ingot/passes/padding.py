@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ingot.dims import Expr, symbols
 from ingot.infer.driver import Facts
 from ingot.ir.attribute import Attribute
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.passes.replacing import replace
-from ingot.queries.values import integers, number, produced_by, rank, read
+from ingot.queries.values import fact, integers, number, produced_by, rank, read
 
 
 def absorb_padding(model: Model, facts: Facts) -> int:
@@ -19,6 +20,8 @@ def absorb_padding(model: Model, facts: Facts) -> int:
             pads = None if pad is None else _spatial(pad, facts)
             if pad is None or pads is None or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
                 continue
+            if _names_sizes(pad, facts):
+                continue
             own = node.get("pads", [0] * len(pads))
             attributes = [
                 attribute for attribute in node.attributes.values() if attribute.name not in ("pads", "auto_pad")
@@ -29,6 +32,13 @@ def absorb_padding(model: Model, facts: Facts) -> int:
             replace(node.output, twin.output, facts)
             absorbed += 1
     return absorbed
+
+
+def _names_sizes(pad: Node, facts: Facts) -> bool:
+    """Whether sizes of what a Pad computes have names that its input has not: they stand for those of its result."""
+    before, after = (fact(value, facts).shape or () for value in (pad.inputs[0], pad.output))
+    known = frozenset[str]().union(*(symbols(dim) for dim in before if isinstance(dim, Expr)))
+    return any(isinstance(dim, Expr) and not symbols(dim) <= known for dim in after)
 
 
 def _spatial(pad: Node, facts: Facts) -> list[int] | None:
