@@ -226,5 +226,10 @@ def _same(
 
 
 def _bits(results: list[Any] | str) -> list[bytes]:
+    """The bits of results, of those that are no numbers only where they are: nothing defines the sign of NaN."""
     assert not isinstance(results, str)
-    return [each.tobytes() for each in results]
+    bits = []
+    for array in results:
+        undefined = np.zeros(array.shape, bool) if array.dtype.kind in "biu" else np.isnan(array)
+        bits.append(undefined.tobytes() + np.where(undefined, np.zeros((), array.dtype), array).tobytes())
+    return bits

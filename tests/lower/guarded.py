@@ -132,7 +132,7 @@ def check_fenced(seed: int, front: bool) -> None:
         def feeds(sizes: Any) -> dict[str, Array]:
             return {name: fences.holding(array) for name, array in drawn.feeds(sizes).items()}
 
-        check(Drawn(seed, drawn.model, drawn.bindings, drawn.smooth, feeds), Tally(), levels=())
+        check(Drawn(seed, drawn.model, drawn.bindings, drawn.smooth, drawn.declared, feeds), Tally(), levels=())
 
 
 CONVOLUTION = """<ir_version: 13, opset_import: ["" : 28]>

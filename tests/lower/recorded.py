@@ -23,11 +23,13 @@ KINDS: dict[str, tuple[str, ...]] = {
     "cumulative sums": ("CumSum",),
     "gathers and scatters": (
         "Gather", "GatherElements", "GatherND", "ScatterND", "ScatterElements", "OneHot", "TopK", "ArgMax", "ArgMin",
+        "Compress", "NonZero",
     ),
-    "casts and quantisation": ("Cast", "QuantizeLinear", "DequantizeLinear"),
+    "casts and quantisation": ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear"),
     "views, joins and padding": (
         "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Concat", "Split", "Expand", "Tile", "Pad",
         "Shape", "Trilu", "DepthToSpace", "SpaceToDepth", "Resize",
+        "ConstantOfShape",
     ),
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.ir import Model
 from ingot.ops.catalog import standard
 from ingot.passes.sequences import sequences_to_tensors
 from ingot.session import Session
@@ -32,7 +33,11 @@ APPENDED = """g (float[r, n] x, int64 m) => (y, k, z) <bool go = {1}, int64 one 
 
 def calls(graph: str, *feeds: dict[str, Any]) -> list[str]:
     """What the reference computes of a compiled model, which gives what the reference does."""
-    model = ingot.parse_model(f"{HEAD} {graph}")
+    return agree(ingot.parse_model(f"{HEAD} {graph}"), *feeds)
+
+
+def agree(model: Model, *feeds: dict[str, Any]) -> list[str]:
+    """The same of a model."""
     reference = Session(model, providers=("reference",))
     session = Session(model, providers=("cpu", "reference"), threads=1, fallback=False)
     for given in (*feeds, *feeds):
@@ -128,34 +133,42 @@ def test_a_wrong_declaration_of_a_state_is_not_believed() -> None:
     assert sequences_to_tensors(model, standard()) == 0
 
 
-@pytest.mark.parametrize("grown", ["seq", "tensor"])
+@pytest.mark.parametrize("grown", ["seq(float[n])", "float[j]"])
 def test_a_wrong_declaration_of_what_is_appended_is_not_believed(grown: str) -> None:
     """A size that a run computes is not the same in every run of a body, whatever name it has."""
-    begin, append = {
-        "seq": ("none = SequenceEmpty <dtype = 1> ()", "u = SequenceInsert (q, p)"),
-        "tensor": ("none = Constant <value = float[0] {}> ()", "u = Concat <axis = 0> (q, p)"),
-    }[grown]
-    state = "seq(float[n]) q" if grown == "seq" else "float[j] q"
-    end = "y = ConcatFromSequence <axis = 0> (l)" if grown == "seq" else "y = Identity (l)"
+    none, append, end = "Constant <value = float[0] {}>", "Concat <axis = 0>", "Identity"
+    if grown.startswith("seq"):
+        none, append, end = "SequenceEmpty <dtype = 1>", "SequenceInsert", "ConcatFromSequence <axis = 0>"
     graph = f"""g (float[n] x, int64 m) => (y) {{
-        {begin}
-        l = Loop (m, , none) <body = b (int64 i, bool c, {state}) => (d, u) <float[n] p> {{
+        none = {none} ()
+        l = Loop (m, , none) <body = b (int64 i, bool c, {grown} q) => (d, u) {{
             d = Identity (c)
             zero = Constant <value_ints = [0]> ()
             one = Constant <value_ints = [1]> ()
             j = Reshape (i, one)
             p = Slice (x, zero, j)
-            {append}
+            u = {append} (q, p)
         }}>
-        {end}
+        y = {end} (l)
     }}"""
-    calls(graph, *({"x": X[0], "m": np.array(count)} for count in (1, 3)))
+    model = ingot.parse_model(f"{HEAD} {graph}")
+    (appended,) = (node.outputs[0] for node in model.nodes() if node.applies("Slice"))
+    appended.type = model.graph.inputs[0].type
+    agree(model, *({"x": X[0], "m": np.array(count)} for count in (3, 1)))
 
 
 @pytest.mark.parametrize("joined", ["axis = 0", "axis = 1", "axis = 0, new_axis = 1", "axis = -1, new_axis = 1"])
 def test_empty_rows_are_joined(joined: str) -> None:
-    for x in (X[:, :0], X[:0]):
-        calls(APPENDED.replace("JOINED", joined), {"x": x, "m": np.array(3)})
+    graph = f"""g (float[r, n] x, int64 m) => (y) {{
+        none = SequenceEmpty <dtype = 1> ()
+        l = Loop (m, , none) <body = b (int64 i, bool c, seq(float[r, n]) q) => (d, u) {{
+            d = Identity (c)
+            p = Neg (x)
+            u = SequenceInsert (q, p)
+        }}>
+        y = ConcatFromSequence <{joined}> (l)
+    }}"""
+    calls(graph, *({"x": x, "m": np.array(3)} for x in (X, X[:2, :0], X[:0])))
 
 
 def test_a_map_of_the_parts_of_a_tensor_is_a_loop() -> None:

@@ -1,7 +1,8 @@
 """Compiled kernel templates by digest: in memory, in the cache on disk, or compiled in the background, each once.
 
 A template that takes LLVM long may have a draft, which is compiled in a fifth of the time and runs until the template
-is there. A draft is several times slower and gives the same results to the bit; it is never cached.
+is there. A draft is several times slower and gives the same results to the bit, but for the sign and payload of NaN; it
+is never cached.
 """
 
 from __future__ import annotations

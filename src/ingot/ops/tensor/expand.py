@@ -67,18 +67,19 @@ def lower(
 ) -> prim.Tensor:
     known = sizes(facts[1]) or ()
     if None in known:
-        computed = _computed(x.shape, shape, read)
-        known = tuple(
-            a if isinstance(a, int) and a != 1 else b
-            for a, b in zip((*(1,) * (len(computed) - x.rank), *x.shape), computed, strict=True)
-        )
-        result = prim.expand(in_own_type(x, inferred[0]), known)
-        return prim.assume_shape(prim.assume_shape(result, computed), known)  # the numbers that were read are compared
+        return _to_computed(in_own_type(x, inferred[0]), _computed(x.shape, shape, read))
     result = sizes_of(inferred[0])
     wanted = [1 if size is None else size for size in known]
     whole = [1] * (len(result) - len(wanted)) + wanted
     asked = tuple(one if size == 1 else size for size, one in zip(whole, result, strict=True))
     return prim.assume_shape(prim.expand(in_own_type(x, inferred[0]), asked), result)
+
+
+def _to_computed(x: prim.Tensor, computed: prim.Sizes) -> prim.Tensor:
+    """`x` with computed sizes, those that are known in their place: a guard compares the two."""
+    padded = (*(1,) * (len(computed) - x.rank), *x.shape)
+    known = tuple(a if isinstance(a, int) and a != 1 else b for a, b in zip(padded, computed, strict=True))
+    return prim.assume_shape(prim.assume_shape(prim.expand(x, known), computed), known)
 
 
 def _computed(have: prim.Sizes, shape: prim.Tensor, read: SizeReader) -> prim.Sizes:
