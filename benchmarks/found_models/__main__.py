@@ -21,7 +21,7 @@ from benchmarks.found_models.fetch import LIST, fetch, listed
 from benchmarks.found_models.page import page
 
 RESULT = Path(__file__).parent.parent / "results" / "found_models.md"
-LIMIT = 300
+LIMIT = 120
 """Seconds that a model may take."""
 
 
