@@ -17,7 +17,8 @@ def test_indices_that_are_followed_again_and_again_are_compiled() -> None:
     for _ in range(30):
         expected = expected[expected]
     np.testing.assert_array_equal(session(x), expected)
-    assert session.compiled is not None and not session.compiled.program.calls
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
 
 
 def test_a_long_chain_of_gathers_is_compiled() -> None:
