@@ -22,10 +22,8 @@ AT_ONCE = "ingot at once"
 
 STAGES = {
     "ingot.warm_start": {"key_of": "key", "find": "key", "load_source": "load"},
+    "ingot.prepare": {"check_structure": "check", "upgrade_operators": "upgrade", "type_model": "type"},
     "ingot.compile": {
-        "check_structure": "check",
-        "upgrade_operators": "upgrade",
-        "type_model": "type",
         "specialise": "specialise",
         "optimise": "optimise",
         "lower_graph": "lower",

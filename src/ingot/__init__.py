@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     )
     from ingot.ops.define import operator
     from ingot.passes.optimise import optimise
+    from ingot.quantise.api import quantize
     from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
     from ingot.versions.upgrade import upgrade
@@ -146,6 +147,7 @@ _LATER = {
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
+    "ingot.quantise.api": "quantize",
     "ingot.repair.apply_rules": "repair",
     "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
@@ -251,6 +253,7 @@ __all__ = [
     "optimise",
     "parse_model",
     "prefix",
+    "quantize",
     "remove_dead",
     "remove_outputs",
     "rename",

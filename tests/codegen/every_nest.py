@@ -102,6 +102,15 @@ TEXTS = {
         a = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
         empty = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> ()
         b = Resize <mode = "linear"> (x, , empty) }""",
+    "sorts": """g (float[n, 300] x, double[n, 300] d, float16[n, 90] h, uint8[n, 300] u, int64[n, 20] i)
+        => (float[n, 7] a, int64[n, 7] ai, double[n, 200] b, int64[n, 200] bi, float16[n, 90] c, int64[n, 90] ci,
+        uint8[n, 7] e, int64[n, 7] ei, int64[n, 7] f, int64[n, 7] fi)
+        <int64[1] seven = {7}, int64[1] most = {200}, int64[1] all = {90}> {
+        a, ai = TopK (x, seven) b, bi = TopK <largest = 0> (d, most) c, ci = TopK (h, all)
+        e, ei = TopK (u, seven) f, fi = TopK <largest = 0> (i, seven) }""",
+    "suppression": """g (float[b, 70, 4] x, float[b, 3, 70] s) => (int64[k, 3] y)
+        <int64 most = {20}, float part = {0.3}, float floor = {0.1}> {
+        y = NonMaxSuppression (x, s, most, part, floor) }""",
     "small trees": _trees("float", 5),
     "large trees": _trees("float", 70),
     "trees of doubles": _trees("double", 5),

@@ -54,8 +54,7 @@ def beside(folder: Path, modules: dict[str, str] | None = None) -> dict[str, str
 @pytest.mark.parametrize(
     ("statement", "hint"),
     [
-        ("import onnxruntime.quantization", "env -u PYTHONPATH pip install onnxruntime"),
-        ("from onnxruntime import quantization", "env -u PYTHONPATH pip install onnxruntime"),
+        ("import onnxruntime.quantization.qdq_quantizer", "env -u PYTHONPATH pip install onnxruntime"),
         ("from onnxruntime.transformers import optimizer", "env -u PYTHONPATH pip install onnxruntime"),
         ("from onnxruntime.tools.onnx_model_utils import optimize_model", "env -u PYTHONPATH pip install onnxruntime"),
         ("import onnxruntime.training", "ingot.to_torch"),

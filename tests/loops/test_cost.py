@@ -47,3 +47,9 @@ def test_of_a_slice_only_its_elements_count() -> None:
     graph = "g (float[100] x) => (float[10] y) <int64[1] a = {0}, int64[1] b = {10}>"
     (cost,) = costs(f"{graph} {{ s = Slice (x, a, b)  y = Neg (s) }}")
     assert (cost.operations, cost.read, cost.written) == (10, 40, 40)
+
+
+def test_many_places_of_a_tensor_of_named_sizes_are_no_more_than_all_of_it() -> None:
+    parts = " ".join(f"i{n} = Constant <value_ints = [{n}]> () s{n} = Gather (x, i{n})" for n in range(30))
+    (cost,) = costs(f"g (float[n, m] x) => (y) {{ {parts} y = Max ({', '.join(f's{n}' for n in range(30))}) }}")
+    assert cost.read == sized("4*min(30*m, m*n)")

@@ -74,7 +74,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
     """
     reference = Session(drawn.model, providers=("reference",))
     sessions = [Session(drawn.model, providers=("cpu", "reference"), threads=n, fallback=False) for n in (1, 2)]
-    optimised = [(level, _optimised(drawn.model, level)) for level in levels if level < 2 or drawn.smooth]
+    optimised = [(level, _optimised(drawn.model, level)) for level in levels if takes(drawn, level)]
     tally.add({"graphs": 1, "nodes": len(drawn.model.graph.nodes), **_kinds(drawn.model)})
     compiled = sessions[0].compiled
     assert compiled is not None
@@ -116,9 +116,14 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
     assert again or len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
 
 
+def takes(drawn: Drawn, level: int) -> bool:
+    """Whether passes of a level may change a model, and are given one whose declarations hold."""
+    return drawn.declared and (level < 2 or drawn.smooth)
+
+
 def _kinds(model: Model) -> dict[str, Any]:
     """How many nodes there are of each operator, and results of each element type."""
-    made = [fact.dtype for value, fact in infer(model.copy()).items() if value.producer is not None]
+    made = [fact.dtype for value, fact in infer(model.copy(), overrule=True).items() if value.producer is not None]
     return {
         "operators": Counter(node.op_type for node in model.graph),
         "types": Counter(str(dtype) for dtype in made if dtype is not None),

@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lower.compared import Tally, check, wrong
+from lower.compared import Tally, check, takes, wrong
 from lower.random_graphs import Drawn
 from lower.random_nodes import random_model
 from lower.shares import small_shares
@@ -87,7 +87,7 @@ def _chunk(first: int, count: int) -> None:
 def _smallest(drawn: Drawn) -> str:
     """A small model that is wrong in one run; empty if only several runs together show it."""
     for sizes in drawn.bindings:
-        for level in (0, 1, 2) if drawn.smooth else (0, 1):
+        for level in [level for level in (0, 1, 2) if level == 0 or takes(drawn, level)]:
             first = _wrong(drawn.model, drawn.feeds(sizes), level)
             if first is not None:
                 kind = first[:10]

@@ -40,6 +40,8 @@ class Drawn:
     bindings: tuple[dict[str, int], ...]
     smooth: bool
     """No float decides anything: rounding otherwise changes results but little."""
+    declared: bool
+    """All declarations hold: tools that only take models of the standard take this one."""
     _feeds: Callable[[Mapping[str, int]], dict[str, Array]]
 
     def feeds(self, sizes: Mapping[str, int]) -> dict[str, Array]:
@@ -62,7 +64,13 @@ class Maker:
         self.smooth = True
         self.special = self.random.random() < 0.15
         self.wide_numbers = self.random.random() < 0.15
+        self.declared = True
+        self.loose: list[Value] = []
+        """Results whose sizes only a run knows."""
+        self.sized: dict[str, tuple[DType, Shape]] = {}
+        """The types of inputs that other nodes may not read."""
         self._limits: dict[str, Callable[[tuple[int, ...]], Array]] = {}
+        self._arguments: dict[str, Callable[[np.random.Generator, Mapping[str, int]], Array]] = {}
 
     def drawn(self, outputs: Sequence[Value]) -> Drawn:
         self.graph.outputs.extend(outputs)
@@ -74,7 +82,7 @@ class Maker:
         bindings = [{name: self.random.choice((17, 16, 33)) for name in names}]
         if names:
             bindings += [{name: self.random.choice(SIZES) for name in names} for _ in range(3)]
-        return Drawn(self.seed, self.model, tuple(bindings), self.smooth, self._feeds)
+        return Drawn(self.seed, self.model, tuple(bindings), self.smooth, self.declared, self._feeds)
 
     # --- values
 
@@ -98,7 +106,7 @@ class Maker:
         """Whether sizes are known and never become too large."""
         count = 1
         for size in shape:
-            if size is None:
+            if size is None or not named([size]).issubset({"n", "m"}):
                 return False
             count *= max(1, evaluate(size, {"n": max(SIZES), "m": max(SIZES)}))
         return count <= MOST_ELEMENTS and len(shape) <= 5
@@ -111,6 +119,15 @@ class Maker:
         self.exact.add(value)
         if draw is not None:
             self._limits[value.name] = draw
+        return value
+
+    def argument(
+        self, dtype: DType, shape: Shape, draw: Callable[[np.random.Generator, Mapping[str, int]], Array]
+    ) -> Value:
+        """A new input whose elements depend on the sizes of a run, and that other nodes do not read."""
+        value = self.input(dtype, shape)
+        self.sized[value.name] = self.types.pop(value)
+        self._arguments[value.name] = draw
         return value
 
     def weight(self, array: Any) -> Value:
@@ -181,10 +198,13 @@ class Maker:
         numbers = np.random.default_rng([self.seed, *sizes.values()])
         found: dict[str, Array] = {}
         for value in self.graph.inputs:
-            dtype, dims = self.types[value]
+            dtype, dims = self.sized.get(value.name) or self.types[value]
             shape = tuple(evaluate(size, sizes) for size in dims)
-            draw = self._limits.get(value.name)
-            found[value.name] = self.array(dtype, shape, numbers) if draw is None else draw(shape)
+            draw, argument = self._limits.get(value.name), self._arguments.get(value.name)
+            if argument is not None:
+                found[value.name] = argument(numbers, sizes)
+            else:
+                found[value.name] = self.array(dtype, shape, numbers) if draw is None else draw(shape)
         return found
 
 

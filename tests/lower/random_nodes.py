@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ingot.dtypes import DType
+from lower.random_computed import any_rank, computed, declare_wrongly
 from lower.random_graphs import FLOATS, INTEGERS, WIDE_INTEGERS, Drawn, Maker
 from lower.random_layers import (
     attention,
@@ -64,6 +65,9 @@ def random_model(seed: int) -> Drawn:
         return random_model(seed + 1_000_000_007)
     last = [value for value in computed if not value.uses] or computed[-1:]
     outputs = dict.fromkeys([*r.sample(last, min(len(last), r.choice((1, 2, 4)))), r.choice(computed)])
+    outputs.update(dict.fromkeys(r.sample(make.loose, min(len(make.loose), 2))))
+    if r.random() < 0.15:
+        declare_wrongly(make)
     return make.drawn(list(outputs))
 
 
@@ -218,5 +222,5 @@ STEPS: tuple[Callable[[Maker], None], ...] = (
     pooling, *(transpose,) * 2, *(reshape,) * 3, *(slice_,) * 2, concat, split, expand, pad, *(gather,) * 2,
     gather_elements, scatter, normalise_channels, root_mean_square, *(attention,) * 2, *(quantise,) * 2,
     integer_product, many_channels, *(bits,) * 2, *(several,) * 2, gather_nd, *(computed_shape,) * 2, triangle, one_hot,
-    blocks, largest,
+    blocks, largest, *(computed,) * 4, any_rank,
 )  # fmt: skip

@@ -32,6 +32,7 @@ _TAKEN = {
     "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Concat", "Split", "Expand", "Tile", "Pad",
     "Gather", "GatherElements", "Where", "Identity", "MaxPool", "GlobalMaxPool", "ReduceMax",
     "Floor", "Ceil", "Round", "Sign", "GatherND", "Trilu", "OneHot", "DepthToSpace", "SpaceToDepth", "Resize", "TopK",
+    "Compress", "ConstantOfShape", "CastLike",
 }  # fmt: skip
 _NEAREST = {"Add", "Sub", "Mul", "Div", "Sqrt", "Cast", "LeakyRelu", "Reciprocal", "DequantizeLinear"}
 _SCATTERS = {"ScatterND", "ScatterElements"}

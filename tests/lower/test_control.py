@@ -557,3 +557,13 @@ def test_a_branch_of_another_size_in_a_loop_is_decided_outside() -> None:
         }>
     }"""
     agree(graph, *flags(x=np.ones(3, np.float32), m=np.array(4)))
+
+
+def test_what_a_loop_collects_is_an_output_even_where_a_copy_of_it_is_too() -> None:
+    graph = """g (float[q, 4] m, float f) => (a, b) <int64[1] one = {1}> {
+        a = Scan (m) <body = s (float[4] row) => (float c) { c = ReduceSum <keepdims = 0> (row) },
+            num_scan_inputs = 1>
+        last = Reshape (f, one)
+        b = Concat <axis = 0> (a, last)
+    }"""
+    agree(graph, *({"m": np.ones((rows, 4), np.float32), "f": np.float32(2)} for rows in (3, 1, 0)))

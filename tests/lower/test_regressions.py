@@ -257,3 +257,22 @@ def test_sizes_taken_to_be_equal_are_made_sure_of_where_only_sizes_are_needed() 
         found = [compiled.run(None, each)[0] for each in feeds]
     for mine, each in zip(found, feeds, strict=True):
         np.testing.assert_array_equal(mine, reference.run(None, each)[0])
+
+
+@pytest.mark.parametrize("wanted", [5, 1, 3, 0, -1, -(2**63)])
+@pytest.mark.parametrize("width", ["w", "5"])
+def test_a_computed_shape_that_does_not_broadcast_is_refused(wanted: int, width: str) -> None:
+    graph = f"g (float[n, {width}] x, int64[1] s) => (y) {{ y = Expand (x, s) }}"
+    agree(graph, x=floats(2, 5), s=np.array([wanted]))
+
+
+def test_an_input_of_unknown_rank_leaves_the_rest_of_the_model_compiled() -> None:
+    graph = "g (float[] x, int64 step, int64 length) => (y, z) { y = STFT (x, step, , length) z = Abs (y) }"
+    model = ingot.parse_model(f'<ir_version: 13, opset_import: ["" : 28]> {graph}')
+    model.graph.inputs[0].type = ingot.TensorType(ingot.DType.FLOAT32, None)
+    session = Session(model, providers=("cpu", "reference"), fallback=False)
+    reference = Session(model, providers=("reference",))
+    for size in (16, 33):
+        feeds = {"x": floats(1, size, 1), "step": np.array(3), "length": np.array(8)}
+        for result, expected in zip(session.run(None, feeds), reference.run(None, feeds), strict=True):
+            np.testing.assert_allclose(result, expected, atol=1e-5)

@@ -128,6 +128,36 @@ def test_a_wrong_declaration_of_a_state_is_not_believed() -> None:
     assert sequences_to_tensors(model, standard()) == 0
 
 
+@pytest.mark.parametrize("grown", ["seq", "tensor"])
+def test_a_wrong_declaration_of_what_is_appended_is_not_believed(grown: str) -> None:
+    """A size that a run computes is not the same in every run of a body, whatever name it has."""
+    begin, append = {
+        "seq": ("none = SequenceEmpty <dtype = 1> ()", "u = SequenceInsert (q, p)"),
+        "tensor": ("none = Constant <value = float[0] {}> ()", "u = Concat <axis = 0> (q, p)"),
+    }[grown]
+    state = "seq(float[n]) q" if grown == "seq" else "float[j] q"
+    end = "y = ConcatFromSequence <axis = 0> (l)" if grown == "seq" else "y = Identity (l)"
+    graph = f"""g (float[n] x, int64 m) => (y) {{
+        {begin}
+        l = Loop (m, , none) <body = b (int64 i, bool c, {state}) => (d, u) <float[n] p> {{
+            d = Identity (c)
+            zero = Constant <value_ints = [0]> ()
+            one = Constant <value_ints = [1]> ()
+            j = Reshape (i, one)
+            p = Slice (x, zero, j)
+            {append}
+        }}>
+        {end}
+    }}"""
+    calls(graph, *({"x": X[0], "m": np.array(count)} for count in (1, 3)))
+
+
+@pytest.mark.parametrize("joined", ["axis = 0", "axis = 1", "axis = 0, new_axis = 1", "axis = -1, new_axis = 1"])
+def test_empty_rows_are_joined(joined: str) -> None:
+    for x in (X[:, :0], X[:0]):
+        calls(APPENDED.replace("JOINED", joined), {"x": x, "m": np.array(3)})
+
+
 def test_a_map_of_the_parts_of_a_tensor_is_a_loop() -> None:
     graph = """g (float[r, n] x, float[n] w) => (y, z) {
         l = SplitToSequence <axis = 0, keepdims = 0> (x)

@@ -9,6 +9,7 @@ from ingot.dims import symbol
 from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.prim.make_region import branch, repeat
+from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.tensor import (
     AssumeShape,
@@ -56,6 +57,7 @@ NEGATED = Map(FLOAT, (N, 4), "negate", (STATE,))
         Slice(FLOAT, (3, 2), Z, (2, 3), (-1, -2)),
         Window(FLOAT, (3, 2, 2), Z, (1,), (2,), (1,)),
         AssumeShape(FLOAT, (3, 4), X),
+        Order(INT, (N, 2), X, False),
         looped(NEGATED),
         *repeat(N, [X], lambda _, states: ([states[0] + states[0]], [states[0]]))[1],
         *branch(YES, [X], [X + X]),
@@ -84,6 +86,8 @@ def test_what_follows_the_rules_is_right(tensor: Tensor) -> None:
         ("'subtract' is no reduction", Reduce(FLOAT, (3, 1), "subtract", Z, (1,))),
         (r"\[2\] are no axes of 2", Reduce(FLOAT, (3, 4), "add", Z, (2,))),
         (r"sizes that differ: \[3, 1\] and \[3\]", Reduce(FLOAT, (3,), "add", Z, (1,))),
+        ("5 places of 4 elements", Order(INT, (3, 5), Z, True)),
+        ("rows of bool are sorted", Order(INT, (3,), Parameter(BOOL, (3,), "b"), True)),
         (r"sizes that differ: \[3, 4\] and \[3\]", Scan(FLOAT, (3,), "add", Z, 0, False, False)),
         ("labels 'mkk' for 2 axes", Contract(FLOAT, (3, 3), Z, Z, ("mkk", "nk", "mn"))),
         ("label 'p' is of the result alone", Contract(FLOAT, (3, 3), Z, Z, ("mk", "nk", "mp"))),

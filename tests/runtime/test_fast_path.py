@@ -52,9 +52,15 @@ def test_results_are_new_each_time() -> None:
     assert not np.may_share_memory(second, third)
 
 
-@pytest.mark.parametrize(
-    "given", [[1.0, 2.0], np.ones(4, np.float32)[::2], np.ones(2, np.float64)], ids=["list", "strided", "another type"]
-)
+def test_inputs_that_are_not_contiguous_are_copied() -> None:
+    negated = session("g (float[2, 3] x) => (float[2, 3] y) { y = Neg (x) }")
+    negated.run(None, {"x": floats(2, 3)})
+    x = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    (result,) = quick(negated, x=x)
+    np.testing.assert_array_equal(result, -x)
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.0], np.ones(2, np.float64)], ids=["list", "another type"])
 def test_what_is_not_as_before_goes_the_long_way(given: Any) -> None:
     negated = session("g (float[2] x) => (float[2] y) { y = Neg (x) }")
     negated.run(None, {"x": floats(2)})

@@ -120,3 +120,11 @@ def test_random_numbers_are_not_on_the_fast_path() -> None:
     assert (one != other).any()
     assert session._compiled is not None
     assert not session._compiled.fast_path._ready
+
+
+def test_an_output_that_is_folded_belongs_to_the_caller() -> None:
+    session = opened("g (int64[0] s) => (y) { y = ConstantOfShape (s) }", fallback=False)
+    for _ in range(3):
+        (result,) = session.run(None, {"s": np.zeros(0, np.int64)})
+        assert result == 0
+        result[...] = 7

@@ -160,6 +160,11 @@ def test_tables_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jobs_of(made, growing(1, 20), monkeypatch) == 20
 
 
+def test_jobs_are_bounded_by_the_time_that_writing_them_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trips, "_MOST_SECONDS", 0)
+    assert jobs_of(session(GROWING), growing(1, 8), monkeypatch) == 8
+
+
 def test_a_state_without_bounds_is_refused_by_memory() -> None:
     made = session(DOUBLED, limits=RunLimits(memory=1 << 26))
     begin = perf_counter()

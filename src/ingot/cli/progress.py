@@ -11,8 +11,8 @@ _PATIENCE = 0.5  # seconds
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A function to call with the bytes done and in all; None where there is nobody to show it to."""
+def progress_bar(label: str, unit: str = "bytes") -> Iterator[Callable[[int, int], None] | None]:
+    """A function to call with the bytes, or what `unit` names, done and in all; None where nobody would see it."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -23,7 +23,7 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
         def report(done: int, total: int) -> None:
             nonlocal update
             if update is None and done < total and monotonic() - started > _PATIENCE:
-                update = stack.enter_context(_bar(label))
+                update = stack.enter_context(_bar(label, unit))
             if update is not None:
                 update(done, total)
 
@@ -44,11 +44,12 @@ def steps() -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[Callable[[int, int], None]]:
+def _bar(label: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console  # most runs show no bar
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(binary_units=True)
+    counts = DownloadColumn(binary_units=True) if unit == "bytes" else TextColumn(f"{{task.completed}} {unit}")
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), counts
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

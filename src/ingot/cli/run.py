@@ -100,8 +100,8 @@ def _named(option: str, known: list[str]) -> tuple[str, str]:
 
 def feeds_from_options(model: Model, options: tuple[str, ...], seed: int) -> dict[str, Any]:
     """The inputs, from files where options name them; the rest random, which a line on stderr reports."""
-    from ingot.cli.feeds import read_feed
     from ingot.cli.random_inputs import bind_open_sizes, random_value
+    from ingot.feeds.files import read_feed
 
     known = {value.name: value for value in model.graph.inputs}
     feeds: dict[str, Any] = {}
@@ -137,7 +137,7 @@ def _bind_to(model: Model, known: dict[str, Value], feeds: dict[str, Any]) -> No
 
 def _members(path: Path, known: dict[str, Value]) -> dict[str, Any]:
     """The arrays of an .npz file that are inputs of the model."""
-    from ingot.cli.feeds import read_feed
+    from ingot.feeds.files import read_feed
 
     if path.suffix != ".npz":
         raise InputError(f"'{path}' is given for no input", hint=f"say for which: --input NAME={path}")

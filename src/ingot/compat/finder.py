@@ -16,7 +16,7 @@ SHADOW = str(Path(__file__).with_name("shadow"))
 
 _OURS = "ingot.compat"
 _CORE = ("backend", "capi", "datasets")
-_INSTEAD = ("tools", "transformers")
+_INSTEAD = ("quantization", "tools", "transformers")
 _BESIDE = "with onnxruntime installed too (env -u PYTHONPATH pip install onnxruntime), its own runs on ingot"
 _HINTS = {
     "quantization": _BESIDE,

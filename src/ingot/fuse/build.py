@@ -14,7 +14,7 @@ from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step
 from ingot.prim.evaluate import evaluate
 from ingot.prim.guard import Guards
 from ingot.prim.make import constant
-from ingot.prim.tensor import Constant, Tensor
+from ingot.prim.tensor import Constant, HostStep, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Fused:
     """Steps in order, the placement of every stored tensor, and the contents of constant buffers.
 
     No kernel is scheduled. `stores` is the tensor that each kernel stores, `why` the reason for storing it. `guards`
-    are sizes that are assumed to be equal whichever branches are taken.
+    are sizes that are assumed to be equal whichever branches are taken. `visible` are the buffers that are also read
+    outside of kernels: results, and arguments of steps of the host.
     """
 
     steps: tuple[Step, ...]
@@ -31,6 +32,7 @@ class Fused:
     stores: Mapping[Kernel, Tensor]
     why: Mapping[Tensor, str]
     guards: Guards
+    visible: frozenset[Buffer]
 
 
 def build(decision: Decision) -> Fused:
@@ -48,7 +50,10 @@ def build(decision: Decision) -> Fused:
         constants.update(reading.constants)
     stores = {kernel: store.tensor for store, reading in readings.items() for kernel in reading.kernels}
     steps = tuple(_steps(decision.steps, readings))
-    return Fused(steps, decision.placed, constants, stores, decision.why, decision.guards)
+    arguments = [tensor for step in decision.steps if isinstance(step, HostStep) for tensor in step.arguments]
+    read = [decision.placed.get(tensor) for tensor in (*decision.results, *arguments) if tensor is not None]
+    visible = frozenset(placed.buffer for placed in read if placed is not None)
+    return Fused(steps, decision.placed, constants, stores, decision.why, decision.guards, visible)
 
 
 def _read(store: Store, limits: FusionLimits) -> Reading:

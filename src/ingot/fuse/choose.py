@@ -19,7 +19,9 @@ from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
 from ingot.prim.make import count
+from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
+from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import (
     Concat,
     Constant,
@@ -45,6 +47,8 @@ LONG_REDUCTION = "threads share its long rows"
 CONCAT = "tensors joined are stored"
 SCAN = "running totals are stored"
 DESCENT = "votes of trees are stored"
+ORDER = "places in order are stored"
+SUPPRESSION = "boxes that are kept are stored"
 SCATTER = "what is written at computed places is stored"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
@@ -128,6 +132,10 @@ def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLi
             return SCAN
         case Descent():
             return DESCENT
+        case Order():
+            return ORDER
+        case Suppression():
+            return SUPPRESSION
         case Scatter():
             return SCATTER
         case Concat():
@@ -156,7 +164,7 @@ def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str], limits: FusionLimi
 
 def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
     """Store what several kernels, or every run of a loop, would compute again."""
-    written = set(_written_in_place(uses))
+    written = {*_written_in_place(uses), *_byte_operands(uses)}
     kernels: dict[Tensor, set[Tensor]] = {}
     for tensor in reversed(uses.order):
         if isinstance(tensor, External | Iota | Size):
@@ -168,6 +176,17 @@ def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
         repeated = _is_repeated(tensor, around, uses)
         if (len(around) > 1 or repeated) and _is_worth_storing(tensor):
             stored.setdefault(tensor, SHARED if len(around) > 1 else HOISTED)
+
+
+def _byte_operands(uses: Uses) -> Iterator[Tensor]:
+    """What contractions of bytes read and is computed: it is stored, since they read several bytes at once."""
+    for tensor in uses.order:
+        if isinstance(tensor, Contract) and tensor.lhs.dtype is not tensor.dtype:
+            for operand in tensor.reads:
+                while isinstance(operand, View):
+                    operand = operand.x
+                if isinstance(operand, Map) and not is_constant(operand):
+                    yield operand
 
 
 def _written_in_place(uses: Uses) -> Iterator[Tensor]:

@@ -163,7 +163,9 @@ def require_load(tensor: Tensor, value: Scalar) -> Load:
     if not isinstance(value, Load) or any(not isinstance(term, Var) for term, _ in value.index.terms):
         raise StoreFirst(tensor, "a product reads it", in_order=True)
     if value.where and value.fill != 0:
-        raise StoreFirst(tensor, "a product reads it, padded with something else than zero")
+        padded = _under_windows(tensor)[1]
+        why = "a product reads it, padded with something else than zero"
+        raise StoreFirst(tensor if padded is None else padded, why, in_order=padded is not None)
     return value
 
 
@@ -209,6 +211,8 @@ def _require_readable(
     inner = product.k[-1]
     factor = product.lhs.index.factor(inner)
     source, padded = _under_windows(lhs)
+    if product.is_of_bytes and factor != 1 and inner.extent != 1 and source is lhs and lhs not in placed:
+        raise StoreFirst(lhs, "a product reads several bytes of it at once", in_order=True)
     if source is not lhs and factor != 1 and inner.extent != 1 and source not in placed:
         raise StoreFirst(source, "a product slides windows over it", in_order=True)
     for condition in product.lhs.where:

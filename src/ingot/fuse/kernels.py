@@ -13,9 +13,13 @@ from ingot.fuse.limits import FusionLimits
 from ingot.fuse.nest import nest_of
 from ingot.fuse.read import Placed, Requirement, StoreFirst
 from ingot.fuse.sequential import running, scattered
+from ingot.fuse.sort import sort_nest
+from ingot.fuse.suppression import suppression_nest
 from ingot.loops.ir import Index, Kernel, Nest
 from ingot.loops.kernel import kernel_of
 from ingot.prim.descent import Descent
+from ingot.prim.order import Order
+from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import Concat, Scan, Scatter, Tensor
 
 
@@ -49,6 +53,10 @@ def _kernels(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits
             return _reading(kernel_of(name, (statements,), (target.buffer,)))
         case Descent():
             return _reading(kernel_of(name, (descent_nest(tensor, target, placed),), (target.buffer,)))
+        case Order():
+            return _reading(kernel_of(name, (sort_nest(tensor, target, placed),), (target.buffer,)))
+        case Suppression():
+            return _reading(kernel_of(name, (suppression_nest(tensor, target, placed),), (target.buffer,)))
     plain = nest_of(store.source, target, store.order, placed, store.start)
     return _reading(kernel_of(name, (plain,), (target.buffer,)))
 

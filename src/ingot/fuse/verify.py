@@ -8,7 +8,9 @@ from ingot.errors import CompileError
 from ingot.fuse.decision import Decision, Planned, Store, StoreBranch, StoreLoop, stores_in
 from ingot.loops.ir import Buffer
 from ingot.prim.descent import Descent
+from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, RegionResult
+from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import (
     Call,
     CallResult,
@@ -54,7 +56,7 @@ def faults(decision: Decision) -> Iterator[str]:
 
 def _reading(store: Store) -> Iterator[str]:
     """No step computes a scan, scatter, concatenation, call or region between what it reads and what it stores."""
-    whole = (Descent, Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
+    whole = (Descent, Order, Suppression, Scan, Scatter, Concat, CallResult, RegionResult, BodyArgument, Parameter)
     pending, seen = list(store.tensor.reads), set[Tensor]()
     while pending:
         tensor = pending.pop()

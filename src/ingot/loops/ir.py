@@ -196,12 +196,29 @@ Statement: TypeAlias = For | Let | Update | Store
 
 
 @dataclass(frozen=True, slots=True)
+class ByteDot:
+    """How products of bytes are added to sums of int32: `terms` of `k` at once, which are one int32 in a panel.
+
+    Four terms are bytes, two are int16s, one is an int32. Of four, those of the left operand are multiplied as
+    `unsigned` or as signed numbers. Where they are the other ones they are `flipped`, by their highest bit, which moves
+    them by 128. Every panel begins with a row of what each sum starts with: what that move adds, taken off.
+    """
+
+    terms: int
+    unsigned: bool
+    flipped: bool
+    rest: bool
+    """Whether terms may be left over at the end of the innermost axis of `k`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
-    """`rows` of `vectors` of `lanes` columns each."""
+    """`rows` of `vectors` of `lanes` columns each; `dot` is how bytes are multiplied, None for other elements."""
 
     rows: int
     vectors: int
     lanes: int
+    dot: ByteDot | None = None
 
     @property
     def columns(self) -> int:
@@ -239,6 +256,19 @@ class Contraction:
     panels are read from the last to the first, so that a cache still has what was read last."""
     from_zeros: bool = False
     """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
+
+    @property
+    def is_of_bytes(self) -> bool:
+        """Whether it sums products of bytes: the left ones signed or not, the right ones signed."""
+        return self.lhs.dtype is not self.dtype
+
+    @property
+    def depth(self) -> Dim:
+        """The rows of a panel, once there is a tile."""
+        assert self.tile is not None
+        if self.tile.dot is None:
+            return extent(self.k)
+        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.tile.dot.terms) + 1
 
     @property
     def sums(self) -> tuple[str, ...]:
@@ -353,6 +383,59 @@ class Descent:
         return self.feature.extent * len(self.missing)
 
 
+PLACE = "place"
+"""The local that has the place of an element in the epilogue of a sort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Sorted rows: for each of `rows` and each `rank`, where the element is that comes there, as `prim.order` says.
+
+    `x` is an element of a row; they lie side by side. `body` is the epilogue, in which the place is the local `place`.
+    """
+
+    rows: tuple[Var, ...]
+    element: Var
+    rank: Var
+    x: Load
+    descending: bool
+    body: tuple[Statement, ...]
+    line: Dim = 0
+    """The words of each of the first two scratch buffers that are a thread's; this and what follows is scheduled."""
+    scratch: tuple[Buffer, ...] = ()
+
+
+COUNT = "count"
+"""The local that has how many boxes of a class are selected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppress:
+    """Non-maximum suppression: for each `batch` and `group`, a class, the boxes that are selected (`prim.suppression`).
+
+    `boxes` is a number of a box, by `corner`, and `scores` those of a class, which lie side by side. `counted` is the
+    epilogue of a class, in which the number of boxes is the local `count`, and `selected` that of each, by its `rank`,
+    in which the box is the local `place`.
+    """
+
+    batch: Var
+    group: Var
+    box: Var
+    corner: Var
+    rank: Var
+    boxes: Load
+    scores: Load
+    most: Scalar
+    overlap: Scalar
+    floor: Scalar | None
+    centred: bool
+    counted: tuple[Statement, ...]
+    selected: tuple[Statement, ...]
+    lines: tuple[Dim, Dim] = (0, 0)
+    """The words of a thread in what is sorted, and the elements of each number of its selected boxes; scheduled."""
+    scratch: tuple[Buffer, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One pass over a row: `starts` once, then `body` for every place of `inner`.
@@ -398,9 +481,11 @@ class Recurrence:
     cycles: tuple[Cycle, ...]
 
 
-KernelNest: TypeAlias = Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Recurrence
-"""A nest of any kind. Fusion gives nests, statements, contractions, attention and descents; once scheduled, nests are
-statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
+KernelNest: TypeAlias = (
+    Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Sort | Suppress | Recurrence
+)
+"""A nest of any kind. Fusion gives nests, statements, contractions, attention, descents, sorts and suppressions; once
+scheduled, nests are statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -464,6 +549,19 @@ def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
                 yield from kernels_in(step.steps)
             case BranchStep():
                 yield from kernels_in((*step.then, *step.otherwise))
+
+
+def read_by_regions(steps: Sequence[Step]) -> Iterator[Buffer]:
+    """The buffers that loops and branches among steps read or swap themselves, those inside of others too."""
+    for step in steps:
+        match step:
+            case LoopStep():
+                yield from (buffer for pair in step.swapped for buffer in pair)
+                yield from (buffer for buffer in (step.trips, step.condition, step.going) if isinstance(buffer, Buffer))
+                yield from read_by_regions(step.steps)
+            case BranchStep():
+                yield step.condition
+                yield from read_by_regions((*step.then, *step.otherwise))
 
 
 def nests_in(kernel: Kernel) -> Iterator[KernelNest]:

@@ -83,13 +83,13 @@ def _touched(index: Index) -> Dim:
 
 
 def _add(elements_of: dict[Buffer, Dim], buffer: Buffer, elements: Dim) -> None:
-    elements_of[buffer] = minimum(elements_of.get(buffer, 0) + elements, buffer.elements)
+    elements_of[buffer] = elements_of.get(buffer, 0) + elements
 
 
 def _bytes(elements_of: dict[Buffer, Dim]) -> Dim:
     total: Dim = 0
     for buffer, elements in elements_of.items():
-        total = total + elements * buffer.dtype.numpy.itemsize
+        total = total + minimum(elements, buffer.elements) * buffer.dtype.numpy.itemsize
     return total
 
 

@@ -24,8 +24,10 @@ from ingot.loops.ir import (
     Nest,
     Recurrence,
     Scalar,
+    Sort,
     Stage,
     Statement,
+    Suppress,
     Winograd,
 )
 
@@ -38,6 +40,8 @@ Node: TypeAlias = (
     | Winograd
     | Attention
     | Descent
+    | Sort
+    | Suppress
     | Nest
     | Stage
     | Recurrence

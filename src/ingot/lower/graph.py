@@ -277,6 +277,8 @@ def lower_node(
             and (isinstance(tensor, CallResult) or not isinstance(fact.type, TensorType))
         ):
             raise Refused("an input that is no tensor of numbers")
+        if tensor is not None and tensor.dtype is DType.UNDEFINED and fact.shape is None:
+            raise Refused("an input of unknown rank")
     if not operator.takes("lower", "regions"):
         inputs = [
             cast(tensor, DType.FLOAT32) if tensor is not None and tensor.dtype in _HALVES else tensor

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
-from ingot.infer.driver import infer
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -14,7 +13,7 @@ from ingot.ir.types import SequenceType, TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
 from ingot.ops.control.sequence_map import downgrade as as_loop
-from ingot.passes.invariant_sizes import invariant_names, invariant_rank
+from ingot.passes.invariant_sizes import invariant_names, invariant_rank, undeclared
 
 READERS = ("SequenceAt", "SequenceLength", "ConcatFromSequence")
 """Operators that make tensors of a sequence, their first input."""
@@ -45,8 +44,7 @@ def collected_sequences(model: Model, catalog: Catalog) -> Iterator[tuple[Node, 
     candidates = [place for place, node in enumerate(model.graph.nodes) if any(_appended(node))]
     if not candidates:
         return
-    twin = model.copy()
-    facts = infer(twin, catalog=catalog, overrule=True)
+    twin, facts = undeclared(model, catalog)
     nodes, twins = model.graph.nodes, twin.graph.nodes
     for place in candidates:
         same = invariant_names(twins[place], facts)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
-from ingot.infer.driver import Facts, infer
+from ingot.infer.driver import Facts
 from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
@@ -23,7 +23,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
 from ingot.ops.control.carried import forwarded, truth
-from ingot.passes.invariant_sizes import invariant_names, invariant_rank
+from ingot.passes.invariant_sizes import invariant_names, invariant_rank, undeclared
 from ingot.queries.values import fact
 
 _HEADS = 2
@@ -48,8 +48,7 @@ def collect_growing_states(model: Model, catalog: Catalog) -> int:
     candidates = [place for place, node in enumerate(model.graph.nodes) if _is_candidate(node)]
     if not candidates or any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
         return 0
-    twin = model.copy()
-    facts = infer(twin, catalog=catalog, overrule=True)
+    twin, facts = undeclared(model, catalog)
     nodes, twins = model.graph.nodes, twin.graph.nodes
     changed = 0
     for place in candidates:

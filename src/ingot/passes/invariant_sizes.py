@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 from ingot.dims import symbols
-from ingot.infer.driver import Facts
+from ingot.infer.driver import Facts, infer
 from ingot.ir.graph import Graph
+from ingot.ir.model import Model
 from ingot.ir.node import Node
-from ingot.ir.types import TensorType
+from ingot.ir.types import OptionalType, SequenceType, TensorType, Type
 from ingot.ir.value import Value
+from ingot.ops.catalog import Catalog
 from ingot.queries.values import fact
 
 _HEADS = 2
 """Inputs of the body of a Loop before its states: the number of the run, and the condition."""
+
+
+def undeclared(model: Model, catalog: Catalog) -> tuple[Model, Facts]:
+    """A copy of a model, and what can be inferred without the shapes that it declares of what nodes compute.
+
+    Nothing says that those are the same in every run of a body.
+    """
+    twin = model.copy()
+    for node in twin.nodes():
+        for value in node.outputs:
+            value.type = _without_shape(value.type)
+    for graph in [twin.graph, *(graph for node in twin.nodes() for graph in node.subgraphs)]:
+        for value in graph.inputs:
+            if not isinstance(value.type, TensorType):
+                value.type = _without_shape(value.type)
+    return twin, infer(twin, catalog=catalog, overrule=True)
+
+
+def _without_shape(type_: Type | None) -> Type | None:
+    match type_:
+        case TensorType():
+            return TensorType(type_.dtype, None)
+        case SequenceType():
+            return SequenceType(_without_shape(type_.element))
+        case OptionalType():
+            return OptionalType(_without_shape(type_.element))
+        case _:
+            return type_
 
 
 def invariant_names(node: Node, facts: Facts) -> frozenset[str]:

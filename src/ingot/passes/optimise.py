@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import field
 
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, ir_version_of
@@ -34,12 +35,13 @@ class Report:
     changes: dict[str, int] = field(default_factory=dict)
 
 
-def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None) -> Report:
+def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None, without: Collection[str] = ()) -> Report:
     """Bring a model to the newest operators, inline its functions and make it smaller and faster; returns what changed.
 
     The names and declared types of inputs and outputs stay. Level 1 leaves every result as it is, bit for bit; level 2,
     the default, also what changes results by rounding: normalisations folded into weights, and operators recognised in
     the forms that exporters write. Attention reads zero where such a form gives NaN, for a query that sees no key.
+    Passes whose names are in `without` are left out.
 
     CheckError if the model breaks the standard, UnsupportedError if it carries training graphs.
     """
@@ -48,7 +50,7 @@ def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None) ->
         raise UnsupportedError(
             "the model carries training graphs, which name its weights", hint="drop them: model.training.clear()"
         )
-    story = passes(level, catalog)
+    story = {name: each for name, each in passes(level, catalog).items() if name not in without}
     before = _size(model)
     changes = dict.fromkeys(("upgrade operators", "inline functions", *story), 0)
     separate_scopes(model)

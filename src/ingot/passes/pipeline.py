@@ -20,11 +20,13 @@ from ingot.passes.attention import recognise_attention
 from ingot.passes.batched_transpose import unstack_transposes
 from ingot.passes.bias import recover_bias
 from ingot.passes.branches import settle_branches
+from ingot.passes.counted_loops import count_loops
 from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
 from ingot.passes.growing import collect_growing_states
 from ingot.passes.identity import skip
+from ingot.passes.integer_products import integer_products
 from ingot.passes.levels import refuse_level
 from ingot.passes.normalisation_folding import fold_scales
 from ingot.passes.padding import absorb_padding
@@ -57,6 +59,7 @@ class Entry:
 
 
 PIPELINE = (
+    Entry("count loops", count_loops, None, session=1, changes_types=True),
     Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
     Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
     Entry("number string labels", number_labels, None, session=1, changes_types=True),
@@ -71,6 +74,7 @@ PIPELINE = (
     Entry("remove dead code", dead, 0),
     Entry("recognise operators", recognise, 2),
     Entry("recognise attention", recognise_attention, 2),
+    Entry("multiply codes of dequantised tensors", integer_products, None, session=2),
     Entry("absorb padding", absorb_padding, 2, session=2),
     # in a session, a product of matrices scales its sums for nothing; to scale its weights takes reading them all
     Entry(

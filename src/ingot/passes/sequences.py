@@ -240,7 +240,8 @@ def _joined(sequence: _Known, axis: int, new_axis: bool) -> Value | None:
                 return _value(moved)
             before = [op.Shape(moved, start=0, end=axis)] if axis else []
             after = [op.Shape(moved, start=axis + 2)] if axis + 1 < rank else []
-            return _value(op.Reshape(moved, op.Concat(*before, np.array([-1]), *after, axis=0)))
+            both = op.Mul(op.Shape(moved, start=axis, end=axis + 1), op.Shape(moved, start=axis + 1, end=axis + 2))
+            return _value(op.Reshape(moved, op.Concat(*before, both, *after, axis=0), allowzero=1))
 
 
 def _position(positions: list[Value | None], count: int, last: int, default: int | None) -> int | None:

@@ -23,6 +23,7 @@ from ingot.prim.make import (
     where,
     window,
 )
+from ingot.prim.order import order
 from ingot.prim.tensor import Refused, Sizes, Tensor, apply, assume_shape, broadcast, expand, scalar
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "full",
     "gather",
     "iota",
+    "order",
     "pad",
     "permute",
     "reduce_",

@@ -12,7 +12,9 @@ from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
 from ingot.prim.descent import Descent, votes_of
 from ingot.prim.functions import FUNCTIONS, identity
+from ingot.prim.order import Order, places_in_order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
+from ingot.prim.suppression import Suppression, selected_boxes
 from ingot.prim.tensor import (
     AssumeShape,
     CallResult,
@@ -178,6 +180,10 @@ def _compute(
         case Descent():
             rows, targets = shape
             return votes_of(tensor.trees, tensor.function, reads[0], (rows, targets), reads[1:])
+        case Order():
+            return places_in_order(reads[0], shape[-1], tensor.descending)
+        case Suppression():
+            return selected_boxes(tensor, reads, shape)
     raise AssertionError(f"{type(tensor).__name__} cannot be evaluated")
 
 

@@ -22,6 +22,7 @@ from ingot.prim.make import (
     slice_,
     where,
 )
+from ingot.prim.order import Order
 from ingot.prim.tensor import (
     AssumeShape,
     Concat,
@@ -103,7 +104,7 @@ def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
         case Scan(function="add"):
             back = scan("add", g, tensor.axis, exclusive=tensor.exclusive, reverse=not tensor.reverse)
             return [(tensor.x, back)]
-        case Descent():  # it has steps
+        case Descent() | Order():  # it has steps
             return [(tensor.x, None)]
     raise Refused(f"{type(tensor).__name__.lower()} has no derivative")
 

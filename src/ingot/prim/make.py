@@ -46,6 +46,10 @@ _WIDENS = {
 }
 
 
+_EXACT_PRODUCTS = (1 << 24) // (255 * 128)
+"""So many products of an unsigned and a signed byte have sums that float32 holds exactly; it has a multiply-add."""
+
+
 def cast(x: Tensor, dtype: DType) -> Tensor:
     """Elements as the nearest of another type; of floats to integers, towards zero."""
     if x.dtype is dtype:
@@ -202,12 +206,15 @@ def reduce_(function: str, x: Tensor, axes: Sequence[int]) -> Tensor:
     return Reduce(x.dtype, shape, function, x, reduced)
 
 
-def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
+def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -> Tensor:
     """The sum of products, as `einsum` writes it: `contract(a, b, "mk,kn->mn")`; a repeated label is refused.
 
-    The result has its axes in order: those of both operands, those of the left, those of the right.
+    The result has its axes in order: those of both operands, those of the left, those of the right. Sums have the type
+    of the operands; `sums` is INT32 for those of bytes, of which the right operand is signed, and which wrap around.
     """
-    if lhs.dtype is not rhs.dtype or lhs.dtype not in ELEMENTS:
+    if sums is not None and not is_byte_contraction(lhs.dtype, rhs.dtype, sums):
+        raise Refused(f"a contraction of {lhs.dtype} and {rhs.dtype} summed as {sums}")
+    if sums is None and (lhs.dtype is not rhs.dtype or lhs.dtype not in ELEMENTS):
         raise Refused(f"a contraction of {lhs.dtype} and {rhs.dtype}")
     inputs, result = labels.split("->")
     left, right = inputs.split(",")
@@ -222,7 +229,13 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
     if set(left) - set(right) - set(result) or set(right) - set(left) - set(result):
         raise Refused(f"a contraction '{labels}' that sums one side alone")
     if not set(right) - set(left) and (set(left) & set(right) & set(result) or not set(left) - set(right)):
-        return _elementwise_product(lhs, rhs, left, right, result)
+        if sums is None:
+            return _elementwise_product(lhs, rhs, left, right, result)
+        products = count([sizes[name] for name in left if name not in result])
+        wide = DType.FLOAT32 if isinstance(products, int) and products <= _EXACT_PRODUCTS else sums
+        lhs = cast(lhs, wide)
+        rhs = constant(rhs.array.astype(wide.numpy)) if isinstance(rhs, Constant) else cast(rhs, wide)
+        return cast(_elementwise_product(lhs, rhs, left, right, result), sums)
     both = [name for name in result if name in left and name in right]
     rows = [name for name in result if name in left and name not in right]
     columns = [name for name in result if name in right and name not in left]
@@ -233,13 +246,18 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str) -> Tensor:
         return _product_with_vector(rhs, lhs, right, left, result)
     plain = "".join(both + rows + columns)
     contraction = Contract(
-        lhs.dtype,
+        sums or lhs.dtype,
         tuple(sizes[name] for name in plain),
         permute(lhs, [left.index(name) for name in both + rows + summed]),
         permute(rhs, [right.index(name) for name in both + summed + columns]),
         ("".join(both + rows + summed), "".join(both + summed + columns), plain),
     )
     return permute(contraction, [plain.index(name) for name in result])
+
+
+def is_byte_contraction(lhs: DType, rhs: DType, sums: DType) -> bool:
+    """Whether a contraction of these types is one of bytes: the left ones signed or not, the right ones signed."""
+    return lhs in (DType.INT8, DType.UINT8) and rhs is DType.INT8 and sums is DType.INT32
 
 
 def _is_vector(operand: Tensor, own: Sequence[str], sizes: Mapping[str, Dim]) -> bool:
@@ -282,10 +300,21 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
 def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range: bool = False) -> Tensor:
     """`x` at computed places: for each of its axes an axis of the result, or indices that are broadcast to `shape`.
 
-    `in_range` asserts that no index can be out of range, whatever the inputs are: no kernel checks them.
+    `in_range` asserts that no index can be out of range, whatever the inputs are: no kernel checks them, nor constants.
     """
     indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    if all(isinstance(place, int) or _is_inside(place, size) for place, size in zip(places, x.shape, strict=True)):
+        in_range = True
     return Gather(x.dtype, shape, x, indices, in_range)
+
+
+def _is_inside(place: Tensor, size: Dim) -> bool:
+    """Whether indices are known to be those of elements of an axis."""
+    while isinstance(place, Expand | Reshape | Permute):
+        place = place.x
+    if not isinstance(place, Constant) or not isinstance(size, int) or not place.array.size:
+        return False
+    return bool(place.array.min() >= 0 and place.array.max() < size)
 
 
 def scatter(x: Tensor, updates: Tensor, places: Sequence[Tensor | int], function: str | None = None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ingot.prim.descent import Descent
+from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, RegionResult, Repeat
 from ingot.prim.tensor import (
     Call,
@@ -96,6 +97,8 @@ def _expression(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -
             return f"scan {tensor.function}({arguments}) along {tensor.axis}{how}"
         case Descent():
             return f"descend {tensor.trees.trees} trees, {tensor.function}({arguments})"
+        case Order():
+            return f"order{' descending' * tensor.descending}({arguments})"
         case BodyArgument():
             return f"{tensor.name} of a loop"
         case RegionResult():

@@ -121,7 +121,10 @@ class Reduce(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Contract(Tensor):
-    """The sum of products over the axes whose labels the result has not; `labels` are of lhs, rhs and the result."""
+    """The sum of products over the axes whose labels the result has not; `labels` are of lhs, rhs and the result.
+
+    Operands have the type of the sums, or they are bytes, the right ones signed, and the sums INT32.
+    """
 
     lhs: Tensor
     rhs: Tensor

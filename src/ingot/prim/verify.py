@@ -11,9 +11,11 @@ from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.prim.descent import Descent
 from ingot.prim.functions import CONVERSIONS, FUNCTIONS
-from ingot.prim.make import count
+from ingot.prim.make import count, is_byte_contraction
+from ingot.prim.order import SORTED, Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.show import names_of
+from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import (
     AssumeShape,
     CallResult,
@@ -145,6 +147,10 @@ def _problems(tensor: Tensor) -> Iterator[str]:
             yield from _concat(tensor)
         case Descent():
             yield from _descent(tensor)
+        case Order():
+            yield from _order(tensor)
+        case Suppression():
+            yield from _suppression(tensor)
         case RegionResult():
             yield from _region(tensor)
         case CallResult() | Parameter() | BodyArgument():
@@ -185,7 +191,8 @@ def _reduction(function: str, tensor: Tensor, x: Tensor) -> Iterator[str]:
 
 
 def _contract(tensor: Contract) -> Iterator[str]:
-    yield from _same("element types", tensor.lhs.dtype, tensor.rhs.dtype, tensor.dtype)
+    if not is_byte_contraction(tensor.lhs.dtype, tensor.rhs.dtype, tensor.dtype):
+        yield from _same("element types", tensor.lhs.dtype, tensor.rhs.dtype, tensor.dtype)
     sizes: dict[str, Dim] = {}
     for labels, operand in zip(tensor.labels, (tensor.lhs, tensor.rhs, tensor), strict=True):
         if len(set(labels)) != len(labels) or len(labels) != operand.rank:
@@ -279,6 +286,28 @@ def _descent(tensor: Descent) -> Iterator[str]:
         yield "a table of trees is not constant"
     if trees.targets is None:
         yield from _same("sizes", trees.votes.shape[1:], tensor.shape[1:])
+
+
+def _order(tensor: Order) -> Iterator[str]:
+    yield from _same("element types", DType.INT64, tensor.dtype)
+    if tensor.x.dtype not in SORTED:
+        yield f"rows of {tensor.x.dtype} are sorted"
+    if not tensor.rank:
+        yield "there is no axis to sort along"
+        return
+    yield from _same("sizes", tensor.x.shape[:-1], tensor.shape[:-1])
+    beyond = tensor.shape[-1] - tensor.x.shape[-1]
+    if isinstance(beyond, int) and beyond > 0:
+        yield f"{tensor.shape[-1]} places of {tensor.x.shape[-1]} elements"
+
+
+def _suppression(tensor: Suppression) -> Iterator[str]:
+    yield from _same("element types", DType.INT64, tensor.dtype, tensor.most.dtype)
+    floats = (tensor.boxes, tensor.scores, tensor.overlap, *(() if tensor.floor is None else (tensor.floor,)))
+    yield from _same("element types", DType.FLOAT32, *(operand.dtype for operand in floats))
+    yield from _same("numbers of axes", 3, tensor.rank, tensor.boxes.rank, tensor.scores.rank)
+    yield from _same("sizes", tensor.scores.shape[:2], tensor.shape[:2])
+    yield from _same("sizes", (tensor.scores.shape[0], tensor.scores.shape[2], 4), tensor.boxes.shape)
 
 
 def _concat(tensor: Concat) -> Iterator[str]:

@@ -65,8 +65,10 @@ class FastPath:
         arrays: list[Array] = []
         for name in self._names:
             array = feeds.get(name)
-            if type(array) is not np.ndarray or not array.flags.c_contiguous:
+            if type(array) is not np.ndarray:
                 return None
+            if not array.flags.c_contiguous:
+                array = np.ascontiguousarray(array)
             key += (array.shape, array.dtype)
             arrays.append(array)
         ready = self._ready.get(tuple(key))

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import Array
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.address import address_of
 from ingot.runtime.entry import Entry
@@ -72,7 +73,7 @@ class PlanRunner:
         """Whether all outputs are results of kernels, each an array of its own."""
         self._values: list[Any] = [None] * len(numbers)
         for tensor, array in plan.constants.items():
-            self._values[numbers[tensor]] = array
+            self._values[numbers[tensor]] = _read_only(array)
         self._sizes = {THREADS: plan.threads}
 
     def constant(self, number: int) -> Any | None:
@@ -220,3 +221,10 @@ def _excess(needed: int, left: int, limit: ByteLimit | Ledger) -> LimitError:
         return exceeded(f"the values of this run take {needed:,} bytes, the limit is {left:,}", "memory", f"{needed:_}")
     text = f"the values of a run of a body take {needed:,} bytes, {left:,} are left"
     return exceeded(text, "memory", f"{limit.live + needed:_}")
+
+
+def _read_only(array: Array) -> Array:
+    """The same elements, which nobody who gets them as a result may change."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ A job whose states take more is the only one that a frame keeps.
 """
 
 _MOST_SECONDS = 0.02
-"""Seconds that a job of several trips may take, about: signals are handled between jobs."""
+"""Seconds that a job of several trips may take, about, and as many to write it: signals are handled between jobs."""
 
 _BRIEF = 0.005
 """Seconds up to which nobody waits for a job to be interrupted, as long as it takes no longer than the last time."""
@@ -220,9 +220,11 @@ class _Course:
         )
 
     def follow(self, shapes: Shapes, most: int) -> None:
-        """Add trips until there are so many, the first with states of these shapes."""
+        """Add trips until there are so many, the first with states of these shapes, or time is up."""
+        end = thread_time() + _MOST_SECONDS
         while len(self.bindings) < most and not self.is_complete:
-            binding = self._bound(shapes)
+            is_late = bool(self.bindings) and thread_time() > end
+            binding = None if is_late else self._bound(shapes)
             if binding is None:
                 self.is_complete = True
                 break

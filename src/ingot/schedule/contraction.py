@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ingot.loops.ir import Buffer, Contraction, Index, Load, extent
 from ingot.loops.join_axes import join_axes
+from ingot.schedule.byte_dot import byte_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
 from ingot.schedule.tile import tile_of
@@ -22,21 +23,24 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     if product.lhs.where:
         inner = product.k[-1]
         zeros = Buffer(f"{name}_zeros", product.lhs.dtype, inner.extent * product.lhs.index.factor(inner))
-    scratch: tuple[Buffer, ...] = ()
-    if not product.packed:
-        width = panel_width(product.rhs.dtype, target)
-        scratch = (Buffer(f"{name}_panel", product.rhs.dtype, extent(product.k) * THREADS * width),)
-    tile = tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups)
-    return replace(product, zeros=zeros, scratch=scratch, tile=tile)
+    dot = byte_dot(product, target)
+    tile = replace(tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups), dot=dot)
+    product = replace(product, zeros=zeros, tile=tile)
+    if dot is not None:  # a left operand of zeros that is flipped is none of zeros
+        product = replace(product, from_zeros=False)
+    if product.packed:
+        return product
+    elements = product.depth * THREADS * panel_width(product.dtype, target)
+    return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
 
 
 def packed_before(product: Contraction, name: str, target: Target) -> tuple[Contraction, Contraction]:
     """A contraction that packs its right operand, in two: one that stores all panels, and one that reads them."""
     assert not product.packed
-    width = panel_width(product.rhs.dtype, target)
-    elements = extent(product.batch) * extent(product.k) * (extent(product.n) * product.groups + width - 1)
-    panels = Buffer(f"{name}_panels", product.rhs.dtype, elements)
+    width = panel_width(product.dtype, target)
+    elements = extent(product.batch) * product.depth * (extent(product.n) * product.groups + width - 1)
+    panels = Buffer(f"{name}_panels", product.dtype, elements)
     packing = replace(
         product, lhs=product.rhs, body=(), scratch=(), zeros=None, panels=panels, number=None, from_zeros=False
     )
-    return packing, replace(product, rhs=Load(product.rhs.dtype, panels, Index()), packed=True, scratch=())
+    return packing, replace(product, rhs=Load(product.dtype, panels, Index()), packed=True, scratch=())

@@ -6,11 +6,12 @@ first, or other axes in front. These are other places of the same elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot.dims import Dim
 from ingot.loops.ir import (
+    Buffer,
     Contraction,
     Index,
     Kernel,
@@ -23,6 +24,7 @@ from ingot.loops.ir import (
     Store,
     Var,
     kernels_in,
+    read_by_regions,
 )
 from ingot.loops.kernel import kernel_of
 from ingot.prim.tensor import HostStep
@@ -50,12 +52,13 @@ class _Copy:
     store: Store
 
 
-def forward_stores(steps: Sequence[Step]) -> Forwarded:
+def forward_stores(steps: Sequence[Step], visible: Collection[Buffer]) -> Forwarded:
     """Steps in which loops store what they collect where a later copy, its only reader, would store it.
 
-    No step of the host is between the two, so that both are in one segment of a plan.
+    `visible` are the buffers that are also read outside of kernels. No step of the host is between the two, so that
+    both are in one segment of a plan.
     """
-    forwarding = _Forwarding(list(steps))
+    forwarding = _Forwarding(list(steps), visible)
     while forwarding.collected and any(forwarding.forward(copy) for copy in list(forwarding.copies())):
         pass
     return Forwarded(tuple(forwarding.done), forwarding.origins)
@@ -64,8 +67,9 @@ def forward_stores(steps: Sequence[Step]) -> Forwarded:
 class _Forwarding:
     """Steps in progress."""
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[Step], visible: Collection[Buffer]) -> None:
         self.done = steps
+        self._visible = {*visible, *read_by_regions(steps)}
         self.collected = {buffer for step in steps if isinstance(step, LoopStep) for buffer in step.collected}
         self.origins: dict[Kernel, tuple[Kernel, ...]] = {}
 
@@ -121,9 +125,9 @@ class _Forwarding:
 
     def _is_only_reader(self, copy: _Copy) -> bool:
         """Whether nothing else reads what is copied, and no loop or branch holds it but to collect it."""
-        if len(copy.kernel.writes) != 1:
-            return False
         buffer = copy.load.buffer
+        if len(copy.kernel.writes) != 1 or buffer in self._visible:
+            return False
         nests = [nest for nest in copy.kernel.nests if buffer in kernel_of("", (nest,), ()).reads]
         return nests == [copy.nest] and [k for k in kernels_in(self.done) if buffer in k.reads] == [copy.kernel]
 

@@ -28,6 +28,7 @@ from ingot.loops.ir import (
     Store,
     Var,
     kernels_in,
+    read_by_regions,
 )
 from ingot.loops.kernel import kernel_of
 from ingot.loops.walk import Node, Transform, walk
@@ -49,7 +50,7 @@ def merge_epilogues(steps: Sequence[Step]) -> Merged:
     for kernel in kernels_in(steps):
         for buffer in kernel.reads:
             readers.setdefault(buffer, set()).add(kernel)
-    merging = _Merging(readers, set(_held(steps)))
+    merging = _Merging(readers, {*read_by_regions(steps), *_collected(steps)})
     return Merged(tuple(merging.steps(steps)), merging.origins, merging.groups)
 
 
@@ -103,17 +104,14 @@ class _Merging:
         return kernel
 
 
-def _held(steps: Sequence[Step]) -> Iterator[Buffer]:
-    """The buffers that loops and branches read, swap or collect."""
+def _collected(steps: Sequence[Step]) -> Iterator[Buffer]:
+    """The buffers that loops collect, those inside of others too."""
     for step in steps:
         if isinstance(step, LoopStep):
-            yield from (buffer for pair in step.swapped for buffer in pair)
-            yield from (buffer for buffer in (step.trips, step.condition, step.going) if isinstance(buffer, Buffer))
             yield from step.collected
-            yield from _held(step.steps)
+            yield from _collected(step.steps)
         elif isinstance(step, BranchStep):
-            yield step.condition
-            yield from _held((*step.then, *step.otherwise))
+            yield from _collected((*step.then, *step.otherwise))
 
 
 def _epilogue_of(kernel: Kernel) -> _Epilogue | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
+from ingot.loops.near import near_places
 from ingot.loops.rewrite import indices, joined, joins
 from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.interleave_chains import interleave_chains
@@ -18,6 +19,9 @@ _SCATTERED = -3
 
 _PICKED = 1
 """What is gained by lanes that are picked out of contiguous vectors."""
+
+_NEAR = 0
+"""What is gained by lanes at places that all rows share: mostly a vector, and a permutation of it."""
 
 _ROW = 4
 """Vectors in a row from which on the sum of the lanes, at its end, hardly counts."""
@@ -129,7 +133,7 @@ def _contiguity(body: Sequence[Statement], var: Var) -> int:
 def _gain(index: Index, var: Var) -> int:
     factor = index.factor(var)
     if any(not isinstance(term, Var) and _depends(term, var) for term, _ in index.terms):
-        return _SCATTERED
+        return _NEAR if near_places(index, var) is not None else _SCATTERED
     return 2 if factor == 1 else 0 if factor == 0 else _PICKED if _apart(index, var) else _SCATTERED
 
 

@@ -24,7 +24,9 @@ from ingot.loops.ir import (
     LoopStep,
     Nest,
     Recurrence,
+    Sort,
     Step,
+    Suppress,
     Winograd,
     kernels_in,
 )
@@ -42,7 +44,9 @@ from ingot.schedule.merge_epilogues import grouped, merge_epilogues
 from ingot.schedule.nest import collapse, schedule_nest
 from ingot.schedule.recurrence import enclose_loops
 from ingot.schedule.sequential import schedule_statements
+from ingot.schedule.sort import schedule_sort
 from ingot.schedule.split_reduction import split_reduction
+from ingot.schedule.suppress import schedule_suppress
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters, winograd_of
 
@@ -71,7 +75,7 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     """The kernels of a program for a target."""
     merged = merge_epilogues(fused.steps)
     constants: dict[Buffer, ConstantMemory] = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
-    forwarded = forward_stores(merged.steps)
+    forwarded = forward_stores(merged.steps, fused.visible)
     alternated = alternate(forwarded.steps, constants)
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
     for kernel in kernels_in(alternated.steps):
@@ -118,6 +122,10 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_attention(nest, name, target)
         case Descent():
             return schedule_descent(nest, name, target)
+        case Sort():
+            return schedule_sort(nest, name)
+        case Suppress():
+            return schedule_suppress(nest, name, target)
         case Winograd() | Recurrence():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingot.codegen.llvm import attention, descent, ir, loops, product, recurrence, winograd
+from ingot.codegen.llvm import attention, descent, ir, loops, product, recurrence, sort, suppress, winograd
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter, unless_empty
 from ingot.codegen.llvm.half import define_half_conversions
 from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I32, I64, PTR
 from ingot.dims import Dim
-from ingot.loops.ir import Attention, Buffer, Contraction, Descent, Kernel, Recurrence, Winograd
+from ingot.loops.ir import Attention, Buffer, Contraction, Descent, Kernel, Recurrence, Sort, Suppress, Winograd
 from ingot.loops.rewrite import sizes_indexed
 from ingot.schedule.target import Target
 
@@ -25,6 +25,8 @@ EMITTERS: Mapping[type, NestEmitter[Any]] = {
     Winograd: winograd.EMITTER,
     Attention: attention.EMITTER,
     Descent: descent.EMITTER,
+    Sort: sort.EMITTER,
+    Suppress: suppress.EMITTER,
     Recurrence: recurrence.EMITTER,
 }
 """The code generator of each kind of nest."""

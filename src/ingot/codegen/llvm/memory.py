@@ -10,12 +10,14 @@ from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lanes, count_of
-from ingot.codegen.llvm.share import smaller
+from ingot.codegen.llvm.permute import is_permutable, permuted
+from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width, zeros
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.loops.ir import LANES_APART, LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
+from ingot.loops.near import near_places
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
@@ -173,13 +175,70 @@ class Memory(Lanes, ABC):
         elif (apart := self._apart(value.index)) is not None:
             address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
             loaded = self._picked(address, value.dtype, apart, mask, fill)
+        elif self._is_near(value, whole):
+            loaded = self._near(value, pointer, mask, fill)
         else:
-            addresses = b.gep(pointer, [self._in_lanes(self.index(value.index))], source_etype=kind)
-            addresses.type = ir.VectorType(PTR, lanes)
-            full = mask if mask is not None else ir.Constant(ir.VectorType(I1, lanes), [1] * lanes)
-            arguments = [addresses, I32(width(value.dtype)), full, fill]
-            loaded = self._masked("masked.gather", whole, arguments, whole, addresses.type)
+            loaded = self._gathered(value, pointer, mask, fill)
         return self._computed(loaded, value.dtype)
+
+    def _gathered(self, value: Load, pointer: ir.Value, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+        """Lanes from anywhere."""
+        b, whole, lanes = self.b, fill.type, count_of(fill)
+        addresses = b.gep(pointer, [self._in_lanes(self.index(value.index))], source_etype=stored(value.dtype))
+        addresses.type = ir.VectorType(PTR, lanes)
+        full = mask if mask is not None else ir.Constant(ir.VectorType(I1, lanes), [1] * lanes)
+        arguments = [addresses, I32(width(value.dtype)), full, fill]
+        return self._masked("masked.gather", whole, arguments, whole, addresses.type)
+
+    def _is_near(self, value: Load, whole: ir.Type) -> bool:
+        """Whether lanes at computed places are read where one vector has them all: the places are those of all rows."""
+        lane = self._lane
+        assert lane is not None
+        if (
+            value.where
+            or not is_permutable(self.frame.target, whole)
+            or (lane.mask is not None and lane.active is None)
+        ):
+            return False
+        return near_places(value.index, lane.var) is not None
+
+    def _near(self, value: Load, pointer: ir.Value, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+        """Lanes at computed places: out of one vector where those of the first and the last lane enclose all others.
+
+        That is so along an axis that is enlarged, or padded by its own elements. A gather takes several times as long.
+        Only what lies between the two is read.
+        """
+        b, lane, lanes = self.b, self._lane, count_of(fill)
+        assert lane is not None
+        base, wide = self._base(value.index), self._varying(value.index)  # both arms read what is computed here
+        term = near_places(value.index, lane.var)
+        assert wide is not None
+        assert term is not None
+        places = self.scalar(term)
+        kind = places.type.element
+        first = b.extract_element(places, I32(0))
+        last = b.extract_element(places, I32(lanes - 1) if lane.active is None else b.sub(lane.active, I64(1)))
+        low, high = smaller(b, first, last), larger(b, first, last)
+        span = b.sub(high, low)
+        within = b.sub(places, self.splat(low, lanes))
+        enclosed = b.icmp_unsigned("<=", within, self.splat(span, lanes))
+        if mask is not None:
+            enclosed = b.or_(enclosed, b.not_(mask))
+        near = scalars.intrinsic(b, "vector.reduce.and", I1, [enclosed], enclosed.type)
+        near = b.and_(near, b.icmp_unsigned("<", span, ir.Constant(kind, lanes)))
+        with b.if_else(near, likely=True) as (then, otherwise):
+            with then:
+                address = b.gep(pointer, [b.add(base, b.sext(low, I64))], source_etype=stored(value.dtype))
+                read = self.lanes_below(b.add(b.zext(span, I64), I64(1)), lanes)
+                arguments = [address, I32(width(value.dtype)), read, ir.Constant(fill.type, None)]
+                block = self._masked("masked.load", fill.type, arguments, fill.type, PTR)
+                permuted_lanes, after = permuted(b, self.frame.target, block, within), b.block
+            with otherwise:
+                gathered, gather_end = self._gathered(value, pointer, mask, fill), b.block
+        phi = b.phi(fill.type)
+        phi.add_incoming(permuted_lanes, after)
+        phi.add_incoming(gathered, gather_end)
+        return phi
 
     def _is_turned(self, value: Load) -> bool:
         """Whether a load for every place of a jam is one of a block, which lies contiguous along the jam."""

@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.byte_micro import accumulate_bytes, start_sums
+from ingot.codegen.llvm.byte_pack import moved_load, pack_bytes
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
@@ -15,7 +17,6 @@ from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, u
 from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
-from ingot.loops.rewrite import Reindexed
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
 
@@ -58,9 +59,9 @@ class _Emitter:
         self.loops = Loops(b, frame)
         self.m = extent(product.m)
         self.n = extent(product.n)
-        self.k = extent(product.k)
         assert product.tile is not None
         self.tile = product.tile
+        self.depth = product.depth
         self.columns = self.tile.columns // product.groups
         self.kind = element(product.dtype)
         self.lanes = vector(self.kind, self.tile.lanes)
@@ -91,7 +92,7 @@ class _Emitter:
             panel = self._turned(step, I64(0), panels)
             column = b.mul(panel, I64(self.columns))
             columns = smaller(b, b.sub(self.frame.size(self.n), column), I64(self.columns))
-            packed = b.gep(base, [b.mul(panel, self.frame.size(self.k * tile.columns))], source_etype=self.kind)
+            packed = b.gep(base, [b.mul(panel, self.frame.size(self.depth * tile.columns))], source_etype=self.kind)
             with self.loops.loop(low, high, tile.rows) as row:
                 rows = smaller(b, b.sub(high, row), I64(tile.rows))
                 self._sum(row, rows, packed)
@@ -139,12 +140,12 @@ class _Emitter:
         left = b.sub(self.frame.size(self.n), column)
         columns = b.select(b.icmp_signed("<", left, I64(self.columns)), left, I64(self.columns))
         if self.product.packed:
-            start = b.mul(stack, self.frame.size(self.k * tile.columns))
+            start = b.mul(stack, self.frame.size(self.depth * tile.columns))
             base = self.frame.buffers[self.product.rhs.buffer]
         else:
             (buffer,) = self.product.scratch
             base = self._pack(column, buffer, self.frame.thread)
-            start = b.mul(self.frame.thread, self.frame.size(self.k * tile.columns))
+            start = b.mul(self.frame.thread, self.frame.size(self.depth * tile.columns))
         packed = b.gep(base, [start], source_etype=self.kind)
         begin = b.sub(low, b.mul(stack, tiles))
         begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
@@ -166,15 +167,18 @@ class _Emitter:
         self.loops.variables[first] = column
         which = Var("number", 1)
         self.loops.variables[which] = number
+        if tile.dot is not None:
+            self.loops.statements(pack_bytes(product, buffer, first, place, which))
+            return self.frame.buffers[buffer]
         inside = Inside(Index(((first, 1), (place, 1))), self.n)
-        target = Index(((which, self.k * tile.columns), (place, 1)))
+        target = Index(((which, self.depth * tile.columns), (place, 1)))
         step: Dim = tile.columns
         for var in reversed(product.k):
             target = target + Index(((var, step),))
             step = step * var.extent
         body: tuple[For | Store, ...] = ()
         for group in range(product.groups):
-            source = _at(product.rhs, product.n, Index(((first, 1), (place, 1)), self.n * group))
+            source = moved_load(product.rhs, product.n[0], Index(((first, 1), (place, 1)), self.n * group))
             value = Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
             store = Store(buffer, target.plus(group * self.columns), value)
             body = (*body, For(place, (store,), Kind.VECTOR))
@@ -207,6 +211,8 @@ class _Emitter:
         """Sum `height` rows; where there are fewer, the last one is summed again."""
         b, tile, product = self.b, self.tile, self.product
         cells = cells_of(b, product.dtype, tile, height)
+        if tile.dot is not None:
+            start_sums(b, tile, cells, packed)
         last = b.sub(rows, I64(1))
         starts, conditions = [], []
         *outer, inner = product.k
@@ -216,7 +222,7 @@ class _Emitter:
             starts.append(self._base(product.lhs.index, product.k))
             conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
         step_cell = stack_slot(b, I64)
-        b.store(I64(0), step_cell)  # how far the panel has been read
+        b.store(I64(0 if tile.dot is None else tile.columns), step_cell)  # how far the panel has been read
         with _nested(self.loops, self.frame, outer):
             pointers = [self._row(start, where, outer) for start, where in zip(starts, conditions, strict=True)]
             read = b.load(step_cell, typ=I64)
@@ -224,9 +230,14 @@ class _Emitter:
             extent_ = self.frame.size(inner.extent)
             if product.from_zeros:
                 extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
-            factor = self.frame.size(product.lhs.index.factor(inner))
-            accumulate(self.loops, product.dtype, tile, cells, pointers, factor, panel, extent_)
-            b.store(b.add(read, b.mul(extent_, I64(tile.columns))), step_cell)
+            step = product.lhs.index.factor(inner)
+            rows_read = extent_
+            if tile.dot is None:
+                accumulate(self.loops, product.dtype, tile, cells, pointers, self.frame.size(step), panel, extent_)
+            else:
+                accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
+                rows_read = up(b, extent_, I64(tile.dot.terms))
+            b.store(b.add(read, b.mul(rows_read, I64(tile.columns))), step_cell)
         for line in range(height):
             for index in range(tile.vectors):
                 b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
@@ -235,7 +246,7 @@ class _Emitter:
         """The address of one row, for the current outer part of `k`; that of zeros, if it is in the padding."""
         b, lhs = self.b, self.product.lhs
         place = b.add(start, self._moved(lhs.index, outer))
-        pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=self.kind)
+        pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=element(lhs.dtype))
         for base, condition in where:
             assert self.product.zeros is not None
             index = b.add(base, self._moved(condition.index, outer))
@@ -293,20 +304,6 @@ class _Emitter:
 
     def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
         self.loops.unflatten(variables, flat)
-
-
-def _at(load: Load, variables: Sequence[Var], index: Index) -> Load:
-    """A load with the one variable of the columns replaced."""
-    (var,) = variables
-
-    def change(original: Index) -> Index:
-        factor = original.factor(var)
-        rest = Index(tuple(item for item in original.terms if item[0] is not var), original.offset)
-        return rest + index.times(factor)
-
-    changed = Reindexed(change).scalar(load)
-    assert isinstance(changed, Load)
-    return changed
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.loops.ir import Attention, Contraction, Descent, KernelNest, Nest, Recurrence, Winograd
-from ingot.loops.kinds import attention, contraction, descent, nest, recurrence, statements, winograd
+from ingot.loops.ir import Attention, Contraction, Descent, KernelNest, Nest, Recurrence, Sort, Suppress, Winograd
+from ingot.loops.kinds import attention, contraction, descent, nest, recurrence, sort, statements, suppress, winograd
 from ingot.loops.kinds.kind import NestKind
 
 KINDS: Mapping[type, NestKind[Any]] = {
@@ -16,6 +16,8 @@ KINDS: Mapping[type, NestKind[Any]] = {
     Winograd: winograd.KIND,
     Attention: attention.KIND,
     Descent: descent.KIND,
+    Sort: sort.KIND,
+    Suppress: suppress.KIND,
     Recurrence: recurrence.KIND,
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
 
+from ingot.dtypes import DType
 from ingot.loops.expressions import ExpressionText
 from ingot.loops.ir import Buffer, Contraction, extent
 from ingot.loops.kinds import statements
@@ -85,9 +86,14 @@ def _verify(nest: Contraction, scope: Scope) -> None:
             scope.refuse("a padded left side has no zeros to read")
         if not nest.packed and len(nest.scratch) != 1:
             scope.refuse("a right side that is not packed has no buffer for its panels")
-    for operand in (nest.lhs, nest.rhs):
-        if operand.dtype is not nest.dtype:
-            scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
+    if nest.is_of_bytes and nest.lhs.dtype in (DType.INT8, DType.UINT8) and nest.dtype is DType.INT32:
+        right = DType.INT32 if nest.packed and nest.rhs.buffer.dtype is DType.INT32 else DType.INT8
+        if nest.rhs.dtype is not right:
+            scope.refuse(f"a product of {nest.lhs.dtype} and {nest.rhs.dtype}")
+    else:
+        for operand in (nest.lhs, nest.rhs):
+            if operand.dtype is not nest.dtype:
+                scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
     if nest.number is not None:
         scope.expression(nest.number)
     elif nest.from_zeros:

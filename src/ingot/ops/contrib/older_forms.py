@@ -14,6 +14,7 @@ from ingot.ops import shapes
 from ingot.ops.contrib.domain import MICROSOFT, last
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.tensor.distinct import distinct_rows
 from ingot.ops.tensor.pad import pad as standard_pad
 from ingot.ops.tensor.padded import lower as lower_standard_pad
 from ingot.ops.tensor.trilu import trilu as standard_trilu
@@ -111,3 +112,11 @@ def infer_unique(x: Fact, /) -> tuple[Inferred, ...]:
     count = shapes.fresh("unique")
     values = None if x.dtype is None else TensorType(x.dtype, (count,))
     return values, TensorType(DType.INT64, x.shape or (None,)), TensorType(DType.INT64, (count,))
+
+
+@unique.lower
+def lower_unique(x: prim.Tensor, /, *, read: SizeReader) -> tuple[prim.Tensor, prim.Tensor, prim.Tensor]:
+    (many,) = x.shape
+    distinct = distinct_rows(prim.reshape(x, (many, 1)), False, read)
+    values = prim.gather(x, [distinct.first], distinct.first.shape, in_range=True)
+    return values, distinct.inverse, distinct.counts

@@ -14,7 +14,7 @@ from ingot.ops.contrib.domain import BYTES, HALF, MICROSOFT, Scale, last, requir
 from ingot.ops.contrib.meaning import written
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.byte_products import centred, is_single, single, sum_type
+from ingot.ops.linalg.byte_products import byte_product, centred, is_single, single, sum_type
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.linalg.matmul import product_in_primitives, product_shape
 from ingot.ops.quantization.dynamic import dynamic_quantize_linear
@@ -226,9 +226,11 @@ def _sums(a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: pr
     if not a.rank or not b.rank:
         raise prim.Refused("a factor of no axes")
     dtype = sum_type(a.shape[-1])
-    left = centred(a, None if a_zero is None else single(a_zero), dtype)
-    right = centred(b, None if b_zero is None else _by_column(b_zero, b), dtype)
-    return product_in_primitives(left, right)
+    point = None if a_zero is None else single(a_zero)
+    points = None if b_zero is None else _by_column(b_zero, b)
+    if dtype is DType.INT32:
+        return byte_product(a, b, point, points)
+    return product_in_primitives(centred(a, point, dtype), centred(b, points, dtype))
 
 
 def _by_column(values: prim.Tensor, b: prim.Tensor) -> prim.Tensor:

@@ -6,6 +6,8 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
+from ingot.dims import maximum, minimum
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
@@ -13,6 +15,8 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import require_rank, unify
 from ingot.ops.typesets import FLOAT32, INT64, types
+from ingot.prim.suppression import Suppression, corners_of, suppress
+from ingot.prim.tensor import SizeReader
 
 Floats: TypeAlias = Annotated[Array, types("", FLOAT32)]
 Integers: TypeAlias = Annotated[Array, types("", INT64)]
@@ -37,48 +41,17 @@ def non_max_suppression(
     _check(boxes.shape, scores.shape, center_point_box)
     most = _number(max_output_boxes_per_class, "max_output_boxes_per_class", 0)
     overlap = np.float32(_number(iou_threshold, "iou_threshold", 0.0))
-    floor = None if score_threshold is None or not score_threshold.size else _number(score_threshold, "score", 0.0)
+    floor = None
+    if score_threshold is not None and score_threshold.size:
+        floor = np.float32(_number(score_threshold, "score_threshold", 0.0))
     rows = [np.empty((0, 3), np.int64)]
     if most > 0:
         for batch in range(boxes.shape[0]):
-            corners = _corners(boxes[batch], center_point_box)
+            corners = corners_of(boxes[batch], bool(center_point_box))
             for class_ in range(scores.shape[1]):
-                chosen = _chosen(corners, scores[batch, class_], int(most), overlap, floor)
+                chosen = suppress(corners, scores[batch, class_], int(most), overlap, floor)
                 rows.append(np.stack([np.full_like(chosen, batch), np.full_like(chosen, class_), chosen], axis=1))
     return np.concatenate(rows)
-
-
-def _chosen(corners: Array, scores: Array, most: int, overlap: np.float32, floor: float | None) -> Array:
-    order = np.argsort(-scores, kind="stable")
-    if floor is not None:
-        order = order[scores[order] > np.float32(floor)]
-    chosen: list[int] = []
-    while order.size and len(chosen) < most:
-        best, order = int(order[0]), order[1:]
-        chosen.append(best)
-        order = order[~_overlapping(corners[best], corners[order], overlap)]
-    return np.asarray(chosen, np.int64)
-
-
-def _overlapping(box: Array, others: Array, threshold: np.float32) -> Array:
-    """Which boxes share more than the threshold of their union with `box`; a box without area shares nothing."""
-    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    shared = np.where((sides > 0).all(1), sides[:, 0] * sides[:, 1], np.float32(0))
-    area = (box[2] - box[0]) * (box[3] - box[1])
-    areas = (others[:, 2] - others[:, 0]) * (others[:, 3] - others[:, 1])
-    union = area + areas - shared
-    covered = (shared > 0) & (area > 0) & (areas > 0) & (union > 0)
-    return np.asarray(covered & (shared / np.where(covered, union, np.float32(1)) > threshold))
-
-
-def _corners(boxes: Array, center_point_box: int) -> Array:
-    """Boxes as `[low, low, high, high]`, from two opposite corners or from centre and size."""
-    first, second = boxes[:, :2], boxes[:, 2:]
-    if center_point_box:
-        half = second / 2
-        first, second = first - half, first + half
-        return np.concatenate([first, second], axis=1)
-    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=1)
 
 
 @non_max_suppression.infer
@@ -91,6 +64,65 @@ def infer(boxes: Fact, scores: Fact, /, *_: Fact, center_point_box: int) -> Infe
         unify(boxes.shape[0], scores.shape[0], "the batch sizes of boxes and scores")
         unify(boxes.shape[1], scores.shape[2], "the numbers of boxes and scores")
     return TensorType(DType.INT64, (None, 3))
+
+
+@non_max_suppression.lower
+def lower(
+    boxes: prim.Tensor,
+    scores: prim.Tensor,
+    max_output_boxes_per_class: prim.Tensor | None = None,
+    iou_threshold: prim.Tensor | None = None,
+    score_threshold: prim.Tensor | None = None,
+    /,
+    *,
+    center_point_box: int,
+    facts: tuple[Fact, ...],
+    read: SizeReader,
+) -> prim.Tensor:
+    """One kernel finds what is kept of each class; how many that are is read, and another one puts them together."""
+    if center_point_box not in (0, 1):
+        raise prim.Refused(f"center_point_box is {center_point_box}")
+    most = _one(max_output_boxes_per_class)
+    if most is None:
+        raise prim.Refused("no box is kept")
+    overlap, floor = _one(iou_threshold), _one(score_threshold)
+    if overlap is None:
+        overlap = prim.scalar(0.0, DType.FLOAT32)
+    batch, classes, many = scores.shape
+    boxes = prim.assume_shape(boxes, (batch, many, 4))
+    known = facts[2].elements
+    places = many if known is None or known[0] is None else minimum(maximum(known[0], 0), many)
+    shape = (batch, classes, places + 1)
+    table = Suppression(DType.INT64, shape, boxes, scores, most, overlap, floor, bool(center_point_box))
+    return _rows(table, read)
+
+
+def _one(x: prim.Tensor | None) -> prim.Tensor | None:
+    """One number without axes; None if there is none. Refused where it is not known whether it is one."""
+    if x is None or prim.count(x.shape) == 0:
+        return None
+    if prim.count(x.shape) != 1:
+        raise prim.Refused("a limit that is not one number")
+    return prim.reshape(x, ())
+
+
+def _rows(table: prim.Tensor, read: SizeReader) -> prim.Tensor:
+    """Rows of batch, class and box from a table with how many there are, and which, for each batch and class."""
+    batch, classes, width = table.shape
+    groups = batch * classes
+    table = prim.reshape(table, (groups, width))
+    counts = prim.reshape(prim.slice_(table, [0, 0], [groups, 1]), (groups,))
+    (total,) = read(prim.reduce_("add", counts, [0]))
+    row, group = prim.iota((total,), 0), prim.full(0, (total,), DType.INT64)
+    if groups != 1:
+        ends = prim.scan("add", counts, 0)
+        behind = prim.apply("less_equal", prim.unsqueeze(ends, [0]), prim.iota((total, groups), 0))
+        group = prim.squeeze(prim.reduce_("add", prim.cast(behind, DType.INT64), [1]), [1])
+        row = row - prim.gather(ends - counts, [group], (total,), in_range=True)
+    box = prim.gather(table, [group, row + 1], (total,), in_range=True)
+    per_batch = prim.apply("maximum", prim.size(classes), 1)
+    columns = (group / per_batch, prim.apply("remainder", group, per_batch), box)
+    return prim.concat([prim.unsqueeze(column, [1]) for column in columns], 1)
 
 
 def _check(boxes: tuple[int, ...], scores: tuple[int, ...], center_point_box: int) -> None:

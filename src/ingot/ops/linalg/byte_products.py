@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.ops.linalg.matmul import product_in_primitives
 from ingot.ops.quantization.rounding import integer_range
+from ingot.prim.evaluate import evaluate
+from ingot.prim.tensor import Constant
+from ingot.prim.walk import in_order
 
 _MOST = (2**31 - 1) // 255**2
 """As many products of bytes, each less a zero point, have sums that 32 bits always hold."""
@@ -25,6 +32,83 @@ def centred(x: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType) -> pri
             raise prim.Refused(f"elements of {each.dtype}")
     wide = prim.cast(x, dtype)
     return wide if zero_point is None else wide - prim.cast(zero_point, dtype)
+
+
+def byte_product(a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None) -> prim.Tensor:
+    """The matrix product of bytes less their zero points, in int32, which wraps around.
+
+    Zero points broadcast to the matrices, those of `a` without an axis of columns, those of `b` without one of rows.
+    """
+    left, right = prim.unsqueeze(a, [0]) if a.rank == 1 else a, prim.unsqueeze(b, [1]) if b.rank == 1 else b
+    right, b_zero = signed(right, b_zero)
+    total = product_in_primitives(left, right, DType.INT32)
+    total = less_zero_points(
+        total, ByteSide(left, (left.rank - 1,), a_zero), ByteSide(right, (right.rank - 2,), b_zero), left.shape[-1]
+    )
+    axes = [*([total.rank - 2] if a.rank == 1 else []), *([total.rank - 1] if b.rank == 1 else [])]
+    return prim.squeeze(total, axes)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteSide:
+    """An operand of a product of bytes, the axes that are summed, and its zero point, which broadcasts to it."""
+
+    x: prim.Tensor
+    axes: tuple[int, ...]
+    zero: prim.Tensor | None
+
+    def sums(self) -> prim.Tensor:
+        """The sums along its axes, which stay with size one."""
+        return known(prim.reduce_("add", prim.cast(self.x, DType.INT32), self.axes))
+
+    def points(self) -> prim.Tensor | None:
+        """Its zero points; None if they are known to be zero."""
+        if self.zero is None or known_number(self.zero) == 0:
+            return None
+        points = known(prim.cast(self.zero, DType.INT32))
+        return None if isinstance(points, Constant) and not points.array.any() else points
+
+
+def less_zero_points(
+    total: prim.Tensor,
+    left: ByteSide,
+    right: ByteSide,
+    products: Dim,
+    placed: Callable[[prim.Tensor], prim.Tensor] = lambda columns: columns,
+) -> prim.Tensor:
+    """Sums of so many products of bytes as if their zero points had been subtracted before.
+
+    sum((a - p)(b - q)) = sum(ab) - p sum(b) - q sum(a) + products p q. Sums and zero points of the left side broadcast
+    to the total; `placed` makes those of the right side do so.
+    """
+    p, q = left.points(), right.points()
+    if q is not None:
+        total = total - placed(q) * left.sums()
+    if p is not None:
+        columns = right.sums()
+        if q is not None:
+            columns = known(columns - q * prim.cast(prim.size(products), DType.INT32))
+        total = total - known(p * placed(columns))
+    return total
+
+
+def signed(x: prim.Tensor, zero: prim.Tensor | None) -> tuple[prim.Tensor, prim.Tensor | None]:
+    """Bytes as signed ones, and their zero point for them, an int32: both less 128 where they are not signed."""
+    for each in (x, zero):
+        if each is not None and each.dtype not in (DType.INT8, DType.UINT8):
+            raise prim.Refused(f"elements of {each.dtype}")
+    wide = None if zero is None else prim.cast(zero, DType.INT32)
+    if x.dtype is DType.INT8:
+        return x, wide
+    moved = prim.bitcast(prim.apply("xor", x, 128), DType.INT8)
+    points = prim.scalar(-128, DType.INT32) if wide is None else known(wide - 128)
+    return known(moved), points
+
+
+def known(x: prim.Tensor) -> prim.Tensor:
+    """A tensor as a constant, if it is computed from constants alone."""
+    leaves = [leaf for leaf in in_order([x]) if not leaf.reads]
+    return prim.constant(evaluate([x], {}, {})[0]) if all(isinstance(leaf, Constant) for leaf in leaves) else x
 
 
 def single(x: prim.Tensor) -> prim.Tensor:

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot import prim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import Shape, TensorType, format_shape
 from ingot.ops.define import operator
@@ -38,8 +38,11 @@ def lower(a: prim.Tensor, b: prim.Tensor, /) -> prim.Tensor:
     return product_in_primitives(a, b)
 
 
-def product_in_primitives(a: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
-    """The matrix product of tensors: stacks that only one side has are rows of it, and are not repeated."""
+def product_in_primitives(a: prim.Tensor, b: prim.Tensor, sums: DType | None = None) -> prim.Tensor:
+    """The matrix product of tensors: stacks that only one side has are rows of it, and are not repeated.
+
+    `sums` is the type of sums, where it is not that of the elements (`prim.contract`).
+    """
     rows, columns = a.rank > 1, b.rank > 1
     left = prim.unsqueeze(a, [0]) if not rows else a
     right = prim.unsqueeze(b, [1]) if not columns else b
@@ -50,7 +53,7 @@ def product_in_primitives(a: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
     left, of_left = _stacked(left, names)
     right, of_right = _stacked(right, names)
     present = "".join(name for name in names if name in of_left or name in of_right)
-    product = prim.contract(left, right, f"{of_left}mk,{of_right}kn->{present}mn")
+    product = prim.contract(left, right, f"{of_left}mk,{of_right}kn->{present}mn", sums)
     product = prim.reshape(product, (*stacks, *product.shape[-2:]))
     return prim.squeeze(product, [*([len(stacks)] if not rows else []), *([len(stacks) + 1] if not columns else [])])
 

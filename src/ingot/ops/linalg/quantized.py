@@ -13,7 +13,7 @@ from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.byte_products import centred, is_single, single, sum_type
+from ingot.ops.linalg.byte_products import byte_product, centred, is_single, single, sum_type
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.linalg.matmul import product_in_primitives, product_shape
 from ingot.ops.quantization.granularity import check_pair
@@ -133,9 +133,11 @@ def lower_qlinear_mat_mul(
 def _sums_in_primitives(
     a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None, dtype: DType
 ) -> prim.Tensor:
-    left = centred(a, None if a_zero is None else _row_values(a_zero, a), dtype)
-    right = centred(b, None if b_zero is None else _column_values(b_zero, b), dtype)
-    return product_in_primitives(left, right)
+    rows = None if a_zero is None else _row_values(a_zero, a)
+    columns = None if b_zero is None else _column_values(b_zero, b)
+    if dtype is DType.INT32:
+        return byte_product(a, b, rows, columns)
+    return product_in_primitives(centred(a, rows, dtype), centred(b, columns, dtype))
 
 
 def _row_values(values: prim.Tensor, a: prim.Tensor) -> prim.Tensor:

@@ -13,7 +13,17 @@ from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.byte_products import centred, held, is_single, known_number, single, sum_type
+from ingot.ops.linalg.byte_products import (
+    ByteSide,
+    centred,
+    held,
+    is_single,
+    known,
+    known_number,
+    signed,
+    single,
+    sum_type,
+)
 from ingot.ops.nn.contraction import contracted, fitting, kernel_of
 from ingot.ops.nn.moments import along_channels
 from ingot.ops.nn.precision import widened
@@ -169,14 +179,17 @@ def lower_conv(
     return y if b is None else y + along_channels(b, x.rank)
 
 
-def convolved_in_primitives(seen: prim.Tensor, w: prim.Tensor, group: int) -> prim.Tensor:
-    """Windows (batch, counts, kernel, channels) times filters (filters, own channels, kernel); channels first."""
+def convolved_in_primitives(seen: prim.Tensor, w: prim.Tensor, group: int, sums: DType | None = None) -> prim.Tensor:
+    """Windows (batch, counts, kernel, channels) times filters (filters, own channels, kernel); channels first.
+
+    `sums` is the type of sums, where it is not that of the elements (`prim.contract`).
+    """
     rank = w.rank - 2
     counts, kernel = "uvwxyz"[:rank], "ijklmp"[:rank]
     if rank > len("uvwxyz"):
         raise prim.Refused(f"windows over {rank} axes")
     if group == 1:
-        y = prim.contract(seen, w, f"n{counts}{kernel}c,oc{kernel}->n{counts}o")
+        y = prim.contract(seen, w, f"n{counts}{kernel}c,oc{kernel}->n{counts}o", sums)
         return channels_first(y)
     filters, own = w.shape[0], w.shape[1]
     if not isinstance(filters, int):
@@ -185,9 +198,9 @@ def convolved_in_primitives(seen: prim.Tensor, w: prim.Tensor, group: int) -> pr
     grouped = prim.reshape(w, (group, filters // group, *w.shape[1:]))
     if own == 1 and filters == group:
         single = prim.squeeze(grouped, [1, 2])
-        y = prim.contract(seen, single, f"n{counts}{kernel}g,g{kernel}->n{counts}g")
+        y = prim.contract(seen, single, f"n{counts}{kernel}g,g{kernel}->n{counts}g", sums)
         return channels_first(y)
-    y = prim.contract(split, grouped, f"n{counts}{kernel}gc,goc{kernel}->n{counts}go")
+    y = prim.contract(split, grouped, f"n{counts}{kernel}gc,goc{kernel}->n{counts}go", sums)
     return channels_first(prim.reshape(y, (*seen.shape[: rank + 1], filters)))
 
 
@@ -269,12 +282,21 @@ def _byte_sums(
     moving = windows(x.rank - 2, kernel, **attributes)
     x_zero = None if x_zero is None else single(x_zero)
     fill = known_number(x_zero)
+    points = None if w_zero is None else _per_filter(w_zero, w)
+    if dtype is DType.INT32 and (fill is not None or not moving.is_padded):
+        signed_w, points_less = signed(w, points)
+        filters = ByteSide(signed_w, tuple(range(1, w.rank)), points_less)
+        if filters.points() is None:
+            total = convolved_in_primitives(swept(x, moving, fill or 0), filters.x, group, DType.INT32)
+            point = ByteSide(x, (), x_zero).points()
+            if point is None:
+                return total
+            return total - known(point * along_channels(prim.reshape(filters.sums(), w.shape[:1]), x.rank))
     if fill is None:
         seen = swept(centred(x, x_zero, dtype), moving)
     else:
         seen = centred(swept(x, moving, fill), x_zero, dtype)
-    filters = centred(w, None if w_zero is None else _per_filter(w_zero, w), dtype)
-    return convolved_in_primitives(seen, filters, group)
+    return convolved_in_primitives(seen, centred(w, points, dtype), group)
 
 
 def _per_filter(values: prim.Tensor, w: prim.Tensor) -> prim.Tensor:

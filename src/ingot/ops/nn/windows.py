@@ -68,6 +68,11 @@ class Windows:
     auto_pad: str = "NOTSET"
     ceil: bool = False
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether there may be padding around an input."""
+        return self.ceil or self.auto_pad.startswith("SAME") or any(map(any, self.pads))
+
     def counts(self, sizes: Sequence[Dim | None]) -> tuple[Dim | None, ...]:
         """How many windows there are along each axis; ShapeError where not even one fits."""
         return tuple(self.count(axis, size) for axis, size in enumerate(sizes))

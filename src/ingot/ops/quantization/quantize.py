@@ -20,6 +20,7 @@ from ingot.ops.quantization.types import BYTES, CODES, CODES_19, CODES_21, CODES
 from ingot.ops.tensor.narrow import numbers_of
 from ingot.ops.typesets import FLOAT32, INT32, types
 from ingot.prim.functions import ELEMENTS
+from ingot.prim.tensor import Constant
 
 T1: TypeAlias = Annotated[Array, types("T1", REAL_OR_INT32)]
 T2: TypeAlias = Annotated[Array, types("T2", {23: REAL_OR_INT32, 24: SCALE_24 | INT32})]
@@ -99,7 +100,9 @@ def lower(
         raise prim.Refused(f"a scale of {facts[1].dtype}")
     inside = DType.of(division_type(precision, facts[1].dtype))
     blocks = Blocks(x.shape, scale.shape, axis, block_size)
-    steps = _rounded(_rounded(blocks.split(x), inside) / _rounded(blocks.beside(scale), inside), inside)
+    steps = _rounded(blocks.split(x), inside)
+    if not (isinstance(scale, Constant) and bool((scale.array == 1).all())):
+        steps = _rounded(steps / _rounded(blocks.beside(scale), inside), inside)
     points = None
     if zero_point is not None:
         points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)

@@ -104,48 +104,22 @@ top_k.sized_by("k")
 def lower(
     x: prim.Tensor, k: prim.Tensor, /, *, axis: int, largest: int, sorted: int, facts: tuple[Fact, ...]
 ) -> tuple[prim.Tensor, prim.Tensor]:
-    """An element comes after as many as are ahead of it: few enough are compared all with all."""
+    """Places in order along the last axis, and the elements there."""
     axis = axis_of(axis, x.rank)
     (many,), size = facts[1].elements or (None,), x.shape[axis]
     if many is None:
         raise prim.Refused("a statically unknown number of elements")
     if many == 1 and (largest or x.dtype not in FLOATING):  # of floats, NaN is the smallest to place_of too
         return _at(x, axis, place_of(x, axis, "maximum" if largest else "minimum"))
-    if not isinstance(size, int) or size > _MOST_COMPARED:
-        raise prim.Refused(f"a sort of {size} elements, more than {_MOST_COMPARED}")
     x = prim.assume_shape(x, (*x.shape[:axis], maximum(size, many), *x.shape[axis + 1 :]))
-    last = x.rank
-    order = [*(each for each in range(last) if each != axis), axis]
-    ahead = _ahead(prim.permute(x, order), largest)
-    rank = prim.reduce_("add", prim.cast(ahead, DType.INT32), [last])
-    shape = (*ahead.shape[:-1], many)
-    here = prim.apply("equal", prim.cast(rank, DType.INT64), prim.iota(shape, last))
-    chosen = prim.reduce_("add", prim.where(here, prim.iota(shape, last - 1), 0), [last - 1])
-    places = prim.permute(prim.squeeze(chosen, [last - 1]), [order.index(each) for each in range(last)])
-    return _at(x, axis, places)
-
-
-_MOST_COMPARED = 64
-"""Rows longer than that are sorted faster by the reference."""
+    order = [*(each for each in range(x.rank) if each != axis), axis]
+    places = prim.order(prim.permute(x, order), many, descending=bool(largest))
+    return _at(x, axis, prim.permute(places, [order.index(each) for each in range(x.rank)]))
 
 
 def _at(x: prim.Tensor, axis: int, places: prim.Tensor) -> tuple[prim.Tensor, prim.Tensor]:
-    return prim.gather(x, [places if each == axis else each for each in range(x.rank)], places.shape), places
-
-
-def _ahead(rows: prim.Tensor, largest: int) -> prim.Tensor:
-    """For each element of a row, along one more axis, which others come before it; NaN is above all numbers."""
-    one, other = prim.unsqueeze(rows, [rows.rank]), prim.unsqueeze(rows, [rows.rank - 1])
-    shape = (*rows.shape, rows.shape[-1])
-    earlier = prim.apply("less", prim.iota(shape, rows.rank), prim.iota(shape, rows.rank - 1))
-    better = prim.apply("less", one, other) if largest else prim.apply("less", other, one)
-    alike = prim.apply("equal", one, other)
-    if rows.dtype in FLOATING:
-        nans = prim.apply("is_nan", one), prim.apply("is_nan", other)
-        alike = prim.apply("or", alike, prim.apply("and", *nans))
-        worse, best = nans if largest else reversed(nans)
-        better = prim.apply("or", better, prim.apply("and", prim.apply("not", worse), best))
-    return prim.apply("or", better, prim.apply("and", alike, earlier))
+    at = [places if each == axis else each for each in range(x.rank)]
+    return prim.gather(x, at, places.shape, in_range=True), places
 
 
 @top_k.downgrade

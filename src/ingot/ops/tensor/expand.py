@@ -67,7 +67,13 @@ def lower(
 ) -> prim.Tensor:
     known = sizes(facts[1]) or ()
     if None in known:
-        return prim.expand(in_own_type(x, inferred[0]), _computed(x.shape, shape, read))
+        computed = _computed(x.shape, shape, read)
+        known = tuple(
+            a if isinstance(a, int) and a != 1 else b
+            for a, b in zip((*(1,) * (len(computed) - x.rank), *x.shape), computed, strict=True)
+        )
+        result = prim.expand(in_own_type(x, inferred[0]), known)
+        return prim.assume_shape(prim.assume_shape(result, computed), known)  # the numbers that were read are compared
     result = sizes_of(inferred[0])
     wanted = [1 if size is None else size for size in known]
     whole = [1] * (len(result) - len(wanted)) + wanted
@@ -83,8 +89,7 @@ def _computed(have: prim.Sizes, shape: prim.Tensor, read: SizeReader) -> prim.Si
     padded = (*(1,) * (rank - len(have)), *have)
     own, one = holding(padded), prim.apply("equal", wanted, 1)
     fits = prim.apply("or", one, prim.apply("or", prim.apply("equal", own, 1), prim.apply("equal", own, wanted)))
-    sizes_ = read(prim.where(fits, prim.where(one, own, wanted), -1))
-    return tuple(a if isinstance(a, int) and a != 1 else b for a, b in zip(padded, sizes_, strict=True))
+    return read(prim.where(fits, prim.where(one, own, wanted), -1))
 
 
 @expand.downgrade

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import UnsupportedError
 from ingot.ir.types import TensorType
@@ -16,8 +17,10 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.older import dtype_of
 from ingot.ops.shapes import axis_of, fresh, product
 from ingot.ops.tensor.carriers import carrier
+from ingot.ops.tensor.distinct import distinct_rows
 from ingot.ops.tensor.follow import guarded, tensor
 from ingot.ops.typesets import ALL, ALL_3, INT64, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", {11: ALL_3, 28: ALL})]
 Positions: TypeAlias = Annotated[Array, types("", INT64)]
@@ -60,6 +63,25 @@ def infer(x: Fact, /, *, axis: int | None, sorted_: int) -> Sequence[Inferred]:
         values = tensor(x.dtype, None if shape is None else (*shape[:axis], distinct, *shape[axis + 1 :]))
     counts = TensorType(DType.INT64, (distinct,))
     return [values, counts, TensorType(DType.INT64, (total,)), counts]
+
+
+@unique.lower
+def lower(
+    x: prim.Tensor, /, *, axis: int | None, sorted_: int, read: SizeReader
+) -> tuple[prim.Tensor, prim.Tensor, prim.Tensor, prim.Tensor]:
+    """Elements are rows of one, and slices along an axis rows of all their elements."""
+    if axis is None:
+        x, axis = prim.reshape(x, (prim.count(x.shape),)), 0
+    axis = axis_of(axis, x.rank)
+    others = [each for each in range(x.rank) if each != axis]
+    rows = prim.permute(x, [axis, *others])
+    rows = prim.reshape(rows, (x.shape[axis], prim.count([x.shape[each] for each in others])))
+    distinct = distinct_rows(rows, bool(sorted_), read)
+    (total,) = distinct.first.shape
+    at = prim.reshape(distinct.first, [total if each == axis else 1 for each in range(x.rank)])
+    shape = tuple(total if each == axis else size for each, size in enumerate(x.shape))
+    values = prim.gather(x, [at if each == axis else each for each in range(x.rank)], shape, in_range=True)
+    return values, distinct.first, distinct.inverse, distinct.counts
 
 
 @unique.downgrade

@@ -18,7 +18,7 @@ from ingot.format.pages import release
 from ingot.fuse.contraction import Packed
 from ingot.loops.cost import cost_of
 from ingot.loops.digest import digest
-from ingot.loops.ir import Buffer, Contraction, Kernel, Tile, Winograd, kernels_in, nests_in
+from ingot.loops.ir import Buffer, Contraction, Kernel, Winograd, kernels_in, nests_in
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant, Tensor
 from ingot.providers.cpu.panels import panels_of
@@ -90,21 +90,24 @@ def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]
     kernels = list(kernels_in(scheduled.steps))
     read = buffers_in(scheduled.steps)
     products = [nest for kernel in kernels for nest in nests_in(kernel) if isinstance(nest, Contraction | Winograd)]
-    tiles = {product.rhs.buffer: product.tile for product in products if product.tile is not None}
+    readers = {product.rhs.buffer: product for product in products if product.tile is not None}
     zeros = np.zeros(64 + max((_bytes(buffer) for buffer in scheduled.zeros), default=0), np.uint8)
     memory: dict[Buffer, Array] = dict.fromkeys(scheduled.zeros, zeros)
     wanted = {buffer: constant for buffer, constant in scheduled.constants.items() if buffer in read}
     with ThreadPoolExecutor(processors()) as pool:  # numpy copies without holding the GIL
-        arrays = pool.map(lambda item: _held(item[1], tiles.get(item[0]), target), wanted.items())
+        arrays = pool.map(lambda item: _held(item[1], readers.get(item[0]), target), wanted.items())
         memory.update(zip(wanted, arrays, strict=True))
     return memory
 
 
-def _held(constant: ConstantMemory, tile: Tile | None, target: Target) -> Array:
+def _held(constant: ConstantMemory, reader: Contraction | Winograd | None, target: Target) -> Array:
     """A constant as kernels read it: packed weights, or an array as it is, where it is if possible."""
     if isinstance(constant, Packed | Filters):
-        assert tile is not None
-        panels = panels_of(constant, tile)
+        assert reader is not None
+        assert reader.tile is not None
+        inner = reader.k[-1].extent
+        assert isinstance(inner, int)
+        panels = panels_of(constant, reader.tile, inner)
         release(constant.array)  # or a model would be in memory twice
         return panels
     assert isinstance(constant, Tensor)

@@ -28,13 +28,16 @@ _SAMPLE = 1 << 12
 """Bytes at the beginning that candidates are found by, before all of them are compared."""
 
 
-def panels_of(weights: Packed | Filters, tile: Tile) -> Array:
-    """The panels of weights for a tile: those that another plan holds, if there are any."""
-    owner, key = _owner(weights.array), _source_key(weights, tile)
+def panels_of(weights: Packed | Filters, tile: Tile, inner: int = 1) -> Array:
+    """The panels of weights for a tile: those that another plan holds, if there are any.
+
+    `inner` is the length of the innermost axis that is summed.
+    """
+    owner, key = _owner(weights.array), (*_source_key(weights, tile), inner if tile.dot is not None else 0)
     known = _BY_SOURCE.get(key)
     if known is not None and known[0]() is owner and (panels := known[1]()) is not None:
         return panels
-    panels = _unique(packed(weights, tile))
+    panels = _unique(packed(weights, tile, inner))
     if not (isinstance(owner, mmap) and memoryview(owner).readonly):
         return panels
     try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ingot.dims import Dim, UnboundSymbolError, evaluate, symbols
 from ingot.dtypes import Array
-from ingot.loops.ir import Attention, Contraction, Descent, Kernel, Winograd, extent, nests_in
+from ingot.loops.ir import Attention, Contraction, Descent, Kernel, Sort, Suppress, Winograd, extent, nests_in
 from ingot.prim.tensor import Tensor
 from ingot.tools.inspect.trace import Work
 
@@ -37,6 +37,12 @@ def amount(kernel: Kernel, work: Work, sizes: Mapping[str, int]) -> str:
             return f"{stack} of {_times([extent(nest.m), nest.t.extent, nest.k.extent, nest.n.extent], sizes)}"
         if isinstance(nest, Descent):
             return f"{_times([nest.row.extent], sizes)} rows, {number(nest.trees, sizes)} trees"
+        if isinstance(nest, Suppress):
+            groups = _times([nest.batch.extent, nest.group.extent], sizes)
+            return f"{groups} of {number(nest.box.extent, sizes)} boxes"
+        if isinstance(nest, Sort):
+            rows = _times([extent(nest.rows)], sizes)
+            return f"{rows} rows, {number(nest.rank.extent, sizes)} of {number(nest.element.extent, sizes)}"
     products = [nest for nest in nests_in(kernel) if isinstance(nest, Contraction | Winograd)]
     if not products:
         return _times([size for size in work.tensor.shape if number(size, sizes) != 1] or [1], sizes)

@@ -21,7 +21,7 @@ def read_feed(value: Value, path: Path) -> Any:
     """What a file holds for an input; InputError if it is of no known kind, or does not make what the input takes."""
     suffix = path.suffix.lower()
     if suffix in IMAGES:
-        from ingot.cli.pictures import read_image  # needs Pillow
+        from ingot.feeds.pictures import read_image  # needs Pillow
 
         return read_image(value, path)
     match suffix:

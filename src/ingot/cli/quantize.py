@@ -1,0 +1,105 @@
+"""`ingot quantize`: a model of narrow integers, and what it costs on the caller's data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ingot.cli.arguments import pairs
+from ingot.cli.examples import examples
+from ingot.cli.models import (
+    MODEL_PATH,
+    Places,
+    loading_options,
+    model_argument,
+    not_a_terminal,
+    open_model,
+    write_model,
+)
+from ingot.cli.printable import printable
+from ingot.cli.progress import progress_bar
+from ingot.cli.quantize_page import report_lines
+from ingot.cli.units import counted
+from ingot.cli.written import say_written
+from ingot.quantise.options import CALIBRATIONS, ENGINES, METHODS, Options
+
+
+@click.command(
+    epilog=examples(
+        "ingot quantize model.onnx -o small.onnx --static images/",
+        "ingot quantize model.onnx -o small.onnx --weights 4",
+    )
+)
+@model_argument()
+@click.option("-o", "--output", required=True, type=MODEL_PATH, callback=not_a_terminal, metavar="OUT")
+@click.option(
+    "--static", "data", type=click.Path(path_type=Path), metavar="DATA", help="Measure ranges: a folder, an array file."
+)
+@click.option("--dynamic", is_flag=True, help="Quantise activations by the range of each run.")
+@click.option("--weights", type=click.Choice(("8", "4", "2")), help="Quantise weights alone, to so many bits.")
+@click.option("--data", "measured", type=click.Path(path_type=Path), metavar="DATA", help="Measure the error on it.")
+@click.option("--calibration", type=click.Choice(CALIBRATIONS), metavar="NAME", help=f"{', '.join(CALIBRATIONS)}.")
+@click.option(
+    "--method", "methods", multiple=True, type=click.Choice(METHODS), metavar="NAME", help=f"{', '.join(METHODS)}."
+)
+@click.option("--snr", type=float, metavar="DB", help="Leave in float what costs most, until outputs are this close.")
+@click.option("--exclude", multiple=True, metavar="NAME", help="Leave nodes in float; * and ? stand for anything.")
+@click.option("--for", "engine", type=click.Choice(ENGINES), help="Write what it runs fastest.")
+@click.option(
+    "--set", "others", multiple=True, callback=pairs, metavar="KEY=VALUE", help="granularity=tensor and such."
+)
+@loading_options
+def quantize(
+    model: str,
+    output: str,
+    data: Path | None,
+    dynamic: bool,
+    weights: str | None,
+    measured: Path | None,
+    calibration: str | None,
+    methods: tuple[str, ...],
+    snr: float | None,
+    exclude: tuple[str, ...],
+    engine: str | None,
+    others: dict[str, str],
+    folder: Path | None,
+    trusted: tuple[Path, ...],
+) -> None:
+    """Make a model smaller and faster with numbers of fewer bits."""
+    from ingot.quantise.api import quantize as quantise  # not free to import
+
+    settings: dict[str, Any] = {name: _value(name, text) for name, text in others.items()}
+    if (data is not None) + dynamic + (weights is not None) != 1:
+        raise click.UsageError("give one of --static DATA, --dynamic and --weights BITS")
+    settings |= {"mode": "static" if data else "dynamic" if dynamic else "weights"}
+    if weights is not None:
+        sign = "" if settings.get("symmetric_weights", True) else "u"
+        settings.setdefault("weights", f"{sign}int{weights}")
+    settings |= {"calibration": calibration} if calibration else {}
+    settings |= {"exclude": exclude, "engine": engine, "snr": snr, "methods": methods}
+    before = open_model(model, Places(folder, trusted)).model
+    with progress_bar("calibrating", "samples") as progress:
+        result = quantise(before, data or measured, progress=progress, **settings)
+    write_model(result.model, output)
+    say_written(output, counted(len(result.report.quantised), "product") + " quantised")
+    for line in report_lines(result.report):
+        click.echo(printable(line), err=True)
+
+
+def _value(name: str, text: str) -> Any:
+    """A setting as its field has it; a usage error if the text does not make one."""
+    match getattr(Options(), name, None):
+        case bool():
+            if text.lower() not in ("true", "false"):
+                raise click.BadParameter(f"{name} is true or false, not '{text}'", param_hint="--set")
+            return text.lower() == "true"
+        case int() | float() as number:
+            try:
+                return type(number)(text)
+            except ValueError:
+                raise click.BadParameter(f"{name} is a number, not '{text}'", param_hint="--set") from None
+        case tuple():
+            return tuple(part for part in text.split(",") if part)
+    return text

@@ -1,0 +1,1 @@
+"""Arrays for the inputs of a model, read from files."""

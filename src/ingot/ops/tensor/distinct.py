@@ -1,0 +1,84 @@
+"""Distinct rows in primitives: sorted, those that differ from the row before, counted and read."""
+
+from __future__ import annotations
+
+from ingot import prim
+from ingot.dataclass import dataclass
+from ingot.dtypes import DType
+from ingot.prim.functions import FLOATING
+from ingot.prim.tensor import SizeReader
+
+_MOST_COLUMNS = 16
+"""Columns of rows that are compared: each is sorted by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Where each distinct row comes first, which of them each row is, and how often each comes."""
+
+    first: prim.Tensor
+    inverse: prim.Tensor
+    counts: prim.Tensor
+
+
+def distinct_rows(rows: prim.Tensor, is_sorted: bool, read: SizeReader) -> Distinct:
+    """The distinct rows of a tensor of two axes, in ascending order or as they first come; zeros are one, and NaN.
+
+    Refused for rows of many or an unknown number of columns.
+    """
+    if rows.dtype is DType.BOOL:
+        rows = prim.cast(rows, DType.UINT8)
+    many, columns = rows.shape
+    if not isinstance(columns, int) or not 0 < columns <= _MOST_COLUMNS:
+        raise prim.Refused(f"rows of {columns} elements are compared")
+    order = _order(rows, columns)
+    begins = _begins(rows, order)
+    ones = prim.cast(begins, DType.INT64)
+    (total,) = read(prim.reduce_("add", ones, [0]))
+    rank = prim.scan("add", ones, 0)
+    behind = prim.size(total)
+    starts = prim.scatter(
+        prim.full(0, (total + 1,), DType.INT64), prim.iota((many,), 0), [prim.where(begins, rank - 1, behind)]
+    )
+    start = prim.slice_(starts, [0], [total], in_range=True)
+    next_ = prim.gather(starts, [prim.iota((total,), 0) + 1], (total,), in_range=True)
+    is_last = prim.apply("equal", prim.iota((total,), 0), behind - 1)
+    counts = prim.where(is_last, prim.size(many), next_) - start
+    first = prim.gather(order, [start], (total,), in_range=True)
+    if is_sorted:
+        return Distinct(first, prim.scatter(prim.full(0, (many,), DType.INT64), rank - 1, [order]), counts)
+    ranked = prim.order(first, total)
+    place = prim.scatter(prim.full(0, (total,), DType.INT64), prim.iota((total,), 0), [ranked])
+    own = prim.gather(place, [rank - 1], (many,), in_range=True)
+    inverse = prim.scatter(prim.full(0, (many,), DType.INT64), own, [order])
+    first, counts = (prim.gather(each, [ranked], (total,), in_range=True) for each in (first, counts))
+    return Distinct(first, inverse, counts)
+
+
+def _order(rows: prim.Tensor, columns: int) -> prim.Tensor:
+    """The places of rows in ascending order, sorted by one column after another, the last first."""
+    many = rows.shape[0]
+    order: prim.Tensor | None = None
+    for column in reversed(range(columns)):
+        own = prim.reshape(prim.slice_(rows, [0, column], [many, 1]), (many,))
+        if order is not None:
+            own = prim.gather(own, [order], (many,), in_range=True)
+        after = prim.order(own, many)
+        order = after if order is None else prim.gather(order, [after], (many,), in_range=True)
+    assert order is not None
+    return order
+
+
+def _begins(rows: prim.Tensor, order: prim.Tensor) -> prim.Tensor:
+    """Which rows, in order, differ from that before them; the first does."""
+    many, columns = rows.shape
+    number = prim.iota((many,), 0)
+    before = prim.gather(order, [prim.apply("maximum", number - 1, 0)], (many,), in_range=True)
+    shape = (many, columns)
+    one, other = (prim.gather(rows, [prim.unsqueeze(at, [1]), 1], shape, in_range=True) for at in (order, before))
+    differs = prim.apply("not_equal", one, other)
+    if rows.dtype in FLOATING:
+        both = prim.apply("and", prim.apply("is_nan", one), prim.apply("is_nan", other))
+        differs = prim.apply("and", differs, prim.apply("not", both))
+    differ = prim.squeeze(prim.reduce_("or", differs, [1]), [1])
+    return prim.apply("or", differ, prim.apply("equal", number, 0))

@@ -1,0 +1,193 @@
+"""The products of a model: which nodes multiply activations by a constant weight, and where its channels are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from ingot.dataclass import dataclass
+from ingot.dtypes import Array, DType
+from ingot.errors import InputError, nearest
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
+from ingot.ir.value import Value
+from ingot.quantise.options import PRODUCTS, Options
+from ingot.quantise.prepare import Prepared
+from ingot.queries.values import constant, dtype, elements, read
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Product:
+    """A product that can be quantised: its activations, by position, and its constant weight, if it has one."""
+
+    node: Node
+    activations: tuple[int, ...]
+    weight: Value | None
+    weight_position: int
+    channel_axis: int | None
+    """The axis of the weight whose entries go to different channels of the result; None where there is none."""
+    sum_axis: int | None
+    """The axis of the weight that the product sums over, if that is one axis alone."""
+    bias: Value | None
+    """A constant bias of one number for each channel."""
+
+    @property
+    def name(self) -> str:
+        return self.node.label
+
+    def weight_array(self) -> Array:
+        """The elements of the weight."""
+        assert self.weight is not None
+        assert self.weight.constant is not None
+        return self.weight.constant.numpy()  # type: ignore[union-attr]
+
+    def bias_array(self) -> Array | None:
+        """The elements of the bias, if there is one."""
+        if self.bias is None or self.bias.constant is None:
+            return None
+        return self.bias.constant.numpy()  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True, slots=True)
+class InFloat:
+    """A node that stays in float, and why."""
+
+    node: Node
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The products to quantise, and those that stay as they are."""
+
+    products: tuple[Product, ...]
+    in_float: tuple[InFloat, ...]
+
+
+def select(prepared: Prepared, options: Options) -> Selection:
+    """The products that options leave; InputError if a name excludes nothing, or nothing is left."""
+    products: list[Product] = []
+    in_float: list[InFloat] = []
+    used: set[str] = set()
+    for node in _candidates(prepared):
+        reason = _excluded(node, options, used)
+        product = None
+        if reason is None:
+            product = _product(node, prepared)
+            reason = _refusal(node, product, prepared, options)
+        if reason is not None or product is None:
+            in_float.append(InFloat(node, reason or "its weight is not constant"))
+        else:
+            products.append(product)
+    for pattern in (*options.include, *options.exclude) if options.strict_names else ():
+        if pattern not in used:
+            names = [node.label for node in _candidates(prepared)]
+            raise InputError(f"'{pattern}' is no product", hint=nearest(pattern, names) or _listed(names))
+    if not products:
+        reasons = tuple(dict.fromkeys(f"'{left.node.label}': {left.reason}" for left in in_float[:5]))
+        raise InputError("the model has no products to quantise", where=reasons, hint=_hint(options))
+    return Selection(tuple(products), tuple(in_float))
+
+
+def _candidates(prepared: Prepared) -> Iterator[Node]:
+    graph: Graph = prepared.model.graph
+    for node in graph:
+        if node.applies(*PRODUCTS):
+            yield node
+
+
+def _excluded(node: Node, options: Options, used: set[str]) -> str | None:
+    if not node.applies(*options.operators):
+        return f"{node.op_type} is not among the operators to quantise"
+    excluding = _matches(node, options.exclude)
+    including = _matches(node, options.include)
+    used.update(excluding, including)
+    if excluding:
+        return f"excluded by '{excluding[0]}'"
+    return "not included" if options.include and not including else None
+
+
+def _matches(node: Node, patterns: tuple[str, ...]) -> list[str]:
+    """The patterns that name a node, or what it computes."""
+    names = node.label, node.output.name
+    return [pattern for pattern in patterns if pattern in names or fnmatchcase(node.label, pattern)]
+
+
+def _product(node: Node, prepared: Prepared) -> Product | None:
+    """The product that a node is; None where none of its operands is constant."""
+    facts = prepared.facts
+    position = next((place for place in (1, 0) if _constant(read(node, place))), None)
+    if position is None:
+        return Product(node, (0, 1), None, 1, None, None, None)
+    weight = node.inputs[position]
+    assert weight is not None
+    tensor = constant(weight, facts)
+    assert tensor is not None
+    count = len(tensor.shape)
+    if node.applies("MatMul"):
+        if position == 1:
+            channel, summed = (count - 1 if count > 1 else None), max(count - 2, 0)
+        else:
+            channel, summed = (count - 2 if count > 1 else None), count - 1
+        return Product(node, (1 - position,), weight, position, channel, summed, None)
+    if position == 0:
+        return None
+    if node.applies("Gemm"):
+        channel = 0 if node.get("transB", 0) else 1
+        return Product(node, (0,), weight, 1, channel, 1 - channel, _bias(node, tensor.shape[channel], prepared))
+    channel = 0 if node.applies("Conv") else 1
+    channels = tensor.shape[channel] * (1 if channel == 0 else int(node.get("group", 1)))
+    return Product(node, (0,), weight, 1, channel, None, _bias(node, channels, prepared))
+
+
+def _refusal(node: Node, product: Product | None, prepared: Prepared, options: Options) -> str | None:
+    if product is None:
+        return "its first operand is constant, and not its weight"
+    if options.mode == "dynamic" and (reason := _no_integers(node, product)) is not None:
+        return reason
+    if product.weight is None:
+        if options.mode == "weights":
+            return "it has no constant weight"
+        if not options.activation_products:
+            return "both operands are computed; activation_products quantises such too"
+    for value in node.inputs[:2]:
+        kind = dtype(value, prepared.facts)
+        if kind is not DType.FLOAT32:
+            return f"it computes in {kind or 'an unknown type'}, not in float32"
+    return "its weight is empty" if product.weight is not None and not product.weight_array().size else None
+
+
+def _no_integers(node: Node, product: Product) -> str | None:
+    """Why the standard has no product of integers for a node."""
+    if node.applies("ConvTranspose"):
+        return "there is no transposed convolution of integers"
+    if product.weight is not None and product.weight_position == 0:
+        return "its weight is the first operand"
+    if node.applies("Gemm"):
+        if node.get("transA", 0):
+            return "its first operand is transposed"
+        bias = read(node, 2)
+        if node.get("beta", 1.0) != 1.0 and bias is not None:
+            return "its bias is scaled"
+    return None
+
+
+def _bias(node: Node, channels: int, prepared: Prepared) -> Value | None:
+    value = read(node, 2)
+    array = elements(value, prepared.facts)
+    if value is None or array is None or not _constant(value) or array.shape != (channels,):
+        return None
+    return None if node.get("beta", 1.0) != 1.0 or node.get("alpha", 1.0) != 1.0 else value
+
+
+def _constant(value: Value | None) -> bool:
+    return value is not None and value.is_initializer and not value.is_input
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return f"the products are {', '.join(names[:8])}{more}" if names else "there are none"
+
+
+def _hint(options: Options) -> str:
+    return f"what is quantised are {', '.join(options.operators)} in float32"

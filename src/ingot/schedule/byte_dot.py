@@ -1,0 +1,32 @@
+"""How a target multiplies bytes: the instruction that adds most products at once."""
+
+from __future__ import annotations
+
+from ingot.loops.ir import ByteDot, Contraction
+from ingot.prim.functions import UNSIGNED
+from ingot.schedule.target import Dot, Target
+
+
+def byte_dot(product: Contraction, target: Target) -> ByteDot | None:
+    """How the bytes of a contraction are multiplied; None for elements of other types.
+
+    Instructions that add four products at once take one of two signs, so that others are flipped. None of those that
+    are used saturates on the way: without such an instruction, bytes are multiplied as 16-bit integers.
+    """
+    if not product.is_of_bytes:
+        return None
+    terms, unsigned = _instruction(target)
+    flipped = terms == 4 and (product.lhs.dtype in UNSIGNED) is not unsigned
+    inner = product.k[-1].extent
+    rest = terms > 1 and not (isinstance(inner, int) and inner % terms == 0)
+    return ByteDot(terms, unsigned, flipped, rest)
+
+
+def _instruction(target: Target) -> tuple[int, bool]:
+    """How many products of bytes are added at once, and whether the left ones are unsigned if they are four."""
+    dots = target.dots
+    if Dot.AVX512_VNNI in dots or (Dot.AVX_VNNI in dots and target.vector <= 32) or Dot.NEON_I8MM in dots:
+        return 4, True
+    if Dot.NEON_DOT in dots:
+        return 4, False
+    return (2, False) if target.machine in ("x86_64", "wasm32") else (1, False)

@@ -1,0 +1,54 @@
+"""Unique in machine code: distinct elements and slices, where they come first, which each is, and how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingot.ir.text import parse_model
+from ingot.session import Session
+
+KINDS: dict[str, Any] = {
+    "float": np.float32,
+    "double": np.float64,
+    "int64": np.int64,
+    "int8": np.int8,
+    "bool": np.bool_,
+}
+SHAPES = [("", (7,)), ("", (3, 5)), ("", (0,)), ("", (600,)), ("0", (40, 2)), ("1", (2, 300)), ("-1", (2, 2, 9))]
+
+
+def agrees(text: str, x: Any) -> None:
+    model = parse_model(text)
+    session = Session(model, providers=("cpu", "reference"), fallback=False, threads=1)
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    for mine, other in zip(session(x), Session(model, providers=("reference",))(x), strict=True):
+        assert (mine.dtype, mine.shape) == (other.dtype, other.shape)
+        assert mine.tobytes() == np.ascontiguousarray(other).tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("is_sorted", [0, 1])
+def test_distinct_elements_and_slices_are_those_of_the_reference(kind: str, is_sorted: int) -> None:
+    generator = np.random.default_rng(0)
+    for axis, shape in SHAPES:
+        x = generator.integers(0, 5, shape).astype(KINDS[kind])
+        if kind in ("float", "double"):
+            x[x == 1] = np.nan
+            x[(x == 0) & (generator.random(shape) < 0.5)] = -0.0
+        how = f", axis = {axis}" if axis else ""
+        sizes = ", ".join(map(str, shape)) if axis else ", ".join("abc"[: len(shape)])
+        agrees(
+            f"""<ir_version: 10, opset_import: ["" : 21]> g ({kind}[{sizes}] x) => (y, i, j, c) {{
+            y, i, j, c = Unique <sorted = {is_sorted}{how}> (x) }}""",
+            x,
+        )
+
+
+def test_the_older_form_keeps_the_order_of_the_first() -> None:
+    head = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>'
+    text = f"{head} g (float[n] x) => (y, j, c) {{ y, j, c = com.microsoft.Unique (x) }}"
+    agrees(text, np.array([3, 1, 3, np.nan, 2, np.nan, -0.0, 0.0, 1], np.float32))
