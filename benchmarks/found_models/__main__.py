@@ -52,7 +52,8 @@ def main(arguments: list[str]) -> int:
         fetch(listed(LIST.read_text("utf-8")), FOLDER)
     kept = FOLDER / "results.json"
     results: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
-    models = [path for path in sorted(FOLDER.rglob("*")) if path.suffix in (".onnx", ".ort")]
+    models = [path for path in FOLDER.rglob("*") if path.suffix in (".onnx", ".ort")]
+    models.sort(key=lambda path: (path.stat().st_size, path))  # the quick ones first
     for path in models:
         name = str(path.relative_to(FOLDER))
         wanted = options.again is not None and re.search(options.again, name)
