@@ -47,6 +47,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--again", metavar="PATTERN", help="measure models whose name has this expression again")
     parser.add_argument("--no-fetch", action="store_true", help="leave out what is not unpacked yet")
+    parser.add_argument("--busy", action="store_true", help="say in the table that other programs were running")
     options = parser.parse_args(arguments)
     if not options.no_fetch:
         fetch(listed(LIST.read_text("utf-8")), FOLDER)
@@ -62,7 +63,7 @@ def main(arguments: list[str]) -> int:
         results[name] = measured(path)
         print(name, json.dumps(results[name])[:300], file=sys.stderr, flush=True)
         kept.write_text(json.dumps(results, indent=1), "utf-8")
-    RESULT.write_text(page(results), "utf-8")
+    RESULT.write_text(page(results, options.busy), "utf-8")
     return 0
 
 
