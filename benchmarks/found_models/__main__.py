@@ -21,7 +21,7 @@ from benchmarks.found_models.fetch import LIST, fetch, listed
 from benchmarks.found_models.page import page
 
 RESULT = Path(__file__).parent.parent / "results" / "found_models.md"
-LIMIT = 300
+LIMIT = 120
 """Seconds that a model may take."""
 
 
@@ -47,12 +47,14 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--again", metavar="PATTERN", help="measure models whose name has this expression again")
     parser.add_argument("--no-fetch", action="store_true", help="leave out what is not unpacked yet")
+    parser.add_argument("--busy", action="store_true", help="say in the table that other programs were running")
     options = parser.parse_args(arguments)
     if not options.no_fetch:
         fetch(listed(LIST.read_text("utf-8")), FOLDER)
     kept = FOLDER / "results.json"
     results: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
-    models = [path for path in sorted(FOLDER.rglob("*")) if path.suffix in (".onnx", ".ort")]
+    models = [path for path in FOLDER.rglob("*") if path.suffix in (".onnx", ".ort")]
+    models.sort(key=lambda path: (path.stat().st_size, path))  # the quick ones first
     for path in models:
         name = str(path.relative_to(FOLDER))
         wanted = options.again is not None and re.search(options.again, name)
@@ -61,7 +63,7 @@ def main(arguments: list[str]) -> int:
         results[name] = measured(path)
         print(name, json.dumps(results[name])[:300], file=sys.stderr, flush=True)
         kept.write_text(json.dumps(results, indent=1), "utf-8")
-    RESULT.write_text(page(results), "utf-8")
+    RESULT.write_text(page(results, options.busy), "utf-8")
     return 0
 
 

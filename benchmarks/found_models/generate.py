@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,13 @@ def generate(folder: Path, names: list[str]) -> None:
     """Write the models that are not there; all, or those named."""
     jobs: dict[str, Callable[[], bytes]] = {}
     for name, estimator in ESTIMATORS.items():
-        jobs[f"skl2onnx/{name}"] = lambda estimator=estimator: by_skl2onnx(estimator())
-        jobs[f"ingot-sklearn/{name}"] = lambda estimator=estimator: by_ingot(estimator())
+        jobs[f"skl2onnx/{name}"] = partial(by_skl2onnx, estimator)
+        jobs[f"ingot-sklearn/{name}"] = partial(by_ingot, estimator)
     for name in BOOSTERS:
-        jobs[f"onnxmltools/{name}"] = lambda name=name: by_onnxmltools(name)
+        jobs[f"onnxmltools/{name}"] = partial(by_onnxmltools, name)
     for name in NETWORKS:
-        jobs[f"torch/{name}"] = lambda name=name: exported(name)
-        jobs[f"torch-traced/{name}"] = lambda name=name: exported(name, dynamo=False)
+        jobs[f"torch/{name}"] = partial(exported, name)
+        jobs[f"torch-traced/{name}"] = partial(exported, name, dynamo=False)
     for name, job in jobs.items():
         path = folder / f"{name}.onnx"
         if path.exists() or path.with_suffix(".refused").exists() or (names and not any(n in name for n in names)):
@@ -66,21 +67,22 @@ def fitted(estimator: Any) -> Any:
     return estimator.fit(x, numbers if base.is_regressor(estimator) else classes)
 
 
-def by_skl2onnx(estimator: Any) -> bytes:
+def by_skl2onnx(estimator: Callable[[], Any]) -> bytes:
     """As skl2onnx writes it, probabilities without maps."""
     skl2onnx: Any = import_module("skl2onnx")
     base: Any = import_module("sklearn.base")
-    model = fitted(estimator)
+    model = fitted(estimator())
     options = {id(model): {"zipmap": False}} if base.is_classifier(model) else None
     x, _, _ = data()
     written = skl2onnx.to_onnx(model, x[:1], options=options, target_opset=18)
     return bytes(written.SerializeToString())
 
 
-def by_ingot(estimator: Any) -> bytes:
+def by_ingot(estimator: Callable[[], Any]) -> bytes:
     """As ingot's converter writes it."""
-    convert: Any = import_module("ingot.convert.sklearn")
-    return bytes(import_module("ingot").to_bytes(convert.from_sklearn(fitted(estimator))))
+    ingot: Any = import_module("ingot")
+    x, _, _ = data()
+    return bytes(ingot.to_onnx(ingot.convert(fitted(estimator()), x[:1])).SerializeToString())
 
 
 def by_onnxmltools(name: str) -> bytes:

@@ -89,11 +89,10 @@ def _sizes(value: Input, attempt: Attempt) -> list[int]:
             shape[axis] = shape[axis] or size
         shape[3] = shape[3] or 3
     filled = []
-    for declared_size, size in zip(value.shape, shape, strict=True):
-        name = str(declared_size).lower()
-        if size is None and "past" in name:
-            size = attempt.past + (attempt.length if "+" in name else 0)
-        filled.append(attempt.length if size is None else size)
+    for label, fixed in zip(value.shape, shape, strict=True):
+        name = str(label).lower()
+        past = attempt.past + (attempt.length if "+" in name else 0)
+        filled.append(fixed if fixed is not None else past if "past" in name else attempt.length)
     return filled
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -23,7 +24,7 @@ class Network:
 
     name: str
     config: dict[str, Any] = field(default_factory=dict)
-    inputs: dict[str, tuple[int, ...]] = field(default_factory=lambda: {"input_ids": (1, 24)})
+    inputs: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: {"input_ids": (1, 24)})
 
 
 _PICTURE = {"pixel_values": (1, 3, 64, 64)}
@@ -187,7 +188,7 @@ def exported(name: str, dynamo: bool = True) -> bytes:
         for key, shape in network.inputs.items()
     }
 
-    class Tuples(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Tuples(torch.nn.Module):  # type: ignore[misc]
         """Its outputs in a tuple, without caches."""
 
         def __init__(self) -> None:

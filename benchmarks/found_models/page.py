@@ -23,10 +23,14 @@ runs, and the part of the time they take; a start is the creation of a session a
 cache.
 
 """
+NOTE = "Measured while other programs were running, starts above all: to be measured again.\n\n"
 
 
-def page(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Results by name of a model, as kept in the file; those that onnxruntime does not run are counted only."""
+def page(results: Mapping[str, Mapping[str, Any]], busy: bool = False) -> str:
+    """Results by name of a model, as kept in the file; those that onnxruntime does not run are counted only.
+
+    `busy` says that other programs were running.
+    """
     ran = {name: result for name, result in results.items() if "not run" not in result}
     failed = {name: result for name, result in ran.items() if result["failure"]}
     timed = {name: result for name, result in ran.items() if result["ours"]}
@@ -36,7 +40,7 @@ def page(results: Mapping[str, Mapping[str, Any]]) -> str:
     share = sum(result["reference_time"] for result in timed.values()) / max(len(timed), 1)
     below = sum(ratio < 0.9 for ratio in ratios.values())
     lines = [
-        HEAD.format(machine=machine()),
+        HEAD.format(machine=machine()) + (NOTE if busy else ""),
         f"{len(ran)} models; {len(failed)} fail; geometric mean {_mean(ratios.values()):.2f}, least "
         f"{min(ratios.values(), default=math.nan):.2f}, {below} below 0.9; on the reference {calls} of {nodes} nodes "
         f"({calls / max(nodes, 1):.2%}), on average {share:.2%} of the time; first starts "

@@ -14,7 +14,7 @@ from ingot.fuse.attention_match import AttentionMatch, attention_in
 from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.limits import FusionLimits
-from ingot.fuse.long_expression import cuts
+from ingot.fuse.long_expression import cuts, nested_gathers
 from ingot.fuse.uses import External, Uses, is_moving
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
@@ -56,6 +56,9 @@ LOOP_STATE = "the next run of the loop reads it"
 
 _OF_RUNS = ("add", "subtract", "less", "less_equal", "where")
 """Functions of the number of a run that are as cheap as loading their result: which row it reads, and whether any."""
+
+_OF_A_GATHER = 4
+"""Primitives that a gather stands for: its index is counted from the front, and checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
             alone = _stored_alone(tensor, stored, limits)
             if alone is not None:
                 stored.setdefault(tensor, alone)
+    for tensor in nested_gathers(uses, stored, inside, limits.inlined // _OF_A_GATHER):
+        stored.setdefault(tensor, LONG_EXPRESSION)
     for tensor in cuts(uses, stored, inside, limits.inlined):
         stored.setdefault(tensor, LONG_EXPRESSION)
     _store_shared(uses, stored)

@@ -30,6 +30,29 @@ def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor], most
     return chosen
 
 
+def nested_gathers(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor], most: int) -> list[Tensor]:
+    """The gathers to store besides `stored`, none of `fixed`, so that no element takes more than `most` gathers.
+
+    A gather reads what it gathers at other places than the rest of the expression does, so that nothing is shared: of
+    `x[x]`, taken again and again, each is twice as long as the one before.
+    """
+    chosen: list[Tensor] = []
+    inlined: dict[Tensor, frozenset[Tensor]] = {}
+    taken: dict[Tensor, int] = {}
+    for tensor in uses.order:
+        if tensor in stored or isinstance(tensor, External | RegionResult):
+            inlined[tensor] = frozenset()
+        elif isinstance(tensor, Gather):
+            taken[tensor] = 1 + sum(taken[gather] for read in tensor.reads for gather in inlined[read])
+            is_long = taken[tensor] > most and tensor not in fixed
+            inlined[tensor] = frozenset() if is_long else frozenset((tensor,))
+            if is_long:
+                chosen.append(tensor)
+        else:
+            inlined[tensor] = frozenset[Tensor]().union(*(inlined[read] for read in tensor.reads))
+    return chosen
+
+
 def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Collection[Tensor]) -> Tensor | None:
     """The tensor that cuts an expression shortest if it is stored; of several that are equal, the last."""
     best, least = None, len(inside)

@@ -270,3 +270,18 @@ def test_slices_that_a_condition_selects() -> None:
             *({"x": X, "c": np.array(c, bool)} for c in ([1, 0], [0, 0], [1, 1], [0], [], [0, 1, 1, 0, 1])),
             {"x": EMPTY, "c": np.array([0, 1], bool)},
         )
+
+
+def test_a_reshape_that_fits_one_batch_alone_is_compiled() -> None:
+    """Exporters write the batch of their example into a Reshape of a model whose batch is declared open."""
+    model = ingot.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[batch, 6] x) => (float[1, 2, 3] z)'
+        " <int64[3] shape = {1, 2, 3}> { y = Relu (x) z = Reshape (y, shape) }"
+    )
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    x = np.arange(-3, 3, dtype=np.float32).reshape(1, 6)
+    np.testing.assert_array_equal(session(x), np.maximum(x, 0).reshape(1, 2, 3))
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    with pytest.raises(ingot.IngotError, match="12 elements do not fit"):
+        session(np.zeros((2, 6), np.float32))

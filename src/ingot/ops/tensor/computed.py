@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot import prim
-from ingot.dims import Dim
+from ingot.dims import Dim, divide_exactly
 from ingot.dtypes import DType
 from ingot.ops.tensor.moved import holding
 from ingot.prim.tensor import SizeReader, Sizes
@@ -130,8 +130,17 @@ def places_of(flags: prim.Tensor, read: SizeReader) -> prim.Tensor:
 
 
 def assume_reshape(x: prim.Tensor, shape: Sequence[Dim]) -> prim.Tensor:
-    """The same elements in C order under other sizes, which are assumed to make up as many: a guard checks that."""
+    """The same elements in C order under other sizes, which are assumed to make up as many: a guard checks that.
+
+    Where one open size of `x` has to be a number for that, as a batch of one in `[batch, 6]` to `[1, 2, 3]`, it is
+    assumed to be that number.
+    """
     total = prim.count(shape)
     if prim.count(x.shape) == total:
         return prim.reshape(x, shape)
+    for axis, size in enumerate(x.shape):
+        others = x.shape[:axis] + x.shape[axis + 1 :]
+        wanted = None if isinstance(size, int) else divide_exactly(total, prim.count(others))
+        if isinstance(wanted, int) and wanted > 0:
+            return prim.reshape(prim.assume_shape(x, (*x.shape[:axis], wanted, *x.shape[axis + 1 :])), shape)
     return prim.reshape(prim.assume_shape(prim.reshape(x, (prim.count(x.shape),)), (total,)), shape)
