@@ -276,12 +276,3 @@ def test_an_input_of_unknown_rank_leaves_the_rest_of_the_model_compiled() -> Non
         feeds = {"x": floats(1, size, 1), "step": np.array(3), "length": np.array(8)}
         for result, expected in zip(session.run(None, feeds), reference.run(None, feeds), strict=True):
             np.testing.assert_allclose(result, expected, atol=1e-5)
-
-
-def test_sizes_that_can_never_be_equal_are_not_assumed_to_be() -> None:
-    """A declared name is no promise: `y` may have as many elements as `z` has."""
-    graph = """g (float[n] x, float[n] y) => (w) <float[4] four = {1, 2, 3, 4}> {
-        z = Concat <axis = 0> (x, four)
-        w = Add (y, z)
-    }"""
-    agree(graph, x=floats(3), y=floats(7))
