@@ -24,6 +24,7 @@ from ingot.prim.tensor import (
     Parameter,
     Permute,
     Reduce,
+    Refused,
     Reshape,
     Scan,
     Scatter,
@@ -31,6 +32,7 @@ from ingot.prim.tensor import (
     Slice,
     Tensor,
     Window,
+    assume_shape,
 )
 from ingot.prim.verify import verify
 
@@ -138,3 +140,11 @@ def test_a_tensor_that_is_computed_from_itself_is_refused() -> None:
     object.__setattr__(tensor, "arguments", (tensor,))
     with pytest.raises(CompileError, match="computed from itself"):
         verify([tensor])
+
+
+def test_sizes_that_differ_by_a_number_are_not_assumed_to_be_equal() -> None:
+    n = symbol("n")
+    x = Parameter(DType.FLOAT32, (n,), "x")
+    assert assume_shape(x, (symbol("m"),)).shape == (symbol("m"),)
+    with pytest.raises(Refused, match="that are not"):
+        assume_shape(x, (n + 4,))
