@@ -158,4 +158,4 @@ TWO = """<ir_version: 10, opset_import: ["" : 20]>
 g (float[n, 4] x) => (float[n, 4] y, float[n, 4] z) { y = Exp (x)  z = Softmax (y) }"""
 
 CALL = """<ir_version: 10, opset_import: ["" : 20]>
-g (float[n] x) => (float[m] z) { e = Exp (x)  y = Unique (e)  z = Neg (y) }"""
+g (float[n, 17] x) => (float[m, 17] z) { e = Exp (x)  y = Unique <axis = 0> (e)  z = Neg (y) }"""

@@ -38,13 +38,13 @@ def nested_gathers(uses: Uses, stored: Collection[Tensor], fixed: Collection[Ten
     """
     chosen: list[Tensor] = []
     inlined: dict[Tensor, frozenset[Tensor]] = {}
-    taken: dict[Tensor, int] = {}
+    counts: dict[Tensor, int] = {}
     for tensor in uses.order:
         if tensor in stored or isinstance(tensor, External | RegionResult):
             inlined[tensor] = frozenset()
         elif isinstance(tensor, Gather):
-            taken[tensor] = 1 + sum(taken[gather] for read in tensor.reads for gather in inlined[read])
-            is_long = taken[tensor] > most and tensor not in fixed
+            counts[tensor] = 1 + sum(counts[gather] for read in tensor.reads for gather in inlined[read])
+            is_long = counts[tensor] > most and tensor not in fixed
             inlined[tensor] = frozenset() if is_long else frozenset((tensor,))
             if is_long:
                 chosen.append(tensor)

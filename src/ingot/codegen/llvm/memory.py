@@ -135,7 +135,7 @@ class Memory(Lanes, ABC):
         """One element for all lanes; a vector load, if it is contiguous; else a gather."""
         b = self.b
         kind = stored(value.dtype)
-        along, beside = self._split(value.where)
+        along, beside = self._separated(value.where)
         if along is not None:
             address = self._address_ahead(value.buffer, value.index, beside, value.dtype, value.fill)
             if address is not None:
@@ -332,7 +332,7 @@ class Memory(Lanes, ABC):
         arguments = [lanes, addresses, I32(width(dtype)), full]
         self._masked("masked.scatter", ir.VoidType(), arguments, lanes.type, addresses.type)
 
-    def _split(self, where: Sequence[Inside]) -> tuple[list[Inside] | None, list[Inside]]:
+    def _separated(self, where: Sequence[Inside]) -> tuple[list[Inside] | None, list[Inside]]:
         """The conditions that hold for lanes in a row, and those that hold for all lanes or none.
 
         The former are None where some hold for other lanes.
