@@ -129,6 +129,15 @@ CONSTANT = {"winograd": ("w", "b"), "depthwise": ("w",), "recurrence": ("w", "r"
 """Inputs that are constants instead, as weights are: what is done to them is done when a model is compiled."""
 
 
+READS_SIZES = ("suppression",)
+"""Models that compute sizes while they run, which programs without a host cannot."""
+
+
+def programs() -> dict[str, Model]:
+    """The models that need no host between their kernels, by what they are for."""
+    return {name: model for name, model in models().items() if name not in READS_SIZES}
+
+
 def models() -> dict[str, Model]:
     """The models, by what they are for."""
     made: dict[str, Model] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.every_nest import feeds, models
+from codegen.every_nest import feeds, programs
 from codegen.networks import encoder, images
 from codegen.programs import agrees
 from ingot.deploy.compiled import compiled_for
@@ -20,7 +20,7 @@ from models import real_models
 
 EMULATOR = shutil.which("qemu-aarch64")
 pytestmark = pytest.mark.skipif(EMULATOR is None, reason="qemu-aarch64 is not installed: Debian's package qemu-user")
-MODELS = models()
+MODELS = programs()
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -173,14 +173,18 @@ def test_branches_may_give_other_sizes_and_axes() -> None:
 
 
 def test_a_body_may_have_nodes_that_the_reference_runs() -> None:
-    graph = """g (int64 m, float[n] x) => (float[n] y, float[k] found) <int64[1] none = {0}, int64[1] first = {0}> {
+    graph = """g (int64 m, float[n] x) => (float[n] y, float[k] found)
+      <int64[1] none = {0}, int64[1] first = {0}, int64[1] second = {1}, int64[2] many = {1, 17}, int64 nought = {0}> {
       start = Slice (x, none, none, first)
       y, found = Loop <body = b (int64 i, bool go, float[n] s, float[p] t) => (bool on, float[n] u, float[q] v) {
           on = Identity (go)
           half = Constant <value_float = 0.5> ()
           u = Mul (s, half)
           big = Floor (u)
-          there = Unique (big)
+          column = Unsqueeze (big, second)
+          rows = Tile (column, many)
+          distinct = Unique <axis = 0> (rows)
+          there = Gather <axis = 1> (distinct, nought)
           v = Concat <axis = 0> (t, there)
       }> (m, , x, start)
     }"""

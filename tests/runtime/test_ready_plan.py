@@ -84,12 +84,33 @@ def test_warnings_of_numpy_are_ignored_on_the_fast_path_and_restored_after_it() 
 
 def test_a_call_that_takes_too_much_memory_is_a_limit_error_each_time() -> None:
     limits = ingot.RunLimits(memory=10_000)
-    session = opened("g (int64[n] x) => (y) { s = Unique (x) y = Neg (s) }", limits=limits)
+    session = opened("g (int64[n, 17] x) => (y) { s = Unique <axis = 0> (x) y = Neg (s) }", limits=limits)
     for _ in range(3):
-        session.run(None, {"x": np.arange(100)})
+        session.run(None, {"x": np.arange(85).reshape(5, 17)})
     for _ in range(3):
         with pytest.raises(ingot.LimitError):
-            session.run(None, {"x": np.arange(5_000)})
+            session.run(None, {"x": np.arange(8_500).reshape(500, 17)})
+
+
+def test_maps_and_strings_are_results_of_the_fast_path() -> None:
+    session = opened(
+        """g (float[n, 2] x) => (label, maps) {
+            chosen, scores = ai.onnx.ml.LinearClassifier <classlabels_strings = ["a", "b"], coefficients =
+                [1.0, 0.0, 0.0, 1.0], intercepts = [0.0, 0.0]> (x)
+            label = Identity (chosen)
+            maps = ai.onnx.ml.ZipMap <classlabels_strings = ["a", "b"]> (scores)
+        }"""
+    )
+    x = np.array([[1, 0], [0, 2]], np.float32)
+    wanted = [["a", "b"], [{"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 2.0}]]
+    session.run(None, {"x": x})
+    for _ in range(2):
+        results = fast(session, {"x": x})
+        assert results is not None
+        label, maps = results
+        assert [list(label), maps] == wanted
+        maps[0]["a"] = 7.0
+        label[0] = "c"
 
 
 def test_a_cancelled_run_ends_on_the_fast_path_too() -> None:

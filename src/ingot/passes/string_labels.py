@@ -11,6 +11,7 @@ from ingot.builder import inserting, op
 from ingot.ir.domains import ML
 from ingot.ir.model import Model
 from ingot.ir.node import Node
+from ingot.ir.value import Value
 from ingot.ops.ml.labels import label_array
 
 _CLASSIFIERS = ("LinearClassifier", "SVMClassifier")
@@ -29,9 +30,21 @@ def number_labels(model: Model) -> int:
                 _encoder(node, attributes) if node.applies("LabelEncoder", domain=ML) else _classifier(node, attributes)
             )
         for old, new in zip(node.outputs, results, strict=False):
-            old.replace_uses(new.value)
+            _replace(old, new.value)
         model.graph.remove(node)
     return len(nodes)
+
+
+def _replace(old: Value, new: Value) -> None:
+    """Put a value in the place of another, and of what Identity nodes that are its only users pass on."""
+    while not old.is_output and len(old.users) == 1 and (node := old.users[0]).applies("Identity"):
+        if node.graph is not old.graph:
+            break
+        graph, passed_on = node.graph, node.output
+        assert graph is not None
+        passed_on.replace_uses(old)
+        graph.remove(node)
+    old.replace_uses(new)
 
 
 def _chooses_strings(node: Node) -> bool:

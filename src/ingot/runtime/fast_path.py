@@ -18,11 +18,11 @@ from ingot.runtime.bind import Binding
 from ingot.runtime.direct_calls import direct_calls
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
+from ingot.runtime.lookup import Lookup, lookup_of
 from ingot.runtime.plan import Plan
 from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
-from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job, thread_pool
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Ready:
     binding: Binding
     inputs: tuple[int, ...]
     results: tuple[tuple[int, tuple[int, ...], Any], ...]
-    lookups: tuple[tuple[Array, int], ...]
+    lookups: tuple[tuple[Lookup, int], ...]
     outputs: tuple[int, ...]
 
 
@@ -100,7 +100,7 @@ class FastPath:
         ready.runner.frames.append(frame)
         if ready.lookups:
             try:
-                results += [table.take(results[index]) for table, index in ready.lookups]
+                results += [lookup.read(results[index]) for lookup, index in ready.lookups]
             except IndexError:
                 return None
         return [results[index] for index in ready.outputs]
@@ -137,7 +137,7 @@ class FastPath:
         shapes = zip(segment.results, binding.shapes, strict=True)
         results = tuple((slot, shape, dtype) for (_, slot, dtype), shape in shapes)
         numbers = [number for number, _, _ in segment.results]
-        tables = tuple((lookup.table, numbers.index(lookup.index)) for lookup in lookups)
+        tables = tuple((lookup, numbers.index(lookup.index)) for lookup in lookups)
         numbers += [lookup.result for lookup in lookups]
         outputs = tuple(numbers.index(number) for number in runner.outputs)
         remember(self._ready, key, Ready(runner, binding, inputs, results, tables, outputs), _MOST_READY)
@@ -156,16 +156,7 @@ def _several(
     return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookup:
-    """A call that is a lookup in a constant table of strings; values are numbered as in their runner."""
-
-    table: Array
-    index: int
-    result: int
-
-
-def _lookups(runner: PlanRunner) -> list[_Lookup] | None:
+def _lookups(runner: PlanRunner) -> list[Lookup] | None:
     """The lookups behind the kernels of a plan, where these and nothing else compute all outputs, each once.
 
     None if there is more than one segment of kernels, a copy, or another call.
@@ -176,30 +167,18 @@ def _lookups(runner: PlanRunner) -> list[_Lookup] | None:
     if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
         return None
     numbers = {number for number, _, _ in segments[0].results}
-    lookups: list[_Lookup] = []
+    lookups: list[Lookup] = []
     for segment in segments:
         if segment is not segments[0] and (segment.binder.words or segment.results):
             return None
         if segment.call is not None:
-            lookup = _lookup(runner, segment)
+            lookup = lookup_of(runner, segment)
             if lookup is None or lookup.index not in numbers:
                 return None
             lookups.append(lookup)
     computed = numbers.union(lookup.result for lookup in lookups)
     are_all = len(set(runner.outputs)) == len(runner.outputs) and computed.issuperset(runner.outputs)
     return lookups if are_all else None
-
-
-def _lookup(runner: PlanRunner, segment: PreparedSegment) -> _Lookup | None:
-    """The call of a segment as a lookup: Gather from a list of strings, whose indices are an array."""
-    call = segment.call
-    if not isinstance(call, Call) or not call.node.applies("Gather") or len(segment.entries) != 1:
-        return None
-    table, index = segment.argument_numbers
-    strings = None if table is None else runner.constant(table)
-    if index is None or strings is None or strings.dtype != np.object_ or strings.ndim != 1:
-        return None
-    return _Lookup(strings, index, segment.entries[0].number)
 
 
 def _start(runner: PlanRunner, frame: Frame, job: Job, interrupt: Interrupt) -> None:

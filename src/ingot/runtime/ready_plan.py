@@ -25,6 +25,7 @@ from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.ledger import bytes_of
+from ingot.runtime.lookup import lookup_of
 from ingot.runtime.results import owned
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.segment import PreparedSegment
@@ -78,7 +79,7 @@ class ReadyPlan:
             has_steps = bool(prepared.steps or prepared.results or prepared.binder.segment.guards)
             if not has_steps and step is None:
                 continue
-            call = calls[step] if isinstance(step, Call) else None
+            call = _direct(runner, prepared, calls[step]) if isinstance(step, Call) else None
             numbers = prepared.argument_numbers if call is None else prepared.argument_numbers[: call.inputs]
             results = tuple((entry, index) for entry, index in prepared.indexed_entries if entry.is_placed)
             others = tuple((entry.number, index) for entry, index in prepared.indexed_entries if not entry.is_placed)
@@ -104,7 +105,7 @@ class ReadyPlan:
             results = self._results(frame, inputs, interrupt)
         except Interrupted:
             raise
-        except (_Failure, GuardFailed, IngotError, MemoryError, RecursionError):
+        except (_Failure, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
             results = None
             self._failures += 1
         finally:
@@ -150,9 +151,7 @@ class ReadyPlan:
                     interrupt.check()
                 results = call.results([values[number] for number in stage.arguments])
                 for result in results:
-                    if type(result) is not np.ndarray and not isinstance(result, np.generic):
-                        raise _Failure
-                    held += result.nbytes if result.dtype.kind != "O" else bytes_of(np.asarray(result))
+                    held += _bytes(result)
                 for number, index in stage.passed_on:
                     values[number] = results[index]
                 if stage.results:
@@ -166,12 +165,28 @@ class ReadyPlan:
         return [values[number] for number in self._runner.outputs]
 
 
+def _direct(runner: PlanRunner, prepared: PreparedSegment, call: DirectCall) -> DirectCall:
+    """A call, as a lookup where it is one."""
+    lookup = lookup_of(runner, prepared)
+    return call if lookup is None else DirectCall(lambda values: lookup.read(values[1]), 2, False)
+
+
+def _bytes(result: Any) -> int:
+    """The bytes of a result, of a sequence those of the arrays in it; _Failure for what is neither."""
+    if type(result) is np.ndarray or isinstance(result, np.generic):
+        return result.nbytes if result.dtype.kind != "O" else bytes_of(np.asarray(result))
+    if type(result) is not list:
+        raise _Failure
+    return sum(_bytes(item) for item in result if not isinstance(item, dict))
+
+
 def _are_own(results: Sequence[Any], inputs: Sequence[Array]) -> bool:
-    """Whether it is plain to see that results are contiguous arrays that nothing else references."""
+    """Whether it is plain to see that results are contiguous arrays, or lists of maps, that nothing else references."""
     for place, result in enumerate(results):
-        if type(result) is not np.ndarray or result.base is not None:
-            return False
-        if not result.flags.carray:
+        if type(result) is list:
+            if any(type(item) is not dict for item in result):
+                return False
+        elif type(result) is not np.ndarray or result.base is not None or not result.flags.carray:
             return False
         for other in inputs:
             if result is other:
