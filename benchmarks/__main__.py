@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
         "--zoo", type=Path, default=zoo.FOLDER, help="where the models that speed is judged by are kept"
     )
     parser.add_argument(
-        "--only", default="", metavar="PATTERN", help="rows of operators or patterns whose name has this expression"
+        "--only", default="", metavar="PATTERN", help="print the rows of operators or patterns whose name has this"
     )
     parser.add_argument("--threads", type=int, default=1, help="of either engine, for operators and patterns")
     options = parser.parse_args(arguments)
@@ -57,7 +57,8 @@ def main(arguments: list[str]) -> int:
     RESULTS.mkdir(exist_ok=True)
     for name in options.names or benchmarks:
         table = benchmarks[name]()
-        (RESULTS / f"{name}.md").write_text(table, "utf-8")
+        if not options.only:  # a part of a table does not take the place of all of it
+            (RESULTS / f"{name}.md").write_text(table, "utf-8")
         print(table)
     return 0
 
