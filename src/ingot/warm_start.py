@@ -116,7 +116,7 @@ def _write(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) 
         return
     try:
         if plan_file.write(_path(content, key.parameters), _plan_file(key, build, outputs, model)):
-            directory.prune(directory.most_bytes())
+            directory.prune_alone(directory.most_bytes())
     except plan_file.Unstorable:
         return
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ingot.cache.directory import entries, path_of, prune, written
+from ingot.cache import directory
+from ingot.cache.directory import entries, path_of, prune, prune_alone, written
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +48,17 @@ def test_folders_that_another_process_deletes_meanwhile_are_no_error(
     for name in ("listdir", "scandir"):
         monkeypatch.setattr(os, name, racing(getattr(os, name)))
     assert prune(0) == 2
+
+
+def test_one_thread_at_a_time_prunes(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def count(most: int) -> int:
+        counted.append(most)
+        prune_alone(most + 1)  # as another thread would, meanwhile
+        return 0
+
+    monkeypatch.setattr(directory, "prune", count)
+    prune_alone(1)
+    prune_alone(3)
+    assert counted == [1, 3]

@@ -6,12 +6,16 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 KINDS = ("kernel", "plan")
 """The suffixes of entries."""
 
 _MOST_BYTES = 4 << 30
 """The size of all entries, unless `INGOT_CACHE_BYTES` sets another; the least recently used are deleted."""
+
+_PRUNING = Lock()
+"""Held while entries are counted."""
 
 
 def root() -> Path:
@@ -75,6 +79,15 @@ def entries(*kinds: str) -> list[Path]:
     suffixes = {f".{kind}" for kind in kinds or KINDS}
     files = (path for folder in _children(root()) for path in _children(folder))
     return [path for path in files if path.suffix in suffixes and path.is_file()]
+
+
+def prune_alone(most: int) -> None:
+    """Prune, unless another thread does: counting entries takes the longer the more there are."""
+    if _PRUNING.acquire(blocking=False):
+        try:
+            prune(most)
+        finally:
+            _PRUNING.release()
 
 
 def prune(most: int) -> int:
