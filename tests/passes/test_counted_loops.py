@@ -130,6 +130,18 @@ def test_a_loop_over_rows_becomes_machine_code(text: str) -> None:
     assert not session.compiled.program.calls
 
 
+@pytest.mark.parametrize("overridden", [{}, {"zero": 2}, {"step": 2}, {"zero": 9}])
+def test_a_default_that_a_run_overrides_is_no_constant(overridden: dict[str, int]) -> None:
+    text = while_loop().replace("(float[n, 3] x)", "(float[n, 3] x, int32 zero, int32 step)")
+    feeds = {"x": np.ones((6, 3), np.float32), **{name: np.array(n, np.int32) for name, n in overridden.items()}}
+    own, wanted = (
+        Session(ingot.parse_model(text), providers=providers).run(None, feeds)
+        for providers in (("cpu", "reference"), ("reference",))
+    )
+    for result, expected in zip(own, wanted, strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
 def test_a_model_with_a_gradient_stays() -> None:
     text = (
         while_loop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -30,18 +31,24 @@ def evaluated(node: Node, operator: Operator, inputs: Sequence[Fact], inferred: 
     tensors = [_tensor(fact) if fact.present else None for fact in inputs]
     if any(fact.present and tensor is None for fact, tensor in zip(inputs, tensors, strict=True)):
         return inferred
-    while tensors and tensors[-1] is None:
-        tensors.pop()
-    try:
-        with np.errstate(all="ignore"):
-            arrays = [None if tensor is None else tensor.numpy() for tensor in tensors]
-            array = operator.evaluate(*arrays, **keywords(operator, node))
-    except Exception:  # it fails when the model runs, if it does
-        return inferred
+    array = computed(node, operator, tensors)
     if not isinstance(array, np.ndarray | np.generic):
         return inferred
     fact = of_constant(Tensor(np.ascontiguousarray(array).reshape(np.shape(array))))
     return fact if fact.type == inferred.type else inferred
+
+
+def computed(node: Node, operator: Operator, tensors: Sequence[Tensor | None]) -> Any | None:
+    """What a node computes of constants; None if that fails: it goes wrong when the model runs, then."""
+    inputs = len(tensors)
+    while inputs and tensors[inputs - 1] is None:
+        inputs -= 1
+    try:
+        with np.errstate(all="ignore"):
+            arrays = [None if tensor is None else tensor.numpy() for tensor in tensors[:inputs]]
+            return operator.evaluate(*arrays, **keywords(operator, node))
+    except Exception:
+        return None
 
 
 def _is_small(fact: Fact) -> bool:

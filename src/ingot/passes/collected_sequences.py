@@ -12,14 +12,12 @@ from ingot.ir.node import Node
 from ingot.ir.types import SequenceType, TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
+from ingot.ops.control.carried import HEADS
 from ingot.ops.control.sequence_map import downgrade as as_loop
 from ingot.passes.invariant_sizes import invariant_names, invariant_rank, undeclared
 
 READERS = ("SequenceAt", "SequenceLength", "ConcatFromSequence")
 """Operators that make tensors of a sequence, their first input."""
-
-_HEADS = 2
-"""Inputs of the body of a Loop before its states: the number of the run, and the condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +99,11 @@ def _appended(node: Node) -> list[Value | None]:
     if not node.applies("Loop"):
         return []
     body = graph_of(node, "body")
-    return [_appended_to(node, body, place) for place in range(len(node.inputs) - _HEADS)]
+    return [_appended_to(node, body, place) for place in range(len(node.inputs) - HEADS)]
 
 
 def _appended_to(node: Node, body: Graph, place: int) -> Value | None:
-    start, state, grown = node.inputs[_HEADS + place], body.inputs[_HEADS + place], body.outputs[1 + place]
+    start, state, grown = node.inputs[HEADS + place], body.inputs[HEADS + place], body.outputs[1 + place]
     insert, result = grown.producer, node.outputs[place]
     if start is None or start.producer is None or not start.producer.applies("SequenceEmpty"):
         return None
@@ -129,11 +127,11 @@ def _rewritten(node: Node, ranks: list[int | None]) -> Iterator[tuple[Node, Valu
         rows = [op.Identity(inserted[place]).value for place in gone]
     body.outputs[:] = [body.outputs[0], *(body.outputs[1 + place] for place in remaining), *rows]
     for place in sorted(gone, reverse=True):
-        state = body.inputs[_HEADS + place]
+        state = body.inputs[HEADS + place]
         for user in state.users:
             body.remove(user)
-        del body.inputs[_HEADS + place]
-    inputs = [value for place, value in enumerate(node.inputs) if place - _HEADS not in gone]
+        del body.inputs[HEADS + place]
+    inputs = [value for place, value in enumerate(node.inputs) if place - HEADS not in gone]
     outputs = list(node.outputs)
     del node.attributes["body"]
     loop = Node("Loop", inputs, len(remaining) + len(gone), {"body": body}, name=node.name)

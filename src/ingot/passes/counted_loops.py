@@ -9,7 +9,6 @@ the number of the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -20,13 +19,9 @@ from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
-from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
-from ingot.ops.control.carried import truth
-
-_HEADS = 2
-"""Inputs of a body before its states: the number of the run, and the condition."""
+from ingot.ops.control.carried import HEADS, constant_element, truth
 
 _ENDLESS = (1 << 31) - 1
 """A trip count from which on it is no limit, but the lack of one."""
@@ -67,7 +62,7 @@ def count_loops(model: Model) -> int:
 
 def _is_conditional(node: Node) -> bool:
     """Whether a node is a Loop with a condition, and its body takes and gives what it must."""
-    if not node.applies("Loop") or len(node.inputs) < _HEADS or node.inputs[1] is None:
+    if not node.applies("Loop") or len(node.inputs) < HEADS or node.inputs[1] is None:
         return False
     body = node.get("body")
     return (
@@ -105,7 +100,7 @@ class _Loop:
         assert isinstance(body, Graph)
         self.node = node
         self._body = body
-        self._states = {value: place for place, value in enumerate(body.inputs[_HEADS:])}
+        self._states = {value: place for place, value in enumerate(body.inputs[HEADS:])}
         self._counters = {state: start for state in self._states if (start := self._start(state)) is not None}
 
     def terms_before(self) -> list[_Below] | None:
@@ -149,8 +144,8 @@ class _Loop:
         sum_ = _plus(_same_element(self._body.outputs[1 + place]))
         if sum_ is None or sum_[1] != 1 or _same_element(sum_[0]) is not state:
             return None
-        initial = self.node.inputs[_HEADS + place]
-        return None if initial is None or _constant(initial) is None else _integer(initial)
+        initial = self.node.inputs[HEADS + place]
+        return None if initial is None or constant_element(initial) is None else _integer(initial)
 
     def bound(self, value: Value) -> Value:
         """The value that an element is, before conversions, and before the loop if every run passes it on."""
@@ -158,7 +153,7 @@ class _Loop:
         place = self._states.get(value)
         if place is None or _same_element(self._body.outputs[1 + place]) is not value:
             return value
-        initial = self.node.inputs[_HEADS + place]
+        initial = self.node.inputs[HEADS + place]
         return value if initial is None else _same_element(initial)
 
     def is_outside(self, value: Value) -> bool:
@@ -178,10 +173,10 @@ class _Loop:
 
     def end_by(self, count: Value) -> None:
         """Let a trip count alone end the loop, and read counters from the number of the run."""
-        self.node.inputs = (count, None, *self.node.inputs[_HEADS:])
+        self.node.inputs = (count, None, *self.node.inputs[HEADS:])
         self._body.return_instead(0, self._body.inputs[1])
         for state, start in self._counters.items():
-            initial = _constant(self.node.inputs[_HEADS + self._states[state]])
+            initial = constant_element(self.node.inputs[HEADS + self._states[state]])
             if initial is None or not state.uses:
                 continue
             with inserting(before=self._body.nodes[0]):
@@ -199,7 +194,7 @@ def _parts(condition: Value | None) -> Iterator[Value]:
     if node is not None and node.applies("And"):
         for part in node.inputs:
             yield from _parts(part)
-    elif node is not None and node.applies("Identity", "Squeeze", "Unsqueeze", "Reshape"):
+    elif node is not None and node.applies(*_SAME_ELEMENT):
         yield from _parts(node.inputs[0])
     elif (source := _as_number(condition)) is not None:
         yield from _parts(source)
@@ -247,19 +242,9 @@ def _plus(value: Value) -> tuple[Value, int] | None:
     return None
 
 
-def _constant(value: Value | None) -> Tensor | None:
-    """The tensor that a value always is, if it has one element."""
-    if value is None or value.is_input:
-        return None
-    held: Any = value.constant
-    if value.producer is not None and value.producer.applies("Constant"):
-        held = value.producer.get("value")
-    return held if isinstance(held, Tensor) and held.size == 1 else None
-
-
 def _integer(value: Value) -> int | None:
     """The integer that a value always is."""
-    held = _constant(_same_element(value))
+    held = constant_element(_same_element(value))
     if held is None or truth(held) is None or held.dtype is DType.BOOL:
         return None
     number = held.item()
@@ -272,7 +257,7 @@ def _is_endless(limit: Value) -> bool:
 
 
 def _is_true(value: Value) -> bool:
-    return truth(_constant(value)) is True
+    return truth(constant_element(value)) is True
 
 
 def _same(a: Value, b: Value) -> bool:
@@ -284,7 +269,7 @@ def _is_integer(value: Value) -> bool:
     """Whether a value is known to hold integers, before types are inferred."""
     if isinstance(value.type, TensorType) and value.type.dtype:
         return value.type.dtype.is_integer
-    constant, node = _constant(value), value.producer
+    constant, node = constant_element(value), value.producer
     if constant is not None:
         return _integer(value) is not None
     if node is None:

@@ -7,12 +7,12 @@ from collections.abc import Collection
 import numpy as np
 
 from ingot.infer.driver import Facts
+from ingot.infer.evaluated import computed
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import is_static
 from ingot.ir.value import Value
-from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.passes.replacing import replace_by_constant
@@ -92,13 +92,8 @@ def _evaluated(node: Node, operator: Operator, facts: Facts) -> list[Tensor | No
         held = constant(node.output, facts)
         return None if held is None else [held]
     tensors = [None if value is None else constant(value, facts) for value in node.inputs]
-    while tensors and tensors[-1] is None:
-        tensors.pop()
-    try:
-        with np.errstate(all="ignore"):
-            arrays = [None if tensor is None else tensor.numpy() for tensor in tensors]
-            result = operator.evaluate(*arrays, **keywords(operator, node))
-    except Exception:  # whatever is wrong with it, it goes wrong when the model runs, as it did before
+    result = computed(node, operator, tensors)
+    if result is None:
         return None
     results = list(result) if operator.returns_several and isinstance(result, tuple | list) else [result]
     constants: list[Tensor | None] = []

@@ -19,15 +19,11 @@ from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
-from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
-from ingot.ops.control.carried import forwarded, truth
+from ingot.ops.control.carried import HEADS, constant_element, forwarded, truth
 from ingot.passes.invariant_sizes import invariant_names, invariant_rank, undeclared
 from ingot.queries.values import fact
-
-_HEADS = 2
-"""Inputs of a body before its states: the number of the run, and the condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +82,7 @@ def _is_candidate(node: Node) -> bool:
 
 def _grows(node: Node, place: int) -> bool:
     """Whether a body puts something to a state, at either end."""
-    state, new = _body(node).inputs[_HEADS + place], forwarded(_body(node).outputs[1 + place])
+    state, new = _body(node).inputs[HEADS + place], forwarded(_body(node).outputs[1 + place])
     return new.producer is not None and new.producer.applies("Concat") and state in new.producer.inputs
 
 
@@ -106,7 +102,7 @@ def _growths(node: Node, facts: Facts) -> Iterator[_Growth]:
 def _appends(node: Node, place: int) -> Node | None:
     """The Concat that appends to a state what the state itself is not read for; None if there is no such node."""
     body = _body(node)
-    state, grown = body.inputs[_HEADS + place], body.outputs[1 + place]
+    state, grown = body.inputs[HEADS + place], body.outputs[1 + place]
     concat = grown.producer
     if concat is None or concat.graph is not body or not concat.applies("Concat") or len(concat.inputs) < 2:
         return None
@@ -125,16 +121,16 @@ def _rewrite(node: Node, growths: list[_Growth], counted: bool) -> None:
     remaining = [place for place in range(len(node.outputs)) if place not in gone]
     body.outputs[:] = [body.outputs[0], *(body.outputs[1 + place] for place in remaining), *pieces]
     for place in sorted(gone, reverse=True):
-        state = body.inputs[_HEADS + place]
+        state = body.inputs[HEADS + place]
         for user in state.users:
             body.remove(user)
-        del body.inputs[_HEADS + place]
+        del body.inputs[HEADS + place]
     first = node.inputs[0]
     with inserting(before=node):
         if not counted:
             first = op.Size(op.Range(np.int64(0), op.Reshape(first, np.zeros(0, np.int64)), np.int64(1))).value
-    inputs = [first, *node.inputs[1:_HEADS], *(node.inputs[_HEADS + p] for p in range(carried) if p not in gone)]
-    initial = [node.inputs[_HEADS + growth.place] for growth in growths]
+    inputs = [first, *node.inputs[1:HEADS], *(node.inputs[HEADS + p] for p in range(carried) if p not in gone)]
+    initial = [node.inputs[HEADS + growth.place] for growth in growths]
     del node.attributes["body"]
     loop = Node("Loop", inputs, len(remaining) + len(growths), {"body": body}, name=node.name)
     graph.insert_before(node, loop)
@@ -175,10 +171,7 @@ def _goes_on(body: Graph) -> bool:
 
 
 def _is_true(value: Value) -> bool:
-    constant = value.constant
-    if value.producer is not None and value.producer.applies("Constant"):
-        constant = value.producer.get("value")
-    return isinstance(constant, Tensor) and truth(constant) is True
+    return truth(constant_element(value)) is True
 
 
 def _collects(node: Node) -> bool:
@@ -187,7 +180,7 @@ def _collects(node: Node) -> bool:
 
 
 def _carried(node: Node) -> int:
-    return len(node.inputs) - _HEADS
+    return len(node.inputs) - HEADS
 
 
 def _body(node: Node) -> Graph:

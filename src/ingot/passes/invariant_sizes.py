@@ -10,10 +10,8 @@ from ingot.ir.node import Node
 from ingot.ir.types import OptionalType, SequenceType, TensorType, Type
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
+from ingot.ops.control.carried import HEADS
 from ingot.queries.values import fact
-
-_HEADS = 2
-"""Inputs of the body of a Loop before its states: the number of the run, and the condition."""
 
 
 def undeclared(model: Model, catalog: Catalog) -> tuple[Model, Facts]:
@@ -50,7 +48,7 @@ def invariant_names(node: Node, facts: Facts) -> frozenset[str]:
     assert graph is not None
     assert isinstance(body, Graph)
     around = {name for value in graph.values() for name in _names(value, facts)}
-    for start, state, result in zip(node.inputs[_HEADS:], body.inputs[_HEADS:], body.outputs[1:], strict=False):
+    for start, state, result in zip(node.inputs[HEADS:], body.inputs[HEADS:], body.outputs[1:], strict=False):
         if len({fact(value, facts).shape for value in (start, state, result)}) > 1:
             around -= _names(state, facts)
     return frozenset(around)

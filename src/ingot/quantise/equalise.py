@@ -70,13 +70,13 @@ def _equalise_pair(first: Node, second: Node) -> bool:
     factors[usable] = np.sqrt(reaches[0][usable] / reaches[1][usable])
     if np.abs(factors - 1).max(initial=0.0) < _CLOSE:
         return False
-    _set(first, 1, one / _along(factors, out_axis, one.ndim))
+    set_constant(first, 1, one / _along(factors, out_axis, one.ndim))
     bias = _constant(read(first, 2))
     if bias is not None:
         if bias.shape != (channels,):
             bias = np.broadcast_to(bias, (channels,)) if bias.size == 1 else bias.reshape(-1)
-        _set(first, 2, bias / factors)
-    _set(second, 1, other * _along(factors, in_axis, other.ndim))
+        set_constant(first, 2, bias / factors)
+    set_constant(second, 1, other * _along(factors, in_axis, other.ndim))
     return True
 
 
@@ -96,18 +96,11 @@ def _along(factors: Array, axis: int, rank: int) -> Array:
     return factors.reshape([-1 if place == axis else 1 for place in range(rank)])
 
 
-def _set(node: Node, position: int, array: Array) -> None:
-    """Have a node read another constant in the place of one that others may read."""
-    old = node.inputs[position]
-    assert old is not None
-    assert node.graph is not None
-    set_constant(node, position, old, array)
-
-
-def set_constant(node: Node, position: int, old: Value, array: Array) -> None:
+def set_constant(node: Node, position: int, array: Array) -> None:
     """Give an input of a node a new constant of the name of the old one, which goes where nobody else reads it."""
-    graph = node.graph
+    graph, old = node.graph, node.inputs[position]
     assert graph is not None
+    assert old is not None
     name = old.name
     if len(old.uses) == 1 and old.is_initializer:
         old.constant = Tensor(np.asarray(array, np.float32, order="C"), name=name)

@@ -9,6 +9,7 @@ from ingot.dtypes import Array, DType
 from ingot.errors import InputError, nearest
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.quantise.options import PRODUCTS, Options
 from ingot.quantise.prepare import Prepared
@@ -38,14 +39,13 @@ class Product:
     def weight_array(self) -> Array:
         """The elements of the weight."""
         assert self.weight is not None
-        assert self.weight.constant is not None
-        return self.weight.constant.numpy()  # type: ignore[union-attr]
+        assert isinstance(self.weight.constant, Tensor)
+        return self.weight.constant.numpy()
 
     def bias_array(self) -> Array | None:
         """The elements of the bias, if there is one."""
-        if self.bias is None or self.bias.constant is None:
-            return None
-        return self.bias.constant.numpy()  # type: ignore[union-attr]
+        held = None if self.bias is None else self.bias.constant
+        return held.numpy() if isinstance(held, Tensor) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def scale_channels(prepared: Prepared, value: Value, readers: Sequence[Product],
         array = product.weight_array()
         scaled = array * (factors[:, None] if product.sum_axis == 0 else factors[None, :])
         assert product.weight is not None
-        set_constant(product.node, product.weight_position, product.weight, scaled)
+        set_constant(product.node, product.weight_position, scaled)
     nodes = {product.node for product in readers}
     alone = not value.is_output and set(value.users) == nodes
     if not (alone and _into_normalisation(prepared, value, factors)):
@@ -78,7 +78,7 @@ def _into_normalisation(prepared: Prepared, value: Value, factors: Array) -> boo
     arrays = [(position, part, elements(part, prepared.facts)) for position, part in parts if part is not None]
     if not arrays or any(array is None or array.shape != factors.shape for _, _, array in arrays):
         return False
-    for position, part, array in arrays:
+    for position, _, array in arrays:
         assert array is not None
-        set_constant(node, position, part, array / factors)
+        set_constant(node, position, array / factors)
     return True

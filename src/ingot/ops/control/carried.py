@@ -50,6 +50,9 @@ CARRIED = types(
 )
 V: TypeAlias = Annotated[Array, CARRIED]
 
+HEADS = 2
+"""Inputs of the body of a Loop before its states: the number of the run, and the condition."""
+
 Names: TypeAlias = dict[str, "Dim | None"]
 """What the sizes that a body names are outside; None for one that changes from run to run."""
 
@@ -67,6 +70,16 @@ def truth(constant: object) -> bool | None:
     if not isinstance(constant, Tensor) or constant.size != 1 or (constant.external and not constant.is_loaded):
         return None
     return bool(constant.item())
+
+
+def constant_element(value: Value | None) -> Tensor | None:
+    """The tensor of one element that a value is, unless it is overridden: a default, or of a Constant node."""
+    if value is None:
+        return None
+    held: Any = value.constant
+    if value.producer is not None and value.producer.applies("Constant"):
+        held = value.producer.get("value")
+    return held if isinstance(held, Tensor) and held.size == 1 else None
 
 
 def forwarded(value: Value) -> Value:
