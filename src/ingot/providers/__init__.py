@@ -1,4 +1,4 @@
-"""Providers, by name: `reference` evaluates with numpy, `cpu` compiles machine code for the processor at hand."""
+"""Providers, by name: `cpu` compiles for the processor at hand, `cuda` for a GPU, `reference` evaluates with numpy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from ingot.runtime.provider import Compiler, Evaluator, Provider
 
 PROVIDERS = {
     "cpu": "ingot.providers.cpu:Cpu",
+    "cuda": "ingot.providers.cuda:Cuda",
     "reference": "ingot.providers.reference:Reference",
 }
-"""The module and class of each provider, the preferred one first; imported when first used."""
+"""The module and class of each provider; imported when first used."""
+
+DEFAULT = ("cpu", "reference")
+"""The providers of a session that names none: a GPU is used only where it is asked for."""
 
 
 def resolve(providers: Iterable[str | Provider]) -> tuple[Provider, ...]:

@@ -38,6 +38,7 @@ class Interpreting:
     name = "interpreting"
     fingerprint = None
     threads = 1
+    lacks = ()
 
     def __init__(self) -> None:
         self.ran: list[str] = []
