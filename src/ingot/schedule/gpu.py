@@ -57,7 +57,7 @@ def gpu_limits() -> FusionLimits:
     """The numbers that fusion decides by for a GPU: attention stays apart, and padding is checked by every thread."""
     return FusionLimits(
         padded_row=1,
-        attention_rows=1 << 62,
+        attention_rows=None,
         folded_bytes=_FOLDED,
         inlined=_INLINED,
         few_rows=_FEW_ROWS,

@@ -55,7 +55,7 @@ class Interpreting:
     def limits(self) -> FusionLimits:
         """No vectors, no attention, one thread."""
         return FusionLimits(
-            padded_row=1, attention_rows=1 << 62, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0
+            padded_row=1, attention_rows=None, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0
         )
 
     def schedule(self, fused: Fused) -> Scheduled:

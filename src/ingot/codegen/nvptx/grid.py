@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
@@ -28,11 +28,14 @@ class KernelFunction(ir.Function):
         )
 
 
-def module_text(module: ir.Module, most_threads: dict[str, int]) -> str:
-    """The text of a module of kernels, with the most threads of a block of each."""
+def module_text(module: ir.Module, bounds: Mapping[str, tuple[int, int]]) -> str:
+    """The text of a module of kernels, with the bounds of each: the most threads of a block, and the fewest blocks.
+
+    So many blocks have to fit on a multiprocessor at once, which bounds the registers of a thread.
+    """
     notes = [
-        f'!{1000 + number} = !{{ptr @"{name}", !"maxntidx", i32 {threads}}}'
-        for number, (name, threads) in enumerate(most_threads.items())
+        f'!{1000 + number} = !{{ptr @"{name}", !"maxntidx", i32 {threads}, !"minctasm", i32 {blocks}}}'
+        for number, (name, (threads, blocks)) in enumerate(bounds.items())
     ]
     numbers = ", ".join(f"!{1000 + number}" for number in range(len(notes)))
     return "\n".join([str(module), f"!nvvm.annotations = !{{{numbers}}}", *notes, ""])

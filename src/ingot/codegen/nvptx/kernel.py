@@ -97,15 +97,15 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
             emit_body(b, frame)
         b.ret_void()
 
-    threads: dict[str, int]
+    bounds: dict[str, tuple[int, int]]
     if isinstance(nest, Contraction):
         for name, tile in TILES.items():
             function(name, lambda b, frame, tile=tile: emit_product(b, frame, nest, tile))  # type: ignore[misc]
         function(FINISH, lambda b, frame: emit_finish(b, frame, nest))
-        threads = dict.fromkeys([*TILES, FINISH], THREADS)
+        bounds = dict.fromkeys([*TILES, FINISH], (THREADS, 2))
     else:
         function(ENTRY, lambda b, frame: ThreadLoops(b, frame).nest(nest))  # type: ignore[arg-type]
-        threads = {ENTRY: MOST_TEAM if launch_of(kernel).shape is Shape.TEAMS else THREADS}
+        bounds = {ENTRY: (MOST_TEAM if launch_of(kernel).shape is Shape.TEAMS else THREADS, 1)}
     written = {*kernel.writes, *kernel.scratch}
     for own in functions:
         own.parameters = [
@@ -117,7 +117,7 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
             *(f"i64 %s{place}" for place in range(len(sizes))),
             *(["i64 %splits"] if isinstance(nest, Contraction) else []),
         ]
-    return Emitted(module_text(module, threads), kernel.buffers, tuple(sizes))
+    return Emitted(module_text(module, bounds), kernel.buffers, tuple(sizes))
 
 
 def _size(dim: Dim, places: dict[Dim, int]) -> ir.Value:

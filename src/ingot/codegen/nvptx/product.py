@@ -76,6 +76,7 @@ class _Sums(ThreadLoops):
         self.sum_dtype = sum_type(product.dtype)
         self.sum_kind = element(self.sum_dtype)
         (self.n,) = product.n
+        self.four_bytes = min(16, FOUR * self.sum_dtype.numpy.itemsize)
         size = frame.size
         self.rows, self.columns, self.depth = (size(extent(axes)) for axes in (product.m, product.n, product.k))
         self.batch = size(extent(product.batch))
@@ -174,7 +175,7 @@ class _Product(_Sums):
                 elements = []
                 for part in range(tile.side // FOUR):
                     at = b.add(b.add(start, b.mul(place, I64(FOUR))), I64(k * line + part * SIDE * FOUR))
-                    loaded = b.load(b.gep(array, [at], source_etype=self.sum_kind), four, 16)
+                    loaded = b.load(b.gep(array, [at], source_etype=self.sum_kind), four, self.four_bytes)
                     elements += [b.extract_element(loaded, I32(lane)) for lane in range(FOUR)]
                 both.append(elements)
             for row, x in zip(sums, both[0], strict=True):
@@ -209,7 +210,7 @@ class _Product(_Sums):
                     with then:
                         self.variables[self.n] = column
                         self._lane = Lane(self.n, FOUR, None)
-                        self.end(b.load(address, four, 16))
+                        self.end(b.load(address, four, self.four_bytes))
                         self._lane = None
                     with otherwise, self.loop(column, smaller(b, end, self.columns), I64(1)) as at:
                         lane = b.gep(address, [b.sub(at, column)], source_etype=self.sum_kind)
@@ -337,7 +338,7 @@ class _Operand:
         kind = block.sum_kind
         at = b.add(b.add(start, b.mul(self.depth, I64(line))), self.row)
         if not self.along_k:
-            b.store(four, b.gep(array, [at], source_etype=kind), 16)
+            b.store(four, b.gep(array, [at], source_etype=kind), block.four_bytes)
             return
         for number in range(FOUR):
             place = b.gep(array, [b.add(at, I64(number * line))], source_etype=kind)

@@ -6,7 +6,8 @@ import ctypes
 import hashlib
 import threading
 from collections.abc import Callable
-from ctypes import c_size_t, c_uint64, c_void_p
+from ctypes import c_float, c_size_t, c_uint64, c_void_p
+from statistics import median
 from typing import Any
 
 from ingot.dtypes import Array
@@ -167,6 +168,22 @@ class Device:
             *range(ctypes.addressof(arguments), ctypes.addressof(arguments) + 8 * len(arguments), 8)
         )
         self.driver.call("cuLaunchKernel", function, *grid, *block, 1, 0, self.stream, addresses, None)
+
+    def seconds(self, begin: Callable[[], None], rounds: int) -> float:
+        """The median time, on the device, of what `begin` launches."""
+        stream, driver, times = self.stream, self.driver, []
+        first, last = (driver.integer("cuEventCreate", 0, kind=c_void_p) for _ in range(2))
+        for _ in range(rounds):
+            driver.call("cuEventRecord", first, stream)
+            begin()
+            driver.call("cuEventRecord", last, stream)
+            driver.call("cuEventSynchronize", last)
+            elapsed = c_float()
+            driver.call("cuEventElapsedTime", ctypes.byref(elapsed), first, last)
+            times.append(elapsed.value / 1e3)
+        for event in (first, last):
+            driver.call("cuEventDestroy_v2", event)
+        return median(times)
 
     def wait(self) -> None:
         """Wait for what was launched, unless that is captured."""

@@ -45,6 +45,7 @@ _SIGNATURES = {
     "cuMemcpyDtoHAsync_v2": "pasp",
     "cuLaunchKernel": "puuuuuuuppp",
     "cuEventCreate": "pu",
+    "cuEventDestroy_v2": "p",
     "cuEventRecord": "pp",
     "cuEventSynchronize": "p",
     "cuEventElapsedTime": "ppp",
