@@ -306,13 +306,14 @@ class Team:
         b, kind = self.b, stored(slot.dtype)
         if self._memory is None:
             self._memory = SharedArray(b.module, "warps", I64, _MOST_WARPS)
-        memory = self._memory
+        warps = b.sdiv(self.threads, I64(WARP))
+        memory = b.gep(self._memory, [b.mul(register(b, "tid.y"), warps)], source_etype=I64)  # of this team
         with b.if_then(b.icmp_signed("==", b.and_(self.lane, I64(WARP - 1)), I64(0))):
             place = b.gep(memory, [b.sdiv(self.lane, I64(WARP))], source_etype=I64)
             b.store(b.load(slot.pointer, kind), place)
         barrier(b)
         b.store(b.load(memory, kind), slot.pointer)
-        with b.counted(I64(1), b.sdiv(self.threads, I64(WARP)), I64(1)) as warp:
+        with b.counted(I64(1), warps, I64(1)) as warp:
             other = loops._computed(b.load(b.gep(memory, [warp], source_etype=I64), kind), slot.dtype)
             b.store(loops._stored(both(loops._fetched(slot), other), slot.dtype), slot.pointer)
         barrier(b)
