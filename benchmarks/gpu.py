@@ -6,7 +6,6 @@ prints a table for each section and writes them to benchmarks/results/gpu.md; it
 It needs a GPU; conformance needs the package onnx, times need PyTorch.
 """
 # mypy: disable-error-code="import-not-found"
-# ruff: noqa: T201
 
 from __future__ import annotations
 
@@ -71,13 +70,13 @@ def main() -> int:
 
 
 def _device(_: argparse.Namespace) -> tuple[str, int]:
-    from ingot.providers.cuda.driver import driver
+    from ingot.providers.cuda.driver import open_driver
 
     device = named("cuda").memory  # type: ignore[attr-defined]
     begin = time.monotonic()
     device.stream  # noqa: B018 - the context is created
     seconds = time.monotonic() - begin
-    version = ".".join(map(str, driver().version))
+    version = ".".join(map(str, open_driver().version))
     return (
         f"{device.name}, {device.multiprocessors} multiprocessors, compute capability "
         f"{'.'.join(map(str, device.capability))}, CUDA {version} in the driver; context in {1e3 * seconds:.0f} ms"
@@ -291,7 +290,6 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
 
 def _models(_: argparse.Namespace) -> tuple[str, int]:
     from golden.zoo import graph_of
-
     from ingot.tools.bench.asked import asked
 
     timer, wrong = Timer(), 0

@@ -50,9 +50,13 @@ _KINDS: dict[type, tuple[bool, bool]] = {}
 
 @cache
 def named(name: str) -> Provider:
-    """The provider with a name; InputError if there is none."""
-    if name not in PROVIDERS:
+    """The provider with a name, which may end in the number of a device, as in `cuda:1`; InputError if none has it."""
+    base, _, number = name.partition(":")
+    if base not in PROVIDERS or (number and not number.isdecimal()):
         raise InputError(f"there is no provider '{name}'", hint=f"one of {', '.join(PROVIDERS)}")
-    module, _, kind = PROVIDERS[name].partition(":")
-    provider: Provider = getattr(import_module(module), kind)()
+    module, _, kind = PROVIDERS[base].partition(":")
+    create = getattr(import_module(module), kind)
+    if number and not getattr(create, "is_numbered", False):
+        raise InputError(f"the provider '{base}' has no devices to choose from", hint=f"it is '{base}'")
+    provider: Provider = create(int(number)) if number else create()
     return provider

@@ -1,9 +1,9 @@
 """The schedule for a GPU: the same loops, of which those in vectors are shared by the threads of a team.
 
 Loops that are `PARALLEL` are distributed over the grid. A loop in vectors directly inside of them gives every thread
-one vector of neighbours: that is an elementwise kernel, or a reduction whose rows are contiguous. Where loops in vectors
-are further inside, a team of threads computes a row together, and reduces what its threads have. How many threads a
-team has is decided when a kernel is launched, by the sizes of the run: no kernel depends on it.
+one vector of neighbours: that is an elementwise kernel, or a reduction whose rows are contiguous. Where loops in
+vectors are further inside, a team of threads computes a row together, and reduces what its threads have. How many
+threads a team has is decided when a kernel is launched, by the sizes of the run: no kernel depends on it.
 """
 
 from __future__ import annotations

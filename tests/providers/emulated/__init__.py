@@ -124,7 +124,8 @@ class Library:
     def do_cuMemcpyHtoDAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
         ctypes.memmove(to, source, size)
 
-    do_cuMemcpyDtoHAsync_v2 = do_cuMemcpyHtoDAsync_v2
+    def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
+        ctypes.memmove(to, source, size)
 
     def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> None:
         self._handle(out, loaded(image.rstrip(b"\0").decode()))
@@ -162,7 +163,9 @@ def _launch(module: Any, name: str, grid: tuple[int, ...], block: tuple[int, ...
     start = ctypes.addressof(values)
     addresses = (ctypes.c_void_p * len(held))(*range(start, start + 8 * len(held), 8))
     address = module.get_function_address(f"run_{name}")
-    code = machine().emulated_launch(ctypes.c_void_p(address), addresses, (ctypes.c_int * 3)(*grid), (ctypes.c_int * 3)(*block))
+    code = machine().emulated_launch(
+        ctypes.c_void_p(address), addresses, (ctypes.c_int * 3)(*grid), (ctypes.c_int * 3)(*block)
+    )
     assert code == 0, f"threads of a block of {name} took different ways through barriers"
     return 0
 

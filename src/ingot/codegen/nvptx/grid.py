@@ -23,8 +23,12 @@ class KernelFunction(ir.Function):
         self.parameters: Sequence[str] = ()
 
     def __str__(self) -> str:
-        return super().__str__().replace(
-            f"define void {self.text}()", f"define ptx_kernel void {self.text}({', '.join(self.parameters)})", 1
+        return (
+            super()
+            .__str__()
+            .replace(
+                f"define void {self.text}()", f"define ptx_kernel void {self.text}({', '.join(self.parameters)})", 1
+            )
         )
 
 

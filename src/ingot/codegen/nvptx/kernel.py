@@ -92,7 +92,9 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
         b.position_at_end(begin)
         buffers = {buffer: ir.Value(PTR, f"%b{place}") for place, buffer in enumerate(kernel.buffers)}
         nothing = I64(0)
-        frame = Frame(buffers, lambda dim: _size(dim, sizes), ir.Value(PTR, "%state"), nothing, nothing, nothing, target)
+        frame = Frame(
+            buffers, lambda dim: _size(dim, sizes), ir.Value(PTR, "%state"), nothing, nothing, nothing, target
+        )
         with unless_empty(b, frame, sizes_indexed(nest)):
             emit_body(b, frame)
         b.ret_void()
@@ -122,4 +124,3 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
 
 def _size(dim: Dim, places: dict[Dim, int]) -> ir.Value:
     return I64(dim) if isinstance(dim, int) else ir.Value(I64, f"%s{places.setdefault(dim, len(places))}")
-

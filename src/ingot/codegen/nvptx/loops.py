@@ -300,9 +300,7 @@ class Team:
             self._between_warps(loops, slot, both)
         return loops._fetched(slot)
 
-    def _between_warps(
-        self, loops: ThreadLoops, slot: Cell, both: Callable[[ir.Value, ir.Value], ir.Value]
-    ) -> None:
+    def _between_warps(self, loops: ThreadLoops, slot: Cell, both: Callable[[ir.Value, ir.Value], ir.Value]) -> None:
         b, kind = self.b, stored(slot.dtype)
         if self._memory is None:
             self._memory = SharedArray(b.module, "warps", I64, _MOST_WARPS)

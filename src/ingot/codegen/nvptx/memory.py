@@ -131,4 +131,3 @@ def lanes_along(statements: Sequence[Statement], var: Var) -> int:
     widths = [width(load.dtype) for load in loads if load.index.factor(var) == 1]
     widths += [width(store.buffer.dtype) for store in stores(statements) if store.index.factor(var) == 1]
     return min(_MOST_LANES, _BYTES // max(widths)) if widths else 1
-

@@ -237,11 +237,9 @@ class _Product(_Sums):
 
 
 class _Operand:
-    """The tiles of an operand: each thread copies four elements, along `k` where that is contiguous, else along rows."""
+    """The tiles of an operand: each thread copies four elements, along `k` if that is contiguous, else along rows."""
 
-    def __init__(
-        self, block: _Product, load: Load, rows: Sequence[Var], first: ir.Value, count: ir.Value
-    ) -> None:
+    def __init__(self, block: _Product, load: Load, rows: Sequence[Var], first: ir.Value, count: ir.Value) -> None:
         """`rows` are its axes beside the summed ones; those of the block begin at `first`, of `count`."""
         self.block, self.load, self.rows, self.count = block, load, rows, count
         self.k = block.product.k
@@ -353,4 +351,3 @@ def _as_load(product: Contraction) -> Load:
         terms.append((var, step))
         step = step * var.extent
     return Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))
-

@@ -34,6 +34,8 @@ def gpu_target(major: int, minor: int) -> Target:
         before = [known for known in _KNOWN if known <= (major, minor) and not _KNOWN[known][0].endswith("a")]
         if not before:
             oldest = ".".join(map(str, _OLDEST))
-            raise ProviderError(f"compute capability {major}.{minor} is too old; {oldest} is the oldest that is supported")
+            raise ProviderError(
+                f"compute capability {major}.{minor} is too old; {oldest} is the oldest that is supported"
+            )
         exact = _KNOWN[max(before)]
     return Target("nvptx64-nvidia-cuda", *exact, _VECTOR, _REGISTERS)

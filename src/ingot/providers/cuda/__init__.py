@@ -10,7 +10,7 @@ from ingot.prim.descent import Descent
 from ingot.prim.order import Order
 from ingot.prim.suppression import Suppression
 from ingot.providers.cuda.device import Device
-from ingot.providers.cuda.driver import Driver, driver
+from ingot.providers.cuda.driver import Driver, open_driver
 
 if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode
@@ -30,6 +30,7 @@ class Cuda:
     """A compiler for one GPU, by default the first."""
 
     name = "cuda"
+    is_numbered = True
     fingerprint = None
     threads = 1
     lacks = (Descent, Order, Suppression)
@@ -44,7 +45,7 @@ class Cuda:
     @cached_property
     def memory(self) -> Device:
         """The GPU, whose memory kernels read and write."""
-        return Device(self._driver or driver(), self._number, self._most_bytes)
+        return Device(self._driver or open_driver(), self._number, self._most_bytes)
 
     @property
     def target(self) -> Target:

@@ -56,7 +56,7 @@ _SIGNATURES = {
     "cuGraphExecDestroy": "p",
     "cuGraphDestroy": "p",
 }
-"""The functions, and the kinds of their arguments, a letter each: see `_KINDS`. Versions that CUDA 12 and 13 both have."""
+"""The functions, and the kinds of their arguments, a letter each; those that CUDA 12 and 13 both have."""
 
 OUT_OF_MEMORY = 2
 _NO_DEVICE = 100
@@ -144,7 +144,7 @@ class Driver:
 
 
 @cache
-def driver() -> Driver:
+def open_driver() -> Driver:
     """The driver of this machine; ProviderError if there is none, or no device."""
     for name in _LIBRARIES:
         try:

@@ -44,9 +44,7 @@ class Launcher:
     def address(self) -> int:
         return int(ctypes.cast(self.callback, c_void_p).value or 0)
 
-    def _call(
-        self, slots: int, which: int, scalars: int, state: int, _thread: int, piece: int, _pieces: int
-    ) -> int:
+    def _call(self, slots: int, which: int, scalars: int, state: int, _thread: int, piece: int, _pieces: int) -> int:
         if piece < 0:
             return 1  # all work is one piece
         try:
@@ -117,9 +115,7 @@ def product_grid(extents: list[int], multiprocessors: int) -> tuple[str, tuple[i
     if 0 in (batch, rows, columns):
         return None
     places = min(batch, _MOST_PLACES)
-    blocks = {
-        name: -(-rows // tile.block) * -(-columns // tile.block) for name, tile in TILES.items()
-    }
+    blocks = {name: -(-rows // tile.block) * -(-columns // tile.block) for name, tile in TILES.items()}
     name = LARGE if blocks[LARGE] * places >= multiprocessors * 3 // 4 else SMALL
     if blocks[name] * places >= multiprocessors:
         return name, (blocks[name], 1, places), 1
