@@ -260,10 +260,11 @@ class ThreadLoops(ThreadMemory):
 
     def _updated(self, statement: Update, cell: Cell) -> ir.Value:
         b, value, before = self.b, statement.value, self._fetched(cell)
-        if statement.function == "add" and is_float(cell.dtype) and isinstance(value, Apply):
-            if value.function == "multiply":
-                one, other = (self.splat(self.scalar(part), cell.lanes) for part in value.arguments)
-                return scalars.multiply_add(b, one, other, before)
+        is_product = isinstance(value, Apply) and value.function == "multiply"
+        if is_product and statement.function == "add" and is_float(cell.dtype):
+            assert isinstance(value, Apply)
+            one, other = (self.splat(self.scalar(part), cell.lanes) for part in value.arguments)
+            return scalars.multiply_add(b, one, other, before)
         return scalars.combined(b, statement.function, cell.dtype, [before, self.splat(self.scalar(value), cell.lanes)])
 
 
