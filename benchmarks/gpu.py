@@ -19,6 +19,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def main() -> int:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.share:
-        _worker(options.sections[0], *map(int, options.share.split("/")), options.seconds, options.graphs)
+        number, _, processes = options.share.partition("/")
+        _worker(options.sections[0], int(number), int(processes), options.seconds, options.graphs)
         return 0
     pages, wrong = ["# The provider `cuda`\n\nWritten by `python -m benchmarks.gpu`.\n"], 0
     for name in options.sections:
@@ -258,11 +260,12 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
     ]  # fmt: skip
     lines, wrong = ["| kernel | ours µs | torch µs | torch / ours | GB/s | error |", "|---|---|---|---|---|---|"], 0
     for name, shape, body, peer, others in rows:
+        own: Any = peer
         try:
             arrays = [random.standard_normal(size, np.float32) for size in (shape, *others)]
             names = ["x", "w", "v"][: len(arrays)]
             declared = ", ".join(
-                f"float[{', '.join(map(str, array.shape))}] {own}" for own, array in zip(names, arrays, strict=True)
+                f"float[{', '.join(map(str, array.shape))}] {label}" for label, array in zip(names, arrays, strict=True)
             )
             session = Session(
                 ingot.parse_model(f"{_HEAD} g ({declared}) => (y) {{ {body} }}"), providers=PROVIDERS, fallback=False
@@ -270,9 +273,9 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
             feeds = dict(zip(names, arrays, strict=True))
             ours, _ = timer.ours(session, feeds)
             tensors = [torch.from_numpy(array).cuda() for array in arrays]
-            theirs = timer.torchs(lambda peer=peer, tensors=tensors: peer(*tensors))
+            theirs = timer.torchs(partial(own, *tensors))
             (result,) = session.run(None, feeds)
-            double = peer(*[tensor.double() for tensor in tensors]).cpu().numpy()
+            double = own(*[tensor.double() for tensor in tensors]).cpu().numpy()
             error = float(np.linalg.norm(result - double) / np.linalg.norm(double))
             wrong += not error < 1e-5
             moved = sum(array.nbytes for array in (*arrays, result))
@@ -282,9 +285,9 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
             )
             del tensors
             torch.cuda.empty_cache()
-        except Exception as error:
+        except Exception as failure:
             wrong += 1
-            lines.append(f"| {name} | failed: {type(error).__name__}: {str(error)[:200]} | | | | |")
+            lines.append(f"| {name} | failed: {type(failure).__name__}: {str(failure)[:200]} | | | | |")
     return "\n".join(lines), wrong
 
 
@@ -315,10 +318,7 @@ def _models(_: argparse.Namespace) -> tuple[str, int]:
             begin = time.perf_counter()
             cpu.run(None, feeds)
             on_cpu = time.perf_counter() - begin
-            error = max(
-                float(np.linalg.norm(a.astype(np.float64) - b) / max(1e-30, np.linalg.norm(b)))
-                for a, b in zip(results, expected, strict=True)
-            )
+            error = max(_distance(result, own) for result, own in zip(results, expected, strict=True))
             wrong += not error < 1e-3
             compiled = session.compiled
             assert compiled is not None
@@ -327,10 +327,15 @@ def _models(_: argparse.Namespace) -> tuple[str, int]:
                 f"| {name}, {batch} | {seconds:.1f} | {ours:.0f} | {whole:.0f} | {1e6 * on_cpu:.0f} "
                 f"| {'' if peer is None else f'{peer:.0f}'} | {len(compiled.program.calls)} | {error:.1e} |"
             )
-        except Exception as error:
+        except Exception as failure:
             wrong += 1
-            lines.append(f"| {name}, {batch} | failed: {type(error).__name__}: {str(error)[:300]} | | | | | | |")
+            lines.append(f"| {name}, {batch} | failed: {type(failure).__name__}: {str(failure)[:300]} | | | | | | |")
     return "\n".join(lines), wrong
+
+
+def _distance(result: Any, expected: Any) -> float:
+    """The length of the difference over the length of what is expected."""
+    return float(np.linalg.norm(result.astype(np.float64) - expected) / max(1e-30, float(np.linalg.norm(expected))))
 
 
 def _with_weights(model: Any) -> Any:
@@ -350,7 +355,8 @@ def _with_weights(model: Any) -> Any:
 def _feeds(session: Session, shapes: dict[str, tuple[int, ...]], batch: int) -> dict[str, Any]:
     random = np.random.default_rng(1)
     feeds = {}
-    for name, kind in session.inputs.items():
+    for name, declared in session.inputs.items():
+        kind: Any = declared
         shape = shapes.get(name) or tuple(size if isinstance(size, int) else 1 for size in kind.shape or ())
         shape = (batch, *shape[1:]) if batch > 1 and shape else shape
         dtype = kind.dtype.numpy

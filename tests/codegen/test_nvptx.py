@@ -72,7 +72,7 @@ def test_halves_move_eight_at_once() -> None:
     assert "ld.global.nc.v4.b32" in text
 
 
-def test_teams_shuffle_within_a_warp_and_meet_between_them() -> None:
+def test_groups_shuffle_within_a_warp_and_meet_between_them() -> None:
     text = ptx_of("float[n, m] x", "y = Softmax (x)")
     assert text.count("shfl.sync.bfly.b32") == 10, "five for each of two reductions"
     assert text.count("bar.sync") + text.count("barrier.sync") == 4

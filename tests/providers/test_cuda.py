@@ -68,7 +68,7 @@ def test_elementwise_kernels_of_other_types(dtype: str) -> None:
 
 @emulated
 @pytest.mark.parametrize("shape", [(7, 3), (7, 33), (5, 64), (3, 2000), (2, 5000)])
-def test_teams_reduce_rows(shape: tuple[int, int]) -> None:
+def test_groups_reduce_rows(shape: tuple[int, int]) -> None:
     check(graph("float[n, m] x", "y = Softmax (x)"), {"x": normal(*shape)})
     text = graph("float[n, m] x, float[m] w, float[m] v", "y = LayerNormalization (x, w, v)")
     check(text, {"x": normal(*shape), "w": normal(shape[1]), "v": normal(shape[1])})
@@ -83,7 +83,7 @@ def test_reductions_along_any_axis(axes: str, shape: tuple[int, ...]) -> None:
 
 
 @emulated
-def test_a_long_reduction_is_divided_among_teams_of_one_block() -> None:
+def test_a_long_reduction_is_divided_among_groups_of_one_block() -> None:
     session = check(graph("float[a, b, c] x", "y = ReduceSum <keepdims = 0> (x)"), {"x": normal(8, 64, 33)}, rtol=1e-3)
     assert session.compiled is not None
     assert len(session.compiled.scheduled.steps) == 3
@@ -266,8 +266,8 @@ def test_out_of_memory_says_so() -> None:
     ("rows", "length", "grid"),
     [(0, 9, None), (100_000, 1, (391, (1, 256))), (100_000, 128, (25_000, (64, 4))), (10, 1 << 20, (10, (1024, 1)))],
 )
-def test_teams_follow_from_rows_and_their_length(rows: int, length: int, grid: object) -> None:
-    assert grid_of(Shape.TEAMS, [rows, length], 1000) == grid
+def test_groups_follow_from_rows_and_their_length(rows: int, length: int, grid: object) -> None:
+    assert grid_of(Shape.GROUPS, [rows, length], 1000) == grid
 
 
 def test_tiles_of_products_follow_from_their_sizes() -> None:

@@ -179,7 +179,8 @@ class Frame:
 
 def _words_at(block: Block) -> Array:
     """The memory of a state that a device shares, as an array."""
-    words = np.frombuffer((ctypes.c_int32 * _STATE_WORDS).from_address(block.address), np.int32)
+    memory: Any = (ctypes.c_int32 * _STATE_WORDS).from_address(block.address)
+    words: Array = np.frombuffer(memory, np.int32)
     words[:] = 0
     return words
 

@@ -1,9 +1,9 @@
-"""The schedule for a GPU: the same loops, of which those in vectors are shared by the threads of a team.
+"""The schedule for a GPU: the same loops, of which those in vectors are shared by the threads of a group.
 
 Loops that are `PARALLEL` are distributed over the grid. A loop in vectors directly inside of them gives every thread
 one vector of neighbours: that is an elementwise kernel, or a reduction whose rows are contiguous. Where loops in
-vectors are further inside, a team of threads computes a row together, and reduces what its threads have. How many
-threads a team has is decided when a kernel is launched, by the sizes of the run: no kernel depends on it.
+vectors are further inside, a group of threads computes a row together, and reduces what its threads have. How many
+threads a group has is decided when a kernel is launched, by the sizes of the run: no kernel depends on it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ SPLIT_ELEMENTS = 1 << 20
 """Partial sums of a product whose summed axis is divided among blocks: memory for so many is part of its kernel."""
 
 _SHORT = 32
-"""Elements of an axis that leave most threads of a team without work."""
+"""Elements of an axis that leave most threads of a group without work."""
 
 _FEW_ROWS = 64
 _LONG_ROW = 1 << 14
-"""A reduction of at most so many rows, each at least so long, is divided among teams."""
+"""A reduction of at most so many rows, each at least so long, is divided among groups."""
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 """Types that are summed as float32."""
@@ -112,7 +112,7 @@ def _written(nest: KernelNest) -> tuple[Buffer, ...]:
 
 
 def schedule_rows(nest: Nest) -> tuple[Statement, ...]:
-    """The loops of a nest: threads along its contiguous rows, or teams along what each row reads."""
+    """The loops of a nest: threads along its contiguous rows, or groups along what each row reads."""
     nest = collapse(nest)
     across, gain = contiguous_axis(nest.rows, nest.stages)
     inner = max((contiguous_axis(stage.inner, (stage,))[1] for stage in nest.stages if stage.inner), default=0)
@@ -143,7 +143,7 @@ def _serial(stage: Stage) -> tuple[Statement, ...]:
 
 
 def _shared(stage: Stage) -> tuple[Statement, ...]:
-    """The loops of a stage, one of them shared by a team: the contiguous one, or a longer one where that is short."""
+    """The loops of a stage, one of them shared by a group: the contiguous one, or a longer one where that is short."""
     if not stage.inner:
         return stage.body
     along = contiguous_axis(stage.inner, (stage,))[0] or stage.inner[-1]

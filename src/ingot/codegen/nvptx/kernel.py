@@ -28,7 +28,7 @@ ENTRY = "kernel"
 THREADS = 256
 """Threads of a block that work alone."""
 
-MOST_TEAM = 1024
+MOST_GROUP = 1024
 
 
 class Shape(Enum):
@@ -36,8 +36,8 @@ class Shape(Enum):
 
     THREADS = "threads"
     """A number of vectors or elements, one for each thread."""
-    TEAMS = "teams"
-    """A number of rows, one for each team, and the vectors of a row."""
+    GROUPS = "groups"
+    """A number of rows, one for each group, and the vectors of a row."""
     PRODUCT = "product"
     """The places of a batch, rows, columns, and what is summed."""
 
@@ -62,7 +62,7 @@ def launch_of(kernel: Kernel) -> Launch:
         lanes = lanes_along(body[0].body, body[0].var)
         return Launch(Shape.THREADS, (extent(chain) * -(-body[0].var.extent // lanes),))
     if has_vectors(body):
-        return Launch(Shape.TEAMS, (extent(chain), _longest(body)))
+        return Launch(Shape.GROUPS, (extent(chain), _longest(body)))
     if chain:
         return Launch(Shape.THREADS, (extent(chain),))
     inner = innermost_parallel(body)
@@ -107,7 +107,7 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
         bounds = dict.fromkeys([*TILES, FINISH], (THREADS, 2))
     else:
         function(ENTRY, lambda b, frame: ThreadLoops(b, frame).nest(nest))  # type: ignore[arg-type]
-        bounds = {ENTRY: (MOST_TEAM if launch_of(kernel).shape is Shape.TEAMS else THREADS, 1)}
+        bounds = {ENTRY: (MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS, 1)}
     written = {*kernel.writes, *kernel.scratch}
     for own in functions:
         own.parameters = [

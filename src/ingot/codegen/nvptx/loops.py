@@ -1,7 +1,7 @@
-"""Loops on a GPU: iterations distributed over threads, or over teams of threads that reduce a row together.
+"""Loops on a GPU: iterations distributed over threads, or over groups of threads that reduce a row together.
 
-A team has a power of two of threads, `ntid.x` of them, and a block `ntid.y` teams. Every thread of a block takes the
-same way through barriers and shuffles: a team without a row computes the last one, and stores nothing.
+A group has a power of two of threads, `ntid.x` of them, and a block `ntid.y` groups. Every thread of a block takes the
+same way through barriers and shuffles: a group without a row computes the last one, and stores nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ThreadLoops(ThreadMemory):
 
     def __init__(self, b: Builder, frame: Frame) -> None:
         super().__init__(b, frame)
-        self._team: Team | None = None
+        self._group: Group | None = None
         self._sums: dict[str, dict[int, Cell]] = {}
         self._rereads = False
 
@@ -41,7 +41,7 @@ class ThreadLoops(ThreadMemory):
         if is_vector(body):
             self._vector_of_each(chain, body[0])
         elif has_vectors(body):
-            self._team_of_each(chain, body)
+            self._group_of_each(chain, body)
         elif chain:
             with self.loop(*self._strided(self.frame.size(extent(chain)))) as number:
                 self.unflatten(chain, number)
@@ -124,35 +124,39 @@ class ThreadLoops(ThreadMemory):
         self._lane = None
         self.cells, self._known = before, known
 
-    # --- teams
+    # --- groups
 
-    def _team_of_each(self, chain: Sequence[Var], body: Sequence[Statement]) -> None:
-        """A row for each team of threads."""
+    def _group_of_each(self, chain: Sequence[Var], body: Sequence[Statement]) -> None:
+        """A row for each group of threads."""
         b = self.b
-        team = self._team = Team(b)
+        group = self._group = Group(b)
         self._rereads = not {store.buffer for store in stores(body)}.isdisjoint(
             part.buffer for part in parts(list(values(body))) if isinstance(part, Load)
         )
-        rows, teams = self.frame.size(extent(chain)), register(b, "ntid.y")
-        first = b.mul(register(b, "ctaid.x"), teams)
-        with self.loop(first, rows, b.mul(register(b, "nctaid.x"), teams)) as base:
+        rows, groups = self.frame.size(extent(chain)), register(b, "ntid.y")
+        first = b.mul(register(b, "ctaid.x"), groups)
+        with self.loop(first, rows, b.mul(register(b, "nctaid.x"), groups)) as base:
             row = b.add(base, register(b, "tid.y"))
             self.active = b.icmp_signed("<", row, rows)
             self.unflatten(chain, b.select(self.active, row, b.sub(rows, I64(1))))
-            team.active = b.and_(self.active, b.icmp_signed("==", team.lane, I64(0)))
+            group.active = b.and_(self.active, b.icmp_signed("==", group.lane, I64(0)))
             self.statements(body)
-        self._team = self.active = None
+        self._group = self.active = None
 
     def _reduce(self, loop: For) -> None:
-        """A loop of a team: its iterations divided among the threads, and then what they have reduced, together."""
-        team = self._team
-        assert team is not None
+        """A loop of a group: its iterations divided among the threads, and then what they have reduced, together."""
+        group = self._group
+        assert group is not None
         updated = {
             inner.name: inner.function
             for inner in within((loop,))
             if isinstance(inner, Update) and inner.name in self.cells
         }
-        lanes = min(lanes_along(inner.body, inner.var) for inner in within((loop,)) if is_vector((inner,)))
+        lanes = min(
+            lanes_along(inner.body, inner.var)
+            for inner in within((loop,))
+            if isinstance(inner, For) and inner.kind is Kind.VECTOR
+        )
         self._sums = {
             name: {count: self._accumulator(name, function, count) for count in {1, lanes}}
             for name, function in updated.items()
@@ -168,7 +172,7 @@ class ThreadLoops(ThreadMemory):
             total = self._fetched(sums[name][1])
             if lanes > 1:
                 total = both(self.across(self._fetched(sums[name][lanes]), both), total)
-            total = both(self._fetched(cell), team.together(self, total, both, cell))
+            total = both(self._fetched(cell), group.together(self, total, both, cell))
             self.b.store(self._stored(total, cell.dtype), cell.pointer)
         self._forget(updated)
         if self._rereads:  # other threads may read what was stored
@@ -182,9 +186,9 @@ class ThreadLoops(ThreadMemory):
         return cell
 
     def _divided(self, loop: For, lanes: int) -> None:
-        """The loops down to one in vectors, whose iterations the threads of a team share."""
-        b, team = self.b, self._team
-        assert team is not None
+        """The loops down to one in vectors, whose iterations the threads of a group share."""
+        b, group = self.b, self._group
+        assert group is not None
         size = self.frame.size(loop.var.extent)
         if loop.kind is not Kind.VECTOR:
             with self.loop(I64(0), size, I64(1)) as index:
@@ -195,18 +199,18 @@ class ThreadLoops(ThreadMemory):
                     else:
                         self.statements((statement,))
             return
-        self._team = None
+        self._group = None
         start: ir.Value = I64(0)
         if lanes > 1:
             aligned = self.is_aligned(loop.body, loop.var, lanes)
             start = b.select(aligned, b.mul(b.sdiv(size, I64(lanes)), I64(lanes)), I64(0))
-            low, step = b.mul(team.lane, I64(lanes)), b.mul(team.threads, I64(lanes))
+            low, step = b.mul(group.lane, I64(lanes)), b.mul(group.threads, I64(lanes))
             with self.loop(low, start, step) as first:
                 self.in_lanes(loop, first, lanes)
-        with self.loop(b.add(start, team.lane), size, team.threads) as index:
+        with self.loop(b.add(start, group.lane), size, group.threads) as index:
             self.variables[loop.var] = index
             self.statements(loop.body)
-        self._team = team
+        self._group = group
 
     # --- statements
 
@@ -216,7 +220,7 @@ class ThreadLoops(ThreadMemory):
             if isinstance(statement, For):
                 self._forget({inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)})
             match statement:
-                case For() if self._team is not None and has_vectors((statement,)):
+                case For() if self._group is not None and has_vectors((statement,)):
                     self._reduce(statement)
                 case For() if _unrolls(statement):
                     assert isinstance(statement.var.extent, int)
@@ -234,9 +238,9 @@ class ThreadLoops(ThreadMemory):
                 case Update():
                     self._update(statement)
                 case Store():
-                    every, team = self.active, self._team
-                    if team is not None:  # what all of its threads know, one of them stores
-                        self.active = team.active
+                    every, group = self.active, self._group
+                    if group is not None:  # what all of its threads know, one of them stores
+                        self.active = group.active
                     self._store(statement)
                     self.active = every
 
@@ -268,7 +272,7 @@ class ThreadLoops(ThreadMemory):
         return scalars.combined(b, statement.function, cell.dtype, [before, self.splat(self.scalar(value), cell.lanes)])
 
 
-class Team:
+class Group:
     """The threads that compute a row together."""
 
     def __init__(self, b: Builder) -> None:
@@ -281,7 +285,7 @@ class Team:
     def together(
         self, loops: ThreadLoops, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value], cell: Cell
     ) -> ir.Value:
-        """The values of all threads of the team reduced, always in the same order; each thread gets the result.
+        """The values of all threads of the group reduced, always in the same order; each thread gets the result.
 
         Within a warp by shuffles, and between warps through shared memory.
         """
@@ -306,7 +310,7 @@ class Team:
         if self._memory is None:
             self._memory = SharedArray(b.module, "warps", I64, _MOST_WARPS)
         warps = b.sdiv(self.threads, I64(WARP))
-        memory = b.gep(self._memory, [b.mul(register(b, "tid.y"), warps)], source_etype=I64)  # of this team
+        memory = b.gep(self._memory, [b.mul(register(b, "tid.y"), warps)], source_etype=I64)  # of this group
         with b.if_then(b.icmp_signed("==", b.and_(self.lane, I64(WARP - 1)), I64(0))):
             place = b.gep(memory, [b.sdiv(self.lane, I64(WARP))], source_etype=I64)
             b.store(b.load(slot.pointer, kind), place)

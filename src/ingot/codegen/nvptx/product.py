@@ -112,7 +112,7 @@ class _Product(_Sums):
         super().__init__(b, frame, product)
         self.tile = tile
         self.thread = b.add(register(b, "tid.x"), b.mul(register(b, "tid.y"), register(b, "ntid.x")))
-        self.across, self.down = b.srem(self.thread, I64(SIDE)), b.sdiv(self.thread, I64(SIDE))
+        self.column_of_threads, self.row_of_threads = b.srem(self.thread, I64(SIDE)), b.sdiv(self.thread, I64(SIDE))
         row_tiles = up(b, self.rows, I64(tile.block))
         block = register(b, "ctaid.x")
         self.top = b.mul(b.srem(block, row_tiles), I64(tile.block))
@@ -168,7 +168,7 @@ class _Product(_Sums):
         """Multiply the tiles of both operands, and add the products."""
         b, tile = self.b, self.tile
         four = vector(self.sum_kind, FOUR)
-        places = (self.down, self.across)
+        places: tuple[ir.Value, ir.Value] = (self.row_of_threads, self.column_of_threads)
         for k in range(tile.depth):
             both = []
             for array, place in zip(arrays, places, strict=True):
@@ -198,8 +198,8 @@ class _Product(_Sums):
         is_split = b.icmp_signed(">", SPLITS, I64(1))
         with self.loop(I64(0), I64(tile.side * parts), I64(1)) as piece:
             i, part = b.sdiv(piece, I64(parts)), b.srem(piece, I64(parts))
-            row = b.add(self.top, self._place(self.down, i))
-            column = b.add(self.left, b.add(b.mul(self.across, I64(FOUR)), b.mul(part, I64(SIDE * FOUR))))
+            row = b.add(self.top, self._place(self.row_of_threads, i))
+            column = b.add(self.left, b.add(b.mul(self.column_of_threads, I64(FOUR)), b.mul(part, I64(SIDE * FOUR))))
             inside = b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
             with b.if_then(inside):
                 self.unflatten(product.m, row)

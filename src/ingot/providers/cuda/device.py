@@ -49,7 +49,7 @@ class Device:
         self.shared: set[int] = set()
         """The addresses of memory that the host reads and writes in place, too."""
         self._functions: dict[tuple[str, str], int] = {}
-        self._modules: dict[str, int] = {}
+        self._images: dict[str, int] = {}
 
     # --- threads
 
@@ -151,13 +151,13 @@ class Device:
         key = hashlib.sha256(image).hexdigest()
         with self._lock:
             function = self._functions.get((key, name))
-            module = self._modules.get(key)
+            module = self._images.get(key)
         if function is not None:
             return function
         if module is None:
             module = self.driver.module(image)  # several at a time
             with self._lock:
-                module = self._modules.setdefault(key, module)
+                module = self._images.setdefault(key, module)
         function = self.driver.function(module, name)
         with self._lock:
             return self._functions.setdefault((key, name), function)

@@ -19,7 +19,7 @@ _WAVES = 8
 """Blocks for each multiprocessor that run at once, about; and so often as many are launched at most."""
 
 _VECTORS_A_THREAD = 2
-"""Vectors of a row that each thread of a team has, at least, if there are several threads."""
+"""Vectors of a row that each thread of a group has, at least, if there are several threads."""
 
 _SHORTEST_SPLIT = 8
 """Tiles of the summed axis that are worth a block."""
@@ -95,15 +95,15 @@ def grid_of(shape: Shape, extents: list[int], multiprocessors: int) -> tuple[int
         (count,) = extents
         return min(-(-count // THREADS), most), (THREADS, 1)
     rows, length = extents
-    team = 1
-    while team * _VECTORS_A_THREAD < length and team < _most_team(rows, multiprocessors):
-        team *= 2
-    teams = max(1, THREADS // team)
-    return min(-(-rows // teams), most), (team, teams)
+    group = 1
+    while group * _VECTORS_A_THREAD < length and group < _most_group(rows, multiprocessors):
+        group *= 2
+    groups = max(1, THREADS // group)
+    return min(-(-rows // groups), most), (group, groups)
 
 
-def _most_team(rows: int, multiprocessors: int) -> int:
-    """The threads of a team: more where there are few rows."""
+def _most_group(rows: int, multiprocessors: int) -> int:
+    """The threads of a group: more where there are few rows."""
     if rows >= multiprocessors * _WAVES:
         return 256
     return 512 if rows >= multiprocessors else 1024
@@ -120,6 +120,6 @@ def product_grid(extents: list[int], multiprocessors: int) -> tuple[str, tuple[i
     if blocks[name] * places >= multiprocessors:
         return name, (blocks[name], 1, places), 1
     tiles = -(-depth // TILES[name].depth)
-    room = SPLIT_ELEMENTS // (batch * rows * columns)
-    splits = min(2 * multiprocessors // (blocks[name] * places), tiles // _SHORTEST_SPLIT, room)
+    most_splits = SPLIT_ELEMENTS // (batch * rows * columns)
+    splits = min(2 * multiprocessors // (blocks[name] * places), tiles // _SHORTEST_SPLIT, most_splits)
     return name, (blocks[name], max(1, splits), places), max(1, splits)
