@@ -271,7 +271,7 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
                 ingot.parse_model(f"{_HEAD} g ({declared}) => (y) {{ {body} }}"), providers=PROVIDERS, fallback=False
             )
             feeds = dict(zip(names, arrays, strict=True))
-            ours, _ = timer.ours(session, feeds)
+            ours = timer.ours(session, feeds)[0]
             tensors = [torch.from_numpy(array).cuda() for array in arrays]
             theirs = timer.torchs(partial(own, *tensors))
             (result,) = session.run(None, feeds)

@@ -22,6 +22,10 @@ from ingot.loops.ir import Apply, For, Kind, Let, Load, Statement, Store, Update
 from ingot.loops.rewrite import parts, stores, values, within
 from ingot.prim.functions import identity
 
+TURNED = 32
+"""Elements of each side of a tile that is read along one axis and stored along another."""
+
+_MOST_TURNED = 4
 _MOST_UNROLLED = 16
 _MOST_WARPS = 32
 
@@ -39,7 +43,8 @@ class ThreadLoops(ThreadMemory):
         """The statements of a kernel: see `schedule/gpu.py` for what its loops mean."""
         chain, body = parallel_chain(statements)
         if is_vector(body):
-            self._vector_of_each(chain, body[0])
+            assert isinstance(body[0], For)
+            self._turned_or_not(chain, body[0])
         elif has_vectors(body):
             self._group_of_each(chain, body)
         elif chain:
@@ -59,8 +64,11 @@ class ThreadLoops(ThreadMemory):
     def _thread(self) -> ir.Value:
         """The number of the thread among all of the grid."""
         b = self.b
-        inside = b.add(register(b, "tid.x"), b.mul(register(b, "tid.y"), register(b, "ntid.x")))
-        return b.add(b.mul(register(b, "ctaid.x"), self._threads_of_block()), inside)
+        return b.add(b.mul(register(b, "ctaid.x"), self._threads_of_block()), self._thread_of_block())
+
+    def _thread_of_block(self) -> ir.Value:
+        b = self.b
+        return b.add(register(b, "tid.x"), b.mul(register(b, "tid.y"), register(b, "ntid.x")))
 
     def _threads_of_block(self) -> ir.Value:
         return self.b.mul(register(self.b, "ntid.x"), register(self.b, "ntid.y"))
@@ -88,10 +96,70 @@ class ThreadLoops(ThreadMemory):
         if chain:
             self.variables[chain[0]] = flat
 
-    def _vector_of_each(self, chain: Sequence[Var], inner: Statement) -> None:
+    def _turned_or_not(self, chain: Sequence[Var], inner: For) -> None:
+        """Elements in tiles, where some are read along another axis than results are stored, and both are long."""
+        b, turned = self.b, turned_loads(chain, inner)
+        if turned is None:
+            self._vector_of_each(chain, inner)
+            return
+        along, loads = turned
+        sizes = [self.frame.size(var.extent) for var in (along, inner.var)]
+        is_long = b.and_(*(b.icmp_signed(">=", size, I64(TURNED // 2)) for size in sizes))
+        known = dict(self._known)
+        with b.if_else(is_long) as (then, otherwise):
+            with then:
+                self._tile_of_each([var for var in chain if var is not along], along, inner, loads)
+                self._known = known
+            with otherwise:
+                self._vector_of_each(chain, inner)
+
+    def _tile_of_each(self, rest: Sequence[Var], along: Var, inner: For, loads: Sequence[Load]) -> None:
+        """A tile of elements for each block: `loads` read them along one axis, and results are stored along the other.
+
+        In between they are in shared memory, whose lines are one element longer than a tile, for the banks.
+        """
+        b = self.b
+        arrays = [
+            SharedArray(b.module, f"turned{number}", stored(load.dtype), TURNED * (TURNED + 1))
+            for number, load in enumerate(loads)
+        ]
+        thread = self._thread_of_block()
+        near, far = b.srem(thread, I64(TURNED)), b.sdiv(thread, I64(TURNED))
+        threads = b.sdiv(self._threads_of_block(), I64(TURNED))
+        sizes = [self.frame.size(var.extent) for var in (along, inner.var)]
+        tiles = [up(b, size, I64(TURNED)) for size in sizes]
+        total = b.mul(self.frame.size(extent(rest)), b.mul(*tiles))
+        with self.loop(register(b, "ctaid.x"), total, register(b, "nctaid.x")) as number:
+            first = b.mul(b.srem(number, tiles[1]), I64(TURNED))
+            other = b.sdiv(number, tiles[1])
+            start = b.mul(b.srem(other, tiles[0]), I64(TURNED))
+            self.unflatten(rest, b.sdiv(other, tiles[0]))
+            for is_read in (True, False):
+                with self.loop(far, I64(TURNED), threads) as line:
+                    places = (near, line) if is_read else (line, near)
+                    ends = []
+                    for var, begin, place, size in zip((along, inner.var), (start, first), places, sizes, strict=True):
+                        self.variables[var] = b.add(begin, place)
+                        ends.append(b.icmp_signed("<", self.variables[var], size))
+                    at = b.add(b.mul(places[1], I64(TURNED + 1)), places[0])
+                    with b.if_then(b.and_(*ends)):
+                        self._known = {}
+                        for load, array in zip(loads, arrays, strict=True):
+                            self._move(load, b.gep(array, [at], source_etype=stored(load.dtype)), is_read)
+                        if not is_read:
+                            self.statements(inner.body)
+                barrier(b)
+
+    def _move(self, load: Load, place: ir.Value, is_read: bool) -> None:
+        """Put an element that a load reads into a tile, or have it read from there."""
+        if is_read:
+            self.b.store(self._stored(self.scalar(load), load.dtype), place)
+        else:
+            self._known[id(load)] = load, self._computed(self.b.load(place, stored(load.dtype)), load.dtype)
+
+    def _vector_of_each(self, chain: Sequence[Var], inner: For) -> None:
         """A vector of neighbours for each thread; single elements where they are not aligned, or fewer are left."""
         b = self.b
-        assert isinstance(inner, For)
         lanes = lanes_along(inner.body, inner.var)
         length = self.frame.size(inner.var.extent)
         if lanes == 1:
@@ -320,6 +388,26 @@ class Group:
             other = loops._computed(b.load(b.gep(memory, [warp], source_etype=I64), kind), slot.dtype)
             b.store(loops._stored(both(loops._fetched(slot), other), slot.dtype), slot.pointer)
         barrier(b)
+
+
+def turned_loads(chain: Sequence[Var], inner: For) -> tuple[Var, list[Load]] | None:
+    """An axis among `chain` that elements lie along which are stored along the inner one, and their loads, if any."""
+    if any(isinstance(statement, For) for statement in inner.body):
+        return None
+    if any(store.index.factor(inner.var) != 1 for store in stores(inner.body)):
+        return None
+    loads = [part for part in parts(list(values(inner.body))) if isinstance(part, Load)]
+    for along in reversed(chain):
+        turned = [
+            load
+            for load in loads
+            if load.index.factor(along) == 1
+            and load.index.factor(inner.var) not in (0, 1)
+            and all(isinstance(term, Var) for term, _ in load.index.terms)
+        ]
+        if turned:
+            return along, turned[:_MOST_TURNED]
+    return None
 
 
 def parallel_chain(statements: Sequence[Statement]) -> tuple[list[Var], tuple[Statement, ...]]:
