@@ -90,8 +90,19 @@ def test_a_long_reduction_is_divided_among_groups_of_one_block() -> None:
 
 
 @emulated
+def test_a_long_reduction_of_columns_is_divided_too() -> None:
+    body = "a = Constant <value_ints = [0]> () y = ReduceSum (x, a)"
+    session = check(graph("float[3000, 8] x", body), {"x": normal(3000, 8)}, rtol=1e-3)
+    assert session.compiled is not None
+    assert len(session.compiled.scheduled.steps) > 1
+
+
+@emulated
 def test_transposes_gathers_scatters_and_scans() -> None:
-    check(graph("float[n, m] x", "y = Transpose (x)"), {"x": normal(33, 70)})
+    for shape in ((33, 70), (5, 40)):
+        check(graph("float[n, m] x", "y = Transpose (x)"), {"x": normal(*shape)})
+    text = graph("bool[a, b, c] x", "y = Transpose <perm = [0, 2, 1]> (x)")
+    check(text, {"x": normal(2, 40, 17) > 0})
     indices = np.array([[2, 0], [1, -3]])
     check(graph("float[3, m] x, int64[p, q] i", "y = Gather (x, i)"), {"x": normal(3, 9), "i": indices})
     text = graph("float[5, m] x, int64[k, 1] i, float[k, m] u", 'y = ScatterND <reduction = "add"> (x, i, u)')

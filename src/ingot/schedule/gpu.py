@@ -34,7 +34,7 @@ from ingot.loops.rewrite import stores
 from ingot.prim.tensor import Tensor
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
-from ingot.schedule.split_reduction import split_reduction
+from ingot.schedule.split_reduction import SplitReduction, split_reduction
 
 SPLIT_ELEMENTS = 1 << 20
 """Partial sums of a product whose summed axis is divided among blocks: memory for so many is part of its kernel."""
@@ -45,6 +45,12 @@ _SHORT = 32
 _FEW_ROWS = 64
 _LONG_ROW = 1 << 14
 """A reduction of at most so many rows, each at least so long, is divided among groups."""
+
+_FEW_THREADS = 1 << 16
+_SHORTEST_PART = 128
+_MOST_PARTS = 256
+"""Threads that leave a GPU idle where each has a row of its own; what a part of their rows has at least, and how many
+parts there are at most."""
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 """Types that are summed as float32."""
@@ -79,7 +85,7 @@ def _schedule_kernel(kernel: Kernel, limits: FusionLimits) -> tuple[Kernel, ...]
     parts: list[Kernel] = []
     for number, nest in enumerate(kernel.nests):
         name = kernel.name if len(kernel.nests) == 1 else f"{kernel.name}_{number}"
-        split = split_reduction(collapse(nest), name, limits) if isinstance(nest, Nest) else None
+        split = _split(collapse(nest), name, limits) if isinstance(nest, Nest) else None
         if split is None:
             scheduled = _schedule(nest, name)
             parts.append(kernel_of(name, (scheduled,), _written(scheduled)))
@@ -89,6 +95,14 @@ def _schedule_kernel(kernel: Kernel, limits: FusionLimits) -> tuple[Kernel, ...]
         whole = schedule_rows(split.whole)
         parts.append(kernel_of(name, (whole,), _written(whole)))
     return tuple(parts)
+
+
+def _split(nest: Nest, name: str, limits: FusionLimits) -> SplitReduction | None:
+    """A long reduction of few rows divided among groups; of contiguous rows, whose threads work alone, of more."""
+    if is_across(nest):
+        limits = replace(limits, few_rows=_FEW_THREADS, long_row=_SHORTEST_PART * 4)
+        return split_reduction(nest, name, limits, _SHORTEST_PART, _MOST_PARTS)
+    return split_reduction(nest, name, limits)
 
 
 def _schedule(nest: KernelNest, name: str) -> KernelNest:
@@ -114,11 +128,9 @@ def _written(nest: KernelNest) -> tuple[Buffer, ...]:
 def schedule_rows(nest: Nest) -> tuple[Statement, ...]:
     """The loops of a nest: threads along its contiguous rows, or groups along what each row reads."""
     nest = collapse(nest)
-    across, gain = contiguous_axis(nest.rows, nest.stages)
-    inner = max((contiguous_axis(stage.inner, (stage,))[1] for stage in nest.stages if stage.inner), default=0)
     is_elementwise = not any(stage.inner for stage in nest.stages)
-    if is_elementwise or (across is not None and gain > inner and not _has_few(nest)):
-        across = across or (nest.rows[-1] if nest.rows else None)
+    if is_elementwise or (is_across(nest) and not _has_few(nest)):
+        across = contiguous_axis(nest.rows, nest.stages)[0] or (nest.rows[-1] if nest.rows else None)
         body = tuple(statement for stage in nest.stages for statement in (*stage.starts, *_serial(stage)))
         if across is None:
             return body
@@ -126,6 +138,13 @@ def schedule_rows(nest: Nest) -> tuple[Statement, ...]:
     return _parallel(
         list(nest.rows), tuple(statement for stage in nest.stages for statement in (*stage.starts, *_shared(stage)))
     )
+
+
+def is_across(nest: Nest) -> bool:
+    """Whether what a nest reduces lies contiguous along its rows rather than in each of them."""
+    across, gain = contiguous_axis(nest.rows, nest.stages)
+    lengths = [contiguous_axis(stage.inner, (stage,))[1] for stage in nest.stages if stage.inner]
+    return across is not None and bool(lengths) and gain > max(lengths)
 
 
 def _has_few(nest: Nest) -> bool:
