@@ -74,8 +74,8 @@ def test_halves_move_eight_at_once() -> None:
 
 def test_groups_shuffle_within_a_warp_and_meet_between_them() -> None:
     text = ptx_of("float[n, m] x", "y = Softmax (x)")
-    assert text.count("shfl.sync.bfly.b32") == 10, "five for each of two reductions"
-    assert text.count("bar.sync") + text.count("barrier.sync") == 4
+    assert text.count("shfl.sync.bfly.b32") == 20, "five for each of two reductions, in either way to do them"
+    assert text.count("bar.sync") + text.count("barrier.sync") == 8
     assert "ld.global.nc.v4" in text
 
 
@@ -128,3 +128,9 @@ def test_kernels_are_assembled(generation: tuple[int, int], tmp_path: Path) -> N
         path.write_text(compiled(kernel, generation))
         command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
         subprocess.run(command, check=True, capture_output=True)
+
+
+def test_a_row_that_fits_into_registers_is_read_once() -> None:
+    text = ptx_of("float[n, m] x", "y = Softmax (x)")
+    held, passes = 4, 3
+    assert text.count("ld.global.nc.v4") == held + passes, "one load for each vector that is held; else one a pass"

@@ -28,7 +28,7 @@ ENTRY = "kernel"
 THREADS = 256
 """Threads of a block that work alone."""
 
-MOST_GROUP = 1024
+MOST_GROUP = 512
 
 
 class Shape(Enum):

@@ -25,6 +25,9 @@ from ingot.prim.functions import identity
 TURNED = 32
 """Elements of each side of a tile that is read along one axis and stored along another."""
 
+HELD = 4
+"""Vectors of a row that a thread holds in registers."""
+
 _MOST_TURNED = 4
 _MOST_UNROLLED = 16
 _MOST_WARPS = 32
@@ -38,6 +41,8 @@ class ThreadLoops(ThreadMemory):
         self._group: Group | None = None
         self._sums: dict[str, dict[int, Cell]] = {}
         self._rereads = False
+        self._is_held = False
+        self._inside_row: ir.Value | None = None
 
     def nest(self, statements: Sequence[Statement]) -> None:
         """The statements of a kernel: see `schedule/gpu.py` for what its loops mean."""
@@ -208,8 +213,36 @@ class ThreadLoops(ThreadMemory):
             self.active = b.icmp_signed("<", row, rows)
             self.unflatten(chain, b.select(self.active, row, b.sub(rows, I64(1))))
             group.active = b.and_(self.active, b.icmp_signed("==", group.lane, I64(0)))
-            self.statements(body)
+            held = held_loop(body)
+            if held is None:
+                self.statements(body)
+            else:
+                self._held_or_not(body, *held)
         self._group = self.active = None
+
+    def _held_or_not(self, body: Sequence[Statement], loop: For, lanes: int) -> None:
+        """A row that each thread has few vectors of is read once: what one pass over it computes, the next one has.
+
+        LLVM sees to that, once loops are unrolled and nothing in them is conditional.
+        """
+        b, group = self.b, self._group
+        assert group is not None
+        size = self.frame.size(loop.var.extent)
+        fits = b.icmp_signed("<=", size, b.mul(group.threads, I64(lanes * HELD)))
+        whole = b.icmp_signed("==", b.and_(size, I64(lanes - 1)), I64(0))
+        held = b.and_(b.and_(fits, whole), b.icmp_signed(">", size, I64(0)))
+        for vectors in within(body):
+            if isinstance(vectors, For) and vectors.kind is Kind.VECTOR:
+                held = b.and_(held, self.is_aligned(vectors.body, vectors.var, lanes))
+        known, cells = dict(self._known), dict(self.cells)
+        with b.if_else(held) as (then, otherwise):
+            with then:
+                self._is_held = True
+                self.statements(body)
+                self._is_held = False
+                self._known, self.cells = known, cells
+            with otherwise:
+                self.statements(body)
 
     def _reduce(self, loop: For) -> None:
         """A loop of a group: its iterations divided among the threads, and then what they have reduced, together."""
@@ -269,6 +302,10 @@ class ThreadLoops(ThreadMemory):
             return
         self._group = None
         start: ir.Value = I64(0)
+        if self._is_held:
+            self._unrolled(loop, lanes, group)
+            self._group = group
+            return
         if lanes > 1:
             aligned = self.is_aligned(loop.body, loop.var, lanes)
             start = b.select(aligned, b.mul(b.sdiv(size, I64(lanes)), I64(lanes)), I64(0))
@@ -279,6 +316,17 @@ class ThreadLoops(ThreadMemory):
             self.variables[loop.var] = index
             self.statements(loop.body)
         self._group = group
+
+    def _unrolled(self, loop: For, lanes: int, group: Group) -> None:
+        """The vectors of a row that a thread holds; in the place of those that are too many, the first is computed."""
+        b, size, active = self.b, self.frame.size(loop.var.extent), self.active
+        assert active is not None
+        for number in range(HELD):
+            place = b.mul(b.add(group.lane, b.mul(group.threads, I64(number))), I64(lanes))
+            self._inside_row = inside = b.icmp_signed("<", place, size)
+            self.active = b.and_(active, inside)
+            self.in_lanes(loop, b.select(inside, place, I64(0)), lanes)
+        self.active, self._inside_row = active, None
 
     # --- statements
 
@@ -332,6 +380,11 @@ class ThreadLoops(ThreadMemory):
 
     def _updated(self, statement: Update, cell: Cell) -> ir.Value:
         b, value, before = self.b, statement.value, self._fetched(cell)
+        if self._inside_row is not None and cell.lanes > 1:
+            neutral = scalars.number(cell.dtype, identity(statement.function, cell.dtype).item(), cell.lanes)
+            own = self.splat(self.scalar(value), cell.lanes)
+            masked = b.select(self._inside_row, own, neutral)
+            return scalars.combined(b, statement.function, cell.dtype, [before, masked])
         is_product = isinstance(value, Apply) and value.function == "multiply"
         if is_product and statement.function == "add" and is_float(cell.dtype):
             assert isinstance(value, Apply)
@@ -388,6 +441,24 @@ class Group:
             other = loops._computed(b.load(b.gep(memory, [warp], source_etype=I64), kind), slot.dtype)
             b.store(loops._stored(both(loops._fetched(slot), other), slot.dtype), slot.pointer)
         barrier(b)
+
+
+def held_loop(body: Sequence[Statement]) -> tuple[For, int] | None:
+    """One of the loops in vectors of a row, and the lanes of all of them, if they have one extent and are read again.
+
+    None where a loop is inside of another, or nothing would be saved.
+    """
+    loops = [statement for statement in body if isinstance(statement, For)]
+    if len(loops) < 2 or any(loop.kind is not Kind.VECTOR or has_loops(loop.body) for loop in loops):
+        return None
+    lanes = {lanes_along(loop.body, loop.var) for loop in loops}
+    if len(lanes) != 1 or lanes == {1} or len({loop.var.extent for loop in loops}) != 1:
+        return None
+    return loops[0], lanes.pop()
+
+
+def has_loops(body: Sequence[Statement]) -> bool:
+    return any(isinstance(statement, For) for statement in body)
 
 
 def turned_loads(chain: Sequence[Var], inner: For) -> tuple[Var, list[Load]] | None:

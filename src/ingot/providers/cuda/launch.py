@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from ctypes import c_int32, c_int64, c_uint64, c_void_p
 from typing import Any
 
-from ingot.codegen.nvptx.kernel import ENTRY, THREADS, Shape
+from ingot.codegen.nvptx.kernel import ENTRY, MOST_GROUP, THREADS, Shape
+from ingot.codegen.nvptx.loops import HELD
 from ingot.codegen.nvptx.product import FINISH, LARGE, SIDE, SMALL, TILES
 from ingot.providers.cuda.device import Device
 from ingot.schedule.gpu import SPLIT_ELEMENTS
@@ -18,8 +19,8 @@ KERNEL = ctypes.CFUNCTYPE(c_int64, *[c_void_p] * 4, *[c_int64] * 3)
 _WAVES = 8
 """Blocks for each multiprocessor that run at once, about; and so often as many are launched at most."""
 
-_VECTORS_A_THREAD = 2
-"""Vectors of a row that each thread of a group has, at least, if there are several threads."""
+_VECTORS_A_THREAD = HELD
+"""Vectors of a row that each thread of a group has, if there are not too many: as many as it holds."""
 
 _SHORTEST_SPLIT = 8
 """Tiles of the summed axis that are worth a block."""
@@ -96,17 +97,10 @@ def grid_of(shape: Shape, extents: list[int], multiprocessors: int) -> tuple[int
         return min(-(-count // THREADS), most), (THREADS, 1)
     rows, length = extents
     group = 1
-    while group * _VECTORS_A_THREAD < length and group < _most_group(rows, multiprocessors):
+    while group * _VECTORS_A_THREAD < length and group < MOST_GROUP:
         group *= 2
     groups = max(1, THREADS // group)
     return min(-(-rows // groups), most), (group, groups)
-
-
-def _most_group(rows: int, multiprocessors: int) -> int:
-    """The threads of a group: more where there are few rows."""
-    if rows >= multiprocessors * _WAVES:
-        return 256
-    return 512 if rows >= multiprocessors else 1024
 
 
 def product_grid(extents: list[int], multiprocessors: int) -> tuple[str, tuple[int, int, int], int] | None:
