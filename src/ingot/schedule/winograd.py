@@ -112,7 +112,7 @@ def _applies(product: Contraction) -> bool:
 
 def _is_moderate(weights: Packed) -> bool:
     """Whether all weights are finite, and stay so when they are transformed."""
-    return bool(weights.array.max() < _LARGEST and weights.array.min() > -_LARGEST)
+    return float(weights.array.max()) < _LARGEST and float(weights.array.min()) > -_LARGEST
 
 
 def _slides(product: Contraction, along: Var, tap: Var) -> bool:
