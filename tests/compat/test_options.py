@@ -79,7 +79,7 @@ def test_an_entry_of_ours_sets_the_precision_of_products() -> None:
     options.add_session_config_entry("ingot.precision", "bf16")
     assert ort.InferenceSession(add_relu(), options).get_session_options() is options
     options.add_session_config_entry("ingot.precision", "bf15")
-    with pytest.raises(Exception, match="ingot.precision is one of bf16, fp16, int8-dynamic, not 'bf15'"):
+    with pytest.raises(Exception, match=r"ingot\.precision is one of bf16, fp16, int8-dynamic, not 'bf15'"):
         ort.InferenceSession(add_relu(), options)
 
 

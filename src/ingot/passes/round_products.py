@@ -6,6 +6,7 @@ multiplies what was cast from 16 bits as it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,8 @@ from ingot.passes.replacing import add_constant, replace
 from ingot.prim.functions import NARROW_FLOATS
 from ingot.queries.values import dtype, elements, produced_by, rank, read, shape
 
-_WEIGHTS = {"MatMul": (1, 0), "Gemm": (1, 0), "Conv": (1,), "LSTM": (1, 2), "GRU": (1, 2), "RNN": (1, 2)}
-"""The inputs of each operator that may be weights."""
-
 _RECURRENT = ("LSTM", "GRU", "RNN")
+_PRODUCTS = ("MatMul", "Gemm", "Conv", *_RECURRENT)
 _NARROW = {"bf16": DType.BFLOAT16, "fp16": DType.FLOAT16}
 _TRANSFORMED = 16
 """Channels and filters from which on a 3 x 3 convolution takes a quarter of the products, in float32."""
@@ -40,14 +39,19 @@ _WINDOWS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 def round_products(model: Model, facts: Facts, precision: str) -> int:
     """Run the products of a model in a precision, in subgraphs too; how many. `facts` stay true."""
-    rounding = _Rounding(facts, precision)
     chosen = [node for node in products(model, facts) if refuses(node, facts, precision) is None]
-    for node in chosen:
+    round_nodes(chosen, facts, precision)
+    return len(chosen)
+
+
+def round_nodes(nodes: Sequence[Node], facts: Facts, precision: str) -> None:
+    """Run products in a precision that none of them refuses."""
+    rounding = _Rounding(facts, precision)
+    for node in nodes:
         if precision in _NARROW:
             rounding.round(node)
         else:
             rounding.quantise(node)
-    return len(chosen)
 
 
 def products(model: Model, facts: Facts) -> list[Node]:
@@ -56,7 +60,7 @@ def products(model: Model, facts: Facts) -> list[Node]:
         node
         for graph in nested_graphs(model.graph)
         for node in graph
-        if node.applies(*_WEIGHTS) and dtype(node.outputs[0], facts) is DType.FLOAT32 and _weights(node, facts)
+        if node.applies(*_PRODUCTS) and dtype(node.outputs[0], facts) is DType.FLOAT32 and _weights(node, facts)
     ]
 
 
@@ -78,10 +82,10 @@ def refuses(node: Node, facts: Facts, precision: str) -> str | None:
 
 def _weights(node: Node, facts: Facts) -> dict[int, Array]:
     """The constant float32 weights of a product, by position; of two constants the product is folded anyway."""
-    positions = _WEIGHTS[node.op_type]
+    positions = (1, 2) if node.applies(*_RECURRENT) else (1,) if node.applies("Conv") else (0, 1)
     known = {place: _constant(read(node, place), facts) for place in positions}
-    found = {place: array for place, array in known.items() if array is not None and array.ndim > 1}
-    return found if len(found) < 2 or node.applies(*_RECURRENT) else {}
+    weights = {place: array for place, array in known.items() if array is not None and array.ndim > 1}
+    return weights if len(weights) < 2 or node.applies(*_RECURRENT) else {}
 
 
 def _constant(value: Value | None, facts: Facts) -> Array | None:
