@@ -141,7 +141,7 @@ def test_plans_of_precisions_are_different_files_and_sessions_keep_theirs(tmp_pa
     x = RNG.standard_normal((9, 33)).astype(np.float32)
     results = []
     for precision in (None, "bf16", None, "bf16"):
-        with Session(path, precision=precision, providers=("cpu",)) as session:  # type: ignore[arg-type]
+        with Session(path, precision=precision, providers=("cpu",)) as session:
             session(x)
             results.append(session(x))
     exact, rounded, again, rounded_again = results

@@ -23,8 +23,8 @@ def lines(report: PrecisionReport, *, every: bool = False) -> Iterator[str]:
     if len(report.layers) > len(shown):
         yield f"and {len(report.layers) - len(shown):,} more with smaller errors (--all shows them)"
     reasons: dict[str, list[str]] = {}
-    for layer in report.in_float:
-        reasons.setdefault(layer.reason or "", []).append(layer.name)
+    for staying in report.in_float:
+        reasons.setdefault(staying.reason or "", []).append(staying.name)
     for reason, names in reasons.items():
         more = "" if len(names) == 1 else f" and {len(names) - 1:,} more"
         yield f"in float32: '{names[0]}'{more}: {reason}"

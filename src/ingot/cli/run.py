@@ -27,7 +27,6 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 
 @click.command(
     epilog=examples(
-        "ingot run model.onnx --shape batch=4 --reference",
         "ingot run model.onnx --input image=cat.png --output probs=probs.npy",
     )
 )
