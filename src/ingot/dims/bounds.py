@@ -28,15 +28,15 @@ def sum_bounds(shown: Terms) -> Bounds:
 
 def _quotients(terms: Terms) -> dict[Monomial, tuple[Call, int]]:
     """The quotient by a number, and that number, of each term that has one times what is never negative."""
-    found = {}
+    quotients = {}
     for monomial in terms:
         for atom in monomial:
             if isinstance(atom, Call) and atom.op == "//":
                 divisor = known_value(atom.args[1])
                 if divisor is not None and divisor > 0 and _is_natural_times(monomial, atom):
-                    found[monomial] = atom, divisor
+                    quotients[monomial] = atom, divisor
                     break
-    return found
+    return quotients
 
 
 def _is_natural_times(monomial: Monomial, quotient: Call) -> bool:
