@@ -307,6 +307,8 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
     order = result + summed
     wide = permute(lhs, [left.index(name) for name in order])
     own = [name for name in order if name in right]
+    if _is_widening(rhs) and isinstance(narrow_rhs := rhs.reads[0], Constant):  # few, and read for every place
+        rhs = constant(narrow_rhs.array.astype(rhs.dtype.numpy))
     if isinstance(rhs, Constant):  # in the order of the loops: the summed axis outermost
         stored = [*(name for name in own if name in summed), *(name for name in own if name in result)]
         rhs = constant(np.ascontiguousarray(rhs.array.transpose([right.index(name) for name in stored])))

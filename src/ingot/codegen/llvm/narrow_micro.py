@@ -51,14 +51,14 @@ def accumulate_narrow(
 
 
 def _widen(loops: Loops, source: ir.Value, narrow: DType, target: ir.Value, dtype: DType, count: ir.Value) -> None:
-    """Store `count` elements of a type as those of another: vectors, and what is left one by one."""
+    """Store `count` elements of a type as those of another: whole vectors, then what is left in shorter ones."""
     b, lanes = loops.b, loops.frame.target.lanes(width(dtype))
-    whole = b.and_(count, I64(-lanes))
-    for first, last, together in ((I64(0), whole, lanes), (whole, count, 1)):
-        if together == 1 and lanes == 1:
-            continue
-        with loops.loop(first, last, together) as place:
+    done: ir.Value = I64(0)
+    while lanes:
+        end = b.and_(count, I64(-lanes))
+        with loops.loop(done, end, lanes) as place:
             start = b.gep(source, [place], source_etype=element(narrow))
-            loaded = b.load(start, typ=vector(element(narrow), together), align=width(narrow))
+            loaded = b.load(start, typ=vector(element(narrow), lanes), align=width(narrow))
             stored = b.gep(target, [place], source_etype=element(dtype))
             b.store(scalars.cast(b, loaded, narrow, dtype), stored).align = width(dtype)
+        done, lanes = end, lanes // 2
