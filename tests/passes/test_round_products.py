@@ -42,7 +42,7 @@ TYPES: dict[Precision, set[DType]] = {
     "fp16": {DType.FLOAT32, DType.FLOAT16},
     "int8-dynamic": {DType.UINT8, DType.INT8},
 }
-LEAST: dict[Precision, float] = {"bf16": 50, "fp16": 72, "int8-dynamic": 34}
+LEAST: dict[Precision, float] = {"bf16": 50, "fp16": 71, "int8-dynamic": 34}
 """Decibels of signal over noise. Rounding to p binary digits is off by 2**-p / sqrt(3) at most, root mean square, for
 each operand that is rounded: 50 dB for two of 8 digits, 71 dB for one of 11, and mantissas lie in between. Bytes of
 normal numbers, the largest of which are three or four times the deviation, are off by about 1 % for each operand."""
