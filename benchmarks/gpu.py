@@ -27,6 +27,7 @@ import numpy as np
 
 import ingot
 from ingot import Session
+from ingot.ir.tensor import Tensor
 from ingot.providers import named
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -257,27 +258,42 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
         ("MatMul square", (4096, 4096), "y = MatMul (x, w)", lambda x, w: x @ w, ((4096, 4096),)),
         ("Conv 64, 56 x 56", (64, 64, 56, 56), "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
          lambda x, w: f.conv2d(x, w, padding=1), ((64, 64, 3, 3),)),
+        *((f"MatMul {shape[0]}, float16", shape, "y = MatMul (x, w)", lambda x, w: x @ w, (other,))
+          for shape, other in (((128, 768), (768, 768)), ((128, 768), (768, 3072)), ((4096, 768), (768, 3072)),
+                               ((4096, 4096), (4096, 4096)), ((8192, 8192), (8192, 8192)))),
+        ("Conv 64, 56 x 56, float16", (64, 64, 56, 56), "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+         lambda x, w: f.conv2d(x, w, padding=1), ((64, 64, 3, 3),)),
+        ("Softmax, float16", (262144, 512), "y = Softmax (x)", lambda x: x.softmax(-1), ()),
     ]  # fmt: skip
     lines, wrong = ["| kernel | ours µs | torch µs | torch / ours | GB/s | error |", "|---|---|---|---|---|---|"], 0
     for name, shape, body, peer, others in rows:
         own: Any = peer
         try:
+            is_half = "float16" in name
+            kind = "float16" if is_half else "float"
             arrays = [random.standard_normal(size, np.float32) for size in (shape, *others)]
+            if is_half:
+                arrays = [array.astype(np.float16) for array in arrays]
             names = ["x", "w", "v"][: len(arrays)]
             declared = ", ".join(
-                f"float[{', '.join(map(str, array.shape))}] {label}" for label, array in zip(names, arrays, strict=True)
+                f"{kind}[{', '.join(map(str, array.shape))}] {label}"
+                for label, array in zip(names, arrays, strict=True)
             )
-            session = Session(
-                ingot.parse_model(f"{_HEAD} g ({declared}) => (y) {{ {body} }}"), providers=PROVIDERS, fallback=False
-            )
+            model = ingot.parse_model(f"{_HEAD} g ({declared}) => (y) {{ {body} }}")
             feeds = dict(zip(names, arrays, strict=True))
+            for value in model.graph.inputs:
+                if value.name != "x":  # weights are constants
+                    value.constant = Tensor(feeds.pop(value.name), name=value.name)
+                    model.graph.initializers.add(value)
+            session = Session(model, providers=PROVIDERS, fallback=False)
             ours = timer.ours(session, feeds)[0]
             tensors = [torch.from_numpy(array).cuda() for array in arrays]
             theirs = timer.torchs(partial(own, *tensors))
             (result,) = session.run(None, feeds)
-            double = own(*[tensor.double() for tensor in tensors]).cpu().numpy()
+            wider = [tensor.float() if is_half else tensor.double() for tensor in tensors]
+            double = own(*wider).cpu().numpy()
             error = float(np.linalg.norm(result - double) / np.linalg.norm(double))
-            wrong += not error < 1e-5
+            wrong += not error < (1e-3 if is_half else 1e-5)
             moved = sum(array.nbytes for array in (*arrays, result))
             lines.append(
                 f"| {name} {'×'.join(map(str, shape))} | {ours:.1f} | {theirs:.1f} | {theirs / ours:.2f} "
@@ -297,39 +313,39 @@ def _models(_: argparse.Namespace) -> tuple[str, int]:
 
     timer, wrong = Timer(), 0
     lines = [
-        "| model | compile s | kernels µs | host to host µs | cpu µs | torch µs | calls | error |",
+        "| model | compile s | kernels µs | host to host µs | torch µs | torch / ours | calls | error |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, batch in (
-        ("resnet50", 1), ("resnet50", 64), ("bert_base", 1), ("vit_base", 1), ("convnext_tiny", 1), ("unet", 1),
-        ("gpt2_prefill", 1), ("whisper_encoder", 1), ("lstm", 1), ("mobilenet_v2", 1), ("swin_tiny", 1),
+    for name, batch, precision in (
+        ("resnet50", 1, None), ("resnet50", 64, None), ("bert_base", 1, None), ("bert_base", 32, None),
+        ("vit_base", 1, None), ("convnext_tiny", 1, None), ("unet", 1, None), ("gpt2_prefill", 1, None),
+        ("whisper_encoder", 1, None), ("mobilenet_v2", 1, None), ("swin_tiny", 1, None), ("lstm", 1, None),
+        ("resnet50", 1, "fp16"), ("resnet50", 64, "fp16"), ("bert_base", 1, "fp16"), ("bert_base", 32, "fp16"),
     ):  # fmt: skip
+        label = f"{name}, {batch}{'' if precision is None else f', {precision}'}"
         try:
             model = _with_weights(graph_of(name))
             shapes = asked(model).shapes
             begin = time.monotonic()
-            session = Session(model, providers=PROVIDERS, fallback=False)
+            session = Session(model, providers=PROVIDERS, fallback=False, precision=precision)
             seconds = time.monotonic() - begin
             feeds = _feeds(session, shapes, batch)
             ours, whole = timer.ours(session, feeds)
             results = session.run(None, feeds)
-            cpu = Session(model, providers=("cpu", "reference"))
-            expected = cpu.run(None, feeds)
-            begin = time.perf_counter()
-            cpu.run(None, feeds)
-            on_cpu = time.perf_counter() - begin
+            expected = Session(model, providers=("cpu", "reference")).run(None, feeds)
             error = max(_distance(result, own) for result, own in zip(results, expected, strict=True))
-            wrong += not error < 1e-3
+            wrong += not error < (1e-3 if precision is None else 5e-2)
             compiled = session.compiled
             assert compiled is not None
-            peer = _peer(timer, name, feeds)
+            peer = _peer(timer, name, feeds, precision)
+            beside = "| |" if peer is None else f"| {peer:.0f} | {peer / ours:.2f}"
             lines.append(
-                f"| {name}, {batch} | {seconds:.1f} | {ours:.0f} | {whole:.0f} | {1e6 * on_cpu:.0f} "
-                f"| {'' if peer is None else f'{peer:.0f}'} | {len(compiled.program.calls)} | {error:.1e} |"
+                f"| {label} | {seconds:.1f} | {ours:.0f} | {whole:.0f} {beside} "
+                f"| {len(compiled.program.calls)} | {error:.1e} |"
             )
         except Exception as failure:
             wrong += 1
-            lines.append(f"| {name}, {batch} | failed: {type(failure).__name__}: {str(failure)[:300]} | | | | | | |")
+            lines.append(f"| {label} | failed: {type(failure).__name__}: {str(failure)[:300]} | | | | | | |")
     return "\n".join(lines), wrong
 
 
@@ -340,8 +356,6 @@ def _distance(result: Any, expected: Any) -> float:
 
 def _with_weights(model: Any) -> Any:
     """A model of the zoo with random weights of the size that leaves the scale of values about as it is."""
-    from ingot.ir.tensor import Tensor
-
     random = np.random.default_rng(0)
     for value in model.graph.initializers.values():
         shape = value.constant.shape
@@ -367,21 +381,23 @@ def _feeds(session: Session, shapes: dict[str, tuple[int, ...]], batch: int) -> 
     return feeds
 
 
-def _peer(timer: Timer, name: str, feeds: dict[str, Any]) -> float | None:
+def _peer(timer: Timer, name: str, feeds: dict[str, Any], precision: str | None) -> float | None:
     """Microseconds of the same network of PyTorch, in a graph; None where there is none here."""
     torch = timer.torch
+    kind = torch.float32 if precision is None else torch.float16
     try:
         tensors = {key: torch.from_numpy(array).cuda() for key, array in feeds.items()}
+        tensors = {key: own.to(kind) if own.is_floating_point() else own for key, own in tensors.items()}
         if name in ("resnet50", "mobilenet_v2", "convnext_tiny", "swin_tiny"):
             import torchvision
 
-            network = getattr(torchvision.models, {"swin_tiny": "swin_t"}.get(name, name))().eval().cuda()
+            network = getattr(torchvision.models, {"swin_tiny": "swin_t"}.get(name, name))().eval().cuda().to(kind)
             (x,) = tensors.values()
             return timer.torchs(lambda: network(x))
         if name == "bert_base":
             import transformers
 
-            network = transformers.BertModel(transformers.BertConfig()).eval().cuda()
+            network = transformers.BertModel(transformers.BertConfig()).eval().cuda().to(kind)
             first = next(iter(tensors.values()))
             return timer.torchs(lambda: network(first))
     except Exception as error:

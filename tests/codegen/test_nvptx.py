@@ -86,6 +86,14 @@ def test_products_have_tiles_in_shared_memory_and_sums_in_registers() -> None:
     assert "ld.shared.v4" in text
 
 
+@pytest.mark.parametrize(("kind", "name"), [("float16", "f16"), ("bfloat16", "bf16")])
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_products_of_halves_are_those_of_tensor_cores(kind: str, name: str, generation: tuple[int, int]) -> None:
+    text = ptx_of(f"{kind}[m, k] x, {kind}[k, n] w", "y = MatMul (x, w)", generation)
+    assert text.count(f"mma.sync.aligned.m16n8k16.row.col.f32.{name}.{name}.f32") == 2 * (4 * 4 + 2 * 2)
+    assert "fma.rn" not in text
+
+
 def test_sizes_are_parameters_and_a_kernel_is_one_for_all_of_them() -> None:
     texts = {
         emit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -137,6 +138,24 @@ def test_products_of_other_types(dtype: str) -> None:
     kind = {"double": "float64"}.get(dtype, dtype)
     x, other = (np.arange(9 * 8) % 7).astype(kind).reshape(9, 8), (np.arange(8 * 5) % 3).astype(kind).reshape(8, 5)
     check(graph(f"{dtype}[m, k] x, {dtype}[k, n] w", "y = MatMul (x, w)"), {"x": x, "w": other}, rtol=1e-3)
+
+
+@emulated
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("m", "k", "n"), [(50, 64, 96), (129, 72, 136), (3, 500, 9), (70, 33, 65)])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_halves_are_multiplied_by_tensor_cores_and_summed_as_float32(
+    kind: str, m: int, k: int, n: int, turned: int
+) -> None:
+    dtype = np.dtype(kind) if kind == "float16" else np.dtype(ml_dtypes.bfloat16)
+    text = graph(f"{kind}[m, k] x, {kind}[{'n, k' if turned else 'k, n'}] w", f"y = Gemm <transB = {turned}> (x, w)")
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "reference"), fallback=False)
+    x, w = normal(m, k).astype(dtype), normal(k, n).astype(dtype)
+    feeds = {"x": x, "w": np.ascontiguousarray(w.T) if turned else w}
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    for _ in range(2):
+        result = session.run(None, feeds)[0].astype(np.float64)
+        np.testing.assert_allclose(result, exact, rtol=2.0**-7 if kind == "bfloat16" else 2.0**-10, atol=1e-4)
 
 
 @emulated

@@ -178,7 +178,7 @@ def machine() -> Any:
     source = Path(__file__).with_name("machine.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
     library = ctypes.CDLL(str(path))
-    for name in ("register", "barrier", "exchange"):
+    for name in ("register", "barrier", "exchange", "multiply"):
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
     return library
@@ -211,6 +211,8 @@ def for_host(text: str) -> str:
         text = text.replace(call, f"@emulated_register(ptr %own, i32 {number})")
     text = text.replace('@"llvm.nvvm.barrier0"()', "@emulated_barrier(ptr %own)")
     text = text.replace('@"llvm.nvvm.shfl.sync.bfly.i32"(', "@emulated_exchange(ptr %own, ")
+    for name, kind in (("f32.f32", "f16"), ("bf16", "bf16")):
+        text = text.replace(f'@"llvm.nvvm.mma.m16n8k16.row.col.{name}"(', f"@emulated_{kind}(ptr %own, ")
     wrappers = []
     for name, parameters in re.findall(r'define ptx_kernel void @"(\w+)"\((.*)\) \{', text):
         kinds = [parameter.split()[0] for parameter in parameters.split(", ")]
@@ -228,5 +230,30 @@ def for_host(text: str) -> str:
         "declare i32 @emulated_register(ptr, i32)",
         "declare void @emulated_barrier(ptr)",
         "declare i32 @emulated_exchange(ptr, i32, i32, i32, i32)",
+        "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
+        _multiply("f16", "<2 x half>", 0),
+        _multiply("bf16", "i32", 1),
     ]
     return "\n".join([*declared, text, *wrappers])
+
+
+def _multiply(name: str, word: str, is_bfloat: int) -> str:
+    """A function like the intrinsic for tensor cores, which has its operands in memory instead."""
+    words = ", ".join(f"{word} %w{number}" for number in range(6))
+    sums = ", ".join(f"float %s{number}" for number in range(4))
+    four = "{float, float, float, float}"
+    lines = [f"define internal {four} @emulated_{name}(ptr %own, {words}, {sums}) {{"]
+    lines += ["  %words = alloca [6 x i32]", "  %sums = alloca [4 x float]"]
+    for number in range(6):
+        lines.append(f"  %wp{number} = getelementptr i32, ptr %words, i64 {number}")
+        lines.append(f"  store {word} %w{number}, ptr %wp{number}")
+    for number in range(4):
+        lines.append(f"  %sp{number} = getelementptr float, ptr %sums, i64 {number}")
+        lines.append(f"  store float %s{number}, ptr %sp{number}")
+    lines.append(f"  call void @emulated_multiply(ptr %own, ptr %words, ptr %sums, i32 {is_bfloat})")
+    before = "undef"
+    for number in range(4):
+        lines.append(f"  %t{number} = load float, ptr %sp{number}")
+        lines.append(f"  %r{number} = insertvalue {four} {before}, float %t{number}, {number}")
+        before = f"%r{number}"
+    return "\n".join([*lines, f"  ret {four} {before}", "}", ""])

@@ -34,6 +34,33 @@ int emulated_exchange(thread *own, int mask, int value, int distance, int clamp)
     return values[turn][(own->number & ~31) | ((own->number ^ distance) & 31)];
 }
 
+static float widened(int word, int upper, int is_bfloat) {
+    unsigned bits = upper ? (unsigned)word >> 16 : (unsigned)word & 0xffff;
+    if (is_bfloat) {
+        unsigned wide = bits << 16;
+        float value;
+        memcpy(&value, &wide, 4);
+        return value;
+    }
+    return (float)*(_Float16 *)&(unsigned short){(unsigned short)bits};
+}
+
+/* mma.sync.m16n8k16: each thread of a warp has four words of a, two of b, and four sums. */
+void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat) {
+    static int fragments[MOST][6];
+    int warp = own->number & ~31, lane = own->number & 31;
+    memcpy(fragments[own->number], words, sizeof fragments[0]);
+    emulated_barrier(own);
+    for (int i = 0; i < 4; i++) {
+        int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+        for (int k = 0; k < 16; k++) {
+            int *a = fragments[warp + row % 8 * 4 + k % 8 / 2], *b = fragments[warp + column * 4 + k % 8 / 2];
+            sums[i] += widened(a[row / 8 + k / 8 * 2], k & 1, is_bfloat) * widened(b[4 + k / 8], k & 1, is_bfloat);
+        }
+    }
+    emulated_barrier(own);
+}
+
 static void begin(int number) {
     function(arguments, &threads[number]);
     ended[number] = 1;

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
@@ -15,6 +16,7 @@ from ingot.codegen.llvm.emitter import Frame, unless_empty
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.types import I64, PTR
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
+from ingot.codegen.nvptx.half_product import emit_half_product, is_of_halves
 from ingot.codegen.nvptx.loops import ThreadLoops, has_vectors, innermost_parallel, is_vector, parallel_chain
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.product import FINISH, TILES, emit_finish, emit_product
@@ -102,7 +104,10 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
     bounds: dict[str, tuple[int, int]]
     if isinstance(nest, Contraction):
         for name, tile in TILES.items():
-            function(name, lambda b, frame, tile=tile: emit_product(b, frame, nest, tile))  # type: ignore[misc]
+            if is_of_halves(nest):
+                function(name, partial(emit_half_product, product=nest, side=tile.block))
+            else:
+                function(name, partial(emit_product, product=nest, tile=tile))
         function(FINISH, lambda b, frame: emit_finish(b, frame, nest))
         bounds = dict.fromkeys([*TILES, FINISH], (THREADS, 2))
     else:

@@ -6,7 +6,7 @@ few tiles, blocks divide that axis, store partial sums, and a second function ad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
@@ -64,10 +64,10 @@ def emit_product(b: Builder, frame: Frame, product: Contraction, tile: ProductTi
 
 def emit_finish(b: Builder, frame: Frame, product: Contraction) -> None:
     """The sums of partial sums, an element for each thread, with their epilogue."""
-    _Sums(b, frame, product).finish()
+    Sums(b, frame, product).finish()
 
 
-class _Sums(ThreadLoops):
+class Sums(ThreadLoops):
     """What both functions know: the axes, and the epilogue of a sum."""
 
     def __init__(self, b: Builder, frame: Frame, product: Contraction) -> None:
@@ -105,32 +105,90 @@ class _Sums(ThreadLoops):
         self._known = {}
 
 
-class _Product(_Sums):
-    """One block of a product."""
+class Block(Sums):
+    """The sums of one block: `side` rows and columns, and a part of the summed axis in steps of `depth`."""
 
-    def __init__(self, b: Builder, frame: Frame, product: Contraction, tile: ProductTile) -> None:
+    def __init__(self, b: Builder, frame: Frame, product: Contraction, side: int, depth: int) -> None:
         super().__init__(b, frame, product)
-        self.tile = tile
-        self.thread = b.add(register(b, "tid.x"), b.mul(register(b, "tid.y"), register(b, "ntid.x")))
-        self.column_of_threads, self.row_of_threads = b.srem(self.thread, I64(SIDE)), b.sdiv(self.thread, I64(SIDE))
-        row_tiles = up(b, self.rows, I64(tile.block))
+        self.thread = self._thread_of_block()
+        row_tiles = up(b, self.rows, I64(side))
         block = register(b, "ctaid.x")
-        self.top = b.mul(b.srem(block, row_tiles), I64(tile.block))
-        self.left = b.mul(b.sdiv(block, row_tiles), I64(tile.block))
+        self.top = b.mul(b.srem(block, row_tiles), I64(side))
+        self.left = b.mul(b.sdiv(block, row_tiles), I64(side))
         self.split = register(b, "ctaid.y")
-        chunk = b.mul(up(b, up(b, self.depth, I64(tile.depth)), SPLITS), I64(tile.depth))
+        chunk = b.mul(up(b, up(b, self.depth, I64(depth)), SPLITS), I64(depth))
         self.begin = b.mul(self.split, chunk)
         self.end_of_split = smaller(b, b.add(self.begin, chunk), self.depth)
+
+    @property
+    def right(self) -> Load:
+        """The load of the right operand."""
+        return _as_load(self.product) if self.product.packed else self.product.rhs
+
+    def store_sums(
+        self,
+        memory: ir.Value,
+        pieces: int,
+        lanes: int,
+        place_of: Callable[[ir.Value], tuple[ir.Value, ir.Value]],
+        place: ir.Value,
+    ) -> None:
+        """Store the sums of a thread, which lie in memory in pieces of `lanes` neighbours, at a place of the batch.
+
+        `place_of` is the row and the first column of a piece.
+        """
+        b, product = self.b, self.product
+        aligned = self.is_aligned(product.body, self.n, lanes)
+        is_split = b.icmp_signed(">", SPLITS, I64(1))
+        align = min(16, lanes * self.sum_dtype.numpy.itemsize)
+        with self.loop(I64(0), I64(pieces), I64(1)) as piece:
+            row, column = place_of(piece)
+            inside = b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
+            with b.if_then(inside):
+                self.unflatten(product.m, row)
+                address = b.gep(memory, [b.mul(piece, I64(lanes))], source_etype=self.sum_kind)
+                end = b.add(column, I64(lanes))
+                whole = b.and_(b.and_(aligned, b.not_(is_split)), b.icmp_signed("<=", end, self.columns))
+                with b.if_else(whole) as (then, otherwise):
+                    with then:
+                        self.variables[self.n] = column
+                        self._lane = Lane(self.n, lanes, None)
+                        self.end(b.load(address, vector(self.sum_kind, lanes), align))
+                        self._lane = None
+                    with otherwise, self.loop(column, smaller(b, end, self.columns), I64(1)) as at:
+                        lane = b.gep(address, [b.sub(at, column)], source_etype=self.sum_kind)
+                        total = b.load(lane, self.sum_kind)
+                        with b.if_else(is_split) as (divided, alone):
+                            with divided:
+                                self._store_partial(total, place, row, at)
+                            with alone:
+                                self.variables[self.n] = at
+                                self.end(total)
+
+    def _store_partial(self, total: ir.Value, place: ir.Value, row: ir.Value, column: ir.Value) -> None:
+        b = self.b
+        at = b.add(b.mul(self.split, self.batch), place)
+        for count, value in ((self.rows, row), (self.columns, column)):
+            at = b.add(b.mul(at, count), value)
+        b.store(total, b.gep(self.frame.buffers[self.product.scratch[0]], [at], source_etype=self.sum_kind))
+
+
+class _Product(Block):
+    """One block of a product on the units for single elements."""
+
+    def __init__(self, b: Builder, frame: Frame, product: Contraction, tile: ProductTile) -> None:
+        super().__init__(b, frame, product, tile.block, tile.depth)
+        self.tile = tile
+        self.column_of_threads, self.row_of_threads = b.srem(self.thread, I64(SIDE)), b.sdiv(self.thread, I64(SIDE))
 
     def emit(self) -> None:
         b, product, tile = self.b, self.product, self.tile
         line = tile.block + FOUR  # so that columns of a tile begin in other banks
         count = 2 * tile.depth * line
         arrays = [SharedArray(b.module, f"{side}{tile.block}", self.sum_kind, count) for side in ("left", "right")]
-        right = _as_load(product) if product.packed else product.rhs
         operands = (
             _Operand(self, product.lhs, product.m, self.top, self.rows),
-            _Operand(self, right, product.n, self.left, self.columns),
+            _Operand(self, self.right, product.n, self.left, self.columns),
         )
         sums = [[stack_slot(b, self.sum_kind) for _ in range(tile.side)] for _ in range(tile.side)]
         with self.loop(register(b, "ctaid.z"), self.batch, register(b, "nctaid.z")) as place:
@@ -188,46 +246,17 @@ class _Product(_Sums):
 
     def _finish_tile(self, sums: Sequence[Sequence[ir.Value]], place: ir.Value) -> None:
         """Store the sums of a thread, four neighbours at a time."""
-        b, tile, product = self.b, self.tile, self.product
-        four, parts = vector(self.sum_kind, FOUR), tile.side // FOUR
+        b, tile, parts = self.b, self.tile, self.tile.side // FOUR
         memory = stack_slot(b, ir.ArrayType(self.sum_kind, tile.side * tile.side), 16)
         for number, cell in enumerate(cell for row in sums for cell in row):
-            value = b.load(cell, self.sum_kind)
-            b.store(value, b.gep(memory, [I64(number)], source_etype=self.sum_kind))
-        aligned = self.is_aligned(product.body, self.n, FOUR)
-        is_split = b.icmp_signed(">", SPLITS, I64(1))
-        with self.loop(I64(0), I64(tile.side * parts), I64(1)) as piece:
-            i, part = b.sdiv(piece, I64(parts)), b.srem(piece, I64(parts))
-            row = b.add(self.top, self._place(self.row_of_threads, i))
-            column = b.add(self.left, b.add(b.mul(self.column_of_threads, I64(FOUR)), b.mul(part, I64(SIDE * FOUR))))
-            inside = b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
-            with b.if_then(inside):
-                self.unflatten(product.m, row)
-                address = b.gep(memory, [b.mul(piece, I64(FOUR))], source_etype=self.sum_kind)
-                end = b.add(column, I64(FOUR))
-                whole = b.and_(b.and_(aligned, b.not_(is_split)), b.icmp_signed("<=", end, self.columns))
-                with b.if_else(whole) as (then, otherwise):
-                    with then:
-                        self.variables[self.n] = column
-                        self._lane = Lane(self.n, FOUR, None)
-                        self.end(b.load(address, four, self.four_bytes))
-                        self._lane = None
-                    with otherwise, self.loop(column, smaller(b, end, self.columns), I64(1)) as at:
-                        lane = b.gep(address, [b.sub(at, column)], source_etype=self.sum_kind)
-                        total = b.load(lane, self.sum_kind)
-                        with b.if_else(is_split) as (divided, alone):
-                            with divided:
-                                self._store_partial(total, place, row, at)
-                            with alone:
-                                self.variables[self.n] = at
-                                self.end(total)
+            b.store(b.load(cell, self.sum_kind), b.gep(memory, [I64(number)], source_etype=self.sum_kind))
 
-    def _store_partial(self, total: ir.Value, place: ir.Value, row: ir.Value, column: ir.Value) -> None:
-        b = self.b
-        at = b.add(b.mul(self.split, self.batch), place)
-        for extent_, value in ((self.rows, row), (self.columns, column)):
-            at = b.add(b.mul(at, extent_), value)
-        b.store(total, b.gep(self.frame.buffers[self.product.scratch[0]], [at], source_etype=self.sum_kind))
+        def place_of(piece: ir.Value) -> tuple[ir.Value, ir.Value]:
+            i, part = b.sdiv(piece, I64(parts)), b.srem(piece, I64(parts))
+            across = b.add(b.mul(self.column_of_threads, I64(FOUR)), b.mul(part, I64(SIDE * FOUR)))
+            return b.add(self.top, self._place(self.row_of_threads, i)), b.add(self.left, across)
+
+        self.store_sums(memory, tile.side * parts, FOUR, place_of, place)
 
     def _place(self, thread: ir.Value, i: ir.Value) -> ir.Value:
         """Row or column `i` of a thread: fours of neighbours, a tile of fours apart."""
