@@ -323,11 +323,12 @@ def _models(_: argparse.Namespace) -> tuple[str, int]:
         ("resnet50", 1, "fp16"), ("resnet50", 64, "fp16"), ("bert_base", 1, "fp16"), ("bert_base", 32, "fp16"),
     ):  # fmt: skip
         label = f"{name}, {batch}{'' if precision is None else f', {precision}'}"
+        own_precision: Any = precision
         try:
             model = _with_weights(graph_of(name))
             shapes = asked(model).shapes
             begin = time.monotonic()
-            session = Session(model, providers=PROVIDERS, fallback=False, precision=precision)
+            session = Session(model, providers=PROVIDERS, fallback=False, precision=own_precision)
             seconds = time.monotonic() - begin
             feeds = _feeds(session, shapes, batch)
             ours, whole = timer.ours(session, feeds)

@@ -156,7 +156,7 @@ class _HalfProduct(Block):
 
 
 class _Operand:
-    """The tiles of an operand; each thread copies pieces of them: eight terms of a line, or two terms of eight lines."""
+    """The tiles of an operand; a thread copies pieces of them: eight terms of a line, or two terms of eight lines."""
 
     def __init__(self, block: _HalfProduct, load: Load, rows: Sequence[Var], first: ir.Value, count: ir.Value) -> None:
         """`rows` are its axes beside the summed ones; those of the block begin at `first`, of `count`."""
