@@ -160,7 +160,12 @@ class _Compilation:
         self._proceed()
         optimised = optimise(specialised, options.level, options.catalog, options.precision)
         program = lower_graph(
-            optimised.model, optimised.facts, options.catalog, optimised.guards, refuses=provider.refuses
+            optimised.model,
+            optimised.facts,
+            options.catalog,
+            optimised.guards,
+            refuses=provider.refuses,
+            lacks=provider.lacks,
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)

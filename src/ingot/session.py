@@ -17,7 +17,7 @@ from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
-from ingot.providers import PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.providers import DEFAULT, PROVIDERS, compiler_of, evaluators_of, resolve
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
@@ -589,7 +589,7 @@ def _proceed(interrupt: Interrupt | None, background: Background | None) -> Call
 
 def _default_providers() -> tuple[str, ...]:
     setting = os.environ.get("INGOT_PROVIDERS")
-    return tuple(name.strip() for name in setting.split(",")) if setting else tuple(PROVIDERS)
+    return tuple(name.strip() for name in setting.split(",")) if setting else DEFAULT
 
 
 def _may_draft() -> bool:

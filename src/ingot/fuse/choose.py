@@ -118,7 +118,7 @@ def _attentions(uses: Uses, stored: Mapping[Tensor, str], limits: FusionLimits) 
     placements = uses.placements
     for tensor in uses.order:
         match = None
-        if isinstance(tensor, Contract):
+        if isinstance(tensor, Contract) and limits.attention_rows is not None:
             match = attention_in(tensor, uses.readers, stored, limits.attention_rows)
         if match is not None and all(placements[inner] == placements[tensor] for inner in match.inside):
             attentions[tensor] = match
