@@ -1,0 +1,1 @@
+"""Looking at a model: its groups, their layout, and the page that shows them."""
