@@ -108,7 +108,7 @@ class _Building:
         return self._fold(parts, signs, sizes, self._rows(parts, edges))
 
     def _alike(self, signs: list[int], parts: Sequence[Part], sizes: Sequence[int]) -> list[int]:
-        """Signs of parts, the same for modules of one class whose names differ in a number and which are of about one size.
+        """Signs of parts, the same for numbered modules of one class and about one size, most of which are equal.
 
         The first layer of a model often has a few nodes more than the others, and is a layer all the same.
         """
@@ -116,11 +116,11 @@ class _Building:
         for place, part in enumerate(parts):
             if isinstance(part, Group) and part.kind == "scope" and _stem(part.title) != part.title:
                 families.setdefault((_stem(part.title), part.of_class), []).append(place)
-        for family, places in families.items():
+        for places in families.values():
+            [(sign, count)] = Counter(signs[place] for place in places).most_common(1)
             middle = sorted(sizes[place] for place in places)[len(places) // 2]
-            sign = self._numbers.setdefault(("numbered", family), len(self._numbers))
             for place in places:
-                if abs(sizes[place] - middle) <= _ABOUT * middle:
+                if 2 * count > len(places) and abs(sizes[place] - middle) <= _ABOUT * middle:
                     signs[place] = sign
         return signs
 

@@ -11,12 +11,12 @@ from typing import Literal
 
 from ingot.dataclass import dataclass
 from ingot.ir.graph import Graph
-from ingot.ir.model import Model, nested_graphs
+from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.view.boxes import Label, Row, group_label, leaf_label
 from ingot.view.families import family_of, mixture
-from ingot.view.flow import flow_of
+from ingot.view.flow import Leaf, flow_of
 from ingot.view.groups import grouped
 from ingot.view.layout import Box, Layout, lay_out
 from ingot.view.ranks import Line
@@ -106,23 +106,28 @@ class Scene:
         return place.level
 
     def around(self, number: int) -> int | None:
-        """The level that has this one as a part; None for the main graph and for functions."""
+        """The level that has this one as a part, of a function that of the first call; None for the main graph."""
         return self._places[number].around
 
     def members(self, number: int) -> tuple[int, ...]:
         """The levels of the parts of a repeat; none for other levels."""
         return self._places[number].members
 
-    def node(self, leaf: int) -> Node | None:
-        """The node that a leaf is; None for an input or output."""
-        level, index = self.leaves[leaf]
+    def leaf(self, number: int) -> Leaf:
+        """A leaf by its number; IndexError if there is none."""
+        if number < 0:
+            raise IndexError(number)
+        level, index = self.leaves[number]
         tree = self._places[level].tree
-        return None if tree is None else tree.flow.leaves[index].node
+        assert tree is not None
+        return tree.flow.leaves[index]
 
-    def title(self, number: int) -> str:
-        """The title of a level."""
-        group = self._places[number].group
-        return "" if group is None else group.title
+    def number_of(self, value: Value) -> int:
+        """The number of a value, a new one if it had none."""
+        if value not in self._numbers:
+            self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return self._numbers[value]
 
     def everything(self) -> Iterator[int]:
         """The numbers of all levels, those of subgraphs and of functions included."""
@@ -167,7 +172,7 @@ class Scene:
         """The level inside a node: its only graph, or one that has its graphs as parts; None if it has none."""
         function = self.model.function_of(node)
         if function is not None:
-            return self._graph(function.graph, None, function.name)
+            return self._graph(function.graph, around, function.name)
         graphs = [(name, graph) for name, attribute in node.attributes.items() for graph in attribute.graphs]
         if not graphs:
             return None
@@ -262,19 +267,7 @@ class Scene:
 
     def _named(self, tree: Tree, values: Sequence[int]) -> tuple[int, ...]:
         """The numbers of values of a flow in this scene."""
-        numbers = []
-        for index in values:
-            value = tree.flow.named[index]
-            if value not in self._numbers:
-                self._numbers[value] = len(self.values)
-                self.values.append(value)
-            numbers.append(self._numbers[value])
-        return tuple(numbers)
-
-
-def graphs_inside(node: Node) -> list[Graph]:
-    """The graphs in the attributes of a node, however deep."""
-    return [inner for graph in node.subgraphs for inner in nested_graphs(graph)]
+        return tuple(self.number_of(tree.flow.named[index]) for index in values)
 
 
 def _wires(

@@ -2,96 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from ingot.dataclass import dataclass
-from ingot.view.boxes import ROW_HEIGHT, TITLE_HEIGHT, type_text
-from ingot.view.curves import curves
+from ingot.ir.types import Type
+from ingot.ir.value import Value
+from ingot.view.boxes import ROW_HEIGHT, TITLE_HEIGHT, text_width, type_text
+from ingot.view.curves import Curve, curves
 from ingot.view.families import FAMILIES
-from ingot.view.opening import opened_at_first
-from ingot.view.reflow import Placed, place
+from ingot.view.reflow import Placed
 from ingot.view.scene import Item, Scene
+from ingot.view.themes import LIGHT, Theme
 
 _MARGIN = 16.0
 _FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
-class Theme:
-    """The colours of a picture."""
+class Picture:
+    """A picture as the text of an SVG file, and its size in pixels."""
 
-    ground: str
-    box: str
-    border: str
     text: str
-    faint: str
-    weight: str
-    line: str
-    frames: tuple[str, ...]
-    port: str
-    is_dark: bool
+    width: int
+    height: int
 
 
-LIGHT = Theme(
-    "#ffffff", "#ffffff", "#9aa4b2", "#1d2530", "#66707d", "#2b5f9e", "#8a95a3", ("#f5f7fa", "#eaeef3"), "#e8f1e4", False
-)
-DARK = Theme(
-    "#14181e", "#1e242c", "#56606d", "#e8ecf1", "#9aa5b2", "#8fbdf2", "#76828f", ("#1a1f27", "#222933"), "#24361f", True
-)
-
-
-def svg(scene: Scene, *, theme: Theme = LIGHT, opened: set[int] | None = None, types: bool = True) -> str:
-    """The first picture of a model, or the one with these levels open; `types` writes sizes on lines."""
-    picture = place(scene, scene.root, opened_at_first(scene) if opened is None else opened)
-    width, height = picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN
-    body = "\n".join(_level(scene, picture, _MARGIN, _MARGIN, 0, theme, types))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FONT}" font-size="12">\n'
+def svg(picture: Placed, scene: Scene, types: Mapping[Value, Type], theme: Theme = LIGHT) -> Picture:
+    """A placed level as a picture, with the sizes of values on lines."""
+    drawing = _Drawing(scene, types, theme)
+    width, height = round(picture.width + 2 * _MARGIN), round(picture.height + 2 * _MARGIN)
+    body = "\n".join(drawing.level(picture, _MARGIN, _MARGIN, 0))
+    text = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="{_FONT}" font-size="12">\n'
         f'<rect width="100%" height="100%" fill="{theme.ground}"/>\n'
         f'<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         f'<path d="M0 1 L7 4 L0 7 z" fill="{theme.line}"/></marker></defs>\n{body}\n</svg>\n'
     )
+    return Picture(text, width, height)
 
 
-def _level(scene: Scene, placed: Placed, x: float, y: float, depth: int, theme: Theme, types: bool) -> Iterator[str]:
-    """What a level is drawn with, its corner at a point: frames of open items, then lines, then boxes."""
-    for item, inner in placed.inner.items():
-        left, top = x + placed.lefts[item], y + placed.tops[item]
-        fill = theme.frames[(depth + 1) % 2]
-        yield _rectangle(left, top, inner.width, inner.height, fill, theme.border, 8, dash=True)
-        yield from _level(scene, inner, left, top, depth + 1, theme, types)
-    labelled: set[int] = set()
-    for curve in curves(placed):
-        arrow = placed.level.items[curve.target].kind != "port out" and curve.target not in placed.inner
-        yield _path([(x + a, y + b) for a, b in curve.corners], theme, arrow=arrow)
-        if types and curve.track not in labelled:
-            labelled.add(curve.track)
-            yield from _size(scene, placed, curve.track, curve.corners, x, y, theme)
-    for item, each in enumerate(placed.level.items):
-        if item in placed.inner:
+class _Drawing:
+    def __init__(self, scene: Scene, types: Mapping[Value, Type], theme: Theme) -> None:
+        self._scene = scene
+        self._types = types
+        self._theme = theme
+        self._labels: list[tuple[float, float, float, float]] = []
+
+    def level(self, placed: Placed, x: float, y: float, depth: int) -> Iterator[str]:
+        """What a level is drawn with, its corner at a point: frames of open items, then lines, then boxes."""
+        theme = self._theme
+        for item, inner in placed.inner.items():
             left, top = x + placed.lefts[item], y + placed.tops[item]
-            yield _text(left + 12, top + 18, each.label.title, theme.text, bold=True, halo=theme.frames[(depth + 1) % 2])
-        elif each.box.width:
-            yield from _box(each, x + placed.lefts[item], y + placed.tops[item], theme)
+            yield _rectangle(left, top, inner.width, inner.height, theme.frames[(depth + 1) % 2], theme.border, 8, dash=True)
+            yield from self.level(inner, left, top, depth + 1)
+        labelled: set[int] = set()
+        sizes: list[str] = []
+        for curve in curves(placed):
+            arrow = placed.level.items[curve.target].kind != "port out" and curve.target not in placed.inner
+            yield _path([(x + a, y + b) for a, b in curve.corners], theme, arrow=arrow)
+            if curve.track not in labelled:
+                labelled.add(curve.track)
+                ground = theme.frames[depth % 2] if depth else theme.ground
+                sizes += self._size(placed, curve, x, y, ground)
+        yield from sizes
+        for item, each in enumerate(placed.level.items):
+            if item in placed.inner:
+                left, top = x + placed.lefts[item], y + placed.tops[item]
+                halo = theme.frames[(depth + 1) % 2]
+                yield _text(left + 12, top + 18, each.label.title, theme.text, bold=True, halo=halo)
+            elif each.box.width:
+                yield from _box(each, x + placed.lefts[item], y + placed.tops[item], theme)
 
-
-def _size(
-    scene: Scene,
-    placed: Placed,
-    track: int,
-    corners: tuple[tuple[float, float], ...],
-    x: float,
-    y: float,
-    theme: Theme,
-) -> Iterator[str]:
-    """The sizes of what flows along a line, beside where it leaves its source."""
-    line = placed.level.layout.tracks[track].line
-    shown = type_text(scene.values[line.values[0]].type) if len(line.values) == 1 else f"{len(line.values)} values"
-    if shown and placed.level.items[line.source].kind in ("node", "group"):
-        start_x, start_y = corners[0]
-        yield _text(x + start_x + 5, y + start_y + 13, shown, theme.faint, size=9, halo=theme.ground)
+    def _size(self, placed: Placed, curve: Curve, x: float, y: float, ground: str) -> Iterator[str]:
+        """The sizes of what flows along a line, beside where it leaves its source, unless there is text already."""
+        line = placed.level.layout.tracks[curve.track].line
+        value = self._scene.values[line.values[0]]
+        shown = type_text(self._types.get(value, value.type)) if len(line.values) == 1 else f"{len(line.values)} values"
+        if not shown or placed.level.items[line.source].kind not in ("node", "group"):
+            return
+        left, bottom = x + curve.corners[0][0] + 5, y + curve.corners[0][1] + 13
+        area = (left, bottom - 9, left + 0.75 * text_width(shown), bottom + 2)
+        if any(a < area[2] and area[0] < c and b < area[3] and area[1] < d for a, b, c, d in self._labels):
+            return
+        self._labels.append(area)
+        yield _text(left, bottom, shown, self._theme.faint, size=9, halo=ground)
 
 
 def _box(item: Item, x: float, y: float, theme: Theme) -> Iterator[str]:
