@@ -17,7 +17,9 @@ from ingot.cli.written import say_written
     epilog=examples("ingot draw model.onnx -o model.svg", "ingot draw model.onnx --open all --dark -o model.png")
 )
 @model_argument()
-@click.option("-o", "--output", type=click.Path(), metavar="OUT", help="A file that ends in .svg or .png [SVG to stdout].")
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="OUT", help="A file that ends in .svg or .png [SVG to stdout]."
+)
 @click.option(
     "--open",
     "opening",

@@ -235,8 +235,12 @@ class Answers:
         }
 
     def _outputs_of(self, value: Value) -> list[tuple[int, str]]:
-        leaves = ((number, self.scene.leaf(number)) for number in range(len(self.scene.leaves))) if value.is_output else ()
-        return [(number, f"output {value.name}") for number, leaf in leaves if leaf.kind == "output" and leaf.value is value]
+        leaves = (
+            ((number, self.scene.leaf(number)) for number in range(len(self.scene.leaves))) if value.is_output else ()
+        )
+        return [
+            (number, f"output {value.name}") for number, leaf in leaves if leaf.kind == "output" and leaf.value is value
+        ]
 
     def _weight(self, leaf: int, index: int) -> Json:
         from ingot.view.arrays import described

@@ -49,8 +49,8 @@ def view(
 ) -> View:
     """Show a model in the browser, or inline where the result is displayed in a notebook.
 
-    `port` 0 is any that is free. The browser is opened unless this is a notebook, or as `open_browser` says. The page is served
-    until `close` is called or the program ends; the model must not be changed meanwhile.
+    `port` 0 is any that is free. The browser is opened unless this is a notebook, or as `open_browser` says. The page
+    is served until `close` is called or the program ends; the model must not be changed meanwhile.
     """
     answers = answers_of(model, title)
     is_notebook = _is_notebook()

@@ -26,7 +26,11 @@ Json = dict[str, Any]
 
 def described(array: Array) -> Json:
     """Facts of an array as pairs of texts, a histogram and a picture; strings have neither of the two."""
-    facts = [["shape", " × ".join(map(str, array.shape)) or "scalar"], ["type", str(array.dtype)], ["elements", f"{array.size:,}"]]
+    facts = [
+        ["shape", " × ".join(map(str, array.shape)) or "scalar"],
+        ["type", str(array.dtype)],
+        ["elements", f"{array.size:,}"],
+    ]
     if array.dtype.kind in "OUS" or not array.size:
         shown = [str(element) for element in array.reshape(-1)[:8].tolist()]
         return {"facts": [*facts, ["first", ", ".join(shown)]] if shown else facts, "histogram": None, "picture": None}
@@ -86,12 +90,10 @@ def picture(array: Array) -> Json | None:
     high, wide = reduced[0].shape
     gap = 1 if len(reduced) > 1 else 0
     sheet = np.full((rows * (high + gap) - gap, columns * (wide + gap) - gap), np.nan)
+    edges = np.full(sheet.shape, True)
     for number, tile in enumerate(reduced):
         y, x = (number // columns) * (high + gap), (number % columns) * (wide + gap)
         sheet[y : y + high, x : x + wide] = tile
-    edges = np.isnan(sheet)
-    for number, tile in enumerate(reduced):
-        y, x = (number // columns) * (high + gap), (number % columns) * (wide + gap)
         edges[y : y + high, x : x + wide] = False
     content, is_signed = _bytes(sheet, edges)
     shown = f"{len(reduced)} of {count:,} tiles of " if count > 1 else ""

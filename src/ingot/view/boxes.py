@@ -118,7 +118,15 @@ def number_text(count: int) -> str:
 def text_width(text: str) -> float:
     """About how many pixels a text takes in a sans-serif of 12 pixels."""
     return sum(
-        3.8 if char in _NARROW else 10.5 if char in _WIDE else 8.3 if char.isupper() else 12.0 if ord(char) > 0x2E7F else 6.8
+        3.8
+        if char in _NARROW
+        else 10.5
+        if char in _WIDE
+        else 8.3
+        if char.isupper()
+        else 12.0
+        if ord(char) > 0x2E7F
+        else 6.8
         for char in text
     )
 
@@ -135,8 +143,14 @@ def _short(text: str, most: int = _LONGEST) -> str:
 def _rows(node: Node) -> list[Row]:
     hint = _hint(node)
     rows = [Row("attribute", hint)] if hint else []
-    rows += [Row("weight", text) for value in node.inputs if (tensor := constant_of(value)) and (text := _constant(tensor))]
-    return rows if len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS - 1], Row("note", f"{len(rows) - _MOST_ROWS + 1} more")]
+    rows += [
+        Row("weight", text) for value in node.inputs if (tensor := constant_of(value)) and (text := _constant(tensor))
+    ]
+    return (
+        rows
+        if len(rows) <= _MOST_ROWS
+        else [*rows[: _MOST_ROWS - 1], Row("note", f"{len(rows) - _MOST_ROWS + 1} more")]
+    )
 
 
 def _constant(tensor: Tensor | SparseTensor) -> str:

@@ -8,6 +8,7 @@ rows are straight.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ingot.view.ranks import Layered
 
@@ -80,7 +81,12 @@ def _blocks(
             else:
                 medians = beside  # type: ignore[assignment]
             for other in medians:
-                if last[vertex] == vertex and limit < place[other] and (other, vertex) not in conflicts and (vertex, other) not in conflicts:
+                if (
+                    last[vertex] == vertex
+                    and limit < place[other]
+                    and (other, vertex) not in conflicts
+                    and (vertex, other) not in conflicts
+                ):
                     last[other] = vertex
                     root[vertex] = root[other]
                     last[vertex] = root[vertex]
@@ -95,7 +101,7 @@ def _compact(
     apart: dict[int, dict[int, float]] = {}
     behind: dict[int, dict[int, float]] = {}
     for row in rows:
-        for left, right in zip(row, row[1:], strict=False):
+        for left, right in pairwise(row):
             a, b = root[left], root[right]
             distance = (widths[left] + widths[right] + gaps[left] + gaps[right]) / 2
             before = apart.setdefault(b, {})

@@ -26,7 +26,9 @@ Json = dict[str, Any]
 Leaves = Mapping[Node | Value, int]
 
 
-def leaf_details(leaf: Leaf, model: Model, leaves: Leaves, types: Mapping[Value, Type], number_of: Callable[[Value], int]) -> Json:
+def leaf_details(
+    leaf: Leaf, model: Model, leaves: Leaves, types: Mapping[Value, Type], number_of: Callable[[Value], int]
+) -> Json:
     """Everything about a leaf; `leaves` has the numbers of nodes, and of inputs by their values."""
     node = leaf.node
     if node is None:
@@ -64,7 +66,11 @@ def leaf_details(leaf: Leaf, model: Model, leaves: Leaves, types: Mapping[Value,
             for formal, value in zip(outputs, node.outputs, strict=True)
             if value.name
         ],
-        "documentation": function.doc_string if function is not None else "" if operator is None else operator.documentation,
+        "documentation": function.doc_string
+        if function is not None
+        else ""
+        if operator is None
+        else operator.documentation,
         "doc_string": node.doc_string,
         "metadata": metadata_rows(node.metadata_if_any or {}),
     }
@@ -146,7 +152,14 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
-def _input(index: int, formal: str, value: Value, leaves: Leaves, types: Mapping[Value, Type], number_of: Callable[[Value], int]) -> Json:
+def _input(
+    index: int,
+    formal: str,
+    value: Value,
+    leaves: Leaves,
+    types: Mapping[Value, Type],
+    number_of: Callable[[Value], int],
+) -> Json:
     tensor = constant_of(value)
     if tensor is None:
         return _port(formal, value, leaves, types, number_of, is_output=False)
@@ -166,7 +179,13 @@ def _input(index: int, formal: str, value: Value, leaves: Leaves, types: Mapping
 
 
 def _port(
-    formal: str, value: Value, leaves: Leaves, types: Mapping[Value, Type], number_of: Callable[[Value], int], *, is_output: bool
+    formal: str,
+    value: Value,
+    leaves: Leaves,
+    types: Mapping[Value, Type],
+    number_of: Callable[[Value], int],
+    *,
+    is_output: bool,
 ) -> Json:
     producers, readers = ends_of(value, leaves)
     type_ = types.get(value, value.type)

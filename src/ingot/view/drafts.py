@@ -42,8 +42,10 @@ class Drafts:
             if not circles:
                 return [drafts[place] for place in order]
             if attempt == _MOST_ROUNDS:
-                self._lift((leaf for circle in circles for place in circle for leaf in drafts[place].leaves), depth, all_=True)
-            elif not any([self._break(circle, drafts, depth) for circle in circles]):
+                self._lift(
+                    (leaf for circle in circles for place in circle for leaf in drafts[place].leaves), depth, all_=True
+                )
+            elif not sum(self._break(circle, drafts, depth) for circle in circles):
                 return drafts
         return self._by_scope(leaves, depth)
 
@@ -95,10 +97,12 @@ class Drafts:
                     heappush(ready, (min(drafts[reader].leaves), reader))
         if len(order) == len(drafts):
             return order, []
-        return order, [circle for circle in strongly_connected(after, [p for p, w in enumerate(waits) if w]) if len(circle) > 1]
+        return order, [
+            circle for circle in strongly_connected(after, [p for p, w in enumerate(waits) if w]) if len(circle) > 1
+        ]
 
     def _break(self, circle: Sequence[int], drafts: Sequence[Draft], depth: int) -> bool:
-        """Change the scopes of drafts that flow in a circle, so that there will be less of it; whether that is possible."""
+        """Change the scopes of drafts that flow in a circle, so that there is less of it; whether that is possible."""
         scoped = sorted((drafts[place] for place in circle if drafts[place].scope), key=lambda draft: len(draft.leaves))
         if not scoped:
             return False
@@ -108,18 +112,22 @@ class Drafts:
                 if drafts[place].scope is None:
                     self._paths[drafts[place].leaves[0]] = path
             return True
-        pieces = self._pieces(scoped[0].leaves)
-        if len(pieces) > 1:  # a module that is called more than once
-            scope = scoped[0].scope
-            assert scope is not None
-            for number, piece in enumerate(pieces, 1):
-                for leaf in piece:
-                    path = self._paths[leaf]
-                    again = Scope(f"{scope.name} ({number})", scope.of_class)
-                    self._paths[leaf] = (*path[:depth], again, *path[depth + 1 :]) if len(piece) > 1 else path[:depth]
-        else:
-            self._lift(scoped[0].leaves, depth)
+        for draft in scoped:
+            pieces = self._pieces(draft.leaves)
+            if len(pieces) > 1:  # a module that is called more than once
+                self._number_calls(draft, pieces, depth)
+                return True
+        self._lift(scoped[0].leaves, depth)
         return True
+
+    def _number_calls(self, draft: Draft, pieces: Sequence[Sequence[int]], depth: int) -> None:
+        scope = draft.scope
+        assert scope is not None
+        for number, piece in enumerate(pieces, 1):
+            again = Scope(f"{scope.name} ({number})", scope.of_class)
+            for leaf in piece:
+                path = self._paths[leaf]
+                self._paths[leaf] = (*path[:depth], again, *path[depth + 1 :]) if len(piece) > 1 else path[:depth]
 
     def _lift(self, leaves: Iterable[int], depth: int, *, all_: bool = False) -> None:
         for leaf in leaves:

@@ -39,18 +39,20 @@ FAMILIES = {
 
 _NAMED = {
     "convolution": "Conv ConvTranspose ConvInteger QLinearConv DeformConv FusedConv NhwcConv Col2Im",
-    "product": "MatMul Gemm MatMulInteger QLinearMatMul MatMulNBits FusedMatMul Einsum QGemm FusedGemm DynamicQuantizeMatMul",
+    "product": "MatMul Gemm MatMulInteger QLinearMatMul MatMulNBits FusedMatMul Einsum QGemm FusedGemm "
+    "DynamicQuantizeMatMul",
     "attention": "Attention MultiHeadAttention GroupQueryAttention QAttention LinearAttention RotaryEmbedding",
     "recurrent": "LSTM GRU RNN DynamicQuantizeLSTM",
-    "activation": "Relu LeakyRelu PRelu Sigmoid HardSigmoid HardSwish Tanh Elu Selu Celu Gelu Mish Swish Softplus Softsign "
-    "Softmax LogSoftmax Hardmax ThresholdedRelu Clip Erf FastGelu QuickGelu BiasGelu Shrink",
-    "normalisation": "BatchNormalization LayerNormalization InstanceNormalization GroupNormalization RMSNormalization LRN "
-    "LpNormalization MeanVarianceNormalization SimplifiedLayerNormalization SkipLayerNormalization "
+    "activation": "Relu LeakyRelu PRelu Sigmoid HardSigmoid HardSwish Tanh Elu Selu Celu Gelu Mish Swish Softplus "
+    "Softsign Softmax LogSoftmax Hardmax ThresholdedRelu Clip Erf FastGelu QuickGelu BiasGelu Shrink",
+    "normalisation": "BatchNormalization LayerNormalization InstanceNormalization GroupNormalization RMSNormalization "
+    "LRN LpNormalization MeanVarianceNormalization SimplifiedLayerNormalization SkipLayerNormalization "
     "SkipSimplifiedLayerNormalization Dropout",
-    "pooling": "MaxPool AveragePool GlobalAveragePool GlobalMaxPool LpPool GlobalLpPool MaxUnpool MaxRoiPool RoiAlign Resize "
-    "Upsample GridSample",
+    "pooling": "MaxPool AveragePool GlobalAveragePool GlobalMaxPool LpPool GlobalLpPool MaxUnpool MaxRoiPool RoiAlign "
+    "Resize Upsample GridSample",
 }
 _BY_NAME = {name: family for family, names in _NAMED.items() for name in names.split()}
+_CONTRIB = "com.microsoft"
 _BY_FOLDER = {
     "math": "elementwise",
     "reduction": "reduction",
@@ -70,9 +72,9 @@ _BY_FOLDER = {
 
 def family_of(node: Node) -> str:
     """The family of the operator of a node, a key of `FAMILIES`."""
-    family = _BY_NAME.get(node.op_type)
+    family = node.rule_in(_BY_NAME) or node.rule_in(_BY_NAME, _CONTRIB)
     if family is None:
-        modules = MODULES.get(node.domain, {}).get(node.op_type, "")
+        modules = node.rule_in(MODULES.get(node.domain, {}), node.domain) or ""
         family = _BY_FOLDER.get(modules.partition(".")[0], "other")
     return family
 

@@ -70,10 +70,9 @@ def flow_of(graph: Graph) -> Flow:
     numbers: dict[Value, int] = {}
     edges: list[tuple[int, int, int]] = []
     for place, leaf in enumerate(leaves[first:], first):
-        values = _read(leaf.node) if leaf.node is not None else iter((leaf.value,))
-        for value in dict.fromkeys(values):
-            source = None if value is None else producers.get(value)
-            if value is not None and source is not None:
+        for value in dict.fromkeys(_read(leaf.node) if leaf.node is not None else [leaf.value] if leaf.value else []):
+            source = producers.get(value)
+            if source is not None:
                 edges.append((source, place, numbers.setdefault(value, len(numbers))))
     table = np.array(edges, np.int64).reshape(-1, 3)
     return Flow(leaves, list(numbers), table[:, 0], table[:, 1], table[:, 2])

@@ -92,7 +92,7 @@ class _Building:
         parts = self.parts(draft.leaves, edges, depth + 1)
         scope = draft.scope
         if len(parts) == 1 and isinstance(inner := parts[0], Group):
-            if inner.kind == "scope":
+            if inner.kind in ("scope", "repeat"):
                 inner.title = f"{scope.name}/{inner.title}"
                 return inner
             if inner.kind == "part":
@@ -129,7 +129,9 @@ class _Building:
         repeat = best_repeat(signs, sizes, rows, 2 if has_modules else _LEAST_IN_BLOCK)
         if repeat is None:
             return parts
-        if has_modules and not _are_numbered([parts[repeat.start + place :: repeat.period][: repeat.count] for place in range(repeat.period)]):
+        if has_modules and not _are_numbered(
+            [parts[repeat.start + place :: repeat.period][: repeat.count] for place in range(repeat.period)]
+        ):
             return parts
 
         def slice_of(first: int, end: int) -> list[Part]:
@@ -213,7 +215,13 @@ def _sign(leaf: Leaf) -> object:
     """What equal nodes share: the operator, what kinds of inputs it reads, and attributes that are numbers or texts."""
     node = leaf.node
     assert node is not None
-    return (node.domain, node.op_type, len(node.outputs), tuple(_sort(value) for value in node.inputs), _attributes(node))
+    return (
+        node.domain,
+        node.op_type,
+        len(node.outputs),
+        tuple(_sort(value) for value in node.inputs),
+        _attributes(node),
+    )
 
 
 def _sort(value: object) -> str:
@@ -223,7 +231,9 @@ def _sort(value: object) -> str:
 def _attributes(node: Node) -> tuple[tuple[str, object], ...]:
     if not node.attributes:
         return ()
-    return tuple(sorted((name, attribute.value) for name, attribute in node.attributes.items() if attribute.kind in _COMPARED))
+    return tuple(
+        sorted((name, attribute.value) for name, attribute in node.attributes.items() if attribute.kind in _COMPARED)
+    )
 
 
 def _counted_as(node: Node) -> str:
@@ -235,13 +245,15 @@ def _counted_as(node: Node) -> str:
 def _are_numbered(columns: Sequence[Sequence[Part]]) -> bool:
     """Whether modules that stand at the same place in equal blocks have the same name but for a number."""
     titles = [{_stem(part.title) for part in column if isinstance(part, Group)} for column in columns]
-    return any(titles) and all(len(stems) <= 1 for stems in titles) and any(
-        _stem(part.title) != part.title for column in columns for part in column if isinstance(part, Group)
+    return (
+        any(titles)
+        and all(len(stems) <= 1 for stems in titles)
+        and any(_stem(part.title) != part.title for column in columns for part in column if isinstance(part, Group))
     )
 
 
 def _stem(title: str) -> str:
-    return re.sub(r"[._]?\d+(?= \(\d+\)$|$)", "", title)
+    return re.sub(r"[._]?\d+(?= \(\d+\)|/|$)", "", title)
 
 
 def _common_title(blocks: Sequence[Part]) -> str:

@@ -13,7 +13,7 @@ from ingot.ops.facts import Fact
 
 
 def inferred_types(model: Model) -> dict[Value, Type]:
-    """The types of the values of the main graph and of its subgraphs, as far as they can be inferred or are declared."""
+    """The types of the values of the main graph and of its subgraphs, as far as they are inferred or declared."""
     declared = {value: value.type for graph in model.graphs() for value in graph.values() if value.type is not None}
     try:
         twin = model.copy()

@@ -109,7 +109,9 @@ def _ports(
     for item, ends in entering.items():
         for offset, (_, number) in zip(_spread(len(ends), boxes[item].width), sorted(ends), strict=True):
             at[number, item] = offset
-    return leaves, [tuple(at.get((number, target), 0.0) for target in line.targets) for number, line in enumerate(lines)]
+    return leaves, [
+        tuple(at.get((number, target), 0.0) for target in line.targets) for number, line in enumerate(lines)
+    ]
 
 
 def _spread(count: int, width: float) -> list[float]:

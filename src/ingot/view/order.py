@@ -38,7 +38,7 @@ def arrange(picture: Layered) -> None:
         row[:] = ordered
         _number(row, place)
     for _ in range(max(1, min(_ROUNDS, _WORK // max(1, size))) if best else 0):
-        if not any([_exchange(row, picture, place) for row in rows]):
+        if not sum(_exchange(row, picture, place) for row in rows):
             break
 
 

@@ -88,7 +88,7 @@ def _add(picture: Layered, line: Line) -> None:
 
 
 def _ranks(count: int, lines: Sequence[Line], first: set[int], last: set[int]) -> list[int]:
-    """The rank of each item: as high as what it reads allows, but close to its readers if it reads less than it gives."""
+    """The rank of each item: as high as what it reads allows, but close to its readers if it reads less."""
     readers: list[list[int]] = [[] for _ in range(count)]
     sources: list[list[int]] = [[] for _ in range(count)]
     for line in lines:
@@ -101,9 +101,8 @@ def _ranks(count: int, lines: Sequence[Line], first: set[int], last: set[int]) -
         least = 1 if first and item not in first else 0
         ranks[item] = max((ranks[source] + 1 for source in sources[item]), default=least)
     for item in reversed(range(count)):
-        if item not in first and readers[item] and len(sources[item]) < len(readers[item]):
-            ranks[item] = max(ranks[item], min(ranks[reader] for reader in readers[item]) - 1)
-        elif item not in first and readers[item] and not sources[item]:
+        reads_less = len(sources[item]) < len(readers[item]) or not sources[item]
+        if item not in first and readers[item] and reads_less:
             ranks[item] = max(ranks[item], min(ranks[reader] for reader in readers[item]) - 1)
     bottom = max((ranks[item] for item in range(count) if item not in last), default=0) + 1
     for item in last:

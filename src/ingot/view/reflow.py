@@ -17,6 +17,7 @@ HEADER = 28.0
 MARGIN = 16.0
 """Pixels between the frame of an open group and what is inside, at the sides and at the bottom."""
 
+
 @dataclass(slots=True, eq=False)
 class Placed:
     """A level in the picture, its top left corner at the origin; `lefts` and `tops` are those of its items.

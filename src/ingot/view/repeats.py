@@ -36,7 +36,9 @@ def best_repeat(signs: Sequence[int], sizes: Sequence[int], edges: Indices, leas
     if len(signs) < 2:
         return None
     sums = np.concatenate([[0], np.cumsum(sizes)])
-    candidates = sorted(_candidates(np.array(signs, np.int64), sums, least), key=lambda entry: (-entry[0], entry[1].period))
+    candidates = sorted(
+        _candidates(np.array(signs, np.int64), sums, least), key=lambda entry: (-entry[0], entry[1].period)
+    )
     for _, repeat, slack in candidates[:8]:
         moved = _moved(repeat, slack, edges)
         same = _alike(moved, edges)

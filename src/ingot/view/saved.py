@@ -20,8 +20,8 @@ def saved_page(answers: Answers) -> str:
     script = f"{{\n{bundle()}\n}}"
     style = (PAGE / "page.css").read_text("utf-8")
     policy = (
-        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; img-src blob: data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+        "img-src blob: data:; base-uri 'none'; form-action 'none'"
     )
     page = (PAGE / "page.html").read_text("utf-8")
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'

@@ -43,7 +43,7 @@ def scopes_of(leaves: Sequence[Leaf]) -> list[Path]:
 
 
 def _from_metadata(node: Node) -> Path:
-    """The path in `namespace`, as PyTorch writes it: `: pkg.Model/encoder: pkg.Encoder/encoder.0: pkg.Layer/add: aten.add`.
+    """The path in `namespace`, as PyTorch writes it: `: pkg.Net/a: pkg.Encoder/a.0: pkg.Layer/add: aten.add`.
 
     Each part repeats the names of those before it; the last one is the operation, and the first the model.
     """

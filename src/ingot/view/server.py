@@ -1,8 +1,8 @@
 """A server for the page, for this machine alone.
 
 It listens on the loopback address. Every path begins with a secret token, and requests must name this server as their
-host and, where they state an origin, as their origin: pages of other sites can neither read nor post anything. The page may
-load nothing from elsewhere, and no markup is ever made of what a model says.
+host and, where they state an origin, as their origin: pages of other sites can neither read nor post anything. The page
+may load nothing from elsewhere, and no markup is ever made of what a model says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
 )
-_KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+}
+_NOTEBOOKS, _NOBODY = "http://localhost:* http://127.0.0.1:*", "'none'"
 _JSON = "application/json; charset=utf-8"
 _MOST_BYTES = 1 << 30
 """The body of a request, at most."""
@@ -35,15 +40,14 @@ Post = Callable[[str, bytes], Any]
 class Server:
     """Serves the page of a model from when it is made until it is closed, in threads of its own.
 
-    `answers` returns what the page asks for, and waits where the model is still being loaded. A page may be shown in frames
-    of local servers, as of notebooks, if `framed`.
+    `answers` returns what answers the page. If `framed`, other local servers, as of notebooks, may show it in frames.
     """
 
     def __init__(self, answers: Callable[[], Answers], *, port: int = 0, framed: bool = False) -> None:
         """OSError if the port is in use; 0 is any that is free."""
         self.answers = answers
         self.token = secrets.token_urlsafe(16)
-        self.policy = f"{POLICY}; frame-ancestors {'http://localhost:* http://127.0.0.1:*' if framed else chr(39) + 'none' + chr(39)}"
+        self.policy = f"{POLICY}; frame-ancestors {_NOTEBOOKS if framed else _NOBODY}"
         self._http = _Http(("127.0.0.1", port), self)
         self.port: int = self._http.server_address[1]
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.1,), name="ingot-view", daemon=True)
@@ -110,7 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > _MOST_BYTES or self.headers.get("Origin") is None:
             self.close_connection = True
-            self._send(400, _JSON, _encoded({"error": "a request of the page has an origin and a body of known length"}))
+            self._send(
+                400, _JSON, _encoded({"error": "a request of the page has an origin and a body of known length"})
+            )
             return
         body = self.rfile.read(int(length))
         self._answered(lambda answers: (_JSON, _encoded(answers.post(path.removeprefix("data/"), body)), {}))

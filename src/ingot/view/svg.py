@@ -55,7 +55,9 @@ class _Drawing:
         theme = self._theme
         for item, inner in placed.inner.items():
             left, top = x + placed.lefts[item], y + placed.tops[item]
-            yield _rectangle(left, top, inner.width, inner.height, theme.frames[(depth + 1) % 2], theme.border, 8, dash=True)
+            yield _rectangle(
+                left, top, inner.width, inner.height, theme.frames[(depth + 1) % 2], theme.border, 8, dash=True
+            )
             yield from self.level(inner, left, top, depth + 1)
         labelled: set[int] = set()
         sizes: list[str] = []

@@ -13,10 +13,14 @@ _CONVOLUTIONS = ("Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "FusedCo
 _ATTENTION = ("Attention", "MultiHeadAttention", "GroupQueryAttention", "QAttention", "LinearAttention")
 _RECURRENT = ("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM")
 _TREES = ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor")
-_LOGIC = frozenset("And Or Not Xor Equal Greater GreaterOrEqual Less LessOrEqual Where Trilu".split())
+_LOGIC = frozenset(
+    ("And", "Or", "Not", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Where", "Trilu")
+)
 _SHAPES = _LOGIC | frozenset(
-    "Shape Gather GatherND Concat Unsqueeze Squeeze Cast Slice ConstantOfShape Range Expand Reshape Size Max Mul Sub Add "
-    "Div CumSum Transpose Tile Identity".split()
+    (
+        *("Shape", "Gather", "GatherND", "Concat", "Unsqueeze", "Squeeze", "Cast", "Slice", "ConstantOfShape", "Range"),
+        *("Expand", "Reshape", "Size", "Max", "Mul", "Sub", "Add", "Div", "CumSum", "Transpose", "Tile", "Identity"),
+    )
 )
 _MOST_NAMES = 3
 
@@ -35,7 +39,13 @@ def title_of(operators: Counter[str], scopes: Sequence[str] = ()) -> str:
     if _count(operators, _TREES):
         return "decision trees"
     if convolutions:
-        return "residual block" if operators[RESIDUAL] and convolutions >= 2 else "convolutions" if convolutions > 1 else "convolution"
+        return (
+            "residual block"
+            if operators[RESIDUAL] and convolutions >= 2
+            else "convolutions"
+            if convolutions > 1
+            else "convolution"
+        )
     if products:
         return "dense layers" if products > 1 else "dense layer"
     if set(operators) <= _SHAPES and operators["Shape"] + operators["Range"]:

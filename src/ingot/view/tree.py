@@ -35,7 +35,7 @@ class Group:
                 yield part
 
     def groups(self) -> Iterator[Group]:
-        """This group and those inside, outermost first."""
+        """The group itself and those inside, outermost first."""
         pending = [self]
         while pending:
             group = pending.pop()
@@ -92,7 +92,9 @@ class Tree:
         source, target = self._part_of(self._sources[edges], starts, first, end), None
         target = self._part_of(self._targets[edges], starts, first, end)
         across = source != target
-        rows = zip(self.flow.values[edges][across].tolist(), source[across].tolist(), target[across].tolist(), strict=True)
+        rows = zip(
+            self.flow.values[edges][across].tolist(), source[across].tolist(), target[across].tolist(), strict=True
+        )
         return [Wire(v, None if s < 0 else s, None if t < 0 else t) for v, s, t in dict.fromkeys(rows)]
 
     def _part_of(self, places: Indices, starts: Indices, first: int, end: int) -> Indices:

@@ -81,7 +81,7 @@ export class App {
   step(time) {
     this.isPending = false;
     if (this.motion) {
-      const t = Math.min(1, (time - this.motion.start) / ANIMATION), eased = t < 1 ? 1 - (1 - t) ** 3 : 1;
+      const t = Math.max(0, Math.min(1, (time - this.motion.start) / ANIMATION)), eased = t < 1 ? 1 - (1 - t) ** 3 : 1;
       const { from, to } = this.motion;
       advance(this.root, eased);
       this.camera.scale = from.scale * (to.scale / from.scale) ** eased;
