@@ -33,9 +33,9 @@ from ingot.cli.written import say_written
 def draw(
     model: str, output: str | None, opening: str, dark: bool, folder: Path | None, trusted: tuple[Path, ...]
 ) -> None:
-    """Draw the graph of a model, as 'ingot view' shows it.
+    """Draw the graph of a model, as SVG or PNG.
 
-    Equal parts in a row are drawn once. A PNG is made by Chromium or Chrome,
+    It looks as in 'ingot view': equal parts in a row are drawn once. A PNG is made by Chromium or Chrome,
     which must be installed for it.
     """
     if output is not None and Path(output).suffix.lower() not in (".svg", ".png"):

@@ -21,9 +21,10 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import Type
 from ingot.ir.value import Value
+from ingot.runtime.garbage import uncollected
 from ingot.view.boxes import number_text, type_text
-from ingot.view.families import FAMILIES, family_of
-from ingot.view.flow import is_constant_node
+from ingot.view.families import FAMILIES, mixture
+from ingot.view.flow import constant_of, is_constant_node
 from ingot.view.opening import opened_at_first
 from ingot.view.reflow import Placed, place
 from ingot.view.scene import Item, Level, Scene
@@ -103,7 +104,8 @@ class Answers:
         """The model as it is drawn."""
         with self._lock:
             if self._scene is None:
-                self._scene = Scene(self.model)
+                with uncollected():
+                    self._scene = Scene(self.model)
             return self._scene
 
     def types(self) -> Mapping[Value, Type]:
@@ -122,7 +124,8 @@ class Answers:
 
     def _model(self) -> Json:
         if self._first is None:
-            self._first = self._first_picture()
+            with uncollected():
+                self._first = self._first_picture()
         return self._first
 
     def _first_picture(self) -> Json:
@@ -138,7 +141,7 @@ class Answers:
             "opened": sorted(opened),
             "levels": [self._level(number) for number in levels],
             "families": {name: asdict(family) for name, family in FAMILIES.items()},
-            "used": sorted({family_of(node) for node in nodes}),
+            "used": [family for family, _ in mixture(nodes)],
             "themes": {"light": asdict(LIGHT), "dark": asdict(DARK)},
             "summary": self._summary(nodes, weights),
         }
@@ -355,8 +358,6 @@ def _weight_bytes(model: Model) -> int:
 
 
 def _is_weight(value: Value) -> bool:
-    from ingot.view.boxes import constant_of
-
     return constant_of(value) is not None
 
 

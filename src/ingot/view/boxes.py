@@ -10,8 +10,7 @@ from ingot.dtypes import DType
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import SparseTensorType, TensorType, Type
-from ingot.ir.value import Value
-from ingot.view.flow import Flow, Leaf, is_constant_node
+from ingot.view.flow import Flow, Leaf, constant_of
 from ingot.view.layout import Box
 from ingot.view.tree import Group, Tree
 
@@ -82,18 +81,6 @@ def parameters(nodes: Iterable[Node]) -> int:
     """The number of elements in the constants that nodes read, each constant once."""
     constants = {id(tensor): tensor for node in nodes for value in node.inputs if (tensor := constant_of(value))}
     return sum(tensor.size for tensor in constants.values() if tensor.size > 1)
-
-
-def constant_of(value: Value | None) -> Tensor | SparseTensor | None:
-    """The constant that a value is, by itself or by a node that only states it; None if it has to be computed."""
-    if value is None:
-        return None
-    if value.constant is not None:
-        return value.constant
-    if value.producer is None or not is_constant_node(value.producer):
-        return None
-    tensor = value.producer.get("value")
-    return tensor if isinstance(tensor, Tensor) else None
 
 
 def type_text(type_: Type | None) -> str:

@@ -16,8 +16,7 @@ from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.ops.catalog import standard
 from ingot.ops.define import Operator
-from ingot.view.boxes import constant_of
-from ingot.view.flow import Leaf
+from ingot.view.flow import Leaf, constant_of
 
 _LONGEST = 400
 _MOST_SHOWN = 16

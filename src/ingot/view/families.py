@@ -81,6 +81,11 @@ def family_of(node: Node) -> str:
 
 def mixture(nodes: Iterable[Node]) -> list[tuple[str, float]]:
     """The share of each family among nodes, in the order of legends."""
-    counts = Counter(family_of(node) for node in nodes)
+    operators: dict[tuple[str, str], list[Node]] = {}
+    for node in nodes:
+        operators.setdefault((node.domain, node.op_type), []).append(node)
+    counts: Counter[str] = Counter()
+    for same in operators.values():
+        counts[family_of(same[0])] += len(same)
     total = counts.total()
     return [(family, round(counts[family] / total, 3)) for family in FAMILIES if counts[family]]

@@ -16,6 +16,7 @@ from ingot.dataclass import dataclass
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.sort import reads
+from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
 
 Indices = npt.NDArray[np.int64]
@@ -83,12 +84,22 @@ def is_constant_node(node: Node) -> bool:
     return node.applies(*_CONSTANTS) and not node.inputs and not any(value.is_output for value in node.outputs)
 
 
+def constant_of(value: Value | None) -> Tensor | SparseTensor | None:
+    """The constant that a value is, by itself or by a node that only states it; None if it has to be computed."""
+    if value is None:
+        return None
+    if value.constant is not None:
+        return value.constant
+    if value.producer is None or not is_constant_node(value.producer):
+        return None
+    tensor = value.producer.get("value")
+    return tensor if isinstance(tensor, Tensor) else None
+
+
 def _read(node: Node) -> Iterator[Value]:
     return reads(node) if node.attributes else (value for value in node.inputs if value is not None)
 
 
 def _is_outer(value: Value, graph: Graph) -> bool:
     """Whether a value is computed around a graph; what nothing defines counts as outer too."""
-    if value.constant is not None or (value.producer is not None and is_constant_node(value.producer)):
-        return False
-    return value.graph is not graph
+    return constant_of(value) is None and value.graph is not graph

@@ -10,8 +10,9 @@ import numpy as np
 
 from ingot.ir.attribute import AttributeKind
 from ingot.ir.node import Node
+from ingot.ir.value import Value
 from ingot.view.drafts import Draft, Drafts
-from ingot.view.flow import Flow, Indices, Leaf
+from ingot.view.flow import Flow, Indices, Leaf, constant_of
 from ingot.view.repeats import best_repeat, crossings
 from ingot.view.scopes import scopes_of
 from ingot.view.titles import RESIDUAL, title_of
@@ -92,7 +93,7 @@ class _Building:
         parts = self.parts(draft.leaves, edges, depth + 1)
         scope = draft.scope
         if len(parts) == 1 and isinstance(inner := parts[0], Group):
-            if inner.kind in ("scope", "repeat"):
+            if inner.kind == "scope" or (inner.kind == "repeat" and _stem(scope.name) == scope.name):
                 inner.title = f"{scope.name}/{inner.title}"
                 return inner
             if inner.kind == "part":
@@ -146,7 +147,8 @@ class _Building:
             else:
                 inner = slice_of(first, first + repeat.period)
                 blocks.append(Group("block", self._title(inner), inner))
-        row = Group("repeat", _common_title(blocks), blocks, _common_class(blocks))
+        title = _common_title(blocks) or self._title([*flat(blocks[:1])])
+        row = Group("repeat", title, blocks, _common_class(blocks))
         return [*slice_of(0, repeat.start), row, *slice_of(repeat.end, len(parts))]
 
     def _shortened(self, parts: list[Part], edges: Indices) -> list[Part]:
@@ -224,8 +226,8 @@ def _sign(leaf: Leaf) -> object:
     )
 
 
-def _sort(value: object) -> str:
-    return "omitted" if value is None else "weight" if getattr(value, "constant", None) is not None else "value"
+def _sort(value: Value | None) -> str:
+    return "omitted" if value is None else "weight" if constant_of(value) is not None else "value"
 
 
 def _attributes(node: Node) -> tuple[tuple[str, object], ...]:
@@ -257,11 +259,11 @@ def _stem(title: str) -> str:
 
 
 def _common_title(blocks: Sequence[Part]) -> str:
-    """The name of numbered modules without their numbers: `layer` for `layer.0`, `layer.1`."""
+    """The name of numbered modules without their numbers: `layer` for `layer.0`, `layer.1`; empty for `0`, `1`."""
     titles = [block.title for block in blocks if isinstance(block, Group)]
     stems = {_stem(title) for title in titles}
     if len(stems) == 1:
-        return stems.pop() or titles[0]
+        return stems.pop()
     return titles[0] if titles else ""
 
 

@@ -38,7 +38,7 @@ def _closed(picture: Placed) -> list[tuple[int, ...]]:
     while pending:
         placed = pending.pop()
         for number, item in enumerate(placed.level.items):
-            if item.kind == "group" and item.opens is not None and item.size >= _LEAST and number not in placed.inner:
+            if item.opens is not None and item.size >= _LEAST and number not in placed.inner:
                 families.setdefault((placed.level.number, item.of_class or str(item.opens)), []).append(item)
         pending += placed.inner.values()
     ordered = sorted(families.values(), key=lambda items: -sum(item.size for item in items))

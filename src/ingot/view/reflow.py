@@ -38,15 +38,18 @@ class Placed:
     bends: list[list[float]] = field(default_factory=list)
 
 
-def place(scene: Scene, number: int, opened: set[int], *, is_root: bool = True) -> Placed:
-    """A level with all levels inside that are open; of a repeat, the first of its parts is drawn for all of them."""
+def place(scene: Scene, number: int, opened: set[int], around: tuple[int, ...] = ()) -> Placed:
+    """A level with all levels inside that are open; of a repeat, the first of its parts is drawn for all of them.
+
+    `around` are the levels that it is inside of: a function that calls itself is open once.
+    """
     while members := scene.members(number):
         number = members[0]
     level = scene.level(number)
     inner = {
-        item: place(scene, each.opens, opened, is_root=False)
+        item: place(scene, each.opens, opened, (*around, number))
         for item, each in enumerate(level.items)
-        if each.opens is not None and each.opens in opened
+        if each.opens is not None and each.opens in opened and each.opens not in around
     }
     widths = [inner[item].width if item in inner else each.box.width for item, each in enumerate(level.items)]
     heights = [inner[item].height if item in inner else each.box.height for item, each in enumerate(level.items)]
@@ -58,7 +61,7 @@ def place(scene: Scene, number: int, opened: set[int], *, is_root: bool = True) 
             _push_apart(row, centres, bends, layout.bends, widths)
     edges = [(centre - width / 2, centre + width / 2) for centre, width in zip(centres, widths, strict=True)]
     edges += [(x, x) for track in bends for x in track]
-    margin, header = (0.0, 0.0) if is_root else (MARGIN, HEADER)
+    margin, header = (MARGIN, HEADER) if around else (0.0, 0.0)
     left = min((edge[0] for edge in edges), default=0.0) - margin
     right = max((edge[1] for edge in edges), default=0.0) + margin
     placed = Placed(level, max(right - left, 60.0), 0.0, widths=widths, heights=heights, inner=inner)

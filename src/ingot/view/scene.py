@@ -239,16 +239,19 @@ class Scene:
         if leaf.node is None:
             return Item(leaf.kind, number, label, label.box)
         body = self._body(leaf.node, around)
+        size = 1
         if body is not None:
-            label = Label(label.title, (*label.rows, Row("note", self._inside(body))))
-        return Item("node", number, label, label.box, family=family_of(leaf.node), opens=body)
+            size = self._size(body)
+            label = Label(label.title, (*label.rows, Row("note", f"{size:,} node{'s' if size > 1 else ''} inside")))
+        return Item("node", number, label, label.box, family=family_of(leaf.node), opens=body, size=size)
 
-    def _inside(self, level: int) -> str:
+    def _size(self, level: int) -> int:
+        """The number of nodes of the graphs of a level, those of graphs inside of them not counted."""
         place = self._places[level]
-        if place.tree is None:
-            return "open to see its graphs"
-        count = len(place.tree.flow.leaves)
-        return f"{count} inside"
+        graphs = [place.tree] if place.tree is not None else []
+        if place.node is not None:
+            graphs = [tree for graph in place.node.subgraphs if (tree := self._places[self._trees[graph]].tree)]
+        return sum(leaf.node is not None for tree in graphs for leaf in tree.flow.leaves)
 
     def _group_item(self, tree: Tree, group: Group, number: int) -> Item:
         label = group_label(group, tree)

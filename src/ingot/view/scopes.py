@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from ingot.dataclass import dataclass
 from ingot.ir.node import Node
 from ingot.view.flow import Leaf
 
@@ -17,8 +17,7 @@ _NO_MODULE = "_empty_nn_module_stack"
 """What PyTorch writes for what it made up itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """One level of a path: the name of a module inside of the one around it, and its class where that is known."""
 
     name: str

@@ -33,6 +33,7 @@ def svg(picture: Placed, scene: Scene, types: Mapping[Value, Type], theme: Theme
     drawing = _Drawing(scene, types, theme)
     width, height = round(picture.width + 2 * _MARGIN), round(picture.height + 2 * _MARGIN)
     body = "\n".join(drawing.level(picture, _MARGIN, _MARGIN, 0))
+    width = max([width, *(round(right + _MARGIN) for right in drawing.rights)])
     text = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{_FONT}" font-size="12">\n'
@@ -77,6 +78,11 @@ class _Drawing:
             elif each.box.width:
                 yield from _box(each, x + placed.lefts[item], y + placed.tops[item], theme)
 
+    @property
+    def rights(self) -> list[float]:
+        """The right ends of texts on lines."""
+        return [right for _, _, right, _ in self._labels]
+
     def _size(self, placed: Placed, curve: Curve, x: float, y: float, ground: str) -> Iterator[str]:
         """The sizes of what flows along a line, beside where it leaves its source, unless there is text already."""
         line = placed.level.layout.tracks[curve.track].line
@@ -114,11 +120,11 @@ def _box(item: Item, x: float, y: float, theme: Theme) -> Iterator[str]:
                 f'<path d="M{x + 0.5:.1f} {y + TITLE_HEIGHT - 3:.1f} v{-(TITLE_HEIGHT - 8):.1f} q0 -4.5 4.5 -4.5 '
                 f'h{width - 10:.1f} q4.5 0 4.5 4.5 v{TITLE_HEIGHT - 8:.1f} z" fill="{colour}"/>'
             )
-    yield _text(x + width / 2, y + 17, item.label.title, theme.text, bold=True, middle=True)
+    yield _text(x + width / 2, y + 17, item.label.title, theme.text, bold=True, middle=True, fit=width - 8)
     for number, row in enumerate(item.label.rows):
         colour = theme.weight if row.kind == "weight" else theme.faint
         down = y + TITLE_HEIGHT + ROW_HEIGHT * number + (9 if item.kind == "node" else 6)
-        yield _text(x + width / 2, down, row.text, colour, size=10, middle=True)
+        yield _text(x + width / 2, down, row.text, colour, size=10, middle=True, fit=width - 8)
 
 
 def _rectangle(
@@ -141,9 +147,12 @@ def _text(
     bold: bool = False,
     middle: bool = False,
     halo: str = "",
+    fit: float = 0.0,
 ) -> str:
     style = ' font-weight="600"' if bold else ""
     style += ' text-anchor="middle"' if middle else ""
+    if fit and text_width(text) * size / 12 * 1.1 > fit:
+        style += f' textLength="{fit:.0f}" lengthAdjust="spacingAndGlyphs"'
     style += f' paint-order="stroke" stroke="{halo}" stroke-width="3"' if halo else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}"{style}>{escape(text)}</text>'
 

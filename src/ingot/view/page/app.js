@@ -36,6 +36,8 @@ export class App {
     /** @type {(() => void)[]} */
     this.onFrame = [];
     this.isPending = false;
+    /** @type {Promise<void>} */
+    this.turning = Promise.resolve();
     /** @type {{start: number, from: {x: number, y: number, scale: number}, to: {x: number, y: number, scale: number}} | null} */
     this.motion = null;
     this.openFirst(this.root, new Set(scene.model.opened));
@@ -216,7 +218,17 @@ export class App {
    * @param {number} item
    * @param {number} step
    */
-  async turn(instance, item, step) {
+  turn(instance, item, step) {
+    this.turning = this.turning.then(() => this.turnOnce(instance, item, step)); // one key may come before the last is done
+    return this.turning;
+  }
+
+  /**
+   * @param {Instance} instance
+   * @param {number} item
+   * @param {number} step
+   */
+  async turnOnce(instance, item, step) {
     const open = instance.inner.get(item), count = instance.level.items[item].members.length;
     if (!open || !count) return;
     await this.open(instance, item, (open.chosen + step + count) % count);

@@ -210,8 +210,13 @@ export class Drawing {
       context.fillText(item.rows[i][1], x + w / 2, y + TITLE + ROW * i + (item.kind === "node" ? 9 : 6), w - 8);
     }
     if (item.kind === "node" && item.opens !== null) {
-      context.fillStyle = theme.faint;
-      context.fillText("＋", x + w - 9, y + 16);
+      context.strokeStyle = theme.faint;
+      context.beginPath();
+      context.moveTo(x + w - 13, y + 12);
+      context.lineTo(x + w - 5, y + 12);
+      context.moveTo(x + w - 9, y + 8);
+      context.lineTo(x + w - 9, y + 16);
+      context.stroke();
     }
   }
 
