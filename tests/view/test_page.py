@@ -260,3 +260,16 @@ def test_the_page_is_drawn_soon(open_page: Open, encoder: Model) -> None:
     drawn = page.evaluate("performance.getEntriesByName('first picture')[0].startTime")
     assert drawn < 3000
     assert time.perf_counter() - begin < 15
+
+
+def test_a_run_shows_ranges_on_lines_and_marks_the_first_nan(open_page: Open) -> None:
+    page = open_page(parsed("a = Neg (x) b = Abs (a) c = Neg (b) d = Sqrt (c) y = Exp (d)"))
+    page.fill("#panel label input[type=text]", "3")
+    page.click("#panel button:text-is('Run')")
+    page.wait_for_selector("#panel .state .bad")
+    assert page.evaluate("ingot.scene.faults.size") == 2
+    page.click("#panel button:text-is('show the first')")
+    page.wait_for_selector("#panel h1:text-is('Sqrt')")
+    page.wait_for_selector("#panel .flowed table")
+    assert "3 × 8" in panel(page)
+    assert "NaN" in panel(page)

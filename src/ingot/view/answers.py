@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.errors import InputError
+from ingot.feeds.sizes import size_names
 from ingot.ir.domains import spelled_out
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -29,6 +31,9 @@ from ingot.view.opening import opened_at_first
 from ingot.view.reflow import Placed, place
 from ingot.view.scene import Item, Level, Scene
 from ingot.view.themes import DARK, LIGHT
+
+if TYPE_CHECKING:
+    from ingot.view.runs import Runs
 
 Json = Any
 
@@ -53,6 +58,7 @@ class Answers:
     _fates: Mapping[str, list[str]] | None = None
     _problems: list[Json] | None = None
     _first: Json = None
+    _runs: Runs | None = None
 
     def get(self, path: str) -> Json:
         """The answer to a path, of what JSON has; NotThere if there is none."""
@@ -119,8 +125,49 @@ class Answers:
 
     def post(self, path: str, body: bytes) -> Json:
         """The answer to a request that computes something; NotThere for any other."""
-        del body
+        name, *rest = path.split("/")
+        if name == "cancel":
+            self.runs.cancel()
+            return {}
+        if name == "feed" and len(rest) == 2 and rest[0].isdecimal() and int(rest[0]) < len(self.model.inputs):
+            return {"text": self.runs.upload(int(rest[0]), rest[1], body)}
+        if name == "run":
+            return self._run(json.loads(body))
         raise NotThere(f"nothing is computed under '{path}'")
+
+    @property
+    def runs(self) -> Runs:
+        """The runs of the model."""
+        with self._lock:
+            if self._runs is None:
+                from ingot.view.runs import Runs  # imports sessions
+
+                self._runs = Runs(self.model)
+            return self._runs
+
+    def _run(self, options: Json) -> Json:
+        if not isinstance(options, dict) or not isinstance(options.get("shapes", {}), dict):
+            raise NotThere("a run has a seed and shapes")
+        shapes = {str(name): str(text) for name, text in options.get("shapes", {}).items() if str(text).strip()}
+        outcome = self.runs.run(int(options.get("seed", 0)), shapes)
+        with self._lock:
+            numbers = self._numbers()
+            values = {value.name: value for graph in self.model.graphs() for value in graph.values() if value.name}
+            ranges = {
+                self.scene.number_of(values[name]): each for name, each in outcome.ranges.items() if name in values
+            }
+            first = None if outcome.first is None or outcome.first not in values else values[outcome.first].producer
+            return {
+                "seconds": outcome.seconds,
+                "ranges": {number: each.text for number, each in ranges.items()},
+                "faults": [number for number, each in ranges.items() if each.invalid],
+                "first": None if first is None else numbers.get(first),
+                "assumed": list(outcome.open_sizes),
+                "inputs": {name: str(getattr(array, "shape", "")) for name, array in outcome.feeds.items()},
+            }
+
+    def _result(self, number: int) -> Json:
+        return self.runs.value(self.scene.values[number].name)
 
     def _model(self) -> Json:
         if self._first is None:
@@ -162,7 +209,8 @@ class Answers:
         return {
             "facts": [row for row in facts if row[1]],
             "doc": (model.doc_string or model.graph.doc_string)[:1000],
-            "inputs": [(value.name, str(value.type or "")) for value in model.graph.inputs if value.constant is None],
+            "inputs": [(value.name, str(value.type or "")) for value in model.inputs],
+            "sizes": size_names(model.inputs),
             "outputs": [(value.name, str(value.type or "")) for value in model.graph.outputs],
             "operators": Counter(node.op_type for node in nodes).most_common(16),
             "metadata": {name: text[:1000] for name, text in model.metadata.items()},
@@ -286,6 +334,7 @@ _PATHS: dict[str, Callable[..., Json]] = {
     "weight": Answers._weight,
     "check": Answers._check,
     "explain": Answers._explain,
+    "result": Answers._result,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from ingot.errors import IngotError
 from ingot.ir.attribute import Attribute
 from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
-from ingot.ir.model import Model
+from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import Type
@@ -65,11 +66,7 @@ def leaf_details(
             for formal, value in zip(outputs, node.outputs, strict=True)
             if value.name
         ],
-        "documentation": function.doc_string
-        if function is not None
-        else ""
-        if operator is None
-        else operator.documentation,
+        "documentation": _documentation(function, operator),
         "doc_string": node.doc_string,
         "metadata": metadata_rows(node.metadata_if_any or {}),
     }
@@ -198,6 +195,17 @@ def _port(
         "producers": [] if is_output else producers,
         "readers": readers if is_output else [],
     }
+
+
+def _documentation(function: Function | None, operator: Operator | None) -> str:
+    if function is not None:
+        return function.doc_string
+    return "" if operator is None else _unwrapped(operator.documentation)
+
+
+def _unwrapped(text: str) -> str:
+    """A text with each paragraph on one line; what is indented or listed stays as it is."""
+    return re.sub(r"(?<=\S)\n(?=[^\s*|-])", " ", text)
 
 
 def metadata_rows(metadata: Mapping[str, str]) -> list[tuple[str, str]]:

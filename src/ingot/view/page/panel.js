@@ -136,7 +136,7 @@ async function leafPart(app, item) {
   }
   for (const [title, list] of [["Inputs", node.inputs], ["Outputs", node.outputs]])
     if (list.length) parts.push(make("h2", {}, title), ...list.map((/** @type {any} */ port) => portPart(app, item.number, port)));
-  parts.push(...valuePanel(app, node.outputs.map((/** @type {any} */ port) => port.name)));
+  parts.push(...valuePanel(app, node.outputs.map((/** @type {any} */ port) => port.value)));
   if (item.kind === "node") parts.push(...fatePart(item.number));
   if (node.documentation) parts.push(make("h2", {}, "What it computes"), make("p", {}, node.documentation));
   if (node.doc_string) parts.push(make("h2", {}, "Notes of the model"), make("p", {}, node.doc_string));
@@ -192,7 +192,7 @@ async function valuePart(app, value) {
   const found = await get(`value/${value}`);
   const readers = found.readers.map(([leaf, title]) => make("div", { class: "port" }, make("button", { class: "link", onclick: () => app.reveal(leaf) }, title)));
   const producer = found.producers.map(([leaf, title]) => make("div", { class: "port" }, make("button", { class: "link", onclick: () => app.reveal(leaf) }, title)));
-  return [make("h1", {}, found.name), make("p", { class: "faint" }, found.type), make("h2", {}, "Computed by"), ...producer, make("h2", {}, `Read by ${readers.length}`), ...readers, ...valuePanel(app, [found.name])];
+  return [make("h1", {}, found.name), make("p", { class: "faint" }, found.type), make("h2", {}, "Computed by"), ...producer, make("h2", {}, `Read by ${readers.length}`), ...readers, ...valuePanel(app, [value])];
 }
 
 /**
