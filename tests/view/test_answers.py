@@ -168,3 +168,39 @@ def test_a_weight_that_numpy_has_no_type_for_is_saved_as_one_it_has() -> None:
     model.graph.nodes[0].replace_input(1, Value("w", constant=Tensor([[1.5]], "bfloat16")))
     answers = Answers(model, "bfloat16")
     assert np.load(io.BytesIO(answers.npy(leaf_of(answers, "MatMul"), 1))).dtype == np.float32
+
+
+def test_hostile_names_cycles_and_unknown_operators_are_drawn() -> None:
+    model = parsed("a = Tanh (x) b = local.Unknown (a) c = Exp (b) y = Neg (c)")
+    first, second, third, _ = model.graph.nodes
+    first.name = "x" * 1_000_000
+    second.name = "nul\x00 and \ud800"
+    third.replace_input(0, third.output)  # a node that reads itself
+    model.graph.inputs[0].name = "\u202e" * 100
+    answers = Answers(model, "hostile")
+    first_answer = answers.get("model")
+    json.dumps(first_answer)
+    assert len(json.dumps(first_answer["levels"])) < 20_000
+    for path in ("types", "index", "check"):
+        json.dumps(answers.get(path))
+    json.dumps(dict(answers.everything()))
+
+
+def test_graphs_nested_many_times_are_opened_one_by_one() -> None:
+    depth = 60
+    text = "r = Neg (x)"
+    for number in range(depth):
+        branch = f"then_branch = t{number} () => (float[n, 8] r) {{ {text} }}, else_branch = e{number} () => (x)"
+        text = f"r = If (c) <{branch} {{ }}>"
+    model = parsed(text.replace("r = If", "y = If", 1), inputs="float[n, 8] x, bool c")
+    answers = Answers(model, "nested")
+    assert len(json.dumps(answers.get("model"))) < 200_000
+    assert answers.get("index")["operators"].count("If") == depth
+
+
+def test_a_function_that_calls_itself_is_opened_once() -> None:
+    head = '<opset_import: ["" : 21, "local" : 1], domain: "local"> f (p) => (q)'
+    function = f"{head} {{ a = Neg (p) b = Abs (a) q = local.f (b) }}"
+    answers = Answers(parsed("y = local.f (x)", functions=function), "recursive")
+    json.dumps(answers.get("model"))
+    assert any("calls itself" in problem["message"] for problem in answers.get("check"))

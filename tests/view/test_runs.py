@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ingot import InputError
+from ingot.dtypes import Array
 from ingot.view.answers import Answers, NotThere
 from ingot.view.runs import Runs
 from view.samples import parsed
@@ -14,7 +15,7 @@ from view.samples import parsed
 BODY = "a = Neg (x) b = Abs (a) c = Neg (b) d = Sqrt (c) y = Exp (d)"
 
 
-def npy(array: np.ndarray) -> bytes:  # type: ignore[type-arg]
+def npy(array: Array) -> bytes:
     content = io.BytesIO()
     np.save(content, array)
     return content.getvalue()

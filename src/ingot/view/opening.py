@@ -20,7 +20,7 @@ def opened_at_first(scene: Scene) -> set[int]:
     refused: set[int] = set()
     while True:
         picture = place(scene, scene.root, opened)
-        candidates = [siblings for siblings in _closed(picture) if not refused & set(siblings)]
+        candidates = [siblings for siblings in _closed(picture) if not (refused | opened) & set(siblings)]
         if not candidates:
             return opened
         for siblings in candidates:

@@ -49,7 +49,7 @@ def place(scene: Scene, number: int, opened: set[int], around: tuple[int, ...] =
     inner = {
         item: place(scene, each.opens, opened, (*around, number))
         for item, each in enumerate(level.items)
-        if each.opens is not None and each.opens in opened and each.opens not in around
+        if each.opens is not None and each.opens in opened and each.opens not in (*around, number)
     }
     widths = [inner[item].width if item in inner else each.box.width for item, each in enumerate(level.items)]
     heights = [inner[item].height if item in inner else each.box.height for item, each in enumerate(level.items)]
