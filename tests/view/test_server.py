@@ -3,6 +3,8 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -108,6 +110,16 @@ def test_a_saved_page_is_whole_and_no_name_ends_its_script() -> None:
     assert page.count("</script>") == 2
     assert "src=" not in page.replace('src="data:', "").split("<script", maxsplit=1)[0]
     assert "import " not in bundle().replace('import("./', "")
+
+
+def test_the_types_of_the_page_are_checked() -> None:
+    compiler = shutil.which("tsc")
+    if compiler is None:
+        pytest.skip("the types of the page are checked by TypeScript's tsc, which is not installed")
+    options = "--noEmit --allowJs --checkJs --strict --target es2022 --module es2022 --moduleResolution bundler"
+    command = [compiler, *options.split(), "--lib", "es2022,dom,dom.iterable", "main.js"]
+    ended = subprocess.run(command, cwd=PAGE, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
 
 
 def test_modules_of_the_page_have_no_names_in_common() -> None:

@@ -190,8 +190,8 @@ function weightPart(weight, path) {
  */
 async function valuePart(app, value) {
   const found = await get(`value/${value}`);
-  const readers = found.readers.map(([leaf, title]) => make("div", { class: "port" }, make("button", { class: "link", onclick: () => app.reveal(leaf) }, title)));
-  const producer = found.producers.map(([leaf, title]) => make("div", { class: "port" }, make("button", { class: "link", onclick: () => app.reveal(leaf) }, title)));
+  const link = (/** @type {[number, string]} */ [leaf, title]) => make("div", { class: "port" }, make("button", { class: "link", onclick: () => app.reveal(leaf) }, title));
+  const readers = found.readers.map(link), producer = found.producers.map(link);
   return [make("h1", {}, found.name), make("p", { class: "faint" }, found.type), make("h2", {}, "Computed by"), ...producer, make("h2", {}, `Read by ${readers.length}`), ...readers, ...valuePanel(app, [value])];
 }
 

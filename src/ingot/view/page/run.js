@@ -6,7 +6,8 @@ import { get, isSaved, post } from "./transport.js";
 
 /** @typedef {import("./app.js").App} App */
 
-const settings = { seed: 0, /** @type {Record<string, string>} */ shapes: {}, /** @type {Record<number, string>} */ files: {} };
+/** @type {{seed: number, shapes: Record<string, string>, files: Record<number, string>}} */
+const settings = { seed: 0, shapes: {}, files: {} };
 /** @type {any} */
 let last = null;
 let isRunning = false;
