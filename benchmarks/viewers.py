@@ -2,9 +2,9 @@
 
     python -m benchmarks.viewers model.onnx ...
 
-It needs playwright, Chromium and, for the peer, netron. A first picture is there when the page has drawn nodes. Times of
-pages count from the request; netron reads the file after that, and ingot has loaded it by then, so that the time from the
-command, with the start of Python, is given too. Memory is that of ingot's server when the picture is there.
+It needs playwright, Chromium and, for the peer, netron. A first picture is there when the page has drawn nodes. Times
+of pages count from the request; netron reads the file after that, ingot has loaded it by then, so that the time from
+the command, with the start of Python, is given too. Memory is that of ingot's server when the picture is there.
 """
 
 from __future__ import annotations
