@@ -26,8 +26,8 @@ import numpy as np
 from benchmarks import zoo
 from benchmarks.opening import AT_ONCE
 from benchmarks.timing import machine
-from ingot.cli.bench_inputs import inputs
 from ingot.format import load
+from ingot.tools.bench.inputs import inputs
 
 MOST = 2.0
 """How many times as long as in onnxruntime a first start may take."""

@@ -16,9 +16,9 @@ import ingot
 from benchmarks import zoo
 from benchmarks.timing import machine
 from ingot.builder import BFloat16, Float16, Float32, build, op
-from ingot.cli.bench_inputs import inputs
 from ingot.passes.precisions import PRECISIONS
 from ingot.quantise.error import Noise
+from ingot.tools.bench.inputs import inputs
 
 PRODUCTS: dict[str, tuple[int, int, int]] = {
     "bert_base, query": (128, 768, 768),

@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
     from ingot.versions.upgrade import upgrade
+    from ingot.view.api import view
 
 _LATER = {
     "ingot.builder": (
@@ -152,6 +153,7 @@ _LATER = {
     "ingot.quantise.precision_report": "precision_report",
     "ingot.repair.apply_rules": "repair",
     "ingot.versions.upgrade": "upgrade",
+    "ingot.view": "view",
     "ingot.ops.define": "operator",
     "ingot.engine_support.check": "check_for",
 }
@@ -271,4 +273,5 @@ __all__ = [
     "uniquify",
     "upgrade",
     "verify",
+    "view",
 ]

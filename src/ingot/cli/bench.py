@@ -23,8 +23,9 @@ from ingot.cli.inside import precision_option
 from ingot.cli.json_output import write_json
 from ingot.cli.models import MODEL_PATH, STANDARD, Places, open_model, write_model
 from ingot.cli.printable import printable
-from ingot.cli.sizes import shape_option, size_names
+from ingot.cli.sizes import shape_option
 from ingot.errors import InputError, nearest
+from ingot.feeds.sizes import size_names
 from ingot.format.load import TEXT_SUFFIXES
 from ingot.ir import Model
 from ingot.passes.precisions import Precision
@@ -109,8 +110,8 @@ def bench(
 
 def run_cases(cases: dict[str, Case], engines: list[str], threads: list[int], seconds: float) -> Report:
     """The report on models by name; a bar on stderr shows how far it is, where somebody looks at it."""
-    from ingot.cli.bench_inputs import described
     from ingot.tools.bench.cores import chosen
+    from ingot.tools.bench.inputs import described
     from ingot.tools.bench.limit import fma_limit
     from ingot.tools.bench.measure import STEPS, measure
     from ingot.tools.bench.results import ModelRows, Report, means
@@ -148,8 +149,8 @@ def processor() -> str:
 
 def case_of(model: Model, path: Path, shapes: dict[str, str], files: dict[str, str], seed: int) -> Case:
     """A model in a file, with inputs for it; a line on stderr names the sizes assumed to be 1."""
-    from ingot.cli.bench_inputs import inputs
     from ingot.tools.bench.arithmetic import arithmetic
+    from ingot.tools.bench.inputs import inputs
     from ingot.tools.bench.measure import Case
 
     sized = model.copy()

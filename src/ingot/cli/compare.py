@@ -13,10 +13,11 @@ from ingot.cli.examples import examples
 from ingot.cli.models import MODEL_PATH, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
 from ingot.cli.run import feeds_from_options
-from ingot.cli.sizes import bind_shapes, shape_option
+from ingot.cli.sizes import shape_option
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
 from ingot.errors import InputError, VerifyError
+from ingot.feeds.sizes import bind_shapes
 from ingot.ir import Model
 
 

@@ -19,10 +19,11 @@ from ingot.cli.models import (
     open_model,
     write_model,
 )
-from ingot.cli.sizes import bind_shapes, shape_option
+from ingot.cli.sizes import shape_option
 from ingot.cli.units import counted
 from ingot.cli.written import say_written
 from ingot.errors import CheckError
+from ingot.feeds.sizes import bind_shapes
 from ingot.ir import Graph, Value
 
 if TYPE_CHECKING:

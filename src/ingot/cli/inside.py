@@ -64,9 +64,9 @@ def look_inside(
 
     Sizes that are not set are 1, reported on stderr unless `quiet`. What is compiled for a target cannot be run.
     """
-    from ingot.cli.bench_inputs import inputs
     from ingot.deploy.compiled import compiled_for
     from ingot.session import Session
+    from ingot.tools.bench.inputs import inputs
     from ingot.tools.inspect.bodies import traced
     from ingot.tools.inspect.titles import known_sizes
 

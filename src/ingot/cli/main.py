@@ -20,6 +20,7 @@ COMMANDS = {
     "convert": "Turn a model of another framework into ONNX, or ONNX into PyTorch.",
     "devices": "List the processor and the GPUs that a model can run on.",
     "downgrade": "Rewrite a model in older operators.",
+    "draw": "Draw the graph of a model, as SVG or PNG.",
     "dump": "Show the stages of a model on its way to machine code.",
     "explain": "Say what became of every node of a model.",
     "external": "List, embed or move out weights in files of their own.",
@@ -36,6 +37,7 @@ COMMANDS = {
     "run": "Run a model on files or random inputs.",
     "text": "Print a model as text, or turn text back into a model.",
     "upgrade": "Rewrite a model in newer operators.",
+    "view": "Show a model in the browser.",
 }
 """The commands and their first lines; `ingot.cli.<name>` holds each under its own name."""
 

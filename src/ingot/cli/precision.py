@@ -54,7 +54,7 @@ def precision(
     opened = open_model(model, Places(folder, trusted)).model
     data: Any = inputs
     if data is None:
-        from ingot.cli.bench_inputs import inputs as random_feeds
+        from ingot.tools.bench.inputs import inputs as random_feeds
 
         feeds, open_sizes = random_feeds(opened.copy(), shapes, {}, 0)
         if open_sizes:

@@ -49,7 +49,7 @@ def profile(
     Inputs are made up as for 'ingot bench'; sizes that are not given are 1.
     """
     inside = look_inside(model, Places(folder, trusted), shapes, threads, precision=precision)
-    from ingot.cli.bench_inputs import described
+    from ingot.tools.bench.inputs import described
     from ingot.tools.inspect.chrome import chrome_trace
     from ingot.tools.inspect.measured import measured
 

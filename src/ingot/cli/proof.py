@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ingot.cli.bench_inputs import inputs
 from ingot.cli.placement import placement
 from ingot.cli.units import counted
 from ingot.errors import CheckError, IngotError
 from ingot.format import decode, encode
 from ingot.ir import Model
 from ingot.session import Session
+from ingot.tools.bench.inputs import inputs
 
 _RELATIVE = 1e-5
 _ABSOLUTE = 1e-6

@@ -14,10 +14,11 @@ from ingot.cli.inside import precision_option
 from ingot.cli.json_output import write_json
 from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
-from ingot.cli.sizes import bind_shapes, shape_option
+from ingot.cli.sizes import shape_option
 from ingot.cli.stdout import write_text
 from ingot.cli.units import size
 from ingot.errors import InputError, nearest
+from ingot.feeds.sizes import bind_shapes
 from ingot.ir import Model, Value
 from ingot.passes.precisions import Precision
 
@@ -106,8 +107,8 @@ def _named(option: str, known: list[str]) -> tuple[str, str]:
 
 def feeds_from_options(model: Model, options: tuple[str, ...], seed: int) -> dict[str, Any]:
     """The inputs, from files where options name them; the rest random, which a line on stderr reports."""
-    from ingot.cli.random_inputs import bind_open_sizes, random_value
     from ingot.feeds.files import read_feed
+    from ingot.feeds.random_inputs import bind_open_sizes, random_value
 
     known = {value.name: value for value in model.graph.inputs}
     feeds: dict[str, Any] = {}
@@ -136,7 +137,7 @@ def feeds_from_options(model: Model, options: tuple[str, ...], seed: int) -> dic
 
 def _bind_to(model: Model, known: dict[str, Value], feeds: dict[str, Any]) -> None:
     """Give the sizes that the arrays read have to the names that stand for them."""
-    from ingot.cli.sizes import bind_sizes_of
+    from ingot.feeds.sizes import bind_sizes_of
 
     bind_sizes_of(model, {known[name]: value.shape for name, value in feeds.items() if hasattr(value, "shape")})
 

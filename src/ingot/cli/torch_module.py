@@ -10,10 +10,10 @@ import click
 
 from ingot.cli.models import Places, named, open_model
 from ingot.cli.printable import printable
-from ingot.cli.random_inputs import bind_open_sizes, random_value
 from ingot.cli.units import counted
 from ingot.cli.written import say_written, warn
 from ingot.errors import IngotError, VerifyError
+from ingot.feeds.random_inputs import bind_open_sizes, random_value
 from ingot.ir.model import Model
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingot.cli.bench_inputs import described, inputs
 from ingot.dtypes import DType
 from ingot.errors import InputError
 from ingot.ir import TensorType
 from ingot.ir.text import parse_model
 from ingot.tools.bench.asked import METADATA, asked
+from ingot.tools.bench.inputs import described, inputs
 
 TEXT = """
 <ir_version: 10, opset_import: ["" : 18]>

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ingot.cli.random_inputs import bind_open_sizes, random_value
-from ingot.cli.sizes import bind_shapes, bind_sizes_of
 from ingot.errors import CheckError
 from ingot.feeds.files import read_feed
+from ingot.feeds.random_inputs import bind_open_sizes, random_value
+from ingot.feeds.sizes import bind_shapes, bind_sizes_of
 from ingot.infer.stepwise import types_of
 from ingot.ir import Model, TensorType, Value
 from ingot.ir.types import Shape, map_shapes

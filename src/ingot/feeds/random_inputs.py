@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ingot.cli.sizes import size_names
 from ingot.dims import Expr
 from ingot.dtypes import DType
 from ingot.errors import InputError
+from ingot.feeds.sizes import size_names
 from ingot.ir import Model, TensorType, Value
 from ingot.ir.interface import substitute_sizes
 from ingot.ir.types import OptionalType, SequenceType, Type

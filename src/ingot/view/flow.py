@@ -1,0 +1,105 @@
+"""What flows where in one graph: leaves to draw, and the values that lead from one to another.
+
+A leaf is a node, an input of the graph, a value of a graph around it, or an output. Constants are no leaves: they are
+shown inside of the nodes that read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot.dataclass import dataclass
+from ingot.ir.graph import Graph
+from ingot.ir.node import Node
+from ingot.ir.sort import reads
+from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.value import Value
+
+Indices = npt.NDArray[np.int64]
+
+_CONSTANTS = ("Constant",)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Something that is drawn as one box; `node` is None unless it is a node, `value` None if it is one."""
+
+    kind: Literal["node", "input", "outer", "output"]
+    node: Node | None
+    value: Value | None
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        if self.node is not None:
+            return self.node.label
+        return "" if self.value is None else self.value.name
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The leaves of a graph in the order of the file, and its edges: `sources`, `targets` and `values` in parallel.
+
+    A value is an index into `named`. An edge that leads backwards in that order is part of a broken graph.
+    """
+
+    leaves: list[Leaf]
+    named: list[Value]
+    sources: Indices
+    targets: Indices
+    values: Indices
+
+
+def flow_of(graph: Graph) -> Flow:
+    """The leaves and edges of a graph, which need not be valid: nodes out of order or in a cycle are leaves too."""
+    nodes = [node for node in graph.nodes if not is_constant_node(node)]
+    outer = list(dict.fromkeys(value for node in nodes for value in _read(node) if _is_outer(value, graph)))
+    inputs = [value for value in graph.inputs if value.constant is None]
+    leaves = [Leaf("outer", None, value) for value in outer]
+    leaves += [Leaf("input", None, value) for value in inputs]
+    producers = {leaf.value: place for place, leaf in enumerate(leaves)}
+    for place, node in enumerate(nodes, len(leaves)):
+        for value in node.outputs:
+            producers.setdefault(value, place)
+    first = len(leaves)
+    leaves += [Leaf("node", node, None) for node in nodes]
+    leaves += [Leaf("output", None, value) for value in graph.outputs]
+    numbers: dict[Value, int] = {}
+    edges: list[tuple[int, int, int]] = []
+    for place, leaf in enumerate(leaves[first:], first):
+        for value in dict.fromkeys(_read(leaf.node) if leaf.node is not None else [leaf.value] if leaf.value else []):
+            source = producers.get(value)
+            if source is not None:
+                edges.append((source, place, numbers.setdefault(value, len(numbers))))
+    table = np.array(edges, np.int64).reshape(-1, 3)
+    return Flow(leaves, list(numbers), table[:, 0], table[:, 1], table[:, 2])
+
+
+def is_constant_node(node: Node) -> bool:
+    """Whether a node only states a constant, which is shown inside of its readers."""
+    return node.applies(*_CONSTANTS) and not node.inputs and not any(value.is_output for value in node.outputs)
+
+
+def constant_of(value: Value | None) -> Tensor | SparseTensor | None:
+    """The constant that a value is, by itself or by a node that only states it; None if it has to be computed."""
+    if value is None:
+        return None
+    if value.constant is not None:
+        return value.constant
+    if value.producer is None or not is_constant_node(value.producer):
+        return None
+    tensor = value.producer.get("value")
+    return tensor if isinstance(tensor, Tensor) else None
+
+
+def _read(node: Node) -> Iterator[Value]:
+    return reads(node) if node.attributes else (value for value in node.inputs if value is not None)
+
+
+def _is_outer(value: Value, graph: Graph) -> bool:
+    """Whether a value is computed around a graph; what nothing defines counts as outer too."""
+    return constant_of(value) is None and value.graph is not graph

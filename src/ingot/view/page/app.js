@@ -1,0 +1,433 @@
+// The state of the page: which groups are open, what is selected, and where one looks.
+// @ts-check
+import { corners, distance } from "./curves.js";
+import { Drawing } from "./draw.js";
+import { announce } from "./elements.js";
+import { advance, freeze, HEADER, Instance, origin, reflow } from "./reflow.js";
+
+/**
+ * @typedef {import("./scene.js").Scene} Scene
+ * @typedef {import("./draw.js").Spot} Spot
+ * @typedef {{kind: "model"} | {kind: "item", instance: Instance, item: number} | {kind: "value", value: number}} Selection
+ */
+
+const ANIMATION = 260;
+const MOST_OPENED = 20000;
+
+export class App {
+  /**
+   * @param {Scene} scene
+   * @param {HTMLCanvasElement} canvas
+   */
+  constructor(scene, canvas) {
+    this.scene = scene;
+    this.canvas = canvas;
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("this browser has no canvas");
+    this.drawing = new Drawing(scene, context);
+    this.camera = { x: 0, y: 0, scale: 1 };
+    const level = scene.levels.get(scene.model.root);
+    if (!level) throw new Error("the first level is missing");
+    this.root = new Instance(level, null, -1);
+    /** @type {Selection} */
+    this.selection = { kind: "model" };
+    /** @type {(() => void)[]} */
+    this.onSelect = [];
+    /** @type {(() => void)[]} */
+    this.onFrame = [];
+    this.isPending = false;
+    /** @type {Promise<void>} */
+    this.turning = Promise.resolve();
+    /** @type {{start: number, from: {x: number, y: number, scale: number}, to: {x: number, y: number, scale: number}} | null} */
+    this.motion = null;
+    this.openFirst(this.root, new Set(scene.model.opened));
+    reflow(this.root);
+    advance(this.root, 1);
+    this.resize();
+    this.fit(false);
+  }
+
+  /**
+   * Open levels that came with the first data.
+   * @param {Instance} instance
+   * @param {Set<number>} opened
+   */
+  openFirst(instance, opened) {
+    instance.level.items.forEach((item, number) => {
+      if (item.opens === null || !opened.has(item.opens)) return;
+      const level = this.scene.levels.get(item.members.length ? item.members[0] : item.opens);
+      if (!level) return;
+      const inner = new Instance(level, instance, number);
+      instance.inner.set(number, inner);
+      this.openFirst(inner, opened);
+    });
+  }
+
+  resize() {
+    const { clientWidth, clientHeight } = this.canvas;
+    this.ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(clientWidth * this.ratio);
+    this.canvas.height = Math.round(clientHeight * this.ratio);
+    this.width = clientWidth;
+    this.height = clientHeight;
+    this.redraw();
+  }
+
+  redraw() {
+    if (this.isPending) return;
+    this.isPending = true;
+    requestAnimationFrame((time) => this.step(time));
+  }
+
+  /** @param {number} time */
+  step(time) {
+    this.isPending = false;
+    if (this.motion) {
+      const t = Math.max(0, Math.min(1, (time - this.motion.start) / ANIMATION)), eased = t < 1 ? 1 - (1 - t) ** 3 : 1;
+      const { from, to } = this.motion;
+      advance(this.root, eased);
+      this.camera.scale = from.scale * (to.scale / from.scale) ** eased;
+      this.camera.x = from.x + (to.x - from.x) * eased;
+      this.camera.y = from.y + (to.y - from.y) * eased;
+      if (t >= 1) this.motion = null;
+      else this.redraw();
+    }
+    this.drawing.frame(this.root, this.camera, this.width || 0, this.height || 0, this.ratio || 1);
+    for (const listener of this.onFrame) listener();
+  }
+
+  /**
+   * Move to where a camera looks, and let groups grow or shrink meanwhile.
+   * @param {{x: number, y: number, scale: number}} to
+   * @param {boolean} [animated]
+   */
+  move(to, animated = true) {
+    if (animated && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.motion = { start: performance.now(), from: { ...this.camera }, to };
+    } else {
+      this.motion = null;
+      this.camera = { ...to };
+      advance(this.root, 1);
+    }
+    this.redraw();
+  }
+
+  /** @param {boolean} [animated] */
+  fit(animated = true) {
+    const { width, height } = this.root.then;
+    const scale = Math.min(1.6, (this.width || 1) / (width + 60), (this.height || 1) / (height + 40));
+    this.move({ scale, x: width / 2 - (this.width || 0) / 2 / scale, y: height / 2 - (this.height || 0) / 2 / scale }, animated);
+  }
+
+  /**
+   * @param {number} factor
+   * @param {number} x  of the canvas, which stays where it is
+   * @param {number} y
+   */
+  zoom(factor, x, y) {
+    this.motion = null;
+    advance(this.root, 1);
+    const scale = Math.min(6, Math.max(0.005, this.camera.scale * factor));
+    this.camera.x += x / this.camera.scale - x / scale;
+    this.camera.y += y / this.camera.scale - y / scale;
+    this.camera.scale = scale;
+    this.redraw();
+  }
+
+  /**
+   * @param {number} dx
+   * @param {number} dy
+   */
+  pan(dx, dy) {
+    if (this.motion) {
+      this.motion = null;
+      advance(this.root, 1);
+    }
+    this.camera.x -= dx / this.camera.scale;
+    this.camera.y -= dy / this.camera.scale;
+    this.redraw();
+  }
+
+  /**
+   * Lay out again after a change of what is open; an item stays where it is on the screen.
+   * @param {Instance} instance
+   * @param {number} item
+   */
+  settle(instance, item) {
+    const before = this.corner(instance, item, "now");
+    freeze(this.root);
+    reflow(this.root);
+    const after = this.corner(instance, item, "then");
+    this.move({ scale: this.camera.scale, x: this.camera.x + after.x - before.x, y: this.camera.y + after.y - before.y });
+  }
+
+  /**
+   * The middle of the upper edge of an item in the picture.
+   * @param {Instance} instance
+   * @param {number} item
+   * @param {"now" | "then"} when
+   */
+  corner(instance, item, when) {
+    const { x, y } = origin(instance, when), placed = instance[when];
+    return { x: x + placed.lefts[item] + placed.widths[item] / 2, y: y + placed.tops[item] };
+  }
+
+  /**
+   * Open an item, or close it.
+   * @param {Instance} instance
+   * @param {number} item
+   */
+  async toggle(instance, item) {
+    if (instance.inner.has(item)) {
+      instance.inner.delete(item);
+      if (this.selection.kind === "item" && !this.isReachable(this.selection.instance)) this.select({ kind: "item", instance, item });
+      this.settle(instance, item);
+    } else if (await this.open(instance, item)) this.settle(instance, item);
+  }
+
+  /**
+   * Open an item without laying out anew; null if there is nothing inside.
+   * @param {Instance} instance
+   * @param {number} item
+   * @param {number} [chosen]  of the members of a repeat
+   * @returns {Promise<Instance | null>}
+   */
+  async open(instance, item, chosen = 0) {
+    const { opens, members } = instance.level.items[item];
+    if (opens === null) return null;
+    const existing = instance.inner.get(item);
+    if (existing && (!members.length || existing.chosen === chosen)) return existing;
+    try {
+      const level = await this.scene.level(members.length ? members[chosen] : opens);
+      const inner = new Instance(level, instance, item);
+      inner.chosen = chosen;
+      inner.alpha = 0;
+      instance.inner.set(item, inner);
+      reflow(inner);
+      inner.now = inner.before = inner.then;
+      return inner;
+    } catch (error) {
+      announce(String(/** @type {Error} */ (error).message), true);
+      return null;
+    }
+  }
+
+  /**
+   * Draw another of the members of a repeat that is open.
+   * @param {Instance} instance
+   * @param {number} item
+   * @param {number} step
+   */
+  turn(instance, item, step) {
+    this.turning = this.turning.then(() => this.turnOnce(instance, item, step)); // one key may come before the last is done
+    return this.turning;
+  }
+
+  /**
+   * @param {Instance} instance
+   * @param {number} item
+   * @param {number} step
+   */
+  async turnOnce(instance, item, step) {
+    const open = instance.inner.get(item), count = instance.level.items[item].members.length;
+    if (!open || !count) return;
+    await this.open(instance, item, (open.chosen + step + count) % count);
+    this.select({ kind: "item", instance, item });
+    this.settle(instance, item);
+  }
+
+  /** Open everything inside of what is selected, as far as one picture may have it. */
+  async openAll() {
+    /** @type {[Instance, number][]} */
+    const pending = [];
+    const selected = this.selection;
+    const add = (/** @type {Instance} */ instance) => instance.level.items.forEach((item, i) => item.kind === "group" && pending.push([instance, i]));
+    if (selected.kind === "item" && selected.instance.level.items[selected.item].kind === "group") pending.push([selected.instance, selected.item]);
+    else add(this.root);
+    let count = 0;
+    while (pending.length && count < MOST_OPENED) {
+      const batch = pending.splice(0, 64);
+      const opened = await Promise.all(batch.map(([instance, item]) => this.open(instance, item, instance.inner.get(item)?.chosen || 0)));
+      for (const inner of opened) {
+        if (!inner) continue;
+        count += inner.level.items.length;
+        add(inner);
+      }
+    }
+    if (selected.kind === "item") this.settle(selected.instance, selected.item);
+    else {
+      freeze(this.root);
+      reflow(this.root);
+      this.fit();
+    }
+  }
+
+  closeAll() {
+    this.root.inner.clear();
+    if (this.selection.kind === "item" && !this.isReachable(this.selection.instance)) this.select({ kind: "model" });
+    freeze(this.root);
+    reflow(this.root);
+    this.fit();
+  }
+
+  /** @param {Instance} instance */
+  isReachable(instance) {
+    for (let at = instance; at.parent; at = at.parent) if (at.parent.inner.get(at.item) !== at) return false;
+    return true;
+  }
+
+  /**
+   * @param {Selection} selection
+   */
+  select(selection) {
+    this.selection = selection;
+    this.drawing.selected = selection.kind === "item" ? selection : null;
+    this.drawing.followed = new Set(selection.kind === "value" ? [selection.value] : []);
+    for (const listener of this.onSelect) listener();
+    this.redraw();
+  }
+
+  /**
+   * Open the groups around a leaf, select it and move there.
+   * @param {number} leaf
+   */
+  async reveal(leaf) {
+    const { levels, around } = await this.scene.index();
+    const chain = [levels[leaf]];
+    while (around[chain[0]] !== null && chain.length < 200) chain.unshift(around[chain[0]]);
+    const instance = await this.reach(chain);
+    if (!instance) return;
+    const item = instance.level.items.findIndex((each) => each.number === leaf);
+    if (item >= 0) this.show(instance, item);
+  }
+
+  /**
+   * Open a level, and those around it.
+   * @param {number} number
+   */
+  async revealLevel(number) {
+    const { around } = await this.scene.index();
+    const chain = [number];
+    while (around[chain[0]] !== null && chain.length < 200) chain.unshift(around[chain[0]]);
+    const instance = await this.reach(chain);
+    if (instance && instance.parent) this.show(instance.parent, instance.item);
+  }
+
+  /**
+   * The instance of the last of a chain of levels, the first of which is the root.
+   * @param {number[]} chain
+   */
+  async reach(chain) {
+    let instance = this.root;
+    for (let i = 1; i < chain.length; i++) {
+      const item = instance.level.items.findIndex((each) => each.opens === chain[i]);
+      if (item < 0) return null;
+      const members = instance.level.items[item].members;
+      const chosen = members.length && i + 1 < chain.length ? members.indexOf(chain[++i]) : instance.inner.get(item)?.chosen || 0;
+      const inner = await this.open(instance, item, Math.max(0, chosen));
+      if (!inner) return null;
+      instance = inner;
+    }
+    return instance;
+  }
+
+  /**
+   * Select an item and bring it into the middle, if it is not well in sight.
+   * @param {Instance} instance
+   * @param {number} item
+   */
+  show(instance, item) {
+    this.select({ kind: "item", instance, item });
+    freeze(this.root);
+    reflow(this.root);
+    const { x, y } = this.corner(instance, item, "then"), placed = instance.then;
+    const scale = Math.min(Math.max(this.camera.scale, 0.75), Math.max(0.2, (this.height || 1) / (placed.heights[item] + 80)));
+    this.move({ scale, x: x - (this.width || 0) / 2 / scale, y: y + placed.heights[item] / 2 - (this.height || 0) / 2 / scale });
+  }
+
+  /**
+   * What is at a point of the canvas: the innermost item, and whether it is the heading of an open one; or a value.
+   * @param {number} canvasX
+   * @param {number} canvasY
+   * @returns {{spot: Spot, isHeading: boolean, value: number | null, within: number}}
+   */
+  at(canvasX, canvasY) {
+    let x = this.camera.x + canvasX / this.camera.scale, y = this.camera.y + canvasY / this.camera.scale;
+    let instance = this.root;
+    /** @type {Spot} */
+    let frame = null;
+    for (;;) {
+      const { now, level } = instance;
+      let next = null;
+      for (let i = 0; i < level.items.length; i++) {
+        const left = now.lefts[i], top = now.tops[i];
+        if (!level.items[i].width || x < left || y < top || x > left + now.widths[i] || y > top + now.heights[i]) continue;
+        const open = instance.inner.get(i);
+        if (!open) return { spot: { instance, item: i }, isHeading: false, value: null, within: x - left };
+        if (y < top + HEADER) return { spot: { instance, item: i }, isHeading: true, value: null, within: x - left };
+        frame = { instance, item: i };
+        next = open;
+        x -= left;
+        y -= top;
+        break;
+      }
+      if (!next) break;
+      instance = next;
+    }
+    const value = this.lineAt(instance, x, y);
+    return { spot: value === null ? frame : null, isHeading: false, value, within: 0 };
+  }
+
+  /**
+   * @param {Instance} instance
+   * @param {number} x
+   * @param {number} y
+   */
+  lineAt(instance, x, y) {
+    let best = 6 / this.camera.scale, value = null;
+    instance.level.tracks.forEach((track, number) => {
+      if (track.stub) return;
+      for (let which = 0; which < track.targets.length; which++) {
+        const away = distance(corners(instance, number, which), x, y);
+        if (away < best) [best, value] = [away, track.values[0]];
+      }
+    });
+    return value;
+  }
+
+  /**
+   * The item beside the selected one: its producer or reader, or its neighbour in the row.
+   * @param {"up" | "down" | "left" | "right"} direction
+   */
+  walk(direction) {
+    const selection = this.selection;
+    if (selection.kind !== "item") {
+      const first = this.root.level.items.findIndex((item) => item.width > 0);
+      if (first >= 0) this.show(this.root, first);
+      return;
+    }
+    const { instance, item } = selection, { level } = instance;
+    let next = -1;
+    if (direction === "up") next = level.tracks.find((track) => track.targets.includes(item) && level.items[track.source].width)?.source ?? -1;
+    else if (direction === "down") next = level.tracks.find((track) => track.source === item && track.targets.some((t) => level.items[t].width))?.targets.find((t) => level.items[t].width) ?? -1;
+    else {
+      const row = level.rows[level.ranks[item]].filter((vertex) => vertex >= 0 && level.items[vertex].width);
+      next = row[row.indexOf(item) + (direction === "left" ? -1 : 1)] ?? -1;
+    }
+    if (next >= 0) this.bring(instance, next);
+    else if (instance.parent && (direction === "up" || direction === "down")) this.bring(instance.parent, instance.item);
+  }
+
+  /**
+   * Select an item, and move only if it is out of sight.
+   * @param {Instance} instance
+   * @param {number} item
+   */
+  bring(instance, item) {
+    this.select({ kind: "item", instance, item });
+    const { x, y } = this.corner(instance, item, "then"), scale = this.camera.scale;
+    const sx = (x - this.camera.x) * scale, sy = (y - this.camera.y) * scale;
+    if (sx < 60 || sy < 40 || sx > (this.width || 0) - 60 || sy > (this.height || 0) - 80)
+      this.move({ scale, x: x - (this.width || 0) / 2 / scale, y: y - (this.height || 0) / 2 / scale });
+  }
+}

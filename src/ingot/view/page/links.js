@@ -1,0 +1,50 @@
+// Deep links: the selection as the fragment of the address, which back and forward go through.
+// @ts-check
+
+/** @typedef {import("./app.js").App} App */
+
+/** @param {App} app */
+export async function linking(app) {
+  let isFollowing = false;
+  app.onSelect.push(async () => {
+    if (isFollowing) return;
+    const fragment = await written(app);
+    if (fragment !== location.hash) history.pushState(null, "", fragment || location.pathname + location.search);
+  });
+  const follow = async () => {
+    isFollowing = true;
+    try {
+      await read(app, location.hash);
+    } finally {
+      isFollowing = false;
+    }
+  };
+  addEventListener("popstate", follow);
+  if (location.hash) await follow();
+}
+
+/** @param {App} app */
+async function written(app) {
+  const selection = app.selection;
+  if (selection.kind === "model") return "";
+  if (selection.kind === "value") return `#value=${encodeURIComponent(app.scene.names.get(selection.value) || "")}`;
+  const item = selection.instance.level.items[selection.item];
+  if (item.number < 0) return `#group=${item.opens}`;
+  const { names } = await app.scene.index();
+  return `#node=${encodeURIComponent(names[item.number])}`;
+}
+
+/**
+ * @param {App} app
+ * @param {string} hash
+ */
+async function read(app, hash) {
+  const [key, text] = hash.slice(1).split("=", 2), name = decodeURIComponent(text || "");
+  if (key === "node") {
+    const leaf = (await app.scene.index()).names.indexOf(name);
+    if (leaf >= 0) await app.reveal(leaf);
+  } else if (key === "group") await app.revealLevel(Number(name));
+  else if (key === "value") {
+    for (const [value, each] of app.scene.names) if (each === name) app.select({ kind: "value", value });
+  } else app.select({ kind: "model" });
+}

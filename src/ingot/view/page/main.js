@@ -1,0 +1,47 @@
+// The page: fetches the first picture, draws it, and wires up everything else.
+// @ts-check
+import { App } from "./app.js";
+import { announce, byId } from "./elements.js";
+import { listening } from "./input.js";
+import { linking } from "./links.js";
+import { mapping } from "./map.js";
+import { showing } from "./panel.js";
+import { Scene } from "./scene.js";
+import { searching } from "./search.js";
+import { get } from "./transport.js";
+
+async function start() {
+  const model = await get("model");
+  document.title = `${model.title} · ingot`;
+  byId("name").textContent = model.title;
+  byId("facts").textContent = model.facts;
+  const scene = new Scene(model);
+  const app = new App(scene, byId("graph"));
+  /** @type {any} */ (window).ingot = app;
+  listening(app);
+  app.onFrame.push(once(() => {
+    performance.mark("first picture");
+    document.body.dataset.drawn = "true";
+  }));
+  mapping(app);
+  searching(app);
+  showing(app);
+  await linking(app);
+  await scene.fetchTypes();
+  app.redraw();
+  document.body.dataset.typed = "true";
+}
+
+/** @param {() => void} action */
+function once(action) {
+  let isDone = false;
+  return () => {
+    if (!isDone) action();
+    isDone = true;
+  };
+}
+
+start().catch((error) => {
+  document.body.dataset.failed = "true";
+  announce(error.message, true);
+});

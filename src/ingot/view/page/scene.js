@@ -1,0 +1,67 @@
+// The levels of a model, fetched when they are first needed, and what is known of its values.
+// @ts-check
+import { get } from "./transport.js";
+
+/**
+ * @typedef {{kind: string, number: number, title: string, rows: [string, string][], width: number, height: number, values: number[], family: string,
+ *   mixture: [string, number][], opens: number | null, members: number[], size: number}} Item
+ * @typedef {{values: number[], source: number, targets: number[], bends: [number, number][], leaves: number, enters: number[], stub: boolean}} Track
+ * @typedef {{number: number, title: string, class: string, items: Item[], ranks: number[], centres: number[], rows: number[][], bends: [number, number][],
+ *   tracks: Track[], names: Record<string, string>, types: Record<string, string>}} Level
+ */
+
+export class Scene {
+  /** @param {any} model */
+  constructor(model) {
+    this.model = model;
+    /** @type {Map<number, Level>} */
+    this.levels = new Map();
+    /** @type {Map<number, string>} */
+    this.names = new Map();
+    /** @type {Map<number, string>} */
+    this.types = new Map();
+    /** @type {Map<number, string>} what a run found on edges, below the sizes */
+    this.ranges = new Map();
+    /** @type {Set<number>} values with NaN or infinities in the last run */
+    this.faults = new Set();
+    /** @type {Promise<any> | null} */
+    this.listed = null;
+    for (const level of model.levels) this.add(level);
+  }
+
+  /** @param {Level} level */
+  add(level) {
+    this.levels.set(level.number, level);
+    for (const [value, name] of Object.entries(level.names)) this.names.set(Number(value), name);
+    for (const [value, type] of Object.entries(level.types)) this.types.set(Number(value), type);
+    return level;
+  }
+
+  /**
+   * @param {number} number
+   * @returns {Promise<Level>}
+   */
+  async level(number) {
+    return this.levels.get(number) || this.add(await get(`level/${number}`));
+  }
+
+  /** Fetch the types of all values that are known here. */
+  async fetchTypes() {
+    for (const [value, type] of Object.entries(await get("types"))) this.types.set(Number(value), type);
+  }
+
+  /** The names of all nodes, their operators and levels. */
+  index() {
+    this.listed = this.listed || get("index");
+    return this.listed;
+  }
+
+  /**
+   * The text on a line.
+   * @param {Track} track
+   */
+  label(track) {
+    if (track.values.length > 1) return `${track.values.length} values`;
+    return this.types.get(track.values[0]) || "";
+  }
+}

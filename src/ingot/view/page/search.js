@@ -1,0 +1,55 @@
+// Search over names, operators and sizes of all nodes and values.
+// @ts-check
+import { byId, make } from "./elements.js";
+
+/** @typedef {import("./app.js").App} App */
+
+const MOST_HITS = 60;
+
+/** @param {App} app */
+export function searching(app) {
+  const input = byId("search"), list = byId("hits");
+  /** @type {number[]} */
+  let leaves = [];
+  let chosen = 0;
+
+  const choose = (/** @type {number} */ place) => {
+    chosen = Math.max(0, Math.min(place, leaves.length - 1));
+    [...list.children].forEach((element, i) => element.classList.toggle("chosen", i === chosen));
+    list.children[chosen]?.scrollIntoView({ block: "nearest" });
+  };
+  const close = () => (list.hidden = true);
+  const go = (/** @type {number} */ place) => {
+    if (leaves[place] !== undefined) app.reveal(leaves[place]);
+    close();
+    app.canvas.focus();
+  };
+  const search = async () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (!words.length) return close();
+    const index = await app.scene.index();
+    leaves = [];
+    for (let leaf = 0; leaf < index.names.length && leaves.length < MOST_HITS; leaf++) {
+      const text = `${index.names[leaf]} ${index.operators[leaf]} ${index.outputs[leaf]}`.toLowerCase();
+      if (words.every((/** @type {string} */ word) => text.includes(word))) leaves.push(leaf);
+    }
+    list.replaceChildren(
+      ...leaves.map((leaf, i) => make("li", { onmousedown: () => go(i) }, make("b", {}, index.operators[leaf]), index.names[leaf], make("span", {}, `  ${index.outputs[leaf]}`))),
+    );
+    if (!leaves.length) list.replaceChildren(make("li", {}, "nothing has this name, operator or size"));
+    list.hidden = false;
+    choose(0);
+  };
+  input.addEventListener("input", search);
+  input.addEventListener("blur", () => setTimeout(close, 150));
+  input.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "ArrowDown") choose(chosen + 1);
+    else if (event.key === "ArrowUp") choose(chosen - 1);
+    else if (event.key === "Enter") go(chosen);
+    else if (event.key === "Escape") {
+      close();
+      app.canvas.focus();
+    } else return;
+    event.preventDefault();
+  });
+}

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from cli.samples import Run
+
+
+def test_a_page_is_saved(run: Run, model_file: Path) -> None:
+    result = run("view", model_file.name, "--save", "page.html")
+    assert result.exit_code == 0
+    assert "page.html" in result.stderr
+    page = Path("page.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert '"title":"model.onnx"' in page
+
+
+def test_weights_that_are_missing_do_not_stop_anybody_from_looking(run: Run, split_file: Path) -> None:
+    Path(f"{split_file}.data").unlink()
+    assert run("draw", split_file.name, "-o", "picture.svg").exit_code == 0
+
+
+def test_a_port_that_is_not_free_is_named(run: Run, model_file: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = run("view", model_file.name, "--no-browser", "--port", str(port))
+    assert result.exit_code == 2
+    assert f"port {port} is not free" in result.stderr
+
+
+def test_the_page_is_served_until_it_is_interrupted(model_file: Path) -> None:
+    command = [sys.executable, "-m", "ingot", "view", str(model_file), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        with urllib.request.urlopen(url, timeout=20) as page:
+            assert b"ingot" in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from ingot import Model, Tensor, Value
+from ingot.view.answers import Answers, NotThere
+from ingot.view.arrays import described, extent, picture
+from view.samples import layers, parsed
+
+
+def classifier() -> Model:
+    model = parsed("a = MatMul (x, x) y = LeakyRelu (a)")
+    node = model.graph.nodes[0]
+    weight = model.graph.add_initializer("weight", np.arange(16, dtype=np.float32).reshape(8, 2))
+    node.replace_input(1, weight)
+    return model
+
+
+@pytest.fixture
+def answers() -> Answers:
+    return Answers(classifier(), "classifier")
+
+
+def leaf_of(answers: Answers, operator: str) -> int:
+    number: int = answers.get("index")["operators"].index(operator)
+    return number
+
+
+def test_the_first_answer_has_the_levels_that_are_drawn_first(answers: Answers) -> None:
+    first = answers.get("model")
+    [level] = first["levels"]
+    assert [item["title"] for item in level["items"]] == ["x", "MatMul", "LeakyRelu", "y"]
+    assert level["items"][1]["rows"] == [("weight", "⟨8 × 2⟩")]
+    assert first["summary"]["inputs"] == [("x", "float32[n, 8]")]
+
+
+def test_sizes_on_lines_are_inferred(answers: Answers) -> None:
+    level = answers.get("model")["levels"][0]
+    value = next(number for number, name in level["names"].items() if name == "a")
+    assert value not in level["types"]
+    assert answers.get("types")[value] == "n × 2"
+
+
+def test_sizes_are_inferred_past_what_an_operator_refuses() -> None:
+    body = "a = Relu (x) b = MatMul (a, w) c = local.Unknown (b) y = Relu (a)"
+    answers = Answers(parsed(body, inputs="float[n, 8] x, float[7, 2] w"), "broken")
+    answers.get("model")
+    types = answers.get("types")
+    names = {value.name: types.get(number) for number, value in enumerate(answers.scene.values)}
+    assert names["a"] == "n × 8"
+    assert names["b"] is None
+    assert any("inner dimensions" in problem["message"] for problem in answers.get("check"))
+
+
+def test_defaults_are_told_apart_from_attributes_of_the_file(answers: Answers) -> None:
+    [attribute] = answers.get(f"node/{leaf_of(answers, 'LeakyRelu')}")["attributes"]
+    assert attribute == {"name": "alpha", "text": "0.01", "default": True}
+
+
+def test_a_node_shows_what_it_reads_and_who_reads_it(answers: Answers) -> None:
+    node = answers.get(f"node/{leaf_of(answers, 'MatMul')}")
+    first, second = node["inputs"]
+    assert (first["formal"], first["name"], first["type"]) == ("a", "x", "float32[n, 8]")
+    assert (second["name"], second["weight"]) == ("weight", 1)
+    [output] = node["outputs"]
+    assert output["readers"] == [(leaf_of(answers, "LeakyRelu"), "LeakyRelu y")]
+    assert node["documentation"]
+
+
+def test_a_weight_has_statistics_a_histogram_and_a_file(answers: Answers) -> None:
+    leaf = leaf_of(answers, "MatMul")
+    weight = answers.get(f"weight/{leaf}/1")
+    facts = dict(weight["facts"])
+    assert (facts["minimum"], facts["maximum"], facts["mean"], facts["zeros"]) == ("0", "15", "7.5", "6.25 %")
+    assert sum(weight["histogram"]) == 16
+    assert (weight["picture"]["width"], weight["picture"]["height"]) == (2, 8)
+    assert np.load(io.BytesIO(answers.npy(leaf, 1))).tolist() == np.arange(16).reshape(8, 2).tolist()
+
+
+@pytest.mark.parametrize(
+    "path", ["level/99", "level/-1", "level/x", "level", "node/99", "weight/0/7", "secret", "model/1", ""]
+)
+def test_other_paths_have_no_answer(answers: Answers, path: str) -> None:
+    with pytest.raises(NotThere):
+        answers.get(path)
+
+
+def test_problems_lead_to_their_nodes() -> None:
+    answers = Answers(parsed("a = Relu <alpha: int = 3> (x) y = Neg (a)"), "broken")
+    assert leaf_of(answers, "Relu") in [problem["leaf"] for problem in answers.get("check")]
+
+
+def test_the_fate_of_a_node_names_its_kernel(answers: Answers) -> None:
+    lines = answers.get(f"explain/{leaf_of(answers, 'LeakyRelu')}")["lines"]
+    assert lines[0] == "computed, by cpu"
+    assert any("MatMul" in line for line in lines)
+
+
+def test_branches_and_functions_open_like_groups() -> None:
+    branch = (
+        "then_branch = t () => (float[n, 8] r) { r = Exp (x) }, else_branch = e () => (float[n, 8] s) { s = Neg (x) }"
+    )
+    model = parsed(
+        f"b = If (c) <{branch}> y = local.twice (b)",
+        inputs="float[n, 8] x, bool c",
+        functions='<opset_import: ["" : 21], domain: "local"> twice (p) => (q) { q = Add (p, p) }',
+    )
+    answers = Answers(model, "branches")
+    [level] = answers.get("model")["levels"]
+    items = {item["title"]: item for item in level["items"]}
+    inside = answers.get(f"level/{items['If']['opens']}")
+    assert [item["title"] for item in inside["items"]] == ["then_branch", "else_branch"]
+    function = answers.get(f"level/{items['twice']['opens']}")
+    assert [item["title"] for item in function["items"]] == ["p", "Add", "q"]
+    index = answers.get("index")
+    assert index["around"][items["If"]["opens"]] == level["number"]
+    assert {"Exp", "Neg", "Add"} <= set(index["operators"])
+
+
+def test_a_saved_page_has_every_answer_that_is_asked_for() -> None:
+    answers = Answers(layers(3, names="/encoder/layer.{}/"), "layers")
+    everything = dict(answers.everything())
+    json.dumps(everything)
+    opened = {
+        item["opens"] for path, level in everything.items() if path.startswith("level/") for item in level["items"]
+    }
+    assert all(f"level/{number}" in everything for number in opened if number is not None)
+
+
+def test_functions_that_call_each_other_many_times_are_listed_once() -> None:
+    functions = "\n".join(
+        f'<opset_import: ["" : 21, "local" : 1], domain: "local"> f{i} (p) => (q) '
+        f"{{ a = local.f{i + 1} (p) q = local.f{i + 1} (a) }}"
+        for i in range(30)
+    )
+    last = '<opset_import: ["" : 21], domain: "local"> f30 (p) => (q) { q = Neg (p) }'
+    answers = Answers(parsed("y = local.f0 (x)", functions=f"{functions}\n{last}"), "laughs")
+    assert len(answers.get("index")["names"]) < 200
+
+
+def test_arrays_with_nan_and_infinities_are_counted() -> None:
+    array = np.array([[1, np.nan], [np.inf, -2]], np.float32)
+    facts = dict(described(array)["facts"])
+    assert (facts["NaN"], facts["infinities"], facts["minimum"]) == ("1", "1", "-2")
+    assert extent(array) == (-2.0, 1.0, 2)
+
+
+def test_pictures_are_small_whatever_the_array() -> None:
+    for shape in ((5000, 3000), (64, 3, 7, 7), (512, 512, 1, 1), (1, 12, 128, 128), (2, 100_000)):
+        sheet = picture(np.ones(shape, np.float32))
+        assert sheet is not None
+        assert sheet["width"] * sheet["height"] < 200_000
+    assert picture(np.ones(5)) is None
+    assert picture(np.array(["a"], object)) is None
+
+
+def test_strings_and_empty_arrays_are_described() -> None:
+    assert dict(described(np.array(["a", "b"], object))["facts"])["first"] == "a, b"
+    assert described(np.zeros((0, 4)))["histogram"] is None
+
+
+def test_a_weight_that_numpy_has_no_type_for_is_saved_as_one_it_has() -> None:
+    model = classifier()
+    model.graph.nodes[0].replace_input(1, Value("w", constant=Tensor([[1.5]], "bfloat16")))
+    answers = Answers(model, "bfloat16")
+    assert np.load(io.BytesIO(answers.npy(leaf_of(answers, "MatMul"), 1))).dtype == np.float32
+
+
+def test_hostile_names_cycles_and_unknown_operators_are_drawn() -> None:
+    model = parsed("a = Tanh (x) b = local.Unknown (a) c = Exp (b) y = Neg (c)")
+    first, second, third, _ = model.graph.nodes
+    first.name = "x" * 1_000_000
+    second.name = "nul\x00 and \ud800"
+    third.replace_input(0, third.output)  # a node that reads itself
+    model.graph.inputs[0].name = "\u202e" * 100
+    answers = Answers(model, "hostile")
+    first_answer = answers.get("model")
+    json.dumps(first_answer)
+    assert len(json.dumps(first_answer["levels"])) < 20_000
+    for path in ("types", "index", "check"):
+        json.dumps(answers.get(path))
+    json.dumps(dict(answers.everything()))
+
+
+def test_graphs_nested_many_times_are_opened_one_by_one() -> None:
+    depth = 60
+    text = "r = Neg (x)"
+    for number in range(depth):
+        branch = f"then_branch = t{number} () => (float[n, 8] r) {{ {text} }}, else_branch = e{number} () => (x)"
+        text = f"r = If (c) <{branch} {{ }}>"
+    model = parsed(text.replace("r = If", "y = If", 1), inputs="float[n, 8] x, bool c")
+    answers = Answers(model, "nested")
+    assert len(json.dumps(answers.get("model"))) < 200_000
+    assert answers.get("index")["operators"].count("If") == depth
+
+
+def test_a_function_that_calls_itself_is_opened_once() -> None:
+    head = '<opset_import: ["" : 21, "local" : 1], domain: "local"> f (p) => (q)'
+    function = f"{head} {{ a = Neg (p) b = Abs (a) q = local.f (b) }}"
+    answers = Answers(parsed("y = local.f (x)", functions=function), "recursive")
+    json.dumps(answers.get("model"))
+    assert any("calls itself" in problem["message"] for problem in answers.get("check"))

@@ -1,0 +1,275 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingot import Model
+from ingot.view.answers import Answers
+from ingot.view.api import save_page
+from ingot.view.opening import opened_at_first
+from ingot.view.reflow import Placed, place
+from view.conftest import Open
+from view.samples import layers, parsed
+
+pytestmark = pytest.mark.usefixtures("chromium")
+
+HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\u202egnp.exe'
+
+VISIBLE = """() => {
+  const walk = (instance, x, y) => instance.level.items.flatMap((item, i) => {
+    const left = x + instance.now.lefts[i], top = y + instance.now.tops[i], open = instance.inner.get(i);
+    if (open) return walk(open, left, top);
+    return item.width ? [[item.title, left, top, instance.now.widths[i], instance.now.heights[i]]] : [];
+  });
+  return walk(ingot.root, 0, 0);
+}"""
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Model:
+    return layers(12, names="/encoder/layer.{}/")
+
+
+def visible(page: Any) -> list[str]:
+    return [box[0] for box in page.evaluate(VISIBLE)]
+
+
+def panel(page: Any) -> str:
+    text: str = page.inner_text("#panel")
+    return text
+
+
+def spot(page: Any, title: str) -> tuple[float, float]:
+    """The middle of a box on the screen."""
+    box = next(box for box in page.evaluate(VISIBLE) if box[0] == title)
+    camera = page.evaluate("ingot.camera")
+    area = page.locator("#graph").bounding_box()
+    x = (box[1] + box[3] / 2 - camera["x"]) * camera["scale"]
+    y = (box[2] + box[4] / 2 - camera["y"]) * camera["scale"]
+    return area["x"] + x, area["y"] + y
+
+
+def click(page: Any, title: str, *, twice: bool = False) -> None:
+    x, y = spot(page, title)
+    (page.mouse.dblclick if twice else page.mouse.click)(x, y)
+
+
+def wait_for(page: Any, script: str) -> None:
+    """Wait until a script is true: the page's policy forbids playwright's own way."""
+    for _ in range(200):
+        if page.evaluate(script):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"never: {script}")
+
+
+def positions(placed: Placed, x: float = 0.0, y: float = 0.0) -> list[list[object]]:
+    boxes: list[list[object]] = []
+    for item, each in enumerate(placed.level.items):
+        left, top = x + placed.lefts[item], y + placed.tops[item]
+        if item in placed.inner:
+            boxes += positions(placed.inner[item], left, top)
+        elif each.box.width:
+            boxes.append([each.label.title, left, top, placed.widths[item], placed.heights[item]])
+    return boxes
+
+
+def test_the_page_stands_where_python_has_placed_it(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    scene = Answers(encoder, "").scene
+    expected = positions(place(scene, scene.root, opened_at_first(scene)))
+    boxes = page.evaluate(VISIBLE)
+    assert [box[0] for box in boxes] == [box[0] for box in expected]
+    for box, other in zip(boxes, expected, strict=True):
+        assert box[1:] == pytest.approx(other[1:], abs=0.1)
+
+
+def test_equal_layers_are_drawn_once_and_each_can_be_reached(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    page.evaluate("ingot.closeAll()")
+    click(page, "encoder/layer × 12")
+    assert "12" in panel(page)
+    page.keyboard.press("Enter")
+    wait_for(page, "ingot.root.inner.size === 1")
+    assert visible(page).count("ReduceMean") == 1
+    page.keyboard.press("]")
+    page.keyboard.press("]")
+    wait_for(page, "[...ingot.root.inner.values()][0].chosen === 2")
+    click(page, "Tanh")
+    page.wait_for_selector("#panel h1:text-is('Tanh')")
+    assert "/encoder/layer.2/Tanh_18" in panel(page)
+
+
+def test_search_opens_what_is_around_a_node_and_shows_it(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    page.keyboard.press("/")
+    page.keyboard.type("layer.7 sigmoid")
+    page.wait_for_selector("#hits li")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h1:text-is('Sigmoid')")
+    assert "#node=%2Fencoder%2Flayer.7%2FSigmoid_60" in page.url
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector("#panel h1:text-is('Mul')")
+    page.keyboard.press("Alt+ArrowLeft")
+    page.wait_for_selector("#panel h1:text-is('Sigmoid')")
+    page.keyboard.press("Alt+ArrowRight")
+    page.wait_for_selector("#panel h1:text-is('Mul')")
+
+
+def test_a_link_leads_to_its_node(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder, "#node=%2Fencoder%2Flayer.5%2FExp_43")
+    page.wait_for_selector("#panel h1:text-is('Exp')")
+    assert "layer.5" in panel(page)
+
+
+def test_a_value_is_followed_from_the_panel_to_its_readers(open_page: Open) -> None:
+    page = open_page(parsed("a = Tanh (x) b = Exp (a) c = Neg (a) y = Add (b, c)"))
+    click(page, "Tanh")
+    page.click("#panel .port button:text-is('a')")
+    page.wait_for_selector("#panel h2:text-is('Read by 2')")
+    assert page.evaluate("[...ingot.drawing.followed].length") == 1
+    page.click("#panel button:text('Neg')")
+    page.wait_for_selector("#panel h1:text-is('Neg')")
+
+
+def test_a_line_can_be_clicked(open_page: Open) -> None:
+    page = open_page(parsed("a = Tanh (x) y = Exp (a)"))
+    (x, above), (_, below) = spot(page, "Tanh"), spot(page, "Exp")
+    page.mouse.click(x, (above + below) / 2)
+    page.wait_for_selector("#panel h1:text-is('a')")
+    assert "float32[n, 8]" in panel(page)
+
+
+def test_weights_show_their_elements(open_page: Open) -> None:
+    model = parsed("a = MatMul (x, x) y = Relu (a)")
+    weight = model.graph.add_initializer("weight", [[1.0] * 2] * 8)
+    model.graph.nodes[0].replace_input(1, weight)
+    page = open_page(model)
+    click(page, "MatMul")
+    page.click("#panel button:text-is('weight')")
+    page.wait_for_selector("#panel .histogram canvas")
+    assert "download .npy" in panel(page)
+
+
+def test_names_with_markup_are_shown_as_text(open_page: Open) -> None:
+    model = parsed("a = Tanh (x) y = Exp (a)")
+    model.graph.nodes[0].name = HOSTILE
+    model.graph.nodes[0].outputs[0].name = HOSTILE + "2"
+    model.metadata[HOSTILE] = HOSTILE
+    model.doc_string = HOSTILE
+    page = open_page(model)
+    assert HOSTILE.replace("\u202e", "") in panel(page).replace("\u202e", "")
+    click(page, "Tanh")
+    page.wait_for_selector("#panel h1:text-is('Tanh')")
+    assert page.evaluate("document.querySelectorAll('#panel img, #panel script').length") == 0
+    page.fill("#search", "onerror")
+    page.wait_for_selector("#hits li")
+    assert page.evaluate("document.querySelectorAll('#hits img, #hits script').length") == 0
+
+
+def test_keys_zoom_fit_close_and_change_the_colours(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    page.evaluate("ingot.canvas.focus()")
+    before = page.evaluate("ingot.camera.scale")
+    page.keyboard.press("+")
+    assert page.evaluate("ingot.camera.scale") > before
+    page.keyboard.press("f")
+    assert page.evaluate("ingot.camera.scale") == pytest.approx(before)
+    page.keyboard.press("c")
+    assert page.evaluate("ingot.root.inner.size") == 0
+    page.keyboard.press("d")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.keyboard.press("e")
+    wait_for(page, "ingot.root.inner.size > 0")
+    page.keyboard.press("?")
+    assert page.is_visible("#keys")
+
+
+def test_a_branch_opens_inside_of_its_node(open_page: Open) -> None:
+    branch = (
+        "then_branch = t () => (float[n, 8] r) { r = Exp (x) }, else_branch = e () => (float[n, 8] s) { s = Neg (x) }"
+    )
+    page = open_page(parsed(f"y = If (c) <{branch}>", inputs="float[n, 8] x, bool c"))
+    click(page, "If", twice=True)
+    wait_for(page, "ingot.root.inner.size === 1")
+    assert {"then_branch", "else_branch"} <= set(visible(page))
+    click(page, "then_branch", twice=True)
+    wait_for(page, "[...ingot.root.inner.values()][0].inner.size === 1")
+    assert "Exp" in visible(page)
+
+
+def test_a_saved_page_works_from_disk(open_page: Open, encoder: Model, tmp_path: Path) -> None:
+    save_page(encoder, tmp_path / "page.html", title=HOSTILE)
+    page = open_page(encoder, url=(tmp_path / "page.html").as_uri())
+    page.evaluate("ingot.openAll()")
+    wait_for(page, "ingot.root.inner.size > 0")
+    click(page, "Sigmoid")
+    page.wait_for_selector("#panel h1:text-is('Sigmoid')")
+    page.fill("#search", "layer.9 neg")
+    page.wait_for_selector("#hits li")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h1:text-is('Neg')")
+
+
+def test_problems_of_a_model_lead_to_their_nodes(open_page: Open) -> None:
+    page = open_page(parsed("a = Relu <alpha: int = 3> (x) y = local.Unknown (a)"))
+    page.wait_for_selector("#panel .problem")
+    page.locator("#panel .problem button").first.click()
+    page.wait_for_selector("#panel h1:text-is('Relu')")
+
+
+def test_ten_thousand_open_nodes_move_smoothly(open_page: Open) -> None:
+    page = open_page(unlike(1250))
+    page.evaluate("ingot.openAll()")
+    wait_for(page, "!ingot.motion && ingot.root.inner.size > 0")
+    page.wait_for_timeout(200)
+    for scale in (1.0, 0.1, 0.02):
+        frames = page.evaluate(
+            """async (scale) => {
+              ingot.camera.scale = scale;
+              const begin = performance.now();
+              for (let i = 0; i < 30; i++) {
+                ingot.camera.y = ingot.root.now.height * i / 30;
+                ingot.redraw();
+                await new Promise(requestAnimationFrame);
+              }
+              return 30000 / (performance.now() - begin);
+            }""",
+            scale,
+        )
+        assert frames > 25  # 50 on a machine that does nothing else
+    assert len(visible(page)) > 9000
+
+
+def unlike(count: int) -> Model:
+    """Layers that all differ, so that each is drawn."""
+    model = layers(count, names="/stage/block_{}/")
+    for number, node in enumerate(model.graph.nodes[::8]):
+        node.attributes["keepdims"] = number  # a number that means nothing, for a picture alone
+    return model
+
+
+def test_the_page_is_drawn_soon(open_page: Open, encoder: Model) -> None:
+    begin = time.perf_counter()
+    page = open_page(encoder)
+    drawn = page.evaluate("performance.getEntriesByName('first picture')[0].startTime")
+    assert drawn < 3000
+    assert time.perf_counter() - begin < 15
+
+
+def test_a_run_shows_ranges_on_lines_and_marks_the_first_nan(open_page: Open) -> None:
+    page = open_page(parsed("a = Neg (x) b = Abs (a) c = Neg (b) d = Sqrt (c) y = Exp (d)"))
+    page.fill("#panel label input[type=text]", "3")
+    page.click("#panel button:text-is('Run')")
+    page.wait_for_selector("#panel .state .bad")
+    assert page.evaluate("ingot.scene.faults.size") == 2
+    page.click("#panel button:text-is('show the first')")
+    page.wait_for_selector("#panel h1:text-is('Sqrt')")
+    page.wait_for_selector("#panel .flowed table")
+    assert "3 × 8" in panel(page)
+    assert "NaN" in panel(page)
