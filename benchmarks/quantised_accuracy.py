@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import ingot
-from ingot.quantise.error import measure
+from ingot.quantise.error import Baseline
 
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "examples" / "digits.onnx"
@@ -34,11 +34,12 @@ def main() -> None:
     images = (data.images / 16).astype(np.float32)[:, None]
     held_out = np.arange(len(images)) % 5 == 0
     original = ingot.load(MODEL)
+    baseline = Baseline(original, [{"image": images[held_out]}])
     lines = ["| quantised by | accuracy | signal over noise |", "|---|---:|---:|"]
     for name, model in [("float32", original), *_ours(images[~held_out]), *_onnxruntime(images[~held_out])]:
         [probabilities] = ingot.Session(model).run(None, {"image": images})
         accuracy = (probabilities.argmax(1) == data.target).mean()
-        [error] = measure(original, model, [{"image": images[held_out]}])
+        [error] = baseline.errors(model)
         lines.append(f"| {name} | {100 * accuracy:.2f} % | {error.snr:.1f} dB |")
         print(lines[-1], flush=True)
     text = [

@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     )
     from ingot.ops.define import operator
     from ingot.passes.optimise import optimise
+    from ingot.pruning.api import prune
     from ingot.quantise.api import quantize
     from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
@@ -147,6 +148,7 @@ _LATER = {
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
+    "ingot.pruning.api": "prune",
     "ingot.quantise.api": "quantize",
     "ingot.repair.apply_rules": "repair",
     "ingot.versions.upgrade": "upgrade",
@@ -253,6 +255,7 @@ __all__ = [
     "optimise",
     "parse_model",
     "prefix",
+    "prune",
     "quantize",
     "remove_dead",
     "remove_outputs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.quantise.hqq import refine
 from ingot.quantise.options import Options
 from ingot.quantise.parameters import Parameters
 from ingot.quantise.products import Product
@@ -28,6 +29,14 @@ def scale_axis(product: Product, options: Options) -> tuple[int | None, int]:
 
 
 def weight_scales(product: Product, options: Options, array: Array) -> Parameters:
+    """Scales and zero points of a weight: from its extremes, or by `hqq` where the options ask for it."""
+    chosen = extreme_scales(product, options, array)
+    if "hqq" not in options.methods:
+        return chosen
+    return refine(array, chosen, *scale_axis(product, options), options.symmetric_weights)
+
+
+def extreme_scales(product: Product, options: Options, array: Array) -> Parameters:
     """Scales and zero points from the extremes of a weight."""
     axis, block_size = scale_axis(product, options)
     return weight_parameters(

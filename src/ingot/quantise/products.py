@@ -64,13 +64,13 @@ class Selection:
     in_float: tuple[InFloat, ...]
 
 
-def select(prepared: Prepared, options: Options) -> Selection:
-    """The products that options leave; InputError if a name excludes nothing, or nothing is left."""
+def select(prepared: Prepared, options: Options, purpose: str = "quantise") -> Selection:
+    """The products that options leave; InputError if a name excludes nothing, or nothing is left to `purpose`."""
     products: list[Product] = []
     in_float: list[InFloat] = []
     used: set[str] = set()
     for node in _candidates(prepared):
-        reason = _excluded(node, options, used)
+        reason = _excluded(node, options, used, purpose)
         product = None
         if reason is None:
             product = _product(node, prepared)
@@ -85,7 +85,8 @@ def select(prepared: Prepared, options: Options) -> Selection:
             raise InputError(f"'{pattern}' is no product", hint=nearest(pattern, names) or _listed(names))
     if not products:
         reasons = tuple(dict.fromkeys(f"'{left.node.label}': {left.reason}" for left in in_float[:5]))
-        raise InputError("the model has no products to quantise", where=reasons, hint=_hint(options))
+        hint = f"products are {', '.join(options.operators)} in float32"
+        raise InputError(f"the model has no products to {purpose}", where=reasons, hint=hint)
     return Selection(tuple(products), tuple(in_float))
 
 
@@ -96,9 +97,9 @@ def _candidates(prepared: Prepared) -> Iterator[Node]:
             yield node
 
 
-def _excluded(node: Node, options: Options, used: set[str]) -> str | None:
+def _excluded(node: Node, options: Options, used: set[str], purpose: str) -> str | None:
     if not node.applies(*options.operators):
-        return f"{node.op_type} is not among the operators to quantise"
+        return f"{node.op_type} is not among the operators to {purpose}"
     used.update(matching(node, options.exclude + options.include))
     return excluded(node, options)
 
@@ -177,7 +178,3 @@ def _constant(value: Value | None) -> bool:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return f"the products are {', '.join(names[:8])}{more}" if names else "there are none"
-
-
-def _hint(options: Options) -> str:
-    return f"what is quantised are {', '.join(options.operators)} in float32"

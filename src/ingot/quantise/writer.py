@@ -8,6 +8,7 @@ from ingot.dtypes import Array
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.quantise.products import Product
 from ingot.quantise.weights import Coded
@@ -77,3 +78,17 @@ class Writer:
             if not (value.uses or value.is_output or value.is_input):
                 self.graph.initializers.remove(value)
         return self.model
+
+
+def set_constant(node: Node, position: int, array: Array) -> None:
+    """Give an input of a node another constant of the old one's type: of its name, unless others read the old one."""
+    graph, old = node.graph, node.inputs[position]
+    assert graph is not None
+    assert old is not None
+    assert isinstance(old.constant, Tensor)
+    elements = np.asarray(array, old.constant.dtype.numpy, order="C")
+    if len(old.uses) == 1 and old.is_initializer and not old.is_output:
+        old.constant = Tensor(elements, name=old.name)
+        old.type = old.constant.type
+        return
+    node.replace_input(position, graph.add_initializer(graph.fresh_name(old.name), elements))
