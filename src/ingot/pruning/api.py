@@ -107,7 +107,8 @@ def _prune_weights(
         if not products:
             where = tuple(f"'{node.label}': {reason}" for node, reason in reasons.items())[:5]
             raise InputError(f"no product can be pruned to {options.pattern}", where=where)
-    recipe = _recipe(prepared, _weights(products, options))
+    weights = _weights(products, options)
+    recipe = _recipe(prepared, weights)
     chosen, costs = products, dict[Product, float]()
     if budget is not None:
         assert baseline is not None
@@ -118,10 +119,8 @@ def _prune_weights(
         reasons[product.node] = f"the budget: {costs[product]:.1f} dB with it pruned alone"
     written = recipe.write(chosen)
     layers = []
-    by_output = {node.output.name: node for node in written.graph if node.outputs}
     for product in [*products, *(each for each in selection.products if each not in products)]:
-        weight = by_output[product.node.output.name].inputs[product.weight_position]
-        array = _elements(weight)
+        array = weights[product.key] if product in chosen else product.weight_array()
         zeros = int(array.size - np.count_nonzero(array))
         reason = reasons.get(product.node)
         layers.append(Layer(product.name, product.node.op_type, reason, array.size, zeros, costs.get(product)))
@@ -131,7 +130,7 @@ def _prune_weights(
 
 def _weights(products: Sequence[Product], options: Options) -> dict[str, Array]:
     if options.row is not None:
-        return {product.node.output.name: prune_rows(product, *options.row) for product in products}
+        return {product.key: prune_rows(product, *options.row) for product in products}
     assert options.sparsity is not None
     return prune_smallest(products, options.sparsity, together=options.scope == "model")
 
@@ -141,9 +140,7 @@ def _recipe(prepared: Prepared, weights: Mapping[str, Array]) -> Recipe:
 
     def write(chosen: Sequence[Product]) -> Model:
         writer = Writer(prepared.model)
-        places = {
-            (writer.node(product), product.weight_position): weights[product.node.output.name] for product in chosen
-        }
+        places = {(writer.node(product), product.weight_position): weights[product.key] for product in chosen}
         for (node, position), array in places.items():
             dense = node.inputs[position]
             assert dense is not None
@@ -155,16 +152,10 @@ def _recipe(prepared: Prepared, weights: Mapping[str, Array]) -> Recipe:
 
     def operands(writer: Writer, product: Product) -> dict[int, Value]:
         assert product.weight is not None
-        array = weights[product.node.output.name]
+        array = weights[product.key]
         return {product.weight_position: writer.constant(f"{product.weight.name}_pruned", array)}
 
     return Recipe(write, operands)
-
-
-def _elements(value: Value | None) -> Array:
-    assert value is not None
-    assert isinstance(value.constant, Tensor)
-    return value.constant.numpy()
 
 
 def _silent(done: int, total: int) -> None:

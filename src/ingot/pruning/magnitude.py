@@ -24,7 +24,7 @@ def prune_smallest(products: Sequence[Product], sparsity: float, *, together: bo
         pruned = {name: part.reshape(array.shape) for (name, array), part in parts}
     else:
         pruned = {name: _without_smallest(array, int(sparsity * array.size)) for name, array in arrays.items()}
-    return {product.node.output.name: pruned[_name(product)] for product in products}
+    return {product.key: pruned[_name(product)] for product in products}
 
 
 def prune_rows(product: Product, count: int, of: int) -> Array:

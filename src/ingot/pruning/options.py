@@ -6,7 +6,7 @@ from typing import Any
 
 from ingot.dataclass import dataclass
 from ingot.errors import InputError, nearest
-from ingot.quantise.options import PRODUCTS
+from ingot.quantise.options import PRODUCTS, RECURRENT
 
 SCOPES = ("layer", "model")
 
@@ -23,7 +23,7 @@ class Options:
     """Whose weights `sparsity` is a part of: those of each `layer`, or of the `model`, in which some lose more."""
     channels: bool = True
     """Whether channels that nothing depends on are removed."""
-    operators: tuple[str, ...] = PRODUCTS
+    operators: tuple[str, ...] = PRODUCTS + RECURRENT
     include: tuple[str, ...] = ()
     """Names of nodes, and patterns, that alone are pruned; none are all."""
     exclude: tuple[str, ...] = ()
@@ -73,8 +73,9 @@ def _check(options: Options) -> None:
     if options.scope not in SCOPES:
         raise InputError(f"there is no scope '{options.scope}'", hint=f"one of {', '.join(SCOPES)}")
     for operator in options.operators:
-        if operator not in PRODUCTS:
-            raise InputError(f"there is no operator '{operator}' to prune", hint=f"one of {', '.join(PRODUCTS)}")
+        if operator not in PRODUCTS + RECURRENT:
+            known = ", ".join(PRODUCTS + RECURRENT)
+            raise InputError(f"there is no operator '{operator}' to prune", hint=f"one of {known}")
     if not options.prunes_weights:
         if options.snr is not None or options.accuracy is not None:
             raise InputError("a budget is for weights that become zero", hint="give sparsity, or pattern")

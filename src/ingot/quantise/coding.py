@@ -18,6 +18,10 @@ _MOST_BIAS = float(np.iinfo(np.int32).max) - 256
 def scale_axis(product: Product, options: Options) -> tuple[int | None, int]:
     """The axis of the weight that has scales, None for one scale, and the size of blocks along it, 0 for none."""
     array = product.weight_array()
+    if product.is_recurrent and options.scales != "tensor":
+        if options.scales == "block":
+            return product.sum_axis, options.block_size
+        return (product.channel_axis, 0) if array.shape[0] == 1 else (product.sum_axis, array.shape[2])
     if options.scales == "block" and product.sum_axis is not None and array.ndim == 2:
         return product.sum_axis, options.block_size
     if options.scales == "tensor":

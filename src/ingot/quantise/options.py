@@ -18,6 +18,8 @@ METHODS = ("equalise", "smooth", "awq", "hqq", "gptq", "bias")
 WITHOUT_DATA = ("equalise", "hqq")
 """Methods that look at weights alone."""
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+RECURRENT = ("GRU", "LSTM", "RNN")
+"""Operators with two weights, for what they read and for their state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Options:
     percentile: float = 99.99
     methods: tuple[str, ...] = ()
     """Any of `METHODS`; without, weights are rounded to nearest."""
-    operators: tuple[str, ...] = PRODUCTS
+    operators: tuple[str, ...] = PRODUCTS + RECURRENT
     include: tuple[str, ...] = ()
     """Names of nodes, and patterns, that alone are quantised; none are all."""
     exclude: tuple[str, ...] = ()
@@ -103,7 +105,7 @@ def options_from(settings: dict[str, Any]) -> Options:
     for method in options.methods:
         _one_of("method", method, METHODS)
     for operator in options.operators:
-        _one_of("operator", operator, PRODUCTS)
+        _one_of("operator", operator, PRODUCTS + RECURRENT)
     if not 0 < options.percentile <= 100:
         raise InputError(f"the percentile is {options.percentile}, which is not between 0 and 100")
     if options.block_size < 2:

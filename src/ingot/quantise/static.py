@@ -48,12 +48,12 @@ def write_static(
         _quantise_value(writer, name, _constants(writer, name, chosen, shared), quantised)
     for product in products:
         if product.weight is not None:
-            weight = weights[product.node.output.name]
+            weight = weights[product.key]
             node = writer.node(product)
             node.replace_input(product.weight_position, writer.weight(product.weight.name, weight))
             entering = product.node.inputs[product.activations[0]]
             assert entering is not None
-            bias = biases.get(product.node.output.name)
+            bias = biases.get(product.key)
             if bias is not None:
                 _write_bias(writer, node, product, bias, weight.scale, activations[entering.name].scale)
     return writer.finish()

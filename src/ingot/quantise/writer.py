@@ -13,6 +13,8 @@ from ingot.ir.value import Value
 from ingot.quantise.products import Product
 from ingot.quantise.weights import Coded
 
+MICROSOFT = "com.microsoft"
+
 
 class Writer:
     """A copy being written, and the weights in codes that nodes share."""
@@ -21,12 +23,12 @@ class Writer:
         self.model = model.copy()
         self.graph: Graph = self.model.graph
         self.values = {value.name: value for value in self.graph.values()}
-        self._nodes = {node.output.name: node for node in self.graph if node.outputs}
+        self._nodes = dict(zip(model.graph, self.graph, strict=True))
         self._weights: dict[tuple[str, bytes], Value] = {}
 
     def node(self, product: Product) -> Node:
         """The node of the copy that a product of the original is."""
-        return self._nodes[product.node.output.name]
+        return self._nodes[product.node]
 
     def constant(self, name: str, array: Array) -> Value:
         """A new initialiser with a name like this one."""
@@ -59,6 +61,14 @@ class Writer:
         node = Node("DequantizeLinear", inputs, [self.fresh(f"{name}_dequantized")], attributes)
         self.first(node)
         return node.output
+
+    def put_in_place(self, node: Node, new: Node) -> None:
+        """Have one node compute what another did, under the same names."""
+        names = [value.name for value in node.outputs]
+        self.graph.splice(node, [new], dict(zip(node.outputs, new.outputs, strict=True)))
+        for name, value in zip(names, new.outputs, strict=True):
+            if name and not value.is_output:
+                value.name = name
 
     def after(self, value: Value, *nodes: Node) -> None:
         """Put nodes right behind where a value is defined."""

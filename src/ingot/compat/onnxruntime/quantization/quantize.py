@@ -19,7 +19,7 @@ from ingot.format.onnx import from_onnx
 from ingot.ir.model import Model
 from ingot.passes.optimise import optimise
 from ingot.quantise.api import quantize
-from ingot.quantise.options import PRODUCTS
+from ingot.quantise.options import PRODUCTS, RECURRENT
 from ingot.versions.lowest import lowered
 
 _TYPES = {QuantType.QInt8: "int8", QuantType.QUInt8: "uint8"}
@@ -151,7 +151,8 @@ def _nodes(
     operators: Iterable[str] | None, include: Iterable[str] | None, exclude: Iterable[str] | None
 ) -> dict[str, Any]:
     """What is quantised; operators that are no products follow those that are."""
-    chosen = [operator for operator in operators or PRODUCTS if operator in PRODUCTS]
+    known = PRODUCTS + RECURRENT
+    chosen = [operator for operator in operators or known if operator in known]
     return {
         "operators": chosen,
         "include": tuple(include or ()),
