@@ -58,7 +58,8 @@ def coded_weight(product: Product, options: Options, input_scale: Array | None =
     array = product.weight_array()
     chosen = weight_scales(product, options, array)
     bias = product.bias_array()
-    if bias is not None and input_scale is not None and options.symmetric_weights:
+    codes_bias = options.integer_biases and options.symmetric_weights
+    if bias is not None and input_scale is not None and codes_bias:
         reach = np.abs(bias.astype(np.float64)).reshape(-1, array.shape[product.channel_axis or 0]).max(0)
         least = (reach if chosen.scale.ndim else reach.max()) / _MOST_BIAS / float(input_scale)
         scale = np.maximum(chosen.scale, least).astype(np.float32)

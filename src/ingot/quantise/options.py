@@ -41,6 +41,8 @@ class Options:
     symmetric_activations: bool = False
     reduced: bool = False
     """Weights of one bit less: for processors without VNNI, whose sums of 16 bits would saturate."""
+    integer_biases: bool = True
+    """Whether a static quantisation writes biases as codes of 32 bits; else they stay in float."""
     calibration: str = "minmax"
     percentile: float = 99.99
     methods: tuple[str, ...] = ()

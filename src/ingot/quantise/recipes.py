@@ -58,12 +58,13 @@ def _static(
     scales = activation_parameters(placement, ranges, options)
     inputs = {product.key: scales[_input(product).name].scale for product in products}
     weights = coded_weights(prepared.model, products, samples, options, progress, inputs)
-    biases = {each.key: bias for each in products if (bias := each.bias_array()) is not None}
-    biases |= _biases(prepared, products, weights, samples, options, progress)
+    biases = _biases(prepared, products, weights, samples, options, progress)
+    if options.integer_biases:
+        biases = {each.key: bias for each in products if (bias := each.bias_array()) is not None} | biases
 
     def write(chosen: Sequence[Product]) -> Model:
         activations = activation_parameters(place(prepared, chosen, options), ranges, options)
-        return write_static(prepared.model, chosen, activations, weights, biases)
+        return write_static(prepared.model, chosen, activations, weights, biases, options)
 
     def operands(writer: Writer, product: Product) -> dict[int, Value]:
         rounded = {}

@@ -28,11 +28,14 @@ _CALIBRATIONS = {
     CalibrationMethod.Entropy: "entropy",
     CalibrationMethod.Percentile: "percentile",
 }
-_READ = {"ActivationSymmetric", "WeightSymmetric", "MatMulConstBOnly", "CalibMovingAverage", "CalibPercentile"}
+_READ = {
+    "ActivationSymmetric", "CalibMovingAverage", "CalibPercentile", "MatMulConstBOnly", "QuantizeBias",
+    "WeightSymmetric",
+}  # fmt: skip
 _WITHOUT_EFFECT = {
     "AddQDQPairToWeight", "CalibMaxIntermediateOutputs", "CalibStridedMinMax", "CalibTensorRangeSymmetric",
     "DedicatedQDQPair", "DefaultTensorType", "DisableShapeInference", "EnableSubgraph", "ExtraOpTypesToQuantize",
-    "ForceQuantizeNoInputCheck", "QuantizeBias", "UseQDQContribOps",
+    "ForceQuantizeNoInputCheck", "UseQDQContribOps",
 }  # fmt: skip
 """Options of how the result is found, or of the spelling of what means the same."""
 
@@ -94,6 +97,7 @@ def quantize_static(
         symmetric_activations=more.get("ActivationSymmetric", False),
         symmetric_weights=more.get("WeightSymmetric", weight_type is QuantType.QInt8),
         activation_products=not more.get("MatMulConstBOnly", False),
+        integer_biases=more.get("QuantizeBias", True),
         **_nodes(op_types_to_quantize, nodes_to_quantize, nodes_to_exclude),
     )
 
