@@ -51,7 +51,7 @@ def test_blocks_that_do_not_cover_a_tensor_are_an_error() -> None:
 def test_a_run_agrees_with_the_reference(scale: str, kind: str) -> None:
     text = f"g (float[6] x) => ({kind}[6] q, float[6] y) <float s = {{{scale}}}, {kind} z = {{3}}> "
     model = ingot.parse_model(f"{HEAD}{text} {{ q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z) }}")
-    x = np.float32([-1000, -1.5, 0, 0.25, 3, 1000])
+    x = np.array([-1000, -1.5, 0, 0.25, 3, 1000], np.float32)
     wanted = ingot.Session(model, providers=("reference",)).run(None, {"x": x})
     for one, other in zip(ingot.Session(model).run(None, {"x": x}), wanted, strict=True):
         np.testing.assert_array_equal(one, other)

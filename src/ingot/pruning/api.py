@@ -97,8 +97,10 @@ def _prune_weights(
     progress: Progress,
 ) -> tuple[Model, tuple[Layer, ...]]:
     """A copy with zeros for weights, and what became of each product."""
-    names = {"include": options.include, "exclude": options.exclude, "operators": options.operators}
-    selection = select(prepared, QuantiseOptions(mode="weights", **names), "prune")
+    wanted = QuantiseOptions(
+        mode="weights", operators=options.operators, include=options.include, exclude=options.exclude
+    )
+    selection = select(prepared, wanted, "prune")
     products, reasons = list(selection.products), {left.node: left.reason for left in selection.in_float}
     if options.row is not None:
         refusals = {product: refuses_rows(product, options.row[1]) for product in products}

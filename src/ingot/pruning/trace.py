@@ -256,14 +256,14 @@ class _Tracing:
                 self._numbering.join(known[0].ids, part.ids)
             alike = np.all([part.constants == known[0].constants for part in known], axis=0)
             return Channels(known[0].axis, known[0].ids, np.where(alike, known[0].constants, UNKNOWN))
-        pieces = []
-        for value, part in zip(node.inputs, parts, strict=True):
-            pieces.append(part if part is not None else self._unremovable(value, axis))
-        if any(piece is None for piece in pieces):
-            return None
-        complete = [piece for piece in pieces if piece is not None]
-        ids = np.concatenate([piece.ids for piece in complete])
-        return Channels(axis, ids, np.concatenate([piece.constants for piece in complete]))
+        pieces: list[Channels] = []
+        for value, channels in zip(node.inputs, parts, strict=True):
+            piece = self._unremovable(value, axis) if channels is None else channels
+            if piece is None:
+                return None
+            pieces.append(piece)
+        ids = np.concatenate([piece.ids for piece in pieces])
+        return Channels(axis, ids, np.concatenate([piece.constants for piece in pieces]))
 
     def _product(
         self,
@@ -365,9 +365,10 @@ class _Tracing:
     def _unremovable(self, value: Value | None, axis: int) -> Channels | None:
         """Channels that stay, for a value that nothing is known of."""
         sizes = shape(value, self._facts)
-        if sizes is None or not isinstance(sizes[axis], int):
+        width = None if sizes is None else sizes[axis]
+        if not isinstance(width, int):
             return None
-        ids = self._numbering.fresh(int(sizes[axis]))
+        ids = self._numbering.fresh(width)
         self._numbering.need(ids.tolist())
         return Channels(axis, ids, np.full(len(ids), UNKNOWN))
 

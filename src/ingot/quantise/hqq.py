@@ -36,9 +36,9 @@ def refine(weight: Array, start: Parameters, axis: int | None, block_size: int, 
     for first in range(0, len(groups), step):
         part = slice(first, first + step)
         scale[part], zero[part] = _fitted(groups[part], scale[part], zero[part], start, symmetric)
-    scale = np.maximum(scale, np.float32(SMALLEST_SCALE)).reshape(start.scale.shape)
-    zero_point = zero.reshape(start.scale.shape).astype(start.dtype.numpy)
-    return Parameters(scale, zero_point, start.dtype, start.low, start.high)
+    shape = start.scale.shape
+    sizes = np.maximum(scale, np.float32(SMALLEST_SCALE)).reshape(shape)
+    return Parameters(sizes, zero.reshape(shape).astype(start.dtype.numpy), start.dtype, start.low, start.high)
 
 
 def _fitted(groups: Array, scale: Array, zero: Array, start: Parameters, symmetric: bool) -> tuple[Array, Array]:

@@ -77,7 +77,8 @@ class Samples:
             feeds: dict[str, Array] = checked_feeds(self._all, self._by_name(feed), self._defaults)
         except InputError as error:
             raise InputError(f"sample {number}: {error.message}", where=error.where, hint=error.hint) from None
-        arrays = {name: array for name, array in feeds.items() if isinstance(array, np.ndarray)}
+        values: Mapping[str, object] = feeds  # sequences and maps are no arrays
+        arrays: dict[str, Array] = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         if arrays and not any(array.size for array in arrays.values()):  # a cache alone may be empty
             name, array = next(iter(arrays.items()))
             raise InputError(f"sample {number}: input '{name}' is empty, {DType.of(array.dtype)}{list(array.shape)}")
