@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from ingot.passes.optimise import optimise
     from ingot.pruning.api import prune
     from ingot.quantise.api import quantize
+    from ingot.quantise.precision_report import precision_report
     from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
     from ingot.versions.upgrade import upgrade
@@ -150,6 +151,7 @@ _LATER = {
     "ingot.passes.optimise": "optimise",
     "ingot.pruning.api": "prune",
     "ingot.quantise.api": "quantize",
+    "ingot.quantise.precision_report": "precision_report",
     "ingot.repair.apply_rules": "repair",
     "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
@@ -254,6 +256,7 @@ __all__ = [
     "operator",
     "optimise",
     "parse_model",
+    "precision_report",
     "prefix",
     "prune",
     "quantize",

@@ -29,6 +29,7 @@ COMMANDS = {
     "meta": "Read and change what a model says about itself.",
     "ops": "Look up an operator, or search among all of them.",
     "optimize": "Make a model smaller and faster.",
+    "precision": "Measure what running products in fewer bits costs, layer by layer.",
     "profile": "Measure how long each kernel of a model takes.",
     "prune": "Make a model smaller by weights and channels it can do without.",
     "quantize": "Make a model smaller and faster with numbers of fewer bits.",
